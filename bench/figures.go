@@ -15,14 +15,14 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// The lines of the document between which the tables stand.
+// The lines of the document around the tables.
 const (
 	figuresBegin = "<!-- figures: written by `go run ./bench figures` -->"
 	figuresEnd   = "<!-- figures: end -->"
 )
 
-// writeFigures writes the tables of the newest figures into a document. The links to the
-// results are relative to it.
+// writeFigures writes the tables of the newest figures into a document, with links to the results relative
+// to it.
 func writeFigures(results, document string) error {
 	old, err := os.ReadFile(filepath.Clean(document))
 	if err != nil {
@@ -38,7 +38,7 @@ func writeFigures(results, document string) error {
 	return nil
 }
 
-// withFigures is the text of a document with the tables as the results have them now.
+// withFigures returns the text of a document with tables from the current results.
 func withFigures(old []byte, results, document string) ([]byte, error) {
 	before, rest, begins := bytes.Cut(old, []byte(figuresBegin))
 	_, after, ends := bytes.Cut(rest, []byte(figuresEnd))
@@ -66,14 +66,15 @@ type tableRow struct {
 	values    []tableValue
 }
 
-// tableValue is a figure, and the result that it is from.
+// tableValue is a figure and its result.
 type tableValue struct {
 	report.Figure
 
 	from *report.Record
 }
 
-// off is by which factor the row's furthest value misses the aim; missed says whether one does.
+// off returns the factor by which the row's worst value misses the aim; missed says whether any value
+// misses it.
 func (r *tableRow) off() (factor float64, missed bool) {
 	for i := range r.values {
 		if v := &r.values[i]; v.Missed() {
@@ -83,8 +84,8 @@ func (r *tableRow) off() (factor float64, missed bool) {
 	return factor, missed
 }
 
-// tableRows takes the newest value of each figure and corpus: what is missed first, the
-// furthest from its aim on top, then what is reached, then what has no aim. A row has one aim, the newest.
+// tableRows takes the newest value of each figure and corpus. Missed figures come first, those furthest
+// from the aim on top, then reached ones, then those without an aim. A row has one aim, the newest.
 func tableRows(records []report.Record) []*tableRow {
 	var rows []*tableRow
 	byName, known := map[[2]string]*tableRow{}, map[[3]string]bool{}
@@ -128,7 +129,7 @@ func tableRows(records []report.Record) []*tableRow {
 	return rows
 }
 
-// tablesOf are the table of figures, and that of the results that they are from.
+// tablesOf returns the table of figures, and the table of their results.
 func tablesOf(records []report.Record, folder string) string {
 	var b strings.Builder
 	b.WriteString("| figure | needed | measured | reached |\n|---|--:|---|---|\n")

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// TestFiguresAreCurrent: the document has the tables that the results give.
+// TestFiguresAreCurrent: the document has the tables for the current results.
 func TestFiguresAreCurrent(t *testing.T) {
 	const document = "../docs/figures.md"
 	have, err := os.ReadFile(document)
@@ -31,8 +31,8 @@ func TestFiguresAreCurrent(t *testing.T) {
 	}
 }
 
-// TestTableRows: of random runs each row has the newest value of each corpus under one aim, and
-// rows and values stand in the order of what they miss.
+// TestTableRows: for random runs, each row has the newest value of each corpus under one aim,
+// and rows and values are ordered by how far they miss it.
 func TestTableRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -88,7 +88,7 @@ func TestTableRows(t *testing.T) {
 	}
 }
 
-// TestWriteFigures: what stands around the tables stays, writing twice is writing once, and
+// TestWriteFigures: the text around the tables stays, writing twice changes nothing more, and
 // links lead to the results.
 func TestWriteFigures(t *testing.T) {
 	dir := t.TempDir()

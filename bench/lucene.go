@@ -12,13 +12,14 @@ import (
 	"time"
 )
 
-// luceneProgram is that of Lucene, relative to the root of the repository.
+// luceneProgram is the program for Lucene, relative to the root of the repository.
 var luceneProgram = filepath.Join("bench", "lucene", "Words.java")
 
-// luceneJars are where Debian's liblucene8-java has Lucene.
+// luceneJars are the jars of Debian's liblucene8-java.
 const luceneJars = "/usr/share/java/lucene-core-8.7.0.jar:/usr/share/java/lucene-analyzers-common-8.7.0.jar"
 
-// askLucene indexes the documents, and returns the least time of each query for each number of best documents; nil if Lucene or a JDK is not there.
+// askLucene indexes the documents, and returns the least time of each query for each number of best
+// documents; nil if Lucene or a JDK is missing.
 func askLucene(ctx context.Context, dir string, documents, queries []string, repeat int) (map[int][]time.Duration, error) {
 	javac, err := exec.LookPath("javac")
 	if _, missing := os.Stat(strings.Split(luceneJars, ":")[0]); err != nil || missing != nil {

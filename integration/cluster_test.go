@@ -21,9 +21,9 @@ import (
 
 // cluster is Trawl as separate processes on one data folder.
 type cluster struct {
-	owner  *testing.T // whose end ends the processes
+	owner  *testing.T // its end stops the processes
 	dir    string
-	binary string // of what is started next; the one under test if empty
+	binary string // for processes started from now on; empty: the binary under test
 
 	servers   *process // etcd and NATS
 	indexer   *process
@@ -37,11 +37,11 @@ type cluster struct {
 	etcd, nats string
 	// bucketName is the folder of the bucket; empty: bucket.
 	bucketName string
-	// prefix is of its own on servers that it shares; empty: the defaults.
+	// prefix separates clusters that share servers; empty: the defaults.
 	prefix string
 }
 
-// newCluster starts everything, with that many searchers.
+// newCluster starts a cluster with the given number of searchers.
 func newCluster(t *testing.T, searchers int) *cluster {
 	t.Helper()
 	c := &cluster{owner: t, dir: t.TempDir()}
@@ -49,7 +49,7 @@ func newCluster(t *testing.T, searchers int) *cluster {
 	return c
 }
 
-// startServers starts etcd and NATS on the data that is there.
+// startServers starts etcd and NATS on the existing data.
 func (c *cluster) startServers(t *testing.T) {
 	t.Helper()
 	c.servers = c.start("servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
@@ -64,14 +64,14 @@ func (c *cluster) startServers(t *testing.T) {
 	c.etcd, c.nats = found.etcd, found.nats
 }
 
-// startAll starts every process on the data that is there.
+// startAll starts every process on the existing data.
 func (c *cluster) startAll(t *testing.T, searchers int) {
 	t.Helper()
 	c.startServers(t)
 	c.startRoles(t, searchers)
 }
 
-// startRoles starts every role on the servers that are there.
+// startRoles starts every role on the running servers.
 func (c *cluster) startRoles(t *testing.T, searchers int) {
 	t.Helper()
 	c.searchers = nil
@@ -90,7 +90,7 @@ func (c *cluster) start(name string, args ...string) *process {
 	return startBinary(c.owner, cmp.Or(c.binary, trawlBinary), name, args...)
 }
 
-// role starts one role with what all roles need.
+// role starts one role with the flags that all roles need.
 func (c *cluster) role(t *testing.T, name, role string, args ...string) *process {
 	t.Helper()
 	args = append([]string{role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--etcd-endpoints", c.etcd, "--drain-delay", "0s"}, args...)
@@ -144,8 +144,8 @@ func (c *cluster) startRouter(t *testing.T) {
 // credentials is the folder with the secrets of sources.
 func (c *cluster) credentials() string { return filepath.Join(c.dir, "credentials") }
 
-// policy allows the repositories of the tests: folders below the cluster's, and
-// this machine by http.
+// policy allows the repositories of the tests: folders below the cluster's folder,
+// and http from this machine.
 func (c *cluster) policy() []string {
 	return []string{"--source-folders", c.dir, "--source-schemes", "https,ssh,http", "--source-private-networks", "127.0.0.0/8"}
 }
@@ -162,7 +162,7 @@ func (c *cluster) ready(t *testing.T, p *process) {
 	})
 }
 
-// lacks waits until a process is not ready and says these words.
+// lacks waits until a process reports that it is not ready, with these words.
 func (c *cluster) lacks(t *testing.T, p *process, words string) {
 	t.Helper()
 	eventually(t, p.name+" says "+words, func(ctx context.Context) error {
@@ -196,7 +196,7 @@ func (c *cluster) killAll() {
 	}
 }
 
-// put asks for a repo to be indexed and returns the acknowledged request.
+// put requests that a repo be indexed and returns the acknowledged request.
 func (c *cluster) put(t *testing.T, url, name string, branches ...string) *ingestv1.PutRepoResponse {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -240,15 +240,15 @@ func (c *cluster) index(t *testing.T, r *repository, name string, branches ...st
 	return s
 }
 
-// query searches with a deadline that leaves time for a slow machine.
+// query searches with a deadline long enough for a slow machine.
 func (c *cluster) query(ctx context.Context, text string) (*searchv1.SearchResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	return c.search.Search(ctx, &searchv1.SearchRequest{Query: text})
 }
 
-// expect searches and compares the whole answer: it is complete, its account
-// adds up, and it has exactly the files want, each "repo:path".
+// expect searches and checks the whole answer: it is complete, its counts add up,
+// and it has exactly the files want, each "repo:path".
 func (c *cluster) expect(t *testing.T, text string, want ...string) *searchv1.SearchResponse {
 	t.Helper()
 	answer, err := c.query(t.Context(), text)

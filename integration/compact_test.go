@@ -13,15 +13,15 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// eager are settings of an indexer that merges whatever it can, at once.
+// eager makes an indexer merge whatever it can at once.
 var eager = []string{
 	"--compact-every", "300ms", "--compact-settle", "0s", "--compact-deltas", "1", "--compact-reclaim", "0s",
 	"--gc-every", "1s", "--gc-hold", "5s",
 }
 
-// TestCompaction: thirty small repos come to share shards, are pushed to and
-// deleted, and queries of all kinds find what is there all the time. What a deleted
-// repo had leaves the bucket, also of the shards that it shared.
+// TestCompaction: thirty small repos are packed into shared shards, pushed to and
+// deleted. Queries of all kinds find exactly the current content throughout. The
+// content of deleted repos leaves the bucket, even when it was in a shared shard.
 func TestCompaction(t *testing.T) {
 	c := newCluster(t, 2)
 	c.indexer.stop(t)
@@ -91,8 +91,8 @@ func (c *cluster) catalog(t *testing.T) *catalog.Store {
 	return catalog.New(client, "")
 }
 
-// pond is a cluster with repos, of which the first ones were pushed to and so many
-// from the 20th on are deleted.
+// pond is a cluster with repos. The first pushed ones have a second commit; the deleted
+// ones start at index 20.
 type pond struct {
 	*cluster
 
@@ -101,7 +101,7 @@ type pond struct {
 	pushed, deleted int
 }
 
-// check asks queries of all kinds, and wants exactly what is there.
+// check runs queries of all kinds and wants exactly the files of the remaining repos.
 func (p *pond) check(t *testing.T) {
 	t.Helper()
 	all := func(path string) (files []string) {

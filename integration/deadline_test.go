@@ -15,14 +15,14 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// hard has no literal, and more states than an automaton keeps: each byte of
-// every file costs much.
+// hard has no literal, and more states than the automaton caches, so every byte of
+// every file is expensive.
 const hard = `[a-q][^u-z]{13}[xj][^a-m]{7}[0-9]`
 
-// TestDeadlines measures how much of its deadline a query takes, on three searchers of which
-// one is slow to answer anything, and holds every answer's account against itself. On the
-// tree that TRAWL_TEST_TREE names, in as many repos as the query takes two seconds for, it
-// measures in earnest; without one it takes a small part of this source tree.
+// TestDeadlines measures what share of its deadline a query takes on three searchers, one of
+// them slow to answer anything, and checks that the counts of every answer add up. For real
+// measurements set TRAWL_TEST_TREE: the test copies that tree into repos until the query takes
+// two seconds. Without it the test uses a small part of this source tree.
 //
 //	TRAWL_TEST_TREE=$(go env GOROOT)/src go test -count=1 -v -run TestDeadlines ./integration
 func TestDeadlines(t *testing.T) {
@@ -61,8 +61,7 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
-// shares measures elapsed / deadline of n queries, and says how many answers did
-// not come at all.
+// shares measures elapsed / deadline of n queries, and logs how many failed.
 func shares(t *testing.T, c *cluster, deadline time.Duration, n int) {
 	t.Helper()
 	var shares []float64
@@ -87,8 +86,8 @@ func shares(t *testing.T, c *cluster, deadline time.Duration, n int) {
 	}
 }
 
-// copyText writes the tree's files that are text to a repository, each with a last
-// line of its copy, so that no two copies are the same shard.
+// copyText writes the tree's text files to a repository. Each file ends with a line that
+// names the copy, so that no two copies yield the same shard.
 func copyText(t *testing.T, r *repository, tree string, copies int) {
 	t.Helper()
 	err := filepath.WalkDir(tree, func(path string, entry fs.DirEntry, err error) error {

@@ -15,7 +15,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// secret is a repository with a word that is nowhere else, in a file and in its path.
+// secret is a repository with a unique word, in a file's content and in its path.
 type secret struct {
 	*repository
 	name, word string
@@ -30,8 +30,8 @@ func newSecret(t *testing.T, c *cluster, name string) secret {
 	return s
 }
 
-// traces are the files with the word, below folders of the cluster; deleted ones that
-// come between are none.
+// traces returns the files below folders of the cluster that contain the word. It ignores
+// files that disappear during the walk.
 func (s secret) traces(t *testing.T, c *cluster, folders ...string) (found []string) {
 	t.Helper()
 	for _, folder := range folders {
@@ -79,8 +79,8 @@ func (c *cluster) restartSearcher(t *testing.T, i int, args ...string) {
 
 var places = []string{"bucket", "searcher0", "searcher1"}
 
-// deleteAndLook deletes a repository, waits, and looks at the raw bytes of the bucket
-// and of all disks. So many copies of repositories are left to the indexer.
+// deleteAndLook deletes a repository, waits, and looks for the word in the raw bytes of the
+// bucket and of all disks. The indexer must keep the given number of mirrors.
 func (c *cluster) deleteAndLook(t *testing.T, s secret, copies int) {
 	t.Helper()
 	for _, place := range places {
@@ -97,8 +97,8 @@ func (c *cluster) deleteAndLook(t *testing.T, s secret, copies int) {
 	}
 }
 
-// TestDeletionIsWaitedFor: when the wait ends, no object and no file has bytes of the
-// repo, which was alone in its shard, or came back, or shared a shard.
+// TestDeletionIsWaitedFor: when the wait ends, no object and no file has bytes of the repo.
+// The repo was alone in its shard, had been deleted and put again, or shared a shard.
 func TestDeletionIsWaitedFor(t *testing.T) {
 	c := newCluster(t, 2)
 	quick := []string{"--gc-every", "1s", "--gc-hold", "1s"}
@@ -114,7 +114,7 @@ func TestDeletionIsWaitedFor(t *testing.T) {
 	}
 	c.deleteAndLook(t, alone, 8)
 
-	// One that is put again is another one, in the bucket too.
+	// A repo that is put again after a deletion is a new one, in the bucket too.
 	if _, err := c.ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: packed[7].name}); err != nil {
 		t.Fatal(err)
 	}
@@ -136,14 +136,14 @@ func TestDeletionIsWaitedFor(t *testing.T) {
 	c.expect(t, packed[1].word, packed[1].name+":x"+packed[1].word+".txt")
 }
 
-// TestDeletionWaitsForSearchers: as long as a searcher has the file, the wait goes on,
-// and says where.
+// TestDeletionWaitsForSearchers: the wait goes on while a searcher still has the file, and
+// reports which searcher.
 func TestDeletionWaitsForSearchers(t *testing.T) {
 	c := newCluster(t, 2)
 	c.indexer.stop(t)
 	c.startIndexer(t, "--gc-every", "1s", "--gc-hold", "1s")
 	c.restartSearcher(t, 0, "--grace", "1s")
-	c.restartSearcher(t, 1, "--grace", "15s") // as often it tells what is there
+	c.restartSearcher(t, 1, "--grace", "15s") // also how often it reports what its disk holds
 	s := newSecret(t, c, "kept")
 	waiting := start(t, "the wait", "repos", "delete", "--wait", "--addr", c.router.addresses(t).GRPC, s.name)
 	await(t, waiting, "that only one searcher has it", func(line string) (bool, bool) {

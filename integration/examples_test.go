@@ -22,7 +22,7 @@ var exampleFiles = map[string]string{
 	"docs/collector.md": "How does the garbage collector mark objects?\n",
 }
 
-// indented are the commands below a heading of a page: its lines that begin with four spaces.
+// indented returns the commands below a heading of a page: the lines indented by four spaces.
 func indented(t *testing.T, page, heading string) (commands []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -42,8 +42,8 @@ func indented(t *testing.T, page, heading string) (commands []string) {
 	return commands
 }
 
-// helpExamples are the commands in the texts of docs/cli.md, without the columns that explain
-// them, and without those that stand for many: they have a name in capitals.
+// helpExamples returns the commands in docs/cli.md, without the explanations beside them. It
+// leaves out commands with placeholders, which are names in capitals.
 func helpExamples(t *testing.T) (commands []string) {
 	t.Helper()
 	text, err := os.ReadFile("../docs/cli.md")
@@ -61,8 +61,8 @@ func helpExamples(t *testing.T) (commands []string) {
 	return commands
 }
 
-// TestExamplesOfThePages runs the commands of the README and of docs/cli.md, as a shell does, on a
-// Trawl that the README's own command starts. Each of them ends well and prints something.
+// TestExamplesOfThePages runs the commands of the README and of docs/cli.md in a shell, on a
+// Trawl that the README's own command starts. Each of them succeeds and prints something.
 func TestExamplesOfThePages(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts all of Trawl; left out of short runs")
@@ -84,7 +84,7 @@ func TestExamplesOfThePages(t *testing.T) {
 	repo.commit("a pond")
 	for name, content := range map[string]string{
 		"sources.yaml": "sources:\n- {name: one, kind: git, url: 'https://127.0.0.1:1/a/b.git'}\n",
-		"fzf":          "#!/bin/sh\nexec head -1\n", // somebody who takes the first line
+		"fzf":          "#!/bin/sh\nexec head -1\n", // always picks the first line
 		"trawl":        "#!/bin/sh\nexec '" + trawlBinary + "' \"$@\"\n",
 	} {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o755); err != nil { //nolint:gosec // two of them are programs
@@ -115,7 +115,7 @@ func TestExamplesOfThePages(t *testing.T) {
 	}
 }
 
-// inlineCalls are the calls of curl within the sentences of a page.
+// inlineCalls returns the curl commands within the sentences of a page.
 func inlineCalls(t *testing.T, page string) (calls []string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
@@ -134,7 +134,7 @@ type exampleShell struct {
 	env    []string
 }
 
-// run fails the test unless the command ends well and prints something.
+// run fails the test unless the command succeeds and prints something.
 func (s exampleShell) run(t *testing.T, command string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -15,9 +15,9 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 )
 
-// TestBucketBehindAPrivateAuthority: the program speaks https to an S3 server whose
-// certificate is of a private authority once SSL_CERT_DIR names that, and goes on to
-// trust the system's authorities.
+// TestBucketBehindAPrivateAuthority: once SSL_CERT_DIR names a private authority, the program
+// speaks https to an S3 server with a certificate of that authority. It still trusts the
+// system's authorities.
 func TestBucketBehindAPrivateAuthority(t *testing.T) {
 	cfg := buckettest.StartS3(t).Config("code")
 	_, query, _ := strings.Cut(cfg.URL, "?")

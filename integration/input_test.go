@@ -34,7 +34,7 @@ func get(ctx context.Context, url string) (text string, code int, err error) {
 	return string(body), resp.StatusCode, err
 }
 
-// TestBadInput gives one cluster everything that is wrong. It must say what is
+// TestBadInput gives one cluster wrong input of every kind. The cluster must name what is
 // wrong and go on.
 func TestBadInput(t *testing.T) {
 	c := newCluster(t, 1)
@@ -180,8 +180,8 @@ func badRequests(t *testing.T, c *cluster) {
 	}
 }
 
-// oddFiles indexes entries that are skipped or named strangely, and wants each
-// found by name and its reason listed.
+// oddFiles indexes files with strange names or of kinds that are skipped. Each must be found
+// by name, and each skipped one listed with its reason.
 func oddFiles(t *testing.T, c *cluster) {
 	r := newRepository(t, c.dir, "odd")
 	r.write("new\nline.txt", "oddities newline\n")
@@ -219,19 +219,18 @@ func oddFiles(t *testing.T, c *cluster) {
 	}
 }
 
-// putAside is how a searcher says that a file is damaged.
+// putAside is what a searcher logs about a damaged file.
 const putAside = "its file goes to quarantine"
 
-// corruptShards damages the files in the searcher's cache, in each way that
-// disks do. No answer may be wrong, the searcher lives, and the shard is
-// fetched again.
+// corruptShards damages the files in the searcher's cache in each way that disks do. No
+// answer may be wrong, the searcher survives, and it fetches the shard again.
 func corruptShards(t *testing.T, c *cluster) {
 	want := "good:a.txt"
 	for _, tt := range []struct {
 		name   string
 		damage func(path string, size int64) error
-		live   bool // while the searcher runs
-		short  bool // taken for a download that did not end, and fetched again without a word
+		live   bool // damaged while the searcher runs
+		short  bool // taken for an unfinished download, and fetched again without a log line
 	}{
 		{name: "flipped bytes, found at the start", damage: flip},
 		{name: "cut file, found at the start", damage: func(path string, size int64) error { return os.Truncate(path, size/2) }, short: true},

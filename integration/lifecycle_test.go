@@ -18,8 +18,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestLifeOfRepositories follows three repositories from the first index over
-// an update and a delete through crashes of everything.
+// TestLifeOfRepositories follows three repositories from the first indexing through an
+// update, a deletion, and crashes of every process.
 func TestLifeOfRepositories(t *testing.T) {
 	c := newCluster(t, 3)
 	alpha, beta, gamma := threeRepositories(t, c.dir)
@@ -154,7 +154,7 @@ func killSearcher(t *testing.T, c *cluster) {
 	}
 	answered.Wait()
 	c.searchers[0].kill()
-	// Long enough for the lease of the dead to end and placement to change.
+	// Long enough for the dead searcher's lease to end and placement to change.
 	time.Sleep(12 * time.Second)
 	close(stop)
 	for range cap(results) {
@@ -167,8 +167,8 @@ func killSearcher(t *testing.T, c *cluster) {
 	c.expect(t, "c:heron", "example.org/alpha:bird.go", "example.org/gamma:Heron.txt")
 }
 
-// askUntil queries until stop is closed; it fails at the first answer that is
-// not the whole truth. It calls warm once it has a few answers.
+// askUntil queries until stop is closed. It fails at the first answer that is wrong or
+// incomplete. It calls warm once it has a few answers.
 func askUntil(ctx context.Context, c *cluster, stop <-chan struct{}, warm func()) error {
 	for n := 0; ; n++ {
 		if n == 10 {
@@ -192,8 +192,8 @@ func askUntil(ctx context.Context, c *cluster, stop <-chan struct{}, warm func()
 	}
 }
 
-// crashAll acknowledges a request that no indexer can take, kills everything,
-// wipes NATS, and starts everything again on what is left.
+// crashAll makes a request while no indexer runs, kills everything once it is acknowledged,
+// wipes NATS, and starts everything again on the remaining data.
 func crashAll(t *testing.T, c *cluster, gamma *repository) {
 	c.indexer.kill()
 	gamma.write("late.txt", "acknowledged before the crash\n")

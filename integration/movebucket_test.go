@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copyNew copies the files of a folder that another one lacks, as tools for buckets do.
+// copyNew copies the files that the folder to lacks, as tools that copy buckets do.
 func copyNew(t *testing.T, from, to string) (copied int) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -39,8 +39,8 @@ func copyNew(t *testing.T, from, to string) (copied int) {
 	return copied
 }
 
-// TestMoveBucket goes through the runbook's steps: queries are answered completely throughout, pushes
-// wait while the indexers are stopped, and nothing needs the old bucket after that.
+// TestMoveBucket follows the runbook: queries are answered completely throughout, pushes wait
+// while the indexers are stopped, and nothing needs the old bucket afterwards.
 func TestMoveBucket(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta := onlyFile(t, c.dir, "alpha"), onlyFile(t, c.dir, "beta")
@@ -73,7 +73,7 @@ func TestMoveBucket(t *testing.T) {
 
 	c.bucketName = "bucket2"
 	c.restartSearcher(t, 0)
-	if err := os.RemoveAll(c.searcherCache(1)); err != nil { // so that it needs the new bucket
+	if err := os.RemoveAll(c.searcherCache(1)); err != nil { // so that it must download from the new bucket
 		t.Fatal(err)
 	}
 	c.restartSearcher(t, 1)

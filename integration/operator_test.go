@@ -11,7 +11,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestReindex: the command has every repo built again in full while it is searched, and once only.
+// TestReindex: the command has every repo rebuilt in full, once only, while it is searched.
 func TestReindex(t *testing.T) {
 	c := newCluster(t, 1)
 	for i := range 3 {
@@ -45,8 +45,8 @@ func TestReindex(t *testing.T) {
 	c.expect(t, "c:heron", files...)
 }
 
-// askWhile asks one query after the other until the function returned is called. All answers must be
-// complete and have these files.
+// askWhile runs one query after the other until stop is called. Every answer must be complete
+// and have exactly these files.
 func (c *cluster) askWhile(t *testing.T, query string, want ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

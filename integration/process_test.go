@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// patience bounds every wait for something that must happen. It is large: it
-// fails a test only when nothing moves any more.
+// patience bounds every wait for something that must happen. It is large, so that a test
+// fails only when nothing moves any more.
 const patience = 2 * time.Minute
 
 // process is a running trawl.
@@ -88,7 +88,7 @@ func startBinary(t *testing.T, binary, name string, args ...string) *process {
 	return p
 }
 
-// processEnv is this environment without what would configure Trawl or git.
+// processEnv is this environment without variables that would configure Trawl or git.
 func processEnv() []string {
 	var env []string
 	for _, line := range os.Environ() {
@@ -135,7 +135,7 @@ func (p *process) count(text string) int {
 	return n
 }
 
-// await returns what find makes of the first line that it accepts.
+// await waits for a line that find accepts and returns find's result.
 func await[T any](t *testing.T, p *process, what string, find func(line string) (T, bool)) T {
 	t.Helper()
 	deadline := time.After(patience)
@@ -159,14 +159,14 @@ func await[T any](t *testing.T, p *process, what string, find func(line string) 
 	}
 }
 
-// serving is a log line by which a role says where it listens.
+// serving is the log line in which a role reports where it listens.
 type serving struct {
 	Message string `json:"msg"`
 	GRPC    string `json:"grpc"`
 	HTTP    string `json:"http"`
 }
 
-// addresses waits until a role says where it listens.
+// addresses waits until a role has logged where it listens.
 func (p *process) addresses(t *testing.T) serving {
 	t.Helper()
 	return await(t, p, "where it listens", func(line string) (serving, bool) {
@@ -175,7 +175,7 @@ func (p *process) addresses(t *testing.T) serving {
 	})
 }
 
-// kill ends the process at once, as a crash of its machine would.
+// kill ends the process at once, as a crash would.
 func (p *process) kill() {
 	_ = p.cmd.Process.Kill()
 	<-p.done

@@ -12,8 +12,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestRestoreWithoutEtcd: etcd loses everything, trawl restore makes it anew from
-// the bucket, and everything is found as before and goes on from there.
+// TestRestoreWithoutEtcd: etcd loses everything, and trawl restore rebuilds its content from
+// the bucket. Queries then find what they found before, and indexing goes on from there.
 func TestRestoreWithoutEtcd(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta, gamma := threeRepositories(t, c.dir)
@@ -51,8 +51,8 @@ func TestRestoreWithoutEtcd(t *testing.T) {
 	c.expect(t, "third generation", "example.org/alpha:more.txt")
 }
 
-// TestRestoreSources: sources are as well when etcd lost everything: their repos go on
-// being polled, and one that was removed stays away, with its repos.
+// TestRestoreSources: trawl restore brings back the sources too. Their repos go on being
+// polled, and a source removed before the loss stays removed, with its repos.
 func TestRestoreSources(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta, _ := threeRepositories(t, c.dir)
@@ -107,7 +107,7 @@ func TestRestoreSources(t *testing.T) {
 	if exit != 0 || !strings.Contains(out, "source acme  applied\nsource gone  removed\n") {
 		t.Fatalf("exit %d: %s%s", exit, out, errs)
 	}
-	repos(atHost) // that of the other came back and went again
+	repos(atHost) // the removed source's repo came back and went again
 	listed("they are as they were", "acme")
 	alpha.write("polled.txt", "kestrel\n")
 	alpha.commit("after the loss")
@@ -123,7 +123,7 @@ func TestRestoreSources(t *testing.T) {
 	}
 }
 
-// answers are the files of all queries, with their commits and matches.
+// answers returns the files that the queries find, with their commits and matches.
 func answers(t *testing.T, c *cluster, queries []string) string {
 	t.Helper()
 	var all strings.Builder

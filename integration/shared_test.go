@@ -16,9 +16,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestSharedServers: two clusters on one etcd and one NATS, with prefixes of which one
-// begins with the other, see nothing of each other, and no key is outside of the
-// prefixes.
+// TestSharedServers: two clusters share one etcd and one NATS, and one's prefix begins with
+// the other's. They see nothing of each other, and no key lies outside the prefixes.
 func TestSharedServers(t *testing.T) {
 	a := &cluster{owner: t, dir: t.TempDir(), prefix: "team"}
 	a.startServers(t)
@@ -44,7 +43,7 @@ func TestSharedServers(t *testing.T) {
 	checkTokensApart(t, a, b)
 	checkBucketOfOne(t, a, b)
 
-	// One of them moves to another prefix, and the other goes on.
+	// One cluster moves to another prefix, and the other goes on.
 	for _, p := range append(a.searchers, a.indexer, a.router) {
 		p.kill()
 	}
@@ -149,7 +148,7 @@ func checkTokensApart(t *testing.T, a, b *cluster) {
 	}
 }
 
-// checkBucketOfOne: nothing of b uses the bucket of a.
+// checkBucketOfOne: b refuses to use the bucket of a.
 func checkBucketOfOne(t *testing.T, a, b *cluster) {
 	t.Helper()
 	for _, args := range [][]string{{"gc"}, {"gc", "--audit"}, {"restore", "--dry-run"}} {

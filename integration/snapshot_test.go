@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// tool runs a program that is built from a pinned version.
+// tool builds the pinned version of a program and runs it.
 func tool(t *testing.T, p pinned.Program, args ...string) {
 	t.Helper()
 	path, err := pinned.Build(t.Context(), p)
@@ -29,8 +29,8 @@ func tool(t *testing.T, p pinned.Program, args ...string) {
 	}
 }
 
-// TestSnapshotOfEtcd goes through the runbook's backup and restore of etcd: what was published before
-// the snapshot is searched from the start, and what came after is indexed when it is asked for.
+// TestSnapshotOfEtcd follows the runbook's backup and restore of etcd. Repos published before the
+// snapshot can be searched from the start; later ones are indexed when they are put again.
 func TestSnapshotOfEtcd(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta := onlyFile(t, c.dir, "alpha"), onlyFile(t, c.dir, "beta")

@@ -20,7 +20,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
-// hostSecret is the token and the secret of webhooks of the test's host.
+// hostSecret is both the token and the webhook secret of the test's host.
 const hostSecret = "s3cr3t-of-the-tests"
 
 // gitHost speaks GitHub's API for the organisation acme, and serves its repositories.
@@ -74,7 +74,7 @@ func (h *gitHost) set(change func()) {
 	change()
 }
 
-// push tells a router of a push, signed by a key.
+// push sends a router the webhook of a push, signed with a key.
 func (h *gitHost) push(t *testing.T, c *cluster, r *repository, commit, key string) int {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"ref": "refs/heads/main", "after": commit, "repository": map[string]any{"clone_url": h.cloneURL(r)}})
@@ -97,7 +97,7 @@ func (h *gitHost) push(t *testing.T, c *cluster, r *repository, commit, key stri
 	return resp.StatusCode
 }
 
-// TestSources has an organisation's repositories come, change and leave.
+// TestSources adds, changes and removes the repositories of an organisation.
 func TestSources(t *testing.T) {
 	c := newCluster(t, 2)
 	alpha, beta, _ := threeRepositories(t, c.dir)
@@ -161,7 +161,7 @@ func (c *cluster) applySources(t *testing.T, host *gitHost, every string) {
 	c.applyFile(t, host.source(every), 1)
 }
 
-// source is the text of a file of sources with the host's organisation.
+// source returns a sources file with the host's organisation.
 func (h *gitHost) source(every string) string {
 	return fmt.Sprintf(`sources:
   - name: acme
@@ -175,7 +175,7 @@ func (h *gitHost) source(every string) string {
 `, h.URL, every)
 }
 
-// applyFile makes the sources of a text, so many, all that there are.
+// applyFile applies a sources file with n sources.
 func (c *cluster) applyFile(t *testing.T, text string, n int) {
 	t.Helper()
 	file := filepath.Join(c.dir, "sources.yaml")

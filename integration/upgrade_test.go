@@ -16,16 +16,16 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// formatOne is the last commit whose indexers write shards of format 1, and whose
-// searchers read no other.
+// formatOne is the last commit whose indexers write shards of format 1 and whose
+// searchers read only that.
 const formatOne = "c701f55424d36b0978d72b4e4aa5212262d849bc"
 
-// withoutFormats is the last commit whose searchers do not list the shard formats that they
-// read, and whose indexers do not ask for it.
+// withoutFormats is the last commit whose searchers do not report the shard formats they read,
+// and whose indexers do not check for them.
 const withoutFormats = "e878012650c40b5b253251740b0e6b305c05b48a"
 
-// buildAt builds the binary of an earlier commit. Where the clone does not have it, the
-// test is skipped.
+// buildAt builds the binary of an earlier commit. It skips the test if the clone lacks the
+// commit.
 func buildAt(t *testing.T, commit string) string {
 	t.Helper()
 	if out, err := exec.Command("git", "-C", "..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
@@ -48,8 +48,8 @@ func buildAt(t *testing.T, commit string) string {
 	return binary
 }
 
-// TestUpgradeAcrossFormats goes from the last version of shard format 1 to this one in the
-// order of the runbook, while repos are pushed to. Every answer on the way is complete, and
+// TestUpgradeAcrossFormats upgrades from the last version of shard format 1 to this one in the
+// order of the runbook, while repos are pushed to. Every answer on the way is complete and
 // right. In the end shards of both formats are served.
 func TestUpgradeAcrossFormats(t *testing.T) {
 	old := buildAt(t, formatOne)
@@ -117,8 +117,8 @@ func TestUpgradeInTheWrongOrder(t *testing.T) {
 	u.checkAll(t)
 }
 
-// rollBackIndexer goes back to the old indexer alone, as the runbook says: it cannot read
-// what the shards of format 2 hold, and builds what is pushed in full.
+// rollBackIndexer goes back to the old indexer alone, as the runbook says. That indexer cannot
+// read shards of format 2, so it builds pushed repos in full.
 func (u *upgrade) rollBackIndexer(t *testing.T, old string) {
 	t.Helper()
 	u.indexer.stop(t)
@@ -138,11 +138,12 @@ type upgrade struct {
 	*cluster
 	*workload.Workload
 
-	// front is held by who calls the router, and alone by who replaces it.
+	// front is read-locked during calls to the router and locked to replace it.
 	front sync.RWMutex
 }
 
-// newUpgrade is a cluster of that many repos, whose roles are run by an earlier binary.
+// newUpgrade starts a cluster with the given number of repos, all roles run by an earlier
+// binary.
 func newUpgrade(t *testing.T, binary string, repos int, indexer ...string) *upgrade {
 	t.Helper()
 	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: binary}}
@@ -166,15 +167,15 @@ func newUpgrade(t *testing.T, binary string, repos int, indexer ...string) *upgr
 	return u
 }
 
-// call makes a call to the router that is there.
+// call makes a call to the current router.
 func (u *upgrade) call(ctx context.Context, f func(context.Context, searchv1.SearchServiceClient, ingestv1.IngestServiceClient) error) error {
 	u.front.RLock()
 	defer u.front.RUnlock()
 	return f(ctx, u.search, u.ingest)
 }
 
-// replaceRouter starts another router, and ends the one that was there when nobody calls it
-// any more, as whoever balances the load between routers does.
+// replaceRouter starts another router, directs new calls to it, and stops the previous one when
+// its calls have ended, as a load balancer does.
 func (u *upgrade) replaceRouter(t *testing.T) {
 	t.Helper()
 	before := u.router
@@ -186,8 +187,8 @@ func (u *upgrade) replaceRouter(t *testing.T) {
 	before.stop(t)
 }
 
-// progress waits until there were that many more pushes, and more answers, none of which may
-// have failed.
+// progress waits for the given number of further pushes and for 20 further answers. None may
+// fail.
 func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	t.Helper()
 	pushes, answers := u.Pushes.Load()+pushed, u.Answers.Load()+20
@@ -202,7 +203,7 @@ func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	})
 }
 
-// checkAll asks every query once.
+// checkAll runs every query once.
 func (u *upgrade) checkAll(t *testing.T) {
 	t.Helper()
 	if err := u.Check(t.Context()); err != nil {
@@ -210,8 +211,8 @@ func (u *upgrade) checkAll(t *testing.T) {
 	}
 }
 
-// checkVersions wants the shards that are served to be of these versions of the format, each
-// at least once. It returns one of each.
+// checkVersions fails unless the served shards have exactly these format versions. It returns
+// the path of one shard of each.
 func (u *upgrade) checkVersions(t *testing.T, want map[uint32]bool) map[uint32]string {
 	t.Helper()
 	paths := map[uint32]string{}

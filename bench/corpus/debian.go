@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// piece is one Debian package of source code or text, and what of it is a part of a corpus.
+// piece is one Debian package of source code or text, and the part of it that a corpus uses.
 type piece struct {
 	pkg string
-	// pattern names a .tar.xz, a .zip or a folder that the package installs.
+	// pattern matches a .tar.xz, a .zip or a folder that the package installs.
 	pattern string
-	// folder of the corpus that it becomes; empty: the corpus is this piece.
+	// folder of the corpus that it becomes; if empty, it is the whole corpus.
 	folder string
 }
 
-// trees are the corpora that Debian has, as one repo each.
+// trees are the corpora from Debian, one repo each.
 var trees = map[string][]piece{
 	"linux": {{"linux-source-6.1", "usr/src/linux-source-6.1.tar.xz", ""}},
 	// Three languages in one repo, much of it tests of a few lines.
@@ -26,8 +26,8 @@ var trees = map[string][]piece{
 		{"openjdk-17-source", "usr/lib/jvm/openjdk-17/lib/src.zip", "openjdk-17"},
 		{"rust-src", "usr/src/rustc-1.63*", "rust-1.63"},
 	},
-	// Help pages in three scripts, and what things are called in some hundred
-	// languages: a sixth of the bytes is not ASCII.
+	// Help pages in three scripts, and names of things in some hundred languages: a sixth of the
+	// bytes is not ASCII.
 	"unicode": {
 		{"libreoffice-help-zh-cn", "usr/share/libreoffice/help/zh-CN", "help/zh-CN"},
 		{"libreoffice-help-ja", "usr/share/libreoffice/help/ja", "help/ja"},
@@ -37,7 +37,7 @@ var trees = map[string][]piece{
 	},
 }
 
-// debian unpacks the pieces of a corpus once, below the folder cache.
+// debian unpacks the pieces of a corpus below the folder cache, once.
 func debian(ctx context.Context, name, cache string) ([]Repo, error) {
 	dir := filepath.Join(cache, name)
 	repo := []Repo{{name, dir}}
@@ -47,7 +47,7 @@ func debian(ctx context.Context, name, cache string) ([]Repo, error) {
 	if err := os.MkdirAll(cache, 0o777); err != nil {
 		return nil, fmt.Errorf("making the cache: %w", err)
 	}
-	// Under its own name a tree is complete.
+	// A tree gets its own name only when it is complete.
 	unfinished, err := os.MkdirTemp(cache, name+"-unfinished-")
 	if err != nil {
 		return nil, fmt.Errorf("making the folder of the tree: %w", err)
@@ -66,7 +66,7 @@ func debian(ctx context.Context, name, cache string) ([]Repo, error) {
 	return repo, nil
 }
 
-// unpack makes the folder to from the package, which is downloaded if it is not installed.
+// unpack creates the folder to from the package. It downloads the package if it is not installed.
 func (p piece) unpack(ctx context.Context, cache, to string) error {
 	from, err := p.find("/")
 	if errors.Is(err, os.ErrNotExist) {
@@ -87,7 +87,7 @@ func (p piece) unpack(ctx context.Context, cache, to string) error {
 	return run(ctx, to, "cp", "-R", from+"/.", ".")
 }
 
-// find looks for what the package installs below root.
+// find looks below root for what the package installs.
 func (p piece) find(root string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(root, p.pattern))
 	if err != nil {
@@ -99,12 +99,12 @@ func (p piece) find(root string) (string, error) {
 	return found[len(found)-1], nil
 }
 
-// download gets the package without installing it, and finds the piece in it.
+// download downloads the package without installing it, and finds the piece in it.
 func (p piece) download(ctx context.Context, cache string) (string, error) {
 	dir := filepath.Join(cache, "package")
 	root := filepath.Join(dir, p.pkg)
 	if from, err := p.find(root); err == nil {
-		return from, nil // another piece is of the same package
+		return from, nil // another piece belongs to the same package
 	}
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return "", fmt.Errorf("making the cache: %w", err)

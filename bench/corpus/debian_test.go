@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// archives makes a zip and a folder, each with one file, and returns their folder.
+// archives makes a zip and a folder with one file each, and returns their folder.
 func archives(t *testing.T, names ...string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -68,7 +68,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestUnzipStaysInItsFolder: whatever names an archive has.
+// TestUnzipStaysInItsFolder: no name in an archive writes outside of the folder.
 func TestUnzipStaysInItsFolder(t *testing.T) {
 	root := archives(t, "../out.java")
 	to := filepath.Join(root, "to")
@@ -83,7 +83,8 @@ func TestUnzipStaysInItsFolder(t *testing.T) {
 	}
 }
 
-// TestTreesAreUnpackedOnce: a tree under its name is complete.
+// TestTreesAreUnpackedOnce: a tree under its name is complete and is not unpacked
+// again.
 func TestTreesAreUnpackedOnce(t *testing.T) {
 	cache := t.TempDir()
 	trees["test"] = []piece{{"none", filepath.Join(archives(t), "tree"), "part"}}
@@ -96,7 +97,7 @@ func TestTreesAreUnpackedOnce(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(repos[0].Dir, "part", "sub", "x")); err != nil {
 			t.Error(err)
 		}
-		trees["test"] = []piece{{"none", "/no/such/file", ""}} // is not needed again
+		trees["test"] = []piece{{"none", "/no/such/file", ""}} // not needed again
 	}
 	left, err := filepath.Glob(filepath.Join(cache, "*unfinished*"))
 	if err != nil || len(left) > 0 {

@@ -13,14 +13,13 @@ import (
 	"strings"
 )
 
-// Git writes the files of the repo as the only commit of a bare Git repository in
-// a folder that is not there yet: byte by byte as they are, whatever their
-// attributes say, those that are ignored, too. Symbolic links are left out.
+// Git writes the files of the repo as the only commit of a new bare Git repository. It writes them
+// byte by byte, whatever their attributes say, and includes ignored ones. It omits symbolic links.
 func (r Repo) Git(ctx context.Context, dir string) (err error) {
 	if err := run(ctx, ".", "git", "init", "--quiet", "--bare", "--initial-branch=main", dir); err != nil {
 		return err
 	}
-	// The repository is read a few times and then thrown away: it need not be small.
+	// The repository is read a few times and then deleted, so it need not be small.
 	cmd := exec.CommandContext(ctx, "git", "-C", dir, "-c", "pack.compression=1", "-c", "fastimport.unpackLimit=0", "fast-import", "--quiet", "--depth=0")
 	var said strings.Builder
 	cmd.Stderr = &said
@@ -39,14 +38,14 @@ func (r Repo) Git(ctx context.Context, dir string) (err error) {
 	return err
 }
 
-// stream writes what git fast-import reads; see git-fast-import(1).
+// stream writes the input of git fast-import; see git-fast-import(1).
 func (r Repo) stream(ctx context.Context, w io.Writer) error {
 	fmt.Fprintf(w, "commit refs/heads/main\ncommitter bench <b@example> 0 +0000\ndata 6\ncorpus\n")
 	err := filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if d.Name() == ".git" { // neither Git nor zoekt takes it
+		if d.Name() == ".git" { // neither Git nor zoekt indexes it
 			if d.IsDir() {
 				return fs.SkipDir
 			}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestGitHoldsTheFiles: each as it is, whatever the repository's own files say of them.
+// TestGitHoldsTheFiles: each file is unchanged, whatever the repository's own files say
+// about it.
 func TestGitHoldsTheFiles(t *testing.T) {
 	files := map[string]string{
 		"a.go": "x\n", "empty": "", "dir/no newline": "end", "dir/\"q\"\n.txt": "odd", "win.txt": "a\r\nb\r\n",

@@ -11,9 +11,9 @@ import (
 )
 
 // packed cuts the Go tree and the module cache into small repos: each folder
-// that holds files and no folders is one. Files beside folders are left out, so
-// that no repo lies in another. All of it is code as people wrote it, and so
-// are the sizes of the pieces.
+// with files and without folders is one. Files next to folders are omitted, so
+// that no repo is inside another. All of it is real code, and the sizes of the
+// pieces are real too.
 func packed(ctx context.Context, limit int) ([]Repo, error) {
 	tree, err := goEnv(ctx, "GOROOT")
 	if err != nil {
@@ -26,7 +26,8 @@ func packed(ctx context.Context, limit int) ([]Repo, error) {
 	return leaves(limit, Repo{"go", filepath.Join(tree, "src")}, Repo{"modules", cache})
 }
 
-// leaves cuts the roots and returns the first pieces by name; 0: all.
+// leaves cuts the roots and returns the first pieces by name; with limit 0,
+// all.
 func leaves(limit int, roots ...Repo) ([]Repo, error) {
 	var c cutter
 	for _, root := range roots {
@@ -53,7 +54,7 @@ func (c *cutter) cut(folder Repo) error {
 		switch {
 		case e.IsDir():
 			folders++
-			// The archives of the module cache hold the same code again.
+			// The archives of the module cache contain the same code again.
 			if folder.Name == "modules" && e.Name() == "cache" {
 				continue
 			}

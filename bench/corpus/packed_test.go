@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLeaves: the pieces are the folders that hold files and no folders, none
+// TestLeaves: the pieces are the folders with files and without folders, none
 // within another, in order of name.
 func TestLeaves(t *testing.T) {
 	root := t.TempDir()

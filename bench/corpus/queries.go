@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// Bucket is a class of queries that are answered in the same way.
+// Bucket is a class of queries that engines answer in the same way.
 type Bucket string
 
-// The buckets, in the order in which they are reported.
+// The buckets, in the order of reports.
 const (
 	Rare         Bucket = "rare"
 	Mid          Bucket = "mid"
@@ -32,8 +32,8 @@ const (
 	NonASCII     Bucket = "not ASCII"
 )
 
-// Buckets lists all of them. The place of a bucket decides its random numbers:
-// new ones come last.
+// Buckets lists all buckets. The position of a bucket determines its random numbers, so new ones go
+// last.
 func Buckets() []Bucket {
 	return []Bucket{
 		Rare, Mid, Common, Short, Phrase, NearMiss, Case, Scoped, RegexLiteral, Alternation, RegexOnly,
@@ -41,24 +41,24 @@ func Buckets() []Bucket {
 	}
 }
 
-// Regex says whether the queries of a bucket are regular expressions.
+// Regex reports whether the queries of a bucket are regular expressions.
 func (b Bucket) Regex() bool {
 	return b == RegexLiteral || b == Alternation || b == RegexOnly || b == RegexWord
 }
 
-// Query is one question, in the terms of every engine.
+// Query is one query, in a form that suits every engine.
 type Query struct {
 	Bucket Bucket
-	// Patterns must all match somewhere in a file's content, each in RE2 syntax
-	// and within a line.
+	// Patterns must all match somewhere in a file's content. Each is in RE2 syntax and matches
+	// within a line.
 	Patterns      []string
 	CaseSensitive bool
-	// File restricts files by their path in the repo. Glob means the same by the last
-	// element alone; it is empty where that cannot say it.
+	// File restricts files by their path in the repo. Glob does the same by the last element alone;
+	// it is empty if that is impossible.
 	Glob, File string
 }
 
-// Text is the query in the language that Trawl and zoekt share.
+// Text returns the query in the language that Trawl and zoekt share.
 func (q Query) Text() string {
 	var b strings.Builder
 	for _, p := range q.Patterns {
@@ -77,13 +77,12 @@ func quote(s string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"`
 }
 
-// Sample returns n different queries of each bucket, or fewer where the files
-// do not have as many.
+// Sample returns n different queries of each bucket, or fewer if the files do not have as many.
 func Sample(files []File, seed uint64, n int) []Query {
 	v := newVocabulary(files)
 	var all []Query
 	for i, bucket := range Buckets() {
-		// A stream of its own for each bucket: changes to one leave the others.
+		// Each bucket has its own random stream, so changes to one do not affect the others.
 		s := &sampler{v: v, files: files, rng: rand.New(rand.NewPCG(seed, uint64(i)))}
 		seen := map[string]bool{}
 		for try := 0; try < 50*n && len(seen) < n; try++ {
@@ -112,7 +111,7 @@ func (s *sampler) pick(words []string) string {
 	return words[s.rng.IntN(len(words))]
 }
 
-// query makes a query of the bucket; it may fail to find what it needs.
+// query makes a query of the bucket. It may fail to find what it needs.
 func (s *sampler) query(b Bucket) (Query, bool) {
 	switch b {
 	case Rare:
@@ -173,14 +172,13 @@ func (s *sampler) phrase() (Query, bool) {
 	return Query{Patterns: []string{regexp.QuoteMeta(text)}}, strings.Contains(text, " ") && len(text) < 60
 }
 
-// line is a random line of a random file.
+// line returns a random line of a random file.
 func (s *sampler) line() string {
 	lines := strings.Split(string(s.file().Content), "\n")
 	return strings.TrimSpace(lines[s.rng.IntN(len(lines))])
 }
 
-// nearMiss changes one letter inside a rare word, so that nearly all of its
-// n-grams still occur.
+// nearMiss changes one letter inside a rare word. Nearly all n-grams of the result still occur.
 func (s *sampler) nearMiss() (Query, bool) {
 	word := []byte(s.pick(s.v.rare))
 	if len(word) == 0 {
@@ -209,7 +207,7 @@ func (s *sampler) scoped() (Query, bool) {
 	} else {
 		q.Glob, q.File = base, "(^|/)"+regexp.QuoteMeta(base)+"$"
 	}
-	// Scopes apply in their own case, so that a glob means the same.
+	// Scopes use the case of the file name, so that a glob means the same.
 	q.CaseSensitive = true
 	return q, ok && !strings.ContainsAny(base, `[]{}*?\`)
 }

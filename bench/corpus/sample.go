@@ -14,10 +14,10 @@ import (
 	"strings"
 )
 
-// Bounds of what is read for sampling.
+// Bounds on what is read for sampling.
 const (
 	sampleFiles = 2000
-	sampleBytes = 256 << 10 // larger files are not sampled from
+	sampleBytes = 256 << 10 // larger files are skipped
 )
 
 // File is one text of the sample, by its path in its repo.
@@ -26,7 +26,7 @@ type File struct {
 	Content []byte
 }
 
-// ReadFiles reads a sample of the corpus's text files that depends on the seed only.
+// ReadFiles reads a sample of the corpus's text files that depends only on the seed.
 func ReadFiles(ctx context.Context, c Corpus, seed uint64) ([]File, error) {
 	paths, err := list(ctx, c)
 	if err != nil {
@@ -70,13 +70,12 @@ func list(ctx context.Context, c Corpus) ([]place, error) {
 	return paths, nil
 }
 
-// vocabulary holds words, in lower case and ascending, by how many of the
-// sampled files have them.
+// vocabulary has words, in lower case and ascending, by how many of the sampled files have them.
 type vocabulary struct{ rare, mid, common []string }
 
 var wordText = regexp.MustCompile(`[A-Za-z_]\w{2,40}`)
 
-// distinct lists the words of a text, in lower case and ascending.
+// distinct returns the words of a text, in lower case and ascending.
 func distinct(text []byte) []string {
 	set := map[string]bool{}
 	for _, w := range wordText.FindAll(text, -1) {

@@ -9,7 +9,8 @@ import (
 	"path"
 )
 
-// unzip unpacks the files of an archive into a folder, and nothing outside it.
+// unzip unpacks the files of an archive into a folder, and nothing outside of
+// it.
 func unzip(archive, dir string) (err error) {
 	from, err := zip.OpenReader(archive)
 	if err != nil {

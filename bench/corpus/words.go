@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// words are n words of one file, so that there is an answer.
+// words returns n words of one file, so that there is an answer.
 func (s *sampler) words(n int) (Query, bool) {
 	words := distinct(s.file().Content)
 	if len(words) < 10 {
@@ -18,7 +18,8 @@ func (s *sampler) words(n int) (Query, bool) {
 	return Query{Patterns: words[:n]}, true
 }
 
-// file is a random file of the sample; an empty one of an empty sample.
+// file returns a random file of the sample, or an empty one if the sample is
+// empty.
 func (s *sampler) file() File {
 	if len(s.files) == 0 {
 		return File{}
@@ -26,8 +27,8 @@ func (s *sampler) file() File {
 	return s.files[s.rng.IntN(len(s.files))]
 }
 
-// pathWord is a word of a file, neither rare nor common, below one or two of the
-// folders that the file is in.
+// pathWord returns a word of a file, neither rare nor common, restricted to one
+// or two of the folders that the file is in.
 func (s *sampler) pathWord() (Query, bool) {
 	f := s.file()
 	dir := path.Dir(f.Path)
@@ -48,7 +49,8 @@ func (s *sampler) pathWord() (Query, bool) {
 
 var capitals = regexp.MustCompile(`\b[A-Z]{2,}_([A-Z]{4,})\b`)
 
-// regexWord matches within a word: a part of it is known.
+// regexWord returns an expression that has a fixed part and matches only within
+// a word.
 func (s *sampler) regexWord() (Query, bool) {
 	if s.rng.IntN(3) == 0 {
 		part := capitals.FindSubmatch(s.file().Content)
@@ -64,7 +66,7 @@ func (s *sampler) regexWord() (Query, bool) {
 
 var letters = regexp.MustCompile(`[^\x00-\x7f\pP\pZ\pC]{2,8}`)
 
-// nonASCII are letters that are not ASCII, in their case or in any.
+// nonASCII returns letters beyond ASCII, case-sensitive or not.
 func (s *sampler) nonASCII() (Query, bool) {
 	q, ok := literal(letters.FindString(s.line()))
 	q.CaseSensitive = s.rng.IntN(2) == 0

@@ -30,7 +30,7 @@ func twoRepos(t *testing.T) []corpus.Repo {
 }
 
 func TestIndexAndSearch(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector may take what a builder left
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector may free what a builder left
 	for _, perRepo := range []bool{false, true} {
 		done, err := Index(t.Context(), twoRepos(t), t.TempDir(), perRepo)
 		if err != nil {
@@ -69,7 +69,7 @@ func TestIndexAndSearch(t *testing.T) {
 	}
 }
 
-// TestPack: packs have all repos, and each is full at the limit.
+// TestPack: the packs have all repos, and each is full at the limit.
 func TestPack(t *testing.T) {
 	done, err := Index(t.Context(), twoRepos(t), t.TempDir(), true)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package engine measures Trawl's own engine, in process: building shards,
+// Package engine measures Trawl's own engine in process: building shards,
 // opening them, and searching them.
 package engine
 
@@ -18,8 +18,8 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource"
 )
 
-// Indexed is what indexing a corpus took and gave. Processor time and peak
-// memory are the process's, which its parent reads.
+// Indexed has the results and the cost of indexing a corpus. Processor time and
+// peak memory belong to the process, and its parent reads them.
 type Indexed struct {
 	Shards             []string
 	Documents, Skipped uint64
@@ -27,13 +27,14 @@ type Indexed struct {
 	ReadBytes          uint64
 	IndexBytes         int64
 	Allocs, AllocBytes uint64
-	// Reused are the shards whose builder had the memory of an earlier one.
+	// Reused counts the shards whose builder reused the memory of an earlier
+	// one.
 	Reused uint64
 	Wall   time.Duration
 }
 
-// Index builds the shards of a corpus in the folder out, many repos in a shard
-// as long as it has room, or with perRepo at least one shard for each.
+// Index builds the shards of a corpus in the folder out: with many repos per
+// shard as long as there is room, or with perRepo at least one shard per repo.
 func Index(ctx context.Context, repos []corpus.Repo, out string, perRepo bool) (Indexed, error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -101,7 +102,7 @@ func (x *indexer) repo(ctx context.Context, r corpus.Repo) (err error) {
 	return nil
 }
 
-// begin makes the repo the one that documents are added to.
+// begin starts a repo, to which the next documents are added.
 func (x *indexer) begin(repo docstore.Repo) error {
 	if x.current != nil {
 		return x.current.AddRepo(repo)
@@ -119,7 +120,7 @@ func (x *indexer) begin(repo docstore.Repo) error {
 	return x.current.AddRepo(repo)
 }
 
-// finish completes the shard at hand, if there is one.
+// finish completes the current shard, if there is one.
 func (x *indexer) finish() error {
 	if x.current == nil {
 		return nil

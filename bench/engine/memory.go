@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// heap is what is live. Twice, since what is finalised or pooled goes with
-// the second collection.
+// heap returns the live heap. It collects twice, since finalised and pooled
+// objects go with the second collection.
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
@@ -17,8 +17,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// resident is the memory of the process in bytes, mapped pages of files
-// included; 0 where the system does not say.
+// resident returns the resident memory of the process in bytes, including
+// mapped pages of files; 0 if the system does not report it.
 func resident() int64 {
 	text, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -27,7 +27,7 @@ func resident() int64 {
 	return residentIn(text) * int64(os.Getpagesize())
 }
 
-// residentIn reads the pages that are resident: the second number.
+// residentIn returns the resident pages: the second number.
 func residentIn(statm []byte) int64 {
 	fields := bytes.Fields(statm)
 	if len(fields) < 2 {
@@ -40,8 +40,8 @@ func residentIn(statm []byte) int64 {
 	return pages
 }
 
-// mappings is how many memory maps the process has, of which the system allows
-// it about 65,000; 0 where the system does not say.
+// mappings returns the number of memory maps of the process, which the system
+// limits to about 65,000; 0 if the system does not report it.
 func mappings() int {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {
@@ -50,9 +50,9 @@ func mappings() int {
 	return bytes.Count(text, []byte("\n"))
 }
 
-// MapsFor is how many memory maps that many repos take when each has average
-// bytes and a shard, which is one map, is full at shardBytes: one for each
-// shard, and each of them takes the repo that fills it as a whole.
+// MapsFor returns how many memory maps that many repos take, if each has
+// average bytes, and a shard, which is one map, is full at shardBytes. The repo
+// that fills a shard goes into it as a whole.
 func MapsFor(repos, average, shardBytes int64) int64 {
 	average = max(average, 1)
 	perShard := max((shardBytes+average-1)/average, 1)

@@ -37,7 +37,7 @@ func TestOneMapForEachShard(t *testing.T) {
 	if err := e.Close(); err != nil {
 		t.Error(err)
 	}
-	// Maps of one file that touch could be one: they are counted over many.
+	// Adjacent maps of one file could be merged, so they are counted over many.
 	const held = 500
 	o, err := Open(t.Context(), done.Shards, held)
 	if err != nil {
@@ -60,9 +60,9 @@ func openFiles(t *testing.T) int {
 	return len(list)
 }
 
-// TestMapsOfManySmallRepos: 100,000 repos of half a megabyte stay under 1,000
-// maps at the size at which a shard is full by default. The pieces of the
-// corpus packed are smaller: 95 kB.
+// TestMapsOfManySmallRepos: 100,000 repos of half a megabyte need fewer than
+// 1,000 maps at the default size of a full shard. The pieces of the corpus
+// packed are smaller: 95 kB.
 func TestMapsOfManySmallRepos(t *testing.T) {
 	for _, c := range []struct{ repos, average, shard, want int64 }{
 		{100_000, 500_000, build.DefaultMaxSourceBytes, 187},

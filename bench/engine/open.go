@@ -12,26 +12,26 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// Opened is what holding shards open costs.
+// Opened is the cost of open shards.
 type Opened struct {
 	Shards, Repos int
 	Wall          time.Duration
-	// Heap in bytes after opening, and HeapUsed after one search of each shard,
+	// Heap is the heap in bytes after opening, and HeapUsed that after one search of each shard,
 	// which took SearchWall.
 	Heap, HeapUsed int64
 	SearchWall     time.Duration
-	// Resident and ResidentUsed are the same of resident memory, pages of the
-	// mapped files included. Maps is how many memory maps there came to be.
+	// Resident and ResidentUsed are the same for resident memory, including pages of the mapped
+	// files. Maps is the number of new memory maps.
 	Resident, ResidentUsed int64
 	Maps                   int
 }
 
-// Open opens the shards, over again until there are at least count, and searches each once.
+// Open opens the shards, repeatedly until at least count are open, and searches each once.
 func Open(ctx context.Context, paths []string, count int) (o Opened, err error) {
 	if len(paths) == 0 {
 		return o, errors.New("there are no shards to open")
 	}
-	// What the process makes once, such as the tables of codes, is no shard's.
+	// Tables that the process makes once, such as code tables, do not count for any shard.
 	for _, p := range paths {
 		if err := warm(ctx, p); err != nil {
 			return o, err
@@ -79,7 +79,7 @@ func warm(ctx context.Context, path string) error {
 	return errors.Join(searchEach(ctx, []*shard.Shard{s}), s.Close())
 }
 
-// searchEach asks each shard for a common word.
+// searchEach searches each shard for a common word.
 func searchEach(ctx context.Context, shards []*shard.Shard) error {
 	q, err := query.Parse("content:return", query.ParseOptions{})
 	if err != nil {
@@ -105,14 +105,14 @@ func closeAll(shards []*shard.Shard) error {
 	return errors.Join(errs...)
 }
 
-// SectionSize is the length of all sections of one kind.
+// SectionSize is the total length of the sections of one kind.
 type SectionSize struct {
 	Tag   string
 	Bytes int64
 }
 
-// Sections adds up the sections of the shards by their kind, the largest
-// first. What is left to the size of the files is header, checksums and table of contents.
+// Sections adds up the sections of the shards by kind, the largest first. The rest of the file
+// sizes is header, checksums and table of contents.
 func Sections(paths []string) ([]SectionSize, error) {
 	sizes := map[string]int64{}
 	for _, p := range paths {

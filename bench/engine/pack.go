@@ -14,19 +14,19 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 )
 
-// Packed is what merging many shards into few took and gave.
+// Packed has the results and the cost of merging many shards into few.
 type Packed struct {
 	Shards []string
-	// FromShards were merged, of FromBytes together.
+	// FromShards is the number of merged shards, FromBytes their total size.
 	FromShards           int
 	FromBytes, PackBytes int64
-	// ContentBytes are those of the packs: identical contents of a pack are one.
+	// ContentBytes is the content of the packs, with identical contents of a pack counted once.
 	ContentBytes uint64
 	Wall         time.Duration
 }
 
-// Pack merges shards, in the order of their repos, into packs in the folder out. One is
-// full when its contents have limit bytes.
+// Pack merges shards, in the order of their repos, into packs in the folder out. A pack is full
+// when its contents have limit bytes.
 func Pack(ctx context.Context, paths []string, out string, limit uint64, effort docstore.Effort) (Packed, error) {
 	p := Packed{FromShards: len(paths)}
 	start := time.Now()
@@ -41,7 +41,7 @@ func Pack(ctx context.Context, paths []string, out string, limit uint64, effort 
 	return p, nil
 }
 
-// pack merges as many of the first shards as fill a pack, and returns how many they are.
+// pack merges the first shards into one full pack, and returns how many it took.
 func (p *Packed) pack(ctx context.Context, paths []string, name string, limit uint64, effort docstore.Effort) (n int, err error) {
 	var inputs []merge.Input
 	defer func() {
@@ -73,7 +73,7 @@ func (p *Packed) pack(ctx context.Context, paths []string, name string, limit ui
 	return n, nil
 }
 
-// openInput opens a shard, all of whose repos are taken, and says how much content it has.
+// openInput opens a shard to merge all of its repos, and returns how much content it has.
 func openInput(path string) (in merge.Input, content uint64, err error) {
 	if in.File, err = format.OpenFile(path); err != nil {
 		return in, 0, err

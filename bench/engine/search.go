@@ -14,16 +14,16 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// Engine searches shards as a searcher does, without the network.
+// Engine searches shards like a searcher, without the network.
 type Engine struct{ shards []*shard.Shard }
 
-// OpenEngine opens the shards, which Close closes.
+// OpenEngine opens the shards. Close closes them.
 func OpenEngine(paths []string) (*Engine, error) {
 	e := &Engine{}
 	for _, p := range paths {
 		s, err := shard.Open(p)
 		if err != nil {
-			_ = closeAll(e.shards) // opening failed, which says more
+			_ = closeAll(e.shards) // err says more
 			return nil, err
 		}
 		e.shards = append(e.shards, s)
@@ -34,8 +34,8 @@ func OpenEngine(paths []string) (*Engine, error) {
 // Close closes the shards.
 func (e *Engine) Close() error { return closeAll(e.shards) }
 
-// Files answers every file that the query matches, as repo and path. Of thousands of
-// shards the best are not ranked among each other.
+// Files returns every file that the query matches, as repo and path. With thousands of shards it does not rank the best across
+// shards.
 func (e *Engine) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	tree, err := parse(q)
 	if err != nil {
@@ -65,12 +65,12 @@ func (e *Engine) files(ctx context.Context, tree query.Q) (map[string]bool, erro
 	return files, nil
 }
 
-// Paths answers every file, as Files does.
+// Paths returns every file, as Files does.
 func (e *Engine) Paths(ctx context.Context) (map[string]bool, error) {
 	return e.files(ctx, &query.Const{Value: true})
 }
 
-// Rank answers how long finding the best files takes for words in any case, in one shard after the other, without showing any.
+// Rank returns how long finding the best files takes for words in any case, in one shard after the other, without showing any.
 func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Duration, error) {
 	tree, err := query.Parse(words+" case:no", query.ParseOptions{})
 	if err != nil {
@@ -95,9 +95,8 @@ func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Durati
 	return time.Since(start), nil
 }
 
-// Time answers how long the query takes with the best 50 files shown: all
-// matches counted, or only the 50 found. As zoekt's, its clock starts with the
-// parsed query, before expressions are compiled.
+// Time returns how long the query takes with the best 50 files shown, with all matches counted or only those 50 found. Like
+// zoekt's clock, it starts with the parsed query, before expressions are compiled.
 func (e *Engine) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	opts := shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}
 	if exhaustive {
@@ -165,7 +164,7 @@ func (e *Engine) search(ctx context.Context, tree query.Q, opts shard.Options) (
 	return ranking.Result().Files, err
 }
 
-// each spreads the shards over the processors.
+// each distributes the shards over the processors.
 func (e *Engine) each(do func(i int) error) error {
 	errs := make([]error, len(e.shards))
 	var turn atomic.Int64
@@ -183,7 +182,7 @@ func (e *Engine) each(do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// Skipped says for each file that is found by name only why that is.
+// Skipped returns, for each file that only its name finds, the reason.
 func (e *Engine) Skipped(ctx context.Context) (map[string]string, error) {
 	all, err := shard.Prepare(&query.Const{Value: true})
 	if err != nil {
@@ -204,7 +203,7 @@ func (e *Engine) Skipped(ctx context.Context) (map[string]string, error) {
 	return skipped, nil
 }
 
-// Allocs answers the allocations, and bytes of them, of one search.
+// Allocs returns the number of allocations of one search, and their bytes.
 func (e *Engine) Allocs(ctx context.Context, q corpus.Query, exhaustive bool) (count, bytes uint64, err error) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

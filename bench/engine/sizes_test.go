@@ -15,30 +15,31 @@ var update = flag.Bool("update", false, "record the sizes as they are now")
 
 const (
 	recordedFile = "testdata/recorded.json"
-	// tolerance is what passes unnoticed: the toolchain's patches change its
-	// tree a little, too.
+	// tolerance is the growth that is ignored, since patches of the toolchain also change its tree
+	// a little.
 	tolerance = 1.03
-	// least is what a section takes for its growth to be noticed: below, 3 % are rounded.
+	// least is the smallest share of a section whose growth is checked: below it, 3 % are lost in
+	// rounding.
 	least = .002
-	// held is how many shards are opened at once to measure the heap of one.
-	// The process's own heap varies by 16 kB from run to run, which is below 1 % of theirs.
+	// held is how many shards are opened at once to measure the heap of one. The heap of the
+	// process itself varies by 16 kB from run to run, which is below 1 % of theirs.
 	held = 1024
 )
 
-// parts are folders of the Go tree that stand for repos.
+// parts are folders of the Go tree that serve as repos.
 var parts = []string{"bytes", "encoding", "fmt", "go", "net", "regexp", "sort", "strconv", "text", "time"}
 
-// figures are what is recorded.
+// figures are the recorded figures.
 type figures struct {
-	// IndexPerSource is shard bytes for each byte read, of the whole tree, and Sections
-	// the part of each section in it.
+	// IndexPerSource is the size of the shards per byte of the whole tree, and Sections the share
+	// of each section in it.
 	IndexPerSource float64            `json:"index_per_source"`
 	Sections       map[string]float64 `json:"sections"`
-	// HeapPerRepo in bytes after opening, SearchedHeapPerRepo after one search
-	// of each shard; a shard for each repo.
+	// HeapPerRepo is the heap in bytes after opening, SearchedHeapPerRepo that after one search of
+	// each shard, with one shard per repo.
 	HeapPerRepo         float64 `json:"heap_per_repo"`
 	SearchedHeapPerRepo float64 `json:"searched_heap_per_repo"`
-	// PackedHeapPerRepo is the latter with all repos in one shard.
+	// PackedHeapPerRepo is SearchedHeapPerRepo with all repos in one shard.
 	PackedHeapPerRepo float64 `json:"packed_heap_per_repo"`
 }
 
@@ -96,8 +97,8 @@ func round(x float64, digits int) float64 {
 	return math.Round(x*scale) / scale
 }
 
-// TestSizes fails when a figure is over 3 % above the recorded one. After a
-// change that is worth it, go test ./bench/engine -update records the new ones.
+// TestSizes fails if a figure is more than 3 % above the recorded one. After a change that
+// justifies that, go test ./bench/engine -update records the new figures.
 func TestSizes(t *testing.T) {
 	now := measure(t)
 	if *update {

@@ -10,45 +10,45 @@ import (
 	"time"
 )
 
-// Options of a search. Zero leaves the choice to the server.
+// Options of a search. Zero values leave the choice to the server.
 type Options struct {
 	MaxDocDisplayCount                     int           `json:",omitempty"`
 	ChunkMatches                           bool          `json:",omitempty"`
 	ShardMaxMatchCount, TotalMaxMatchCount int           `json:",omitempty"`
 	MaxWallTime                            time.Duration `json:",omitempty"`
-	// UseBM25Scoring is zoekt's other order.
+	// UseBM25Scoring selects zoekt's other ranking.
 	UseBM25Scoring bool `json:",omitempty"`
 }
 
 // unlimited is more matches than any corpus has.
 const unlimited = 1 << 30
 
-// Every asks for all matches to be counted, and for that number of files to be shown; 0 shows all.
+// Every asks for all matches to be counted and for that many files to be shown; 0 shows all.
 func Every(files int) Options {
 	return Options{MaxDocDisplayCount: files, ChunkMatches: files > 0, ShardMaxMatchCount: unlimited, TotalMaxMatchCount: unlimited}
 }
 
-// Early asks for that number of first files, as zoekt's own page does. zoekt derives
-// limits on matches from the number (calculateDefaultSearchLimits in internal/json)
-// and stops at them, whether or not better files follow.
+// Early asks for the first files, up to that number, as zoekt's own page does. zoekt derives limits
+// on matches from the number (calculateDefaultSearchLimits in internal/json) and stops at them,
+// whether or not better files follow.
 func Early(files int) Options { return Options{MaxDocDisplayCount: files, ChunkMatches: true} }
 
-// Stats are what the server says of a search. Duration is by its own clock.
+// Stats are the server's statistics of a search. Duration is by its own clock.
 type Stats struct {
 	Duration               time.Duration
 	FileCount, MatchCount  int
 	Crashes, ShardsSkipped int
 }
 
-// Reply is an answer as it came.
+// Reply is an undecoded answer.
 type Reply struct {
 	// Took is the caller's time, from the request to the last byte of the answer.
 	Took time.Duration
 	body []byte
 }
 
-// Stats reads the statistics alone, which stand before the files: clients that
-// share the processors with the servers read no more.
+// Stats decodes only the statistics, which precede the files: clients share the processors with the
+// servers, so they should do little.
 func (r *Reply) Stats() (Stats, error) {
 	dec := json.NewDecoder(bytes.NewReader(r.body))
 	var s Stats
@@ -92,7 +92,7 @@ func (s *Stats) set(key json.Token, value json.RawMessage) error {
 	return nil
 }
 
-// Ranked are the files shown in their order, as repo and path.
+// Ranked returns the files shown, in order, as repo and path.
 func (r *Reply) Ranked() ([]string, error) {
 	var answer struct {
 		Result struct {
@@ -109,7 +109,7 @@ func (r *Reply) Ranked() ([]string, error) {
 	return files, nil
 }
 
-// Files are those shown, as repo and path.
+// Files returns the files shown, as repo and path.
 func (r *Reply) Files() (map[string]bool, error) {
 	ranked, err := r.Ranked()
 	files := make(map[string]bool, len(ranked))
@@ -119,7 +119,7 @@ func (r *Reply) Files() (map[string]bool, error) {
 	return files, err
 }
 
-// Search asks once.
+// Search sends one request.
 func (s *Server) Search(ctx context.Context, query string, opts Options) (*Reply, error) {
 	body, err := json.Marshal(map[string]any{"Q": query, "Opts": opts})
 	if err != nil {
@@ -130,14 +130,14 @@ func (s *Server) Search(ctx context.Context, query string, opts Options) (*Reply
 	return &Reply{Took: time.Since(began), body: answer}, err
 }
 
-// AwaitRepos waits until as many repos can be searched.
+// AwaitRepos waits until that many repos can be searched.
 func (s *Server) AwaitRepos(ctx context.Context, repos int) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTime)
 	defer cancel()
 	var listed struct {
 		List struct {
 			Repos []json.RawMessage
-			Trawl *struct{ Complete bool } // Trawl's own account of the answer
+			Trawl *struct{ Complete bool } // Trawl's own report on the answer
 		}
 	}
 	for {

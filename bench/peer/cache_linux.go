@@ -12,13 +12,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// DropCache has the system forget the pages of all files below a folder, so that
-// they are read from the disk again. It leaves pages that a process has mapped, and
-// the files of others.
+// DropCache makes the system drop the cached pages of all files below a folder, so that they are
+// read from the disk again. It does not drop pages that a process has mapped, or files of other
+// users.
 func DropCache(dir string) error {
 	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // a server that runs removes what it no longer needs
+			return nil // a running server may remove files
 		}
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -36,7 +36,7 @@ func dropFile(path string) (err error) {
 		return fmt.Errorf("dropping the cache: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	// What was not written yet cannot be dropped.
+	// Pages that are not written yet cannot be dropped.
 	if err := file.Sync(); err != nil {
 		return fmt.Errorf("writing %s to the disk: %w", path, err)
 	}
@@ -46,15 +46,15 @@ func dropFile(path string) (err error) {
 	return nil
 }
 
-// ReadAhead is how much the disk under a folder reads where one page is asked for, in
-// bytes; 0 where that is not known.
+// ReadAhead returns how many bytes the disk of a folder reads when one page is requested; 0 if
+// unknown.
 func ReadAhead(dir string) int64 {
 	var stat unix.Stat_t
 	if err := unix.Stat(dir, &stat); err != nil {
 		return 0
 	}
 	device := fmt.Sprintf("/sys/dev/block/%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev))
-	for _, queue := range []string{"/queue", "/../queue"} { // of a disk, of a partition
+	for _, queue := range []string{"/queue", "/../queue"} { // of a disk, or of a partition
 		if text, err := os.ReadFile(device + queue + "/read_ahead_kb"); err == nil {
 			kib, err := strconv.ParseInt(string(bytes.TrimSpace(text)), 10, 64)
 			if err == nil {

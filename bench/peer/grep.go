@@ -24,12 +24,13 @@ func (p *ripgrep) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, boo
 	return Cost{}, false, nil
 }
 
-// byFolder says whether files are chosen by the folders they are in, which both
-// of these peers know with the folders above the corpus only.
+// byFolder reports whether the query chooses files by their folders. These two
+// peers also see the folders above the corpus.
 func byFolder(q corpus.Query) bool { return q.File != "" && q.Glob == "" }
 
-// args asks for every file that is not binary, whatever is ignored or hidden,
-// and for classes of characters as Go's regular expressions have them.
+// args returns the arguments to search every file that is not binary, including
+// ignored and hidden ones, with classes of characters as in Go's regular
+// expressions.
 func (p *ripgrep) args(q corpus.Query, mode string) ([]string, error) {
 	if len(q.Patterns) != 1 || byFolder(q) {
 		return nil, ErrUnsupported
@@ -53,8 +54,8 @@ func (p *ripgrep) Files(ctx context.Context, q corpus.Query) (map[string]bool, e
 	return p.repos.parse(out), err
 }
 
-// Time counts matches when exhaustive; ripgrep has no best files, and finding
-// the names of all is the nearest to it.
+// Time counts matches if exhaustive. ripgrep has no notion of best files;
+// finding the names of all matching files comes closest.
 func (p *ripgrep) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	mode := "--files-with-matches"
 	if exhaustive {
@@ -69,7 +70,7 @@ func (p *ripgrep) Time(ctx context.Context, q corpus.Query, exhaustive bool) (ti
 	return cost.Wall, err
 }
 
-// codesearch has trigrams of whole files, and reads the files themselves.
+// codesearch has trigrams of whole files and reads the files themselves.
 type codesearch struct {
 	repos names
 	index string
@@ -124,7 +125,7 @@ func (p *codesearch) Files(ctx context.Context, q corpus.Query) (map[string]bool
 	return p.repos.parse(out), err
 }
 
-// Time counts matching lines when exhaustive, and else lists the names.
+// Time counts matching lines if exhaustive, and otherwise lists the names.
 func (p *codesearch) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
 	mode := "-l"
 	if exhaustive {

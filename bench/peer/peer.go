@@ -1,8 +1,7 @@
-// Package peer drives the engines that are measured, so that they answer the same
-// queries on the same files in the same run: ripgrep, codesearch and zoekt as
-// commands, and `trawl up` and zoekt-webserver as servers. Each server is a process
-// of its own on a loopback address. Both are asked over zoekt's JSON interface by the
-// same client, and their cost is read from the system.
+// Package peer drives the engines that are measured, so that they answer the same queries on the
+// same files in the same run: ripgrep, codesearch and zoekt as commands, and `trawl up` and
+// zoekt-webserver as servers. Each server is a process of its own on a loopback address. The same
+// client queries both servers over zoekt's JSON interface, and the system reports their cost.
 package peer
 
 import (
@@ -17,14 +16,13 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 )
 
-// ErrUnsupported is the error of a query that the peer has no words for.
+// ErrUnsupported is the error for a query that the peer cannot express.
 var ErrUnsupported = errors.New("the peer cannot express this query")
 
-// ErrTooManyRepos is the error of a corpus that would take a peer hours to index.
+// ErrTooManyRepos is the error for a corpus that a peer would take hours to index.
 var ErrTooManyRepos = errors.New("the peer starts a program for each repo, and there are too many")
 
-// Cost is what indexing took: of all its processes together, Peak of the
-// largest in bytes.
+// Cost is the cost of indexing: the sum over all processes, and Peak in bytes for the largest one.
 type Cost struct {
 	CPU, Wall  time.Duration
 	Peak       int64
@@ -34,26 +32,26 @@ type Cost struct {
 // Peer is another engine.
 type Peer interface {
 	Name() string
-	// Version is what the peer says of itself.
+	// Version is what the peer reports as its version.
 	Version(ctx context.Context) string
-	// Index makes the peer ready for the corpus with an index in the folder dir;
-	// ok is false for a peer that has no index of its own. It must be called
-	// once, first. ErrTooManyRepos means that the peer cannot take part.
+	// Index prepares the peer for the corpus, with an index in the folder dir; ok is false for a
+	// peer without an index. It must be called first, and once. ErrTooManyRepos means that the peer
+	// cannot take part.
 	Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error)
-	// CountsAll is false for a peer that only ever looks for the best 50 files,
-	// and so takes no part where every match is counted.
+	// CountsAll is false for a peer that only looks for the best 50 files, and so does not take
+	// part where every match is counted.
 	CountsAll() bool
-	// Files answers every file that the query matches, as repo and path.
+	// Files returns every file that the query matches, as repo and path.
 	Files(ctx context.Context, q corpus.Query) (map[string]bool, error)
-	// Time answers how long the query takes: with every match counted, or only
-	// the best 50 files looked for, where the peer knows that.
+	// Time returns how long the query takes, with every match counted or, if the peer can do that,
+	// with only the best 50 files found.
 	Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error)
 	// Close ends what Index started.
 	Close() error
 }
 
-// Installed lists the peers that are there. zoektBin is the folder of zoekt's
-// programs; empty means the PATH.
+// Installed returns the installed peers. zoektBin is the folder of zoekt's programs; empty means
+// the PATH.
 func Installed(zoektBin string) []Peer {
 	var peers []Peer
 	if z := newZoekt(zoektBin); z != nil {
@@ -73,8 +71,8 @@ func onPath(name string) bool {
 	return err == nil
 }
 
-// Measure runs a program to its end and adds what it took to cost. Exit
-// status 1 without a word on stderr is how the grep family says "nothing found".
+// Measure runs a program to its end and adds its cost to cost. In the grep family, exit status 1
+// with nothing on stderr means that nothing was found.
 func Measure(cmd *exec.Cmd, cost *Cost) ([]byte, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -97,8 +95,8 @@ func Measure(cmd *exec.Cmd, cost *Cost) ([]byte, error) {
 // names maps paths that a peer prints to the corpus's repos and paths.
 type names []corpus.Repo
 
-// parse reads one path on each line. The repo is the one whose folder is a
-// part of the path; no repo lies in another.
+// parse reads one path per line. The repo is the one whose folder is a part of the path; no repo is
+// inside another.
 func (n names) parse(out []byte) map[string]bool {
 	repos := make(map[string]string, len(n))
 	for _, r := range n {

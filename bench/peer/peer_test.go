@@ -12,7 +12,7 @@ import (
 
 var repos = []corpus.Repo{{Name: "a", Dir: "/src/a@1"}, {Name: "a/b", Dir: "/src/a@1b"}}
 
-// TestParse: what rg -l and csearch -l print.
+// TestParse parses the output of rg -l and csearch -l.
 func TestParse(t *testing.T) {
 	out := []byte("/src/a@1/x.go\n/src/a@1b/dir/y z.go\n/elsewhere/z.go\n/src/a@1/last.go")
 	got := slices.Sorted(maps.Keys(names(repos).parse(out)))
@@ -24,7 +24,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestArguments: what is asked of the peers is the query, all of it.
+// TestArguments: the arguments for the peers cover the whole query.
 func TestArguments(t *testing.T) {
 	q := corpus.Query{Patterns: []string{"a|b"}, Glob: "*.go", File: `\.go$`}
 	rg, err := (&ripgrep{repos: repos}).args(q, "--count-matches")

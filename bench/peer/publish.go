@@ -7,7 +7,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Publish asks for a repository to be indexed under a name and waits until that is published.
+// Publish requests that a repository be indexed under a name, and waits until it is
+// published.
 func Publish(ctx context.Context, ingest ingestv1.IngestServiceClient, name, url string) (*ingestv1.RepoStatus, error) {
 	put, err := ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Name: name, Url: url})
 	if err != nil {

@@ -6,8 +6,9 @@ import (
 	"syscall"
 )
 
-// peakMemory is the most resident memory of a process that ended, in bytes.
-// A small parent matters: between fork and exec its own memory counts too.
+// peakMemory returns the peak resident memory of a process that has ended, in
+// bytes. The parent should be small: between fork and exec its own memory
+// counts too.
 func peakMemory(state *os.ProcessState) int64 {
 	usage, ok := state.SysUsage().(*syscall.Rusage)
 	if !ok {

@@ -16,12 +16,13 @@ import (
 	"time"
 )
 
-// Server is a process that answers. It ends with Close, or with the context that
-// it was started under. It is safe for concurrent use.
+// Server is a process that answers queries. It ends with Close, or with the context that started
+// it. It is safe for concurrent use.
 type Server struct {
 	// HTTP and GRPC are addresses, HOST:PORT; only Trawl has the second.
 	HTTP, GRPC string
-	// Etcd and NATS are URLs of those that Trawl hosts; empty if they do not listen.
+	// Etcd and NATS are the URLs of the etcd and NATS that Trawl hosts; empty if they do not
+	// listen.
 	Etcd, NATS string
 	cmd        *exec.Cmd
 	client     *http.Client
@@ -30,15 +31,15 @@ type Server struct {
 }
 
 const (
-	// endTime is what a server gets to end by itself.
+	// endTime is how long a server may take to end by itself.
 	endTime = 30 * time.Second
-	// readyTime is what it gets to start, and to load its repos.
+	// readyTime is how long it may take to start and to load its repos.
 	readyTime = 2 * time.Minute
-	// connections are held open for as many clients.
+	// connections is the number of connections kept open, for as many clients.
 	connections = 128
 )
 
-// start runs the program. Its context ends it.
+// start runs the program. The end of its context ends it.
 func start(cmd *exec.Cmd, prepare func() error) (*Server, error) {
 	s := &Server{cmd: cmd, ended: make(chan struct{}), client: &http.Client{Transport: &http.Transport{
 		MaxIdleConns: connections, MaxIdleConnsPerHost: connections, DisableCompression: true,
@@ -49,10 +50,10 @@ func start(cmd *exec.Cmd, prepare func() error) (*Server, error) {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	if prepare != nil {
-		late := time.AfterFunc(readyTime, func() { _ = cmd.Process.Kill() }) // then prepare finds nothing more to read
+		late := time.AfterFunc(readyTime, func() { _ = cmd.Process.Kill() }) // prepare then reaches the end of its input
 		defer late.Stop()
 		if err := prepare(); err != nil {
-			_ = cmd.Process.Kill() // it may have ended, and did not start as it should
+			_ = cmd.Process.Kill() // it may have ended, but did not start properly
 			return nil, errors.Join(fmt.Errorf("starting %s: %w", cmd.Path, err), cmd.Wait())
 		}
 	}
@@ -66,10 +67,10 @@ func start(cmd *exec.Cmd, prepare func() error) (*Server, error) {
 // PID is the number of the process.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// Close ends the process, which is killed if it takes too long.
+// Close ends the process. It kills it if it takes too long.
 func (s *Server) Close() error {
 	s.client.CloseIdleConnections()
-	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
 	select {
 	case <-s.ended:
 	case <-time.After(endTime):
@@ -91,8 +92,7 @@ func signalled(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
-// Trawl runs all roles in one process, with everything kept in the folder data. Its
-// log goes to log.
+// Trawl runs all roles in one process, with all data in the folder data. Its log goes to log.
 func Trawl(ctx context.Context, log io.Writer, program, data string, args ...string) (*Server, error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{"up", "--data-dir", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)
 	cmd.Stderr = log
@@ -127,8 +127,8 @@ func readyLine(r io.Reader) (map[string]string, error) {
 	return at, nil
 }
 
-// Role runs one of Trawl's roles that serve, router or searcher, on its own, beside an
-// etcd. Env are further variables, NAME=value. The role is well then, not yet ready.
+// Role runs one of Trawl's serving roles, router or searcher, on its own, with an external etcd.
+// env are additional variables, NAME=value. The role is healthy when it returns, but not yet ready.
 func Role(ctx context.Context, log io.Writer, program, role, etcd string, env []string, args ...string) (*Server, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func Role(ctx context.Context, log io.Writer, program, role, etcd string, env []
 	return startAt(ctx, cmd, address, "/healthz")
 }
 
-// Gateway serves a folder by the protocol of S3, by the program versitygw.
+// Gateway serves a folder by the protocol of S3, with the program versitygw.
 func Gateway(ctx context.Context, log io.Writer, program, dir, access, secret string) (*Server, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -162,7 +162,7 @@ func Gateway(ctx context.Context, log io.Writer, program, dir, access, secret st
 // Region of the gateway.
 const Region = "us-east-1"
 
-// startAt starts a server and waits until it is well.
+// startAt starts a server and waits until it is healthy.
 func startAt(ctx context.Context, cmd *exec.Cmd, address, health string) (*Server, error) {
 	s, err := start(cmd, nil)
 	if err != nil {
@@ -185,7 +185,7 @@ func startAt(ctx context.Context, cmd *exec.Cmd, address, health string) (*Serve
 	}
 }
 
-// Zoekt serves the index in a folder. Env are further variables, NAME=value.
+// Zoekt serves the index in a folder. env are additional variables, NAME=value.
 func Zoekt(ctx context.Context, program, index string, env ...string) (*Server, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -201,8 +201,8 @@ func Zoekt(ctx context.Context, program, index string, env ...string) (*Server, 
 	return s, nil
 }
 
-// freeAddress is one that nobody listens on, for a program that cannot choose
-// for itself.
+// freeAddress returns an address on which nothing listens, for a program that cannot choose one
+// itself.
 func freeAddress(ctx context.Context) (string, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {

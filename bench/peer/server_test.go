@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// script makes a program of a shell script.
+// script writes a shell script as a program.
 func script(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
@@ -59,7 +59,8 @@ func TestProgramsThatDoNotStart(t *testing.T) {
 	}
 }
 
-// TestServersEndWithTheirContext: and a server without a word for SIGTERM is not one that failed.
+// TestServersEndWithTheirContext also checks that a server that does not handle SIGTERM does not
+// count as failed.
 func TestServersEndWithTheirContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -81,7 +82,7 @@ func TestServersEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// serving is a server over HTTP whose process is the test's.
+// serving returns an HTTP server in the process of the test.
 func serving(t *testing.T, answer http.HandlerFunc) *Server {
 	t.Helper()
 	h := httptest.NewServer(answer)
@@ -145,7 +146,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-// TestAwaitRepos: all of them, and all of their shards.
+// TestAwaitRepos waits for all repos and all of their shards.
 func TestAwaitRepos(t *testing.T) {
 	asked := 0
 	s := serving(t, func(w http.ResponseWriter, _ *http.Request) {

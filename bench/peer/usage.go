@@ -15,24 +15,23 @@ import (
 // Usage is what a process has used since its start.
 type Usage struct {
 	CPU time.Duration
-	// MajorFaults are pages of mapped files that had to be read.
+	// MajorFaults counts pages of mapped files that had to be read.
 	MajorFaults int64
-	// ReadBytes came from the disk, those of major faults included.
+	// ReadBytes counts bytes read from the disk, including those of major faults.
 	ReadBytes int64
 }
 
-// Since is what was used since an earlier reading.
+// Since returns the usage since an earlier reading.
 func (u Usage) Since(before Usage) Usage {
 	return Usage{u.CPU - before.CPU, u.MajorFaults - before.MajorFaults, u.ReadBytes - before.ReadBytes}
 }
 
-// Plus adds what was used at another time.
+// Plus adds the usage of another period.
 func (u Usage) Plus(o Usage) Usage {
 	return Usage{u.CPU + o.CPU, u.MajorFaults + o.MajorFaults, u.ReadBytes + o.ReadBytes}
 }
 
-// Usage reads what the process has used, from /proc. Processor time is counted
-// in hundredths of a second.
+// Usage reads the usage of the process from /proc. Processor time is in hundredths of a second.
 func (s *Server) Usage() (Usage, error) {
 	dir := fmt.Sprintf("/proc/%d/", s.PID())
 	stat, err := os.ReadFile(dir + "stat")
@@ -51,8 +50,8 @@ const Tick = 10 * time.Millisecond
 
 // parseUsage reads /proc/PID/stat and io; see proc_pid_stat(5).
 func parseUsage(stat, io []byte) (u Usage, err error) {
-	// The name in parentheses can hold anything; majflt, utime and stime are the
-	// fields 12, 14 and 15.
+	// The name in parentheses can contain anything; majflt, utime and stime are fields 12, 14 and
+	// 15.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 13 {
 		return u, fmt.Errorf("expected 13 fields behind the name in /proc/PID/stat, found %d", len(fields))
@@ -82,8 +81,8 @@ func labelled(text []byte, label string, unit int64) (int64, error) {
 	return 0, fmt.Errorf("%s is not in %.60q", label, text)
 }
 
-// Counters reads counters from the server's metrics, each by its name and a label; of
-// several that have both it is the sum.
+// Counters reads counters from the server's metrics, each by its name and a label. If several
+// series have both, it returns their sum.
 func (s *Server) Counters(ctx context.Context, series ...Series) ([]int64, error) {
 	text, err := s.call(ctx, http.MethodGet, "/metrics", nil)
 	if err != nil {
@@ -120,18 +119,18 @@ func (s Series) sum(text []byte) (sum int64, err error) {
 	return sum, nil
 }
 
-// Memory is what a process holds, in bytes.
+// Memory is the memory of a process, in bytes.
 type Memory struct {
-	// Anon is resident memory of its own, File resident pages of files, which the
-	// system drops when it needs them.
+	// Anon is the process's own resident memory. File is resident pages of files, which the system
+	// can drop.
 	Anon, File int64
-	// Heap is what Go's heap held right after a collection.
+	// Heap is the size of Go's heap right after a collection.
 	Heap int64
 	// Maps is the number of its memory maps.
 	Maps int64
 }
 
-// Memory reads what the process holds.
+// Memory reads the memory of the process.
 func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	if m.Heap, err = s.heap(ctx); err != nil {
 		return m, err
@@ -152,8 +151,8 @@ func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// heap asks for metrics until a collection has run: answering makes the garbage
-// that brings it about.
+// heap requests metrics until a collection has run. The requests make the garbage that triggers
+// one.
 func (s *Server) heap(ctx context.Context) (least int64, err error) {
 	const most = 5000
 	var first int64
@@ -174,7 +173,7 @@ func (s *Server) heap(ctx context.Context) (least int64, err error) {
 			first, least = ran, heap
 		}
 		least = min(least, heap)
-		if ran >= first+2 { // what is pooled goes with the second
+		if ran >= first+2 { // pooled memory goes with the second
 			return least, nil
 		}
 	}

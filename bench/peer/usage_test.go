@@ -43,7 +43,7 @@ func TestLabelled(t *testing.T) {
 	}
 }
 
-// TestHeapIsReadAfterACollection: before it, garbage counts.
+// TestHeapIsReadAfterACollection: before a collection, garbage counts.
 func TestHeapIsReadAfterACollection(t *testing.T) {
 	heaps, collections := []int{90, 95, 30, 99, 20, 10}, []int{4, 4, 5, 5, 6, 7}
 	asked := 0

@@ -8,7 +8,7 @@ import (
 )
 
 // language says what a definition looks like: expressions for one line, whose first group is
-// the name. They are written for this measurement and know nothing of any engine.
+// the name. They are written for this measurement and know nothing of any engine. Other files may define the name, too; see defining.
 type language []*regexp.Regexp
 
 var (
@@ -28,7 +28,7 @@ var (
 	}
 )
 
-// asidePath matches the paths of what people seldom look for. It is no answer, but for file names.
+// asidePath matches the paths of what people seldom look for. Queries ask for it by file names only.
 var asidePath = regexp.MustCompile(`(?i)(^|[/_.-])(tests?|testing|testdata|specs?|examples?|benchmarks?|bench|benches|vendor|third[-_]party|deps|fixtures|mocks?|docs?)([/_.-]|$)|__tests__|_test\.|\.pb\.|Test\.java$`)
 
 // definition is a name with the comment above it, or below it where that is the custom.

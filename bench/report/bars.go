@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Bars is a panel with one bar for each series, from zero on.
+// Bars is a panel with one bar for each series, starting at zero.
 type Bars struct {
 	Caption string
 	Values  []Value
@@ -40,5 +40,5 @@ func (p *Bars) draw(d *drawing, y int) {
 	}
 }
 
-// name is a series' name as it may stand in SVG.
+// name returns a series' name, escaped for SVG.
 func (d *drawing) name(series int) string { return html.EscapeString(d.series[series]) }

@@ -13,31 +13,31 @@ const (
 	atMost  = "≤"
 )
 
-// Figure is what was measured of a corpus, beside what is needed.
+// Figure is a measurement of a corpus and its aim.
 type Figure struct {
 	Corpus string `json:"corpus,omitempty"`
 	What   string `json:"what"`
-	// Aim is "≥" or "≤" and stands before Needed, or is empty: then nothing is needed.
+	// Aim is "≥" or "≤", the relation to Needed. If it is empty, there is no aim.
 	Aim      string  `json:"aim,omitempty"`
 	Needed   float64 `json:"needed,omitempty"`
 	Measured float64 `json:"measured"`
-	// Unit of both, with the space that may stand before it.
+	// Unit of both, including a leading space if it needs one.
 	Unit string `json:"unit,omitempty"`
-	// Incomplete figures leave out what was too hard. They reach no aim.
+	// Incomplete figures omit work that was too hard. They never reach an aim.
 	Incomplete bool `json:"incomplete,omitempty"`
 }
 
-// AtLeast is a figure that must not be below what is needed.
+// AtLeast returns a figure that must not be below needed.
 func AtLeast(what string, measured, needed float64, unit string) Figure {
 	return Figure{What: what, Aim: atLeast, Needed: needed, Measured: measured, Unit: unit}
 }
 
-// AtMost is a figure that must not be above what is needed.
+// AtMost returns a figure that must not be above needed.
 func AtMost(what string, measured, needed float64, unit string) Figure {
 	return Figure{What: what, Aim: atMost, Needed: needed, Measured: measured, Unit: unit}
 }
 
-// Plain is a figure without an aim.
+// Plain returns a figure without an aim.
 func Plain(what string, measured float64, unit string) Figure {
 	return Figure{What: what, Measured: measured, Unit: unit}
 }
@@ -53,8 +53,8 @@ func (f *Figure) Missed() bool {
 	return false
 }
 
-// Off is by which factor the figure misses its aim: 1 where it is just reached, less
-// beyond it, and infinite where no factor would do. It is 0 without an aim.
+// Off returns the factor by which the figure misses its aim: 1 if it is just reached, less if it is
+// exceeded, and infinite if no factor would do. Without an aim it is 0.
 func (f *Figure) Off() float64 {
 	have, want := f.Measured, f.Needed
 	switch f.Aim {
@@ -64,7 +64,7 @@ func (f *Figure) Off() float64 {
 		have, want = want, have
 	}
 	switch {
-	case want <= 0: // a difference that is below zero
+	case want <= 0: // a difference below zero
 		return 0
 	case have <= 0:
 		return math.Inf(1)
@@ -72,7 +72,7 @@ func (f *Figure) Off() float64 {
 	return want / have
 }
 
-// NeededText is the aim as people read it.
+// NeededText formats the aim.
 func (f *Figure) NeededText() string {
 	if f.Aim == "" {
 		return "–"
@@ -80,7 +80,7 @@ func (f *Figure) NeededText() string {
 	return fmt.Sprintf("%s %g%s", f.Aim, f.Needed, f.Unit)
 }
 
-// MeasuredText is the value as people read it.
+// MeasuredText formats the value.
 func (f *Figure) MeasuredText() string {
 	digits, more := "%.4g", ""
 	if f.Aim == atLeast {
@@ -92,7 +92,7 @@ func (f *Figure) MeasuredText() string {
 	return fmt.Sprintf(digits, f.Measured) + f.Unit + more
 }
 
-// ReachedText is yes, NO, or a dash where nothing is needed.
+// ReachedText returns yes, NO, or a dash if there is no aim.
 func (f *Figure) ReachedText() string {
 	switch {
 	case f.Aim == "":
@@ -103,7 +103,7 @@ func (f *Figure) ReachedText() string {
 	return "yes"
 }
 
-// Figures are those of several corpora.
+// Figures are the figures of several corpora.
 type Figures []Figure
 
 // Add adds the figures of a corpus.
@@ -114,7 +114,7 @@ func (all *Figures) Add(corpus string, of []Figure) {
 	}
 }
 
-// Write writes the figures, those that are missed first and those without an aim last.
+// Write writes the figures, missed ones first and those without an aim last.
 func (all Figures) Write(w io.Writer) {
 	var t Table
 	t.Row("figure", "needed", "measured", "reached")
@@ -128,7 +128,7 @@ func (all Figures) Write(w io.Writer) {
 	t.Write(w)
 }
 
-// finite are the figures that JSON has numbers for.
+// finite returns the figures that JSON can represent.
 func (all Figures) finite() Figures {
 	return slices.DeleteFunc(slices.Clone(all), func(f Figure) bool { return math.IsNaN(f.Measured) || math.IsInf(f.Measured, 0) })
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Host writes where and how a run was made: the commit, the machine and its load, the
-// Go version and the flags.
+// Host writes where and how a run was made: the commit, the machine and its load, the Go
+// version and the flags.
 func Host(ctx context.Context, w io.Writer, flags []string) {
 	fmt.Fprintf(w, "  commit    %s\n  machine   %s\n  load      %s (other work on the machine counts)\n  go        %s\n  flags     %s\n",
 		commit(ctx), machine(), load(), runtime.Version(), strings.Join(flags, " "))
@@ -27,7 +27,7 @@ func commit(ctx context.Context) string {
 	return strings.TrimSpace(string(out))
 }
 
-// machine names the processor where the system does.
+// machine returns the name of the processor, if the system reports it.
 func machine() string {
 	model := "unknown processor"
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -49,8 +49,8 @@ func load() string {
 	return strings.Join(strings.Fields(string(text))[:3], " ")
 }
 
-// Save writes a result into the folder, each of its files under the time at which the run
-// started, its name and a suffix such as ".txt". It returns the path without the suffix.
+// Save writes a result into the folder. The name of each file has the start time of the
+// run, the name, and a suffix such as ".txt". It returns the path without the suffix.
 func Save(folder, name string, started time.Time, files map[string][]byte) (stem string, err error) {
 	stem = filepath.Join(folder, started.UTC().Format("2006-01-02-150405")+"-"+name)
 	if err := os.MkdirAll(folder, 0o777); err != nil {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestSave: text and picture stand beside each other, under the time of the run.
+// TestSave: text and picture are next to each other, named by the time of the
+// run.
 func TestSave(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "new", "results")
 	started := time.Date(2026, 11, 22, 1, 2, 3, 0, time.FixedZone("east", 3600))

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Latency is a panel of times on a logarithmic scale: a row for each bucket, in
-// it a dot for the p50 of each series and a line to its p99.
+// Latency is a panel of times on a logarithmic scale. It has one row per
+// bucket, with a dot for the p50 of each series and a line to its p99.
 type Latency struct {
 	Caption string
 	Rows    []Row
@@ -19,7 +19,8 @@ type Row struct {
 	Spans []Span
 }
 
-// Span is what one series took, in milliseconds; times of zero are not drawn.
+// Span has the times of one series in milliseconds; times of zero are not
+// drawn.
 type Span struct {
 	Series   int
 	P50, P99 float64
@@ -86,7 +87,7 @@ func (p *Latency) scale() logScale {
 	return logScale{math.Floor(math.Log10(low)), math.Max(math.Ceil(math.Log10(high)), math.Floor(math.Log10(low))+1)}
 }
 
-// logScale reaches from one power of ten to another.
+// logScale goes from one power of ten to another.
 type logScale struct{ from, to float64 }
 
 func (s logScale) x(v float64) float64 {
@@ -101,7 +102,7 @@ func (s logScale) ticks() []float64 {
 	return ticks
 }
 
-// milliseconds writes a time in the unit that suits it.
+// milliseconds formats a time in a suitable unit.
 func milliseconds(ms float64) string {
 	switch {
 	case ms < 0.9999:

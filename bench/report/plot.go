@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Page is one picture: panels below one another, with one legend for all.
+// Page is one picture with panels below each other and one legend for all.
 type Page struct {
 	Title string
-	// Series are the engines, by their place; at most MaxSeries, which have a colour.
+	// Series are the names of the engines; there are at most MaxSeries, since each has a colour.
 	Series []string
 	Panels []Panel
 }
@@ -36,8 +36,8 @@ const (
 	margin  = 28
 )
 
-// style names the colours: those of the series are Okabe's and Ito's, told apart
-// by the colour-blind, a little lighter in the dark.
+// style sets the colours. Those of the series are Okabe's and Ito's, which colour-blind readers can
+// distinguish, slightly lighter in dark mode.
 const style = `
 text{font:12px system-ui,sans-serif;fill:#1f2328}
 .title{font-size:16px;font-weight:600}.caption{font-size:13px;font-weight:600}.faint{fill:#59636e}
@@ -50,7 +50,7 @@ text{fill:#e6edf3}.faint{fill:#9198a1}.grid{stroke:#3d444d}
 }
 `
 
-// drawing collects elements.
+// drawing collects SVG elements.
 type drawing struct {
 	strings.Builder
 	series []string
@@ -83,7 +83,7 @@ func (p *Page) Write(w io.Writer) error {
 	return nil
 }
 
-// legend names the series, each behind a dot of its colour.
+// legend names the series, each after a dot of its colour.
 func (d *drawing) legend(series []string) {
 	x := 22
 	for i, name := range series {

@@ -33,7 +33,7 @@ func write(t *testing.T, p *Page) string {
 	return b.String()
 }
 
-// TestIsXML: names of any letters leave the picture well formed.
+// TestIsXML: the picture is well-formed whatever letters the names have.
 func TestIsXML(t *testing.T) {
 	svg := write(t, page())
 	dec := xml.NewDecoder(strings.NewReader(svg))
@@ -51,13 +51,15 @@ func TestIsXML(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, svg)
 		}
 	}
-	// The legend has two dots, the rows three: what was not measured has none.
+	// The legend has two dots and the rows three: what was not measured has
+	// none.
 	if got := strings.Count(svg, "<circle"); got != 5 {
 		t.Errorf("%d dots, not 5", got)
 	}
 }
 
-// TestScale: a factor of ten is as long everywhere, and all values are within.
+// TestScale: a factor of ten has the same length everywhere, and all values are
+// within the scale.
 func TestScale(t *testing.T) {
 	s := page().Panels[0].(*Latency).scale()
 	if a, b := s.x(1)-s.x(0.1), s.x(10)-s.x(1); math.Abs(a-b) > 1e-9 || a <= 0 {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Progress shows how far long work is: on a terminal as a bar that is drawn
-// over and over, elsewhere as a line for each tenth.
+// Progress shows how far long work is: on a terminal as a bar that is redrawn,
+// elsewhere as one line for each tenth.
 type Progress struct {
 	w        io.Writer
 	terminal bool
@@ -19,7 +19,7 @@ type Progress struct {
 	started  time.Time
 }
 
-// NewProgress starts the clock of work in total parts, which is shown on w.
+// NewProgress starts the clock for work in total parts and shows progress on w.
 func NewProgress(w io.Writer, what string, total int) *Progress {
 	return &Progress{w: w, terminal: isTerminal(w), what: what, total: max(total, 1), started: time.Now()}
 }
@@ -33,7 +33,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// Step says that one more part is done, and which.
+// Step reports that a part is done.
 func (p *Progress) Step(part string) {
 	before := p.done * 10 / p.total
 	p.done++
@@ -49,7 +49,7 @@ func (p *Progress) Step(part string) {
 	}
 }
 
-// line is the bar, with the time that is left if all parts take as long.
+// line returns the bar, with the remaining time if all parts take equally long.
 func (p *Progress) line(part string) string {
 	const width = 24
 	full := min(width*p.done/p.total, width)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestProgress: a log gets a line for each tenth, a terminal one that is drawn over.
+// TestProgress: a log gets one line for each tenth, a terminal one that is redrawn.
 func TestProgress(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var b bytes.Buffer

@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// Record is what programs read of a result: it lies beside the text, by the same name.
+// Record is the machine-readable form of a result. It has the same name as the text, with another
+// suffix.
 type Record struct {
 	// Stem is the path of the result without a suffix.
 	Stem string `json:"-"`
-	// Run says how it was measured.
+	// Run says how the figures were measured.
 	Run     string    `json:"run"`
 	Started time.Time `json:"started"`
 	Commit  string    `json:"commit"`
-	// Load is that of the machine, over 1, 5 and 15 minutes, when the result was written.
+	// Load is the load of the machine, over 1, 5 and 15 minutes, when the result was written.
 	Load    string  `json:"load"`
 	Figures Figures `json:"figures"`
 }
 
-// recordSuffix of the file of a record.
+// recordSuffix is the suffix of a record's file.
 const recordSuffix = ".json"
 
-// SaveRecord writes the figures of a run beside its result.
+// SaveRecord writes the figures of a run next to its result.
 func SaveRecord(ctx context.Context, stem, run string, started time.Time, figures Figures) error {
 	r := Record{Run: run, Started: started.UTC().Truncate(time.Second), Commit: commit(ctx), Load: load(), Figures: figures.finite()}
 	text, err := json.MarshalIndent(r, "", " ")
@@ -41,8 +42,8 @@ func SaveRecord(ctx context.Context, stem, run string, started time.Time, figure
 	return nil
 }
 
-// Records reads all records of a folder, the newest first. Results from before there
-// were records have none.
+// Records reads all records of a folder, the newest first. Results from before records existed have
+// none.
 func Records(folder string) ([]Record, error) {
 	names, err := filepath.Glob(filepath.Join(folder, "*"+recordSuffix))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package report shows measurements: percentiles, ratios and tables as text, with the
-// machine they were made on and how far a run is, and latencies and bars as one SVG that
-// needs no script and no font, and reads in light and in dark.
+// Package report presents measurements: percentiles, ratios and tables as text, with the machine
+// and the progress of a run, and latencies and bars as one SVG that needs no script and no font and
+// works in light and dark mode.
 package report
 
 import (
@@ -14,8 +14,8 @@ import (
 	"unicode/utf8"
 )
 
-// Percentile is the nearest-rank percentile p, 0 < p ≤ 100: the smallest
-// value that at least p percent of all are not above. Of none it is zero.
+// Percentile returns the nearest-rank percentile p, 0 < p ≤ 100: the smallest value that is at
+// least as great as p percent of all values. Without values it is zero.
 func Percentile[T cmp.Ordered](values []T, p float64) T {
 	if len(values) == 0 {
 		var zero T
@@ -26,7 +26,7 @@ func Percentile[T cmp.Ordered](values []T, p float64) T {
 	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
-// GeometricMean of positive values, 0 of none.
+// GeometricMean returns the geometric mean of positive values, 0 without values.
 func GeometricMean(values []float64) float64 {
 	if len(values) == 0 {
 		return 0
@@ -38,7 +38,7 @@ func GeometricMean(values []float64) float64 {
 	return math.Exp(sum / float64(len(values)))
 }
 
-// Milliseconds with three digits that count.
+// Milliseconds formats a duration with three significant digits.
 func Milliseconds(d time.Duration) string {
 	ms := float64(d) / float64(time.Millisecond)
 	switch {
@@ -50,11 +50,11 @@ func Milliseconds(d time.Duration) string {
 	return fmt.Sprintf("%.0f", ms)
 }
 
-// Megabytes of 1,000,000 bytes.
+// Megabytes formats a size in units of 1,000,000 bytes.
 func Megabytes[T ~int64 | ~uint64](n T) string { return fmt.Sprintf("%.1f", float64(n)/1e6) }
 
-// Bar draws a duration on a logarithmic scale: two characters for each doubling
-// above a tenth of a millisecond.
+// Bar draws a duration on a logarithmic scale: two characters for each doubling above a tenth of a
+// millisecond.
 func Bar(d time.Duration) string {
 	if d <= 100*time.Microsecond {
 		return "▏"
@@ -62,7 +62,7 @@ func Bar(d time.Duration) string {
 	return strings.Repeat("█", 1+int(2*math.Log2(float64(d)/float64(100*time.Microsecond))))
 }
 
-// Table is written with its columns aligned; the first is text, the others are figures.
+// Table is written with aligned columns. The first is text, the others are figures.
 type Table struct{ rows [][]string }
 
 // Row adds a row; the first one is the heading.

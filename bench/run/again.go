@@ -9,9 +9,8 @@ import (
 	"github.com/trawl-search/trawl/bench/peer"
 )
 
-// indexAgain builds every index Repeat-1 times more, by turns, and keeps the
-// cost of the build that took the least processor time: what else a machine
-// does, and files that are read for the first time, only ever add to it.
+// indexAgain builds every index Repeat-1 more times, in turn, and keeps the cost of the build with the
+// least processor time: other work on the machine, and first reads of files, only ever add to it.
 func (r *runner) indexAgain(ctx context.Context, m *measured, dir string) error {
 	for i := 1; i < r.cfg.Repeat; i++ {
 		r.logf("%s: indexing again, %d of %d", m.corpus.Name, i+1, r.cfg.Repeat)
@@ -30,8 +29,8 @@ func (r *runner) indexAgain(ctx context.Context, m *measured, dir string) error 
 	return nil
 }
 
-// indexCtags builds zoekt's index once with ctags, which finds definitions as Trawl always does. Where
-// zoekt or ctags is missing, or zoekt takes no part, there is nothing to build.
+// indexCtags builds zoekt's index once with ctags, which finds definitions as Trawl always does. If
+// zoekt or ctags is missing, or zoekt takes no part, it does nothing.
 func (r *runner) indexCtags(ctx context.Context, m *measured, dir string) error {
 	indexer, _, ok := peer.ZoektPrograms(r.cfg.ZoektBin)
 	if !ok || !peer.HasCtags() || m.opponent(zoekt) == nil {
@@ -46,7 +45,7 @@ func (r *runner) indexCtags(ctx context.Context, m *measured, dir string) error 
 	})
 }
 
-// indexPeersAgain uses peers of its own: those in m are ready to be asked.
+// indexPeersAgain uses new peers, because those in m are ready to be queried.
 func (r *runner) indexPeersAgain(ctx context.Context, m *measured, dir string) error {
 	for _, o := range m.peers {
 		for _, p := range peer.Installed(r.cfg.ZoektBin) {
@@ -66,7 +65,7 @@ func (r *runner) indexPeersAgain(ctx context.Context, m *measured, dir string) e
 	return nil
 }
 
-// within gives f a new folder below dir, and removes it.
+// within calls f with a new folder below dir, and removes the folder.
 func within(dir string, f func(folder string) error) error {
 	folder, err := os.MkdirTemp(dir, "again-")
 	if err != nil {

@@ -17,7 +17,7 @@ func TestLesserCost(t *testing.T) {
 	}
 }
 
-// TestCtagsAreNotNeeded: without them, or without zoekt, a run goes on.
+// TestCtagsAreNotNeeded: without ctags or zoekt, a run continues.
 func TestCtagsAreNotNeeded(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	for _, command := range []string{"", "ctags"} {
@@ -33,7 +33,8 @@ func TestCtagsAreNotNeeded(t *testing.T) {
 	}
 }
 
-// TestIndexesOfRepeatsGo: a corpus may be as large as what is left of the disk.
+// TestIndexesOfRepeatsGo: indexes of repeated builds are removed, since a
+// corpus may be as large as the free space on the disk.
 func TestIndexesOfRepeatsGo(t *testing.T) {
 	dir, failed := t.TempDir(), errors.New("failed")
 	var folder string

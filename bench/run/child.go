@@ -15,12 +15,12 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// ChildArgument as the only argument makes the program a child: a process of
-// its own for one measurement, whose processor time and memory are thus known.
+// ChildArgument as the only argument makes the program a child: a separate process for one
+// measurement, so that its processor time and memory can be measured.
 const ChildArgument = "child"
 
-// order is what a child shall do: merge the shards of Pack into Out, index Repos into it, or
-// open Shards.
+// order is the work of a child: merge the shards of Pack into Out, index Repos into it, or open
+// Shards.
 type order struct {
 	Repos   []corpus.Repo
 	Out     string
@@ -37,7 +37,7 @@ type answer struct {
 	Packed  engine.Packed
 }
 
-// Child does what its parent writes to it, and answers.
+// Child carries out the order on in, and writes its answer to out.
 func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	var o order
 	if err := json.NewDecoder(in).Decode(&o); err != nil {
@@ -62,7 +62,7 @@ func Child(ctx context.Context, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// delegate has a child do it.
+// delegate runs an order in a child.
 func delegate(ctx context.Context, o order) (answer, peer.Cost, error) {
 	var a answer
 	var cost peer.Cost

@@ -16,21 +16,21 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// packLimit is how much content a pack has when it is full.
+// packLimit is the content of a full pack.
 const packLimit = 1 << 30
 
-// packing is a shard for each repo, and the packs that these are merged into.
+// packing has one shard per repo, and the packs that they are merged into.
 type packing struct {
 	single []string
 	engine.Packed
 	cost peer.Cost
-	// times of all queries over the single shards, and over the packs, by mode.
+	// times of all queries over the single shards and over the packs, by mode.
 	times [2][2][]time.Duration
-	// failed are those out of time.
+	// failed counts the queries that ran out of time.
 	failed [2]int
 }
 
-// pack merges the shards of single repos into packs, and opens these.
+// pack merges the shards of single repos into packs, and opens the packs.
 func (r *runner) pack(ctx context.Context, m *measured, dir string, single []string) error {
 	r.logf("%s: merging %d shards", m.corpus.Name, len(single))
 	out := filepath.Join(dir, "packs")
@@ -45,8 +45,8 @@ func (r *runner) pack(ctx context.Context, m *measured, dir string, single []str
 	return r.open(ctx, m, "these, merged", m.packs.Shards, 0)
 }
 
-// searchPacks runs the queries over the shards of single repos and over the packs.
-// They find the same.
+// searchPacks runs the queries over the shards of single repos and over the packs, and checks that
+// they find the same.
 func (r *runner) searchPacks(ctx context.Context, m *measured, queries []corpus.Query) (err error) {
 	if m.packs == nil {
 		return nil
@@ -91,7 +91,7 @@ func (r *runner) searchPacks(ctx context.Context, m *measured, queries []corpus.
 	return nil
 }
 
-// writePacks writes what merging took, and what it gave.
+// writePacks writes the cost and the result of merging.
 func (m *measured) writePacks(w io.Writer) {
 	p := m.packs
 	if p == nil {

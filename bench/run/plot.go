@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// plot draws the corpora: times of both modes, then size and throughput.
+// plot draws the corpora: times in both modes, then size and throughput.
 func (r *runner) plot(w io.Writer, started time.Time, all []*measured) error {
 	page := &report.Page{Title: "Trawl bench, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series(all)}
 	for _, m := range all {
@@ -23,7 +23,7 @@ func (r *runner) plot(w io.Writer, started time.Time, all []*measured) error {
 	return page.Write(w)
 }
 
-// series are all engines that took part anywhere, Trawl first.
+// series returns all engines that took part in any corpus, Trawl first.
 func series(all []*measured) []string {
 	names := []string{"trawl"}
 	for _, m := range all {
@@ -55,7 +55,7 @@ func (m *measured) latency(names []string, mode int) *report.Latency {
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// bars are of Trawl and of the peers that have an index.
+// bars returns panels for Trawl and the peers that have an index.
 func (m *measured) bars(names []string) []report.Panel {
 	read := float64(m.indexed.ReadBytes)
 	if read == 0 {

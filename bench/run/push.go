@@ -23,11 +23,12 @@ import (
 
 // PushConfig says what to push.
 type PushConfig struct {
-	// Repo is a Git repository, of which a copy is pushed to.
+	// Repo is a Git repository. Pushes go to a copy of it.
 	Repo string
-	// Trawl is the program: it is run with all roles in one process.
+	// Trawl is the program. It runs with all roles in one process.
 	Trawl string
-	// Commits of one file each are pushed one after the other.
+	// Commits is the number of commits, of one file each, that are pushed one
+	// after the other.
 	Commits int
 	// Seed chooses the files.
 	Seed uint64
@@ -36,10 +37,11 @@ type PushConfig struct {
 	Log     io.Writer
 }
 
-// push is one push: what it took, and what it cost.
+// push is one push, with its times and its cost.
 type push struct {
 	published, searchable time.Duration
-	// fileBytes is the size of the changed file, wroteBytes what was added to it.
+	// fileBytes is the size of the changed file, wroteBytes what was added to
+	// it.
 	fileBytes, wroteBytes int64
 	built                 string
 }
@@ -53,15 +55,15 @@ type pusher struct {
 	conn   *grpc.ClientConn
 	ingest ingestv1.IngestServiceClient
 	search searchv1.SearchServiceClient
-	// first is how long it took until the whole repo could be searched.
+	// first is the time until the whole repo could be searched.
 	first  time.Duration
 	pushes []push
 	before counters
 	after  counters
 }
 
-// Push measures how long it takes until what is pushed can be searched, and what
-// is indexed for it, and writes the results.
+// Push measures the time from a push until its content can be searched, and how
+// much is indexed for it. It writes the results.
 func Push(ctx context.Context, cfg PushConfig) (err error) {
 	p := &pusher{cfg: cfg}
 	if p.dir, err = os.MkdirTemp("", "trawl-push-"); err != nil {
@@ -96,7 +98,7 @@ func (p *pusher) start(ctx context.Context) (err error) {
 
 func (p *pusher) stop() error { return errors.Join(p.conn.Close(), p.server.Close()) }
 
-// repoName is the name that is pushed to.
+// repoName is the name of the repo that gets the pushes.
 const repoName = "bench.example/push/repo"
 
 func (p *pusher) measure(ctx context.Context) error {
@@ -127,7 +129,7 @@ func (p *pusher) measure(ctx context.Context) error {
 	return err
 }
 
-// one asks for the repo to be indexed and waits until a search finds the token.
+// one requests indexing of the repo, and waits until a search finds the token.
 func (p *pusher) one(ctx context.Context, token string, to *push) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()

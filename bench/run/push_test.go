@@ -66,7 +66,7 @@ func TestCountersAreRead(t *testing.T) {
 	}
 }
 
-// TestPushReport: the text tells the figures.
+// TestPushReport: the text has the figures.
 func TestPushReport(t *testing.T) {
 	p := &pusher{
 		cfg: PushConfig{Repo: "/x/linux"}, repo: &pushedRepo{files: []string{"a"}}, after: counters{content: 2200, stored: 3300},

@@ -75,12 +75,12 @@ func (r *pushedRepo) commit(ctx context.Context, token string) (p push, err erro
 	return p, fmt.Errorf("%s has too few texts", r.dir)
 }
 
-// counters are what the program has counted.
+// counters are counters of the program.
 type counters struct {
 	documents, content, shards, stored float64
 }
 
-// readCounters reads them from its metrics.
+// readCounters reads the counters from the program's metrics.
 func readCounters(ctx context.Context, address string) (c counters, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// Aims of a push until it is searchable.
+// Aims for the time until a push is searchable.
 const (
 	aimMedian = time.Second
 	aimP99    = 2 * time.Second
@@ -34,7 +34,7 @@ func (p *pusher) write(ctx context.Context, started time.Time) error {
 	return nil
 }
 
-// times are the two waits of all pushes.
+// times returns the two times of all pushes.
 func (p *pusher) times() (published, searchable []time.Duration) {
 	for _, one := range p.pushes {
 		published, searchable = append(published, one.published), append(searchable, one.searchable)
@@ -67,7 +67,7 @@ func (p *pusher) report(ctx context.Context, w io.Writer, started time.Time) {
 	p.reportCost(w)
 }
 
-// reportCost tells what was indexed for it.
+// reportCost writes how much was indexed for the pushes.
 func (p *pusher) reportCost(w io.Writer) {
 	var files, wrote int64
 	ways := make(map[string]int)

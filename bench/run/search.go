@@ -14,17 +14,18 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// bucket is what the queries of one bucket took, Trawl's before the peers'.
+// bucket has the times of the queries of one bucket, Trawl's before the peers'.
 type bucket struct {
 	name    corpus.Bucket
 	queries int
-	// allocs and bytes allocated by one search, the median over the queries.
+	// allocs and bytes are the allocations of one search, as medians over the
+	// queries.
 	allocs, bytes [2]uint64
 	engines       []timing
 	agreements    []agreement
 }
 
-// The two ways of asking.
+// The two modes.
 const (
 	exhaustive = iota
 	top50
@@ -32,14 +33,14 @@ const (
 
 var modes = [2]string{"exhaustive", "top 50"}
 
-// timing is one engine's in one bucket.
+// timing has one engine's times in one bucket.
 type timing struct {
 	name string
 	// times of all runs of all queries, by mode.
 	times [2][]time.Duration
 	// ratios to Trawl's time, one for each query: above 1, Trawl is faster.
 	ratios [2][]float64
-	// failed queries: out of time, or refused.
+	// failed counts the queries that ran out of time or were refused.
 	failed int
 	reason string
 }
@@ -49,13 +50,13 @@ type agreement struct {
 	peer             string
 	same, different  int
 	onlyHere, onlyIt int
-	// skipped of onlyIt are files that Trawl holds by name only.
+	// skipped counts the files among onlyIt that Trawl indexes by name only.
 	skipped int
 	// examples by kind: onlyTrawl, onlyPeer, byName.
 	examples [3]string
 }
 
-// timer is what Trawl and the peers have in common.
+// timer has the methods common to Trawl and the peers.
 type timer interface {
 	Files(ctx context.Context, q corpus.Query) (map[string]bool, error)
 	Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error)
@@ -96,7 +97,7 @@ func (r *runner) search(ctx context.Context, m *measured, queries []corpus.Query
 	return nil
 }
 
-// query compares the result sets first; that run also warms every engine up.
+// query compares the result sets first. That run also warms up every engine.
 func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bucket, q corpus.Query, skipped map[string]string) error {
 	here, err := e.Files(ctx, q)
 	if err != nil {
@@ -123,7 +124,7 @@ func (r *runner) query(ctx context.Context, m *measured, e *engine.Engine, b *bu
 	return nil
 }
 
-// ask has a peer answer the query, first for the result set.
+// ask runs the query on a peer, first for the result set.
 func (r *runner) ask(ctx context.Context, p *opponent, a *agreement, q corpus.Query, here map[string]bool, skipped map[string]string) (times [2][]time.Duration, err error) {
 	there, err := r.files(ctx, p, q)
 	if err != nil {
@@ -141,8 +142,8 @@ func (r *runner) ask(ctx context.Context, p *opponent, a *agreement, q corpus.Qu
 	return r.times(ctx, p, q, repeat, top50)
 }
 
-// among are the files of all that are in some, too: all that a peer can be held
-// to which lists no more than the files it shows.
+// among returns the files of all that are in some. A peer that lists only the
+// files it shows can be compared only by these.
 func among(all, some map[string]bool) map[string]bool {
 	both := make(map[string]bool, len(some))
 	for f := range some {
@@ -175,7 +176,7 @@ func (r *runner) times(ctx context.Context, t timer, q corpus.Query, repeat int,
 			ctx, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 			took, err := t.Time(ctx, q, mode == exhaustive)
 			if err == nil {
-				err = ctx.Err() // a killed program may have answered in part
+				err = ctx.Err() // a killed program may have written a part of its answer
 			}
 			cancel()
 			if err != nil {
@@ -227,14 +228,14 @@ func (a *agreement) add(q corpus.Query, here, there map[string]bool, skipped map
 	}
 }
 
-// Ways in which a file may be in one result set only.
+// Ways in which a file may be in only one result set.
 const (
 	onlyTrawl = iota
 	onlyPeer
 	byName
 )
 
-// example keeps the first of each kind.
+// example keeps the first example of each kind.
 func (a *agreement) example(kind int, q corpus.Query, file string) {
 	said := [...]string{"not found by " + a.peer, "found by " + a.peer + " only", "found by " + a.peer + ", by name only in trawl"}
 	if a.examples[kind] == "" {

@@ -10,30 +10,30 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 )
 
-// Names of peers, as engines give them.
+// Names of peers, as the engines report them.
 const (
 	zoekt   = "zoekt"
 	early   = "zoekt, stopping early"
 	ripgrep = "ripgrep"
 )
 
-// Figures to reach that are not ratios of query times.
+// Aims other than ratios of query times.
 const (
 	neededIndexRatio   = 4.0 // against zoekt without ctags
 	neededCtagsRatio   = 10.0
 	neededThroughput   = 80  // MB per second of processor time
 	neededSize         = .65 // index / source, before compaction
-	neededPackedSize   = .50 // … after it
+	neededPackedSize   = .50 // the same after compaction
 	neededHeap         = 3000.0
-	neededPackedHeap   = 1.0 // bytes for each of many repos in a shard
+	neededPackedHeap   = 1.0 // bytes per repo, with many repos in a shard
 	manyRepos          = 10_000
 	neededOpenManyTime = time.Second
-	// neededPeak is memory in MB, of building shards of the default size: of less
-	// content than fills one, the peak says nothing.
+	// neededPeak is the peak memory in MB of building shards of the default size. With less content
+	// than fills one, the peak says nothing.
 	neededPeak = 500
 )
 
-// wordLike are the buckets whose queries ask for words or parts of words.
+// wordLike are the buckets whose queries are words or parts of words.
 var wordLike = []corpus.Bucket{
 	corpus.Rare, corpus.Mid, corpus.Common, corpus.Case, corpus.Alternation,
 	corpus.TwoWords, corpus.ThreeWords, corpus.FourWords, corpus.PathWord,
@@ -41,7 +41,7 @@ var wordLike = []corpus.Bucket{
 
 const (
 	neededWordLike = 50.0 // geometric mean of all queries of wordLike
-	neededWorst    = 5.0  // of each of them
+	neededWorst    = 5.0  // of each query
 )
 
 // timeTarget is how many times as fast as a peer the queries of a bucket must be, as a geometric mean.
@@ -62,7 +62,7 @@ var timeTargets = []timeTarget{
 	{corpus.Common, top50, early, 3},
 }
 
-// figures lists the figures that the run has measured for a corpus.
+// figures returns the figures of the run for a corpus.
 func (m *measured) figures() []report.Figure {
 	read := float64(m.indexed.ReadBytes)
 	var list []report.Figure
@@ -104,7 +104,7 @@ func (m *measured) figures() []report.Figure {
 	return list
 }
 
-// buildFigures are those of files that are not in the page cache, and of a shard for each repo.
+// buildFigures returns the figures of builds from cold files and of one shard per repo.
 func (m *measured) buildFigures() []report.Figure {
 	megabytes := float64(m.indexed.ReadBytes) / 1e6
 	p := m.opponent(zoekt)
@@ -133,8 +133,8 @@ func (m *measured) opponent(name string) *opponent {
 	return nil
 }
 
-// figures are those of one way of holding shards: a shard for each repo, or many repos in one. There
-// are none for few repos.
+// figures returns the figures of one way of keeping shards open: one shard per repo, or many repos in
+// one. There are none for few repos.
 func (o *opening) figures() []report.Figure {
 	if o.Repos < fewRepos {
 		return nil
@@ -150,10 +150,10 @@ func (o *opening) figures() []report.Figure {
 	return list
 }
 
-// fewRepos is below which the heap of the process itself would count.
+// fewRepos is the number of repos below which the heap of the process itself would matter.
 const fewRepos = 100
 
-// ratios of the target's bucket to its peer, one for each query.
+// ratios returns the ratios of the target's bucket to its peer, one per query.
 func (m *measured) ratios(t timeTarget) []float64 {
 	for _, b := range m.buckets {
 		for _, e := range b.engines {
@@ -165,7 +165,7 @@ func (m *measured) ratios(t timeTarget) []float64 {
 	return nil
 }
 
-// figuresOf are those of all corpora.
+// figuresOf returns the figures of all corpora.
 func figuresOf(all []*measured) (figures report.Figures) {
 	for _, m := range all {
 		figures.Add(m.corpus.Label(), m.figures())

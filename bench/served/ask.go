@@ -14,7 +14,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// The two ways of asking.
+// The two modes.
 const (
 	exhaustive = iota
 	top50
@@ -22,36 +22,36 @@ const (
 
 var modes = [2]string{"exhaustive", "top 50"}
 
-// shown is how many files are asked for.
+// shown is the number of files requested.
 const shown = 50
 
-// Names of contestants that are not just a server's.
+// Names of contestants that are not just a server's name.
 const (
 	early = "zoekt, stopping early"
 	topK  = "trawl, gRPC's top k"
 )
 
-// contestant is a server and a way of asking it.
+// contestant is a server and a way to query it.
 type contestant struct {
 	name string
 	*peer.Server
 
 	ask func(ctx context.Context, query string) (answer, error)
-	// all: an answer is complete with all shards searched.
+	// all says that an answer is complete only if all shards were searched.
 	all bool
-	// buckets that it takes part in; nil: all.
+	// buckets reports the buckets that it takes part in; nil means all.
 	buckets func(corpus.Bucket) bool
 }
 
 func (c *contestant) takesPart(b corpus.Bucket) bool { return c.buckets == nil || c.buckets(b) }
 
-// answer is what is measured of one.
+// answer has the measurements of one answer.
 type answer struct {
 	took time.Duration
 	peer.Stats
 }
 
-// contestants of a mode, Trawl first.
+// contestants returns those of a mode, Trawl first.
 func (h *host) contestants(mode int) []contestant {
 	opts, peerName := peer.Every(shown), zoekt
 	if mode == top50 {
@@ -71,7 +71,7 @@ func (h *host) contestants(mode int) []contestant {
 	return list
 }
 
-// asker asks over JSON.
+// asker returns a function that queries a server over JSON.
 func asker(s *peer.Server, opts peer.Options) func(context.Context, string) (answer, error) {
 	return func(ctx context.Context, query string) (answer, error) {
 		reply, err := s.Search(ctx, query, opts)
@@ -83,7 +83,8 @@ func asker(s *peer.Server, opts peer.Options) func(context.Context, string) (ans
 	}
 }
 
-// askTopK asks for the best files, which JSON has no word for: counts are lower bounds.
+// askTopK asks for the best files, which the JSON interface cannot express. Counts are lower
+// bounds.
 func (h *host) askTopK(ctx context.Context, query string) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 	defer cancel()
@@ -103,19 +104,19 @@ func (h *host) askTopK(ctx context.Context, query string) (answer, error) {
 	return a, nil
 }
 
-// run is one query asked once.
+// run is one run of one query.
 type run struct {
 	client, own time.Duration
-	// late runs took the whole time they had.
+	// late runs used all of their time.
 	late bool
-	// failed is why there is no time; empty if there is.
+	// failed is the reason why there is no time; empty if there is one.
 	failed string
 	counts peer.Stats
 }
 
-// once asks once. Only the end of ctx is an error.
+// once runs a query once. Only the end of ctx is an error.
 func (h *host) once(ctx context.Context, c *contestant, query string) (run, error) {
-	// What does not keep the time it was given is cut off soon after.
+	// A server that does not stop in time is cut off soon after.
 	inner, cancel := context.WithTimeout(ctx, h.cfg.Timeout+h.cfg.Timeout/10)
 	defer cancel()
 	a, err := c.ask(inner, query)

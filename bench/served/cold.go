@@ -12,27 +12,28 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// users are how many ask at once of a server that has just started.
+// users are the numbers of users that query a freshly started server at the same time.
 var users = []int{1, 8, 32}
 
-// chosen are the buckets whose queries are asked of a cold disk: those that find a
-// part of the corpus, so that reading what they need is what they cost.
+// chosen are the buckets whose queries run from a cold disk: those that find a part of the corpus,
+// so that reading dominates their cost.
 var chosen = []corpus.Bucket{corpus.Rare, corpus.Mid, corpus.Phrase, corpus.Case, corpus.Alternation, corpus.TwoWords, corpus.PathWord}
 
-// cold is what the first queries of a server took whose index was on the disk only.
+// cold has the first queries of a server whose index was only on the disk.
 type cold struct {
 	name  string
 	users int
-	// times of each query, all rounds, and ready, of each round, until the repos can be searched.
+	// times of each query in all rounds, and ready, the time of each round until the repos could be
+	// searched.
 	times, ready []time.Duration
 	late, failed int
 	reason       string // of the last failure
-	// used by the queries, and before them by starting, in all rounds.
+	// used is the usage by the queries, and starting that of starting up, in all rounds.
 	used, starting peer.Usage
 }
 
-// freeze measures first queries: each round ends the server, drops its files from the
-// page cache, starts it, drops them again and lets each user ask one query, all at once.
+// freeze measures first queries. Each round ends the server, drops its files from the page cache,
+// starts it, drops them again, and lets all users run one query each at the same time.
 func (h *host) freeze(ctx context.Context) error {
 	if h.cfg.Cold == 0 {
 		return nil
@@ -62,7 +63,7 @@ func (h *host) freeze(ctx context.Context) error {
 	return nil
 }
 
-// interleaved takes the queries one from each bucket in turn.
+// interleaved takes one query from each bucket in turn.
 func interleaved(queries []corpus.Query) []string {
 	var lists [][]string
 	for _, b := range chosen {
@@ -100,7 +101,7 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 	}
 	defer func() { err = errors.Join(err, h.end(c.name)) }()
 	c.ready = append(c.ready, time.Since(began))
-	// What the server read without mapping it is in the cache again.
+	// Data that the server read without mapping is in the cache again.
 	if err := peer.DropCache(dir); err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (er
 	return nil
 }
 
-// together has each user ask a query, all at once.
+// together lets all users run one query each at the same time.
 func (h *host) together(ctx context.Context, c *cold, s *peer.Server, queries []string, at int) error {
 	opts := peer.Every(shown)
 	opts.MaxWallTime = h.cfg.Timeout

@@ -26,10 +26,10 @@ const (
 	re2   = "zoekt, RE2"
 )
 
-// re2Threshold has zoekt use RE2 for texts of that size and more; below it is slower.
+// re2Threshold makes zoekt use RE2 for texts of that size and more; below it RE2 is slower.
 const re2Threshold = "ZOEKT_RE2_THRESHOLD_BYTES=32768"
 
-// largestAnswer is the largest that a router sends.
+// largestAnswer is the size of the largest answer that a router sends.
 const largestAnswer = 80 << 20
 
 // host runs the servers of one corpus.
@@ -38,14 +38,14 @@ type host struct {
 	*measured
 
 	dir string
-	// trawlLog holds a line for each query that Trawl refuses.
+	// trawlLog has a line for each query that Trawl refuses.
 	trawlLog *os.File
 	queries  []corpus.Query
 	servers  map[string]*peer.Server
 	conn     *grpc.ClientConn // to Trawl
 }
 
-// prepared is how a server's index came about.
+// prepared is the cost of a server's index.
 type prepared struct {
 	name       string
 	wall       time.Duration
@@ -55,11 +55,11 @@ type prepared struct {
 func (h *host) data() string  { return filepath.Join(h.dir, trawl) }
 func (h *host) index() string { return filepath.Join(h.dir, zoekt) }
 
-// run starts one of the servers, which holds that number of repos.
+// run starts one of the servers, with that many repos.
 func (h *host) run(ctx context.Context, name string, repos int) (s *peer.Server, err error) {
 	switch name {
 	case trawl:
-		// Compaction would begin at some time during the run and change what is measured.
+		// Compaction would start at some time during the run and change what is measured.
 		s, err = peer.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--indexer-compact-every", "0")
 	case re2:
 		s, err = peer.Zoekt(ctx, h.webserver, h.index(), re2Threshold)
@@ -102,7 +102,7 @@ func (h *host) close() error {
 	return errors.Join(errs...)
 }
 
-// prepare has both index the corpus, and reads what they hold without a repo.
+// prepare has both servers index the corpus, and measures their memory without a repo.
 func (h *host) prepare(ctx context.Context) error {
 	for _, dir := range []string{h.data(), h.index()} {
 		if err := os.Mkdir(dir, 0o777); err != nil {
@@ -127,7 +127,7 @@ func (h *host) prepare(ctx context.Context) error {
 			_, err = peer.IndexZoekt(ctx, h.indexer, h.corpus, h.index(), "-disable_ctags")
 		}
 		wall := time.Since(began)
-		// What indexing left in memory is no cost of serving.
+		// Memory left over from indexing does not count as a cost of serving.
 		if err := errors.Join(err, h.end(name)); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (h *host) prepare(ctx context.Context) error {
 	return nil
 }
 
-// dial connects to Trawl's other interface.
+// dial connects to Trawl's gRPC interface.
 func dial(s *peer.Server) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(largestAnswer)))
@@ -150,8 +150,8 @@ func dial(s *peer.Server) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// publish makes Git repositories of the repos and has them indexed; the time is
-// when that began.
+// publish makes Git repositories from the repos and has them indexed. It returns the time at which
+// indexing began.
 func (h *host) publish(ctx context.Context, s *peer.Server) (began time.Time, err error) {
 	conn, err := dial(s)
 	if err != nil {
@@ -179,7 +179,7 @@ func (h *host) publish(ctx context.Context, s *peer.Server) (began time.Time, er
 	return began, errors.Join(err, os.RemoveAll(git))
 }
 
-// start runs the servers that are asked.
+// start starts the servers that are queried.
 func (h *host) start(ctx context.Context) (err error) {
 	for _, name := range []string{trawl, zoekt} {
 		s, err := h.run(ctx, name, len(h.corpus.Repos))
@@ -201,7 +201,7 @@ func (h *host) start(ctx context.Context) (err error) {
 	return err
 }
 
-// sizeOf sums up the files below a folder.
+// sizeOf returns the total size of the files below a folder.
 func sizeOf(dir string) (sum int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {

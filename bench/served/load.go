@@ -15,36 +15,36 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// pause is what a client waits that was refused, before it asks again.
+// pause is how long a refused client waits before it tries again.
 const pause = 100 * time.Millisecond
 
-// levels are how many clients ask at once.
+// levels are the numbers of concurrent clients.
 var levels = []int{1, 8, 64}
 
-// Sets of queries that are no bucket's.
+// Sets of queries from several buckets.
 const (
 	mixed = "all buckets"
-	// quick leaves out what takes long by its nature, and hides all else.
+	// quick excludes the queries that are slow by nature and hide the others.
 	quick = "without 1-2 chars, regex only"
 )
 
-// load is what one contestant answered to several clients. Each client asks its
-// next query when it has the answer to the last.
+// load has the answers of one contestant to several clients. Each client sends its next query when
+// it has the answer to the last one.
 type load struct {
 	set, name string
 	clients   int
-	// times of the queries that were answered, waiting after refusals included.
+	// times of the answered queries, including waits after refusals.
 	times []time.Duration
-	// late are queries without an answer within their time, refused how often one
-	// had to be asked again; reason is why the last time.
+	// late counts the queries without an answer within their time, refused how often one had to be
+	// repeated; reason is the last reason.
 	late, refused int
 	reason        string
 	wall, cpu     time.Duration
-	// cut: the time did not suffice for all queries of the set.
+	// cut says that the time was not enough for all queries of the set.
 	cut bool
 }
 
-// rate is answered queries for each second of the server's processor time.
+// rate returns the answered queries per second of the server's processor time.
 func (l *load) rate() float64 {
 	return float64(len(l.times)) / max(l.cpu, peer.Tick).Seconds()
 }
@@ -61,7 +61,7 @@ func (h *host) load(ctx context.Context) error {
 		for j, clients := range levels {
 			from := len(h.loads)
 			for k := range list {
-				c := &list[(i+j+k)%len(list)] // now one first, now the other
+				c := &list[(i+j+k)%len(list)] // alternates which one goes first
 				if c.buckets != nil && !c.takesPart(corpus.Bucket(log.name)) {
 					continue
 				}
@@ -78,13 +78,13 @@ func (h *host) load(ctx context.Context) error {
 	return nil
 }
 
-// querySet is asked over and over.
+// querySet is a set of queries that is repeated.
 type querySet struct {
 	name    string
 	queries []string
 }
 
-// querySets are the buckets, and all of them shuffled.
+// querySets returns the buckets, and all of them shuffled.
 func querySets(queries []corpus.Query, seed uint64) []querySet {
 	var list []querySet
 	all, some := querySet{name: mixed}, querySet{name: quick}
@@ -113,8 +113,8 @@ func querySets(queries []corpus.Query, seed uint64) []querySet {
 	return list
 }
 
-// loop has the clients go through the set until its end after the time is up, so that
-// all servers answer the same queries equally often; but not for ever.
+// loop has the clients go through the set until it is complete after the time is up, so that all
+// servers answer the same queries equally often. It has a time limit.
 func (h *host) loop(ctx context.Context, c *contestant, set querySet, clients int) (load, error) {
 	l := load{set: set.name, name: c.name, clients: clients}
 	limit := max(h.cfg.Timeout, 2*h.cfg.Load)
@@ -154,9 +154,8 @@ func (h *host) loop(ctx context.Context, c *contestant, set querySet, clients in
 	return l, err
 }
 
-// insist asks until there is an answer, or the time of a query has passed: a server
-// that refuses what is hard would else be compared by what is easy. The reasons are
-// those of the refusals.
+// insist repeats a query until there is an answer, or its time has passed: otherwise a server that
+// refuses hard queries would be compared by the easy ones. It returns the reasons of the refusals.
 func (h *host) insist(ctx context.Context, c *contestant, query string) (r run, refused []string, err error) {
 	began := time.Now()
 	for {
@@ -194,8 +193,7 @@ func (l *load) add(r run, refused []string) {
 	}
 }
 
-// dispenser hands out the queries in their order, from the first again after the
-// last. It is safe for concurrent use.
+// dispenser hands out the queries in order, again and again. It is safe for concurrent use.
 type dispenser struct {
 	set           []string
 	enough, limit time.Time
@@ -206,7 +204,7 @@ type dispenser struct {
 	cut    bool
 }
 
-// next answers false once the time is up and all queries were handed out equally often.
+// next returns false once the time is up and all queries were handed out equally often.
 func (d *dispenser) next() (string, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

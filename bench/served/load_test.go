@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/bench/peer"
 )
 
-// drain takes all that a dispenser hands out.
+// drain takes everything that a dispenser hands out.
 func drain(d *dispenser) (list []string) {
 	for q, ok := d.next(); ok && len(list) < 100; q, ok = d.next() {
 		list = append(list, q)
@@ -24,7 +24,7 @@ func drain(d *dispenser) (list []string) {
 	return list
 }
 
-// TestDispenser: all queries equally often, unless the limit has passed.
+// TestDispenser: all queries come equally often, unless the limit has passed.
 func TestDispenser(t *testing.T) {
 	past, future := time.Now().Add(-time.Minute), time.Now().Add(time.Hour)
 	set := []string{"a", "b", "c"}
@@ -62,7 +62,7 @@ func TestQuerySets(t *testing.T) {
 	}
 }
 
-// TestLoop: as many clients ask at once, and each answer is counted.
+// TestLoop: that many clients query concurrently, and each answer is counted.
 func TestLoop(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho ready: gRPC a, HTTP b\nexec sleep 60\n"), 0o700); err != nil { //nolint:gosec // it is run
@@ -77,7 +77,7 @@ func TestLoop(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	// Nobody is answered before all ask.
+	// No client gets an answer before all have sent a query.
 	const clients = 4
 	var together sync.WaitGroup
 	together.Add(clients)
@@ -112,7 +112,7 @@ func TestLoop(t *testing.T) {
 	}
 }
 
-// TestInsist: not for longer than a query may take.
+// TestInsist does not repeat for longer than a query may take.
 func TestInsist(t *testing.T) {
 	h := testHost()
 	h.cfg.Timeout = pause / 2

@@ -7,13 +7,13 @@ import (
 	"github.com/trawl-search/trawl/bench/peer"
 )
 
-// memory is what a server held at one moment.
+// memory is a server's memory at one moment.
 type memory struct {
 	server, when string
 	peer.Memory
 }
 
-// memoryOf reads it of a server that runs.
+// memoryOf measures the memory of a running server.
 func (h *host) memoryOf(ctx context.Context, name, when string) error {
 	m, err := h.servers[name].Memory(ctx)
 	if err != nil {
@@ -23,7 +23,7 @@ func (h *host) memoryOf(ctx context.Context, name, when string) error {
 	return nil
 }
 
-// remember reads what the servers hold after all queries.
+// remember measures the servers' memory after all queries.
 func (h *host) remember(ctx context.Context) error {
 	for _, name := range []string{trawl, zoekt} {
 		if err := h.memoryOf(ctx, name, "after all queries"); err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// series are the contestants of both modes, which have a colour each.
+// series are the contestants of both modes. Each has a colour.
 var series = []string{trawl, zoekt, re2, early, topK}
 
 // draw draws the times of both modes and the rates of the mixtures.

@@ -18,24 +18,24 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// ranged are first queries of a searcher whose shards are in S3 only.
+// ranged has the first queries of a searcher whose shards are only in S3.
 type ranged struct {
 	cold
 
-	// fetched are the bytes of objects that the queries of all rounds read, and the requests for them.
+	// fetched counts the bytes of objects that the queries of all rounds read, and requests the
+	// requests for them.
 	fetched, requests int64
 }
 
-// What the gateway for S3 is reached with, on loopback only.
+// Credentials for the S3 gateway, which listens only on loopback.
 const (
 	accessKey  = "trawl-bench-access"
 	secretKey  = "trawl-bench-secret" //nolint:gosec // of a server that lives as long as the run
 	bucketName = "shards"
 )
 
-// fetch measures first queries of a searcher whose disk is too small for the shards, so that
-// it reads what it needs of them from S3, by ranges. The gateway's files are dropped
-// from the page cache before each round.
+// fetch measures first queries of a searcher whose disk is too small for the shards, so that it reads
+// ranges of them from S3. Before each round, the gateway's files are dropped from the page cache.
 func (h *host) fetch(ctx context.Context) (err error) {
 	if h.cfg.Ranged == 0 {
 		return nil
@@ -88,7 +88,7 @@ func (h *host) fetch(ctx context.Context) (err error) {
 	return nil
 }
 
-// upload copies the bucket that Trawl wrote to the gateway and returns its URL there.
+// upload copies the bucket that Trawl wrote to the gateway, and returns its URL there.
 func (h *host) upload(ctx context.Context, gateway *peer.Server) (url string, err error) {
 	admin, err := minio.New(gateway.HTTP, &minio.Options{Creds: credentials.NewStaticV4(accessKey, secretKey, ""), Region: peer.Region})
 	if err != nil {
@@ -131,13 +131,13 @@ func copyObject(ctx context.Context, from, to objects.Bucket, key string) (err e
 	return to.Put(ctx, key, r, objects.PutOptions{Size: info.Size})
 }
 
-// Counters of a searcher's calls of the bucket.
+// Counters for a searcher's requests to the bucket.
 var (
 	bytesRead  = peer.Series{Name: "trawl_bucket_bytes_total", Label: `direction="read"`}
 	rangesRead = peer.Series{Name: "trawl_bucket_calls_total", Label: `op="get_range"`}
 )
 
-// separate are the parts that outlive a searcher.
+// separate has the parts that outlive a searcher.
 type separate struct {
 	router       *peer.Server
 	etcd, bucket string
@@ -145,7 +145,7 @@ type separate struct {
 	budget int64
 }
 
-// diskBudget is a quarter of the index, which holds no large shard as a whole, but at
+// diskBudget returns a quarter of the index, which has no room for a large shard as a whole, but at
 // least what a searcher needs for the parts of a shard that are always read.
 func diskBudget(indexBytes int64) int64 { return max(indexBytes/4, 16<<20) }
 

@@ -20,7 +20,7 @@ import (
 
 const ms = time.Millisecond
 
-// asked is a contestant that gives the same answer always.
+// asked returns a contestant that always gives the same answer.
 func asked(a answer, err error) *contestant {
 	return &contestant{name: "x", all: true, ask: func(context.Context, string) (answer, error) { return a, err }}
 }
@@ -29,7 +29,7 @@ func testHost() *host {
 	return &host{runner: &runner{cfg: Config{Timeout: time.Second, Repeat: 3, Log: io.Discard}}, measured: &measured{}}
 }
 
-// TestOnce: what is late, and what failed.
+// TestOnce covers late and failed queries.
 func TestOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		*contestant
@@ -59,7 +59,8 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestTurn: by turns, those only that take part, and no more of one that took its time.
+// TestTurn: contestants take turns, only those that take part run, and one that has used up its
+// time does not run again.
 func TestTurn(t *testing.T) {
 	var order []string
 	c := func(name string, took time.Duration) contestant {
@@ -90,7 +91,8 @@ func timingOf(name string, outcomes ...outcome) timing {
 	return t
 }
 
-// TestRatios: query by query, with bounds where one was late, and without what has no answer.
+// TestRatios: ratios are per query, with bounds if one side was late, and without queries that have
+// no answer.
 func TestRatios(t *testing.T) {
 	own := timingOf(trawl, outcome{2 * ms, ms, false}, outcome{4 * ms, 2 * ms, false}, outcome{}, outcome{9 * ms, 9 * ms, true}, outcome{9 * ms, 9 * ms, true})
 	other := timingOf(zoekt, outcome{8 * ms, 8 * ms, false}, outcome{ms, ms, true}, outcome{ms, ms, false}, outcome{9 * ms, 9 * ms, true}, outcome{18 * ms, 18 * ms, false})
@@ -127,7 +129,7 @@ func TestOddity(t *testing.T) {
 	}
 }
 
-// TestSets: each file that one alone finds has its reason, or is an example.
+// TestSets: each file that only one server finds has a reason, or is an example.
 func TestSets(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"odd": "a\x00bc", "plain": "text"} {
@@ -152,7 +154,7 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestColdQueries: one of each bucket in turn, of those chosen.
+// TestColdQueries takes one query of each chosen bucket in turn.
 func TestColdQueries(t *testing.T) {
 	q := func(b corpus.Bucket, text string) corpus.Query {
 		return corpus.Query{Bucket: b, Patterns: []string{text}}

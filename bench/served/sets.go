@@ -17,26 +17,27 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// sets compares what both find for the queries of one bucket.
+// sets compares what both servers find for the queries of one bucket.
 type sets struct {
 	bucket corpus.Bucket
-	// same: the same files; counted: too many to list, but as many files and matches.
+	// same counts queries with the same files; counted those with too many files to list, but equal
+	// numbers of files and matches.
 	same, counted, different, unanswered int
 	onlyTrawl, onlyZoekt                 int
-	// reasons are why a file is in one set only, by what is in it.
+	// reasons counts why files are in only one set, by their content.
 	reasons map[string]int
-	// matches is for how many queries with the same files the matches differ.
+	// matches counts the queries with the same files but different matches.
 	matches  int
 	examples []string
 }
 
-// maxListed is the most files of one answer over JSON from Trawl.
+// maxListed is the most files in one JSON answer from Trawl.
 const maxListed = 10_000
 
-// maxExamples bounds those of one bucket.
+// maxExamples bounds the examples of one bucket.
 const maxExamples = 3
 
-// warm asks every server each query once, and compares what they find.
+// warm sends every query to every server once, and compares the results.
 func (h *host) warm(ctx context.Context) error {
 	list := h.contestants(exhaustive)
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": result sets", len(h.queries))
@@ -70,8 +71,8 @@ func (h *host) warm(ctx context.Context) error {
 	return nil
 }
 
-// compare lists the files where that is worth it: always, if both servers can in
-// one answer, else if the numbers differ.
+// compare lists the files if that is worth it: always if both servers can list them in one answer,
+// and otherwise if the numbers differ.
 func (h *host) compare(ctx context.Context, s *sets, q corpus.Query, own, other run) error {
 	if own.late || other.late || own.failed+other.failed != "" {
 		s.unanswered++
@@ -102,7 +103,7 @@ func (h *host) compare(ctx context.Context, s *sets, q corpus.Query, own, other 
 	return nil
 }
 
-// files are all that Trawl finds, page by page: JSON has no pages.
+// files returns all files that Trawl finds, page by page, because the JSON interface has no pages.
 func (h *host) files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	files := map[string]bool{}
 	client := searchv1.NewSearchServiceClient(h.conn)
@@ -142,7 +143,7 @@ func (s *sets) add(h *host, q corpus.Query, here, there map[string]bool) {
 	}
 }
 
-// reason counts why one of them alone finds a file.
+// reason counts why only one of them finds a file.
 func (s *sets) reason(h *host, q corpus.Query, file, by string) {
 	why := h.oddity(file)
 	if why == "" {
@@ -158,7 +159,7 @@ func (s *sets) examplef(format string, args ...any) {
 	}
 }
 
-// why is the account of the files that one alone finds.
+// why returns the reasons for the files that only one server finds.
 func (s *sets) why() string {
 	parts := make([]string, 0, len(s.reasons))
 	for _, reason := range slices.Sorted(maps.Keys(s.reasons)) {
@@ -167,7 +168,7 @@ func (s *sets) why() string {
 	return strings.Join(parts, ", ")
 }
 
-// oddity is what about a file both or one of them treat otherwise than as text.
+// oddity returns the property of a file for which a server does not treat it as text.
 func (h *host) oddity(file string) string {
 	for _, r := range h.corpus.Repos {
 		path, ok := strings.CutPrefix(file, r.Name+"/")
@@ -181,7 +182,7 @@ func (h *host) oddity(file string) string {
 	return "not found on the disk"
 }
 
-// Limits of zoekt, which Trawl's are modelled on.
+// Limits of zoekt, on which Trawl's are modelled.
 const (
 	largestFile  = 2 << 20
 	smallestFile = 3
@@ -204,7 +205,7 @@ func oddity(text []byte) string {
 	return ""
 }
 
-// fewTrigrams says whether a file has so few different ones that its content is indexed.
+// fewTrigrams reports whether a file has so few different trigrams that zoekt indexes its content.
 func fewTrigrams(text []byte) bool {
 	seen := make(map[[3]rune]bool)
 	var last [3]rune

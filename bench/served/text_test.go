@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/bench/peer"
 )
 
-// sample is a corpus in which zoekt is twice as fast with a phrase and Trawl 40
-// times with a near-miss; with 64 clients Trawl needs a third more processor time.
+// sample is a corpus in which zoekt is twice as fast for a phrase and Trawl 40 times for a near
+// miss. With 64 clients Trawl needs a third more processor time.
 func sample() *measured {
 	b := func(name corpus.Bucket, own, other time.Duration) bucket {
 		return bucket{name: name, queries: []corpus.Query{{Patterns: []string{"w" + string(name)}}}, timings: []timing{
@@ -43,7 +43,7 @@ func sample() *measured {
 	return m
 }
 
-// TestLosingRows: those and only those where Trawl is behind, the worst first.
+// TestLosingRows: exactly the rows in which Trawl is behind, the worst first.
 func TestLosingRows(t *testing.T) {
 	var b bytes.Buffer
 	losing(&b, []*measured{sample()})
@@ -60,7 +60,7 @@ func TestLosingRows(t *testing.T) {
 	}
 }
 
-// TestFigures: each figure stands beside what is needed, and says whether it is reached.
+// TestFigures: each figure is listed with its aim and whether it is reached.
 func TestFigures(t *testing.T) {
 	want := []string{
 		"all queries, exhaustive | ≥ 10x | 4.47x | NO",
@@ -88,12 +88,12 @@ func TestFigures(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	// Who loses queries of a cold disk has not reached anything by the others.
+	// If queries of a cold disk fail, the others do not reach the aim.
 	m.cold[1].times, m.cold[0].late = []time.Duration{time.Second}, 1
 	if f := m.coldFigures()[0]; !f.Missed() {
 		t.Errorf("one was late: %+v", f)
 	}
-	// What is late has no part in a rate, and so may not make it better.
+	// A late query is not part of a rate, so it must not improve it.
 	for late, reached := range map[int]bool{0: true, 1: false} {
 		m.loads[0].times, m.loads[0].late = make([]time.Duration, 400), late
 		for _, f := range m.figures() {

@@ -1,6 +1,6 @@
-// Package charttest renders the chart with many values and looks at everything
-// that comes out: whether Kubernetes would take it, whether Trawl would, and
-// whether it keeps what the chart promises.
+// Package charttest renders the chart with many values and checks the output:
+// whether Kubernetes and Trawl would accept it, and whether it keeps the
+// chart's promises.
 package charttest
 
 import (
@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// update writes what is rendered to testdata instead of comparing.
+// update writes the rendered files to testdata instead of comparing them.
 var update = flag.Bool("update", false, "write the golden files and the chart's README")
 
 // The repository, and the chart in it.
@@ -70,7 +70,7 @@ func render(release string, values map[string]any) (files map[string]string, err
 // strict refuses fields that a kind does not have, and fields that come twice.
 var strict = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// objects are what the rendered files hold, in order of file.
+// objects returns the objects of the rendered files, in order of file.
 func objects(t *testing.T, files map[string]string) (all []object) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -124,7 +124,7 @@ func sets(t *testing.T) (names []string) {
 	return names
 }
 
-// rendered is one set of values under one release's name.
+// rendered is the chart with one set of values under one release name.
 type rendered struct {
 	set, release string
 	values       map[string]any
@@ -132,7 +132,7 @@ type rendered struct {
 	objects      []object
 }
 
-// memo keeps what was rendered: many checks look at the same.
+// memo keeps rendered charts, since many checks use the same one.
 var memo = map[string]rendered{}
 
 // renderedAs renders a set of values under a release's name, once.
@@ -161,7 +161,7 @@ func each(t *testing.T, check func(t *testing.T, r rendered)) {
 	}
 }
 
-// eachUsual is each under the usual name alone.
+// eachUsual is each under the usual name only.
 func eachUsual(t *testing.T, check func(t *testing.T, r rendered)) {
 	t.Helper()
 	for _, set := range sets(t) {

@@ -32,11 +32,11 @@ func trawl(t *testing.T, env []string, args ...string) (stdout string, err error
 	return out.String(), nil
 }
 
-// settings keeps what effective found.
+// settings keeps the results of effective.
 var settings = map[string]map[string]any{}
 
-// effective are the settings that the real program takes from the pod of a role:
-// its file, its environment and that of its image.
+// effective returns the settings that the real program takes from the pod of a role:
+// from its file, its environment and the image's environment.
 func (r rendered) effective(t *testing.T, p podOf) map[string]any {
 	t.Helper()
 	role := p.component()
@@ -60,7 +60,7 @@ func (r rendered) effective(t *testing.T, p podOf) map[string]any {
 	return taken
 }
 
-// configOf is the file that the pod of a role is given.
+// configOf returns the settings file of a role's pod.
 func (r rendered) configOf(t *testing.T, p podOf) string {
 	t.Helper()
 	for _, o := range r.objects {
@@ -72,8 +72,8 @@ func (r rendered) configOf(t *testing.T, p podOf) string {
 	return ""
 }
 
-// envOf is the environment of a container, with a text for what comes from
-// elsewhere.
+// envOf returns the environment of a container, with a placeholder for values
+// from elsewhere.
 func envOf(c corev1.Container) (env []string) {
 	for _, e := range c.Env {
 		value := e.Value
@@ -85,7 +85,7 @@ func envOf(c corev1.Container) (env []string) {
 	return env
 }
 
-// imageEnv is what the image of a role puts into the environment.
+// imageEnv returns the environment variables that a role's image sets.
 func imageEnv(t *testing.T, role string) []string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "tools", "images", "Dockerfile"))
@@ -110,7 +110,7 @@ func imageEnv(t *testing.T, role string) []string {
 }
 
 // TestRolesTakeTheirSettings: the real program understands every file, listens
-// on the ports that the pod names, on every interface, and asks who calls.
+// on the ports that the pod names, on every interface, and identifies callers.
 func TestRolesTakeTheirSettings(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		asked := 0
@@ -139,8 +139,8 @@ func TestRolesTakeTheirSettings(t *testing.T) {
 	})
 }
 
-// TestRoutersKnowTheirNames: where nobody is asked for a token, routers take requests under all
-// names that the chart gives them, and no others; elsewhere they are given none.
+// TestRoutersKnowTheirNames: if routers require no tokens, they accept requests under all names
+// that the chart gives them, and no others; otherwise the chart gives them none.
 func TestRoutersKnowTheirNames(t *testing.T) {
 	want := []any{}
 	for _, service := range []string{"trawl-router", "trawl-router-pods"} {
@@ -168,8 +168,8 @@ func TestRoutersKnowTheirNames(t *testing.T) {
 	})
 }
 
-// TestSourcesAreTheIndexers: the indexer reads all sources from the file that it is
-// given, which the real program understands; none of them makes new pods.
+// TestSourcesAreTheIndexers: the indexer reads all sources from its file, which the
+// real program understands; changing them makes no new pods.
 func TestSourcesAreTheIndexers(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		text, found := "", false
@@ -240,8 +240,7 @@ func TestSelfTestTakesItsSettings(t *testing.T) {
 	})
 }
 
-// TestNotesAreRight: the commands of the notes are such that the real program
-// understands.
+// TestNotesAreRight: the real program understands the commands of the notes.
 func TestNotesAreRight(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		commands := 0

@@ -11,7 +11,7 @@ import (
 	"github.com/yannh/kubeconform/pkg/validator"
 )
 
-// foreign are kinds that others bring to a cluster.
+// foreign are kinds that other programs add to a cluster.
 var foreign = map[string]struct{}{"Certificate": {}, "GRPCRoute": {}, "HTTPRoute": {}, "ServiceMonitor": {}, "PrometheusRule": {}, "ScaledObject": {}}
 
 func conformer(t *testing.T) validator.Validator {
@@ -29,7 +29,7 @@ func conformer(t *testing.T) validator.Validator {
 	return v
 }
 
-// TestObjectsConform: to the API of Kubernetes.
+// TestObjectsConform: all objects conform to the API of Kubernetes.
 func TestObjectsConform(t *testing.T) {
 	v := conformer(t)
 	eachUsual(t, func(t *testing.T, r rendered) {
@@ -51,7 +51,7 @@ func TestObjectsConform(t *testing.T) {
 	})
 }
 
-// TestConformerRefuses: a field that there is not, and a value of the wrong type.
+// TestConformerRefuses: an unknown field and a value of the wrong type are refused.
 func TestConformerRefuses(t *testing.T) {
 	v := conformer(t)
 	for _, wrong := range []string{"spec: {replica: 1}", "spec: {replicas: x}"} {
@@ -64,17 +64,17 @@ func TestConformerRefuses(t *testing.T) {
 	}
 }
 
-// accepted are complaints of kube-score that are no faults of the chart.
+// accepted are complaints of kube-score that are not faults of the chart.
 var accepted = []*regexp.Regexp{
 	// Tags are versions: what was pulled once need not be pulled again.
 	regexp.MustCompile(`ImagePullPolicy is not set to Always`),
-	// Caches are volumes with sizes of their own. A limit would have to know them.
+	// Caches are volumes with their own sizes. A limit would have to include them.
 	regexp.MustCompile(`Ephemeral Storage (request|limit) is not set`),
 	// Servers of an evaluation are reached by an ordinary Service, whose address stays.
 	regexp.MustCompile(`-(etcd|nats|s3)/.*StatefulSet does not have a valid serviceName`),
 }
 
-// chosen is what OpenShift chooses, where the values leave it open.
+// chosen is what OpenShift chooses if the values leave it open.
 var chosen = regexp.MustCompile(`running with a low (user|group) ID`)
 
 // TestScore: kube-score finds nothing critical.

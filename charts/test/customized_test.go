@@ -11,7 +11,7 @@ import (
 )
 
 // TestPodsTakeWhatIsCustomized: each role has the containers, environment, account and image of its
-// values, and no user where the values leave it open.
+// values, and no user if the values leave it open.
 func TestPodsTakeWhatIsCustomized(t *testing.T) {
 	accounts := map[string]string{"router": "theirs", "searcher": "searchers", "indexer": "default"}
 	r := renderedAs(t, "customized", usual)
@@ -110,7 +110,7 @@ func TestRoutesHitServices(t *testing.T) {
 	}
 }
 
-// TestRelabelings: all ServiceMonitors have those of the values.
+// TestRelabelings: all ServiceMonitors have the relabelings of the values.
 func TestRelabelings(t *testing.T) {
 	found := 0
 	for _, o := range renderedAs(t, "customized", usual).objects {

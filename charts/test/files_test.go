@@ -33,7 +33,7 @@ func TestReadmeIsCurrent(t *testing.T) {
 	}
 }
 
-// TestEveryValueIsDocumented: by a comment above it.
+// TestEveryValueIsDocumented: every value has a comment above it.
 func TestEveryValueIsDocumented(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(chartDir, "README.md"))
 	if err != nil {
@@ -54,7 +54,7 @@ func TestEveryValueIsDocumented(t *testing.T) {
 }
 
 // TestFixtureIsARepository: git finds the commit, and the phrase that the self-test
-// looks for.
+// searches for.
 func TestFixtureIsARepository(t *testing.T) {
 	repo, err := filepath.Abs(filepath.Join(chartDir, "selftest/trawl-selftest.git"))
 	if err != nil {

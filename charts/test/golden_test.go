@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// elided is what golden files leave out: what is made up anew each time, and what
-// stands in files of its own.
+// elided is what golden files leave out: random values, and text that has its own
+// files.
 var elided = []struct {
 	kind string
 	what *regexp.Regexp
@@ -21,8 +21,8 @@ var elided = []struct {
 	{"PrometheusRule", regexp.MustCompile(`(?ms)^spec:\n.*\z`), "spec: (rules)\n"},
 }
 
-// TestGolden: what each set of values renders to, for people to read and compare.
-// go test -update writes the files anew.
+// TestGolden compares each set of values with its golden file, which people can read.
+// go test -update rewrites the files.
 func TestGolden(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		var got bytes.Buffer

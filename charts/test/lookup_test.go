@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// cluster is one that has some objects.
+// cluster is a cluster with some objects.
 type cluster struct{ client *fake.FakeDynamicClient }
 
 // GetClientFor implements engine.ClientProvider.
@@ -46,7 +46,7 @@ func upgrade(t *testing.T, values map[string]any, there ...runtime.Object) ([]ob
 	return objects(t, files), nil
 }
 
-// TestUpgradeKeepsSecrets: what the chart made up when it was installed stays.
+// TestUpgradeKeepsSecrets: secrets that the chart generated at installation stay.
 func TestUpgradeKeepsSecrets(t *testing.T) {
 	there := &corev1.Secret{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
@@ -71,9 +71,9 @@ func TestUpgradeKeepsSecrets(t *testing.T) {
 	}
 }
 
-// TestUpgradeKeepsScale: what is scaled keeps its number of pods, which Kubernetes
-// would take as one where an upgrade stops to name it; searchers would lose their
-// caches.
+// TestUpgradeKeepsScale: a scaled workload keeps its number of pods. Kubernetes would
+// assume one pod if an upgrade no longer named the number, and searchers would lose
+// their caches.
 func TestUpgradeKeepsScale(t *testing.T) {
 	values := valuesOf(t, "ha")
 	values["indexer"] = map[string]any{"keda": map[string]any{"enabled": true, "natsMonitor": "nats:8222"}}
@@ -98,7 +98,7 @@ func TestUpgradeKeepsScale(t *testing.T) {
 	}
 }
 
-// searchers are those of a release, with caches of a size.
+// searchers returns the StatefulSet of a release's searchers, with caches of a size.
 func searchers(size string, replicas *int32) *appsv1.StatefulSet {
 	claim := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "cache"}}
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)}
@@ -110,7 +110,7 @@ func searchers(size string, replicas *int32) *appsv1.StatefulSet {
 }
 
 // TestCacheSizeIsFixed: Kubernetes refuses another size for the volumes of a
-// StatefulSet; the chart says what to do before it does.
+// StatefulSet; the chart refuses it first and says what to do.
 func TestCacheSizeIsFixed(t *testing.T) {
 	for size, refused := range map[string]bool{"2Ti": false, "2048Gi": false, "1Ti": true, "50Gi": true} {
 		replicas := int32(3)

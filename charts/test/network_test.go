@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// flows are ways between pods, as "router→searcher:7440". What is not a pod of
-// the release is written as its peers are.
+// flows are connections between pods, such as "router→searcher:7440". Peers outside
+// of the release are written as in the policy.
 type flows struct{ out, in map[string]bool }
 
 func (r rendered) flows(t *testing.T) (f flows) {
@@ -71,18 +71,18 @@ const (
 	gitHosts   = "ipBlock: cidr: 10.0.0.0/8 except: - 10.1.0.0/16"
 )
 
-// within are the ways inside of every release.
+// within are the connections inside of every release.
 var within = []string{
 	"router→searcher:7440", "selftest→router:7430", "selftest→router:7431", "selftest→searcher:7441", "selftest→indexer:7451",
 }
 
-// toEvaluation are those to the servers of an evaluation.
+// toEvaluation are the connections to the servers of an evaluation.
 var toEvaluation = []string{
 	"router→etcd:2379", "searcher→etcd:2379", "indexer→etcd:2379", "selftest→etcd:2379",
 	"router→nats:4222", "indexer→nats:4222", "searcher→s3:7070", "indexer→s3:7070",
 }
 
-// fromOutside are those of callers.
+// fromOutside are the connections of callers.
 var fromOutside = []string{
 	everyPod + "→router:7430", everyPod + "→router:7431",
 	prometheus + "→router:7431", prometheus + "→searcher:7441", prometheus + "→indexer:7451",
@@ -152,8 +152,8 @@ func differ(t *testing.T, what string, got, want map[string]bool) {
 	}
 }
 
-// TestEveryPodIsDenied: what no policy allows is denied, of every pod and in both
-// directions; and what one pod may send inside of the release another may take.
+// TestEveryPodIsDenied: what no policy allows is denied, for every pod and in both
+// directions; and every egress inside of the release has a matching ingress.
 func TestEveryPodIsDenied(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		if policy, ok := r.values["networkPolicy"].(map[string]any); ok && policy["enabled"] == false {

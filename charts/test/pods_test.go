@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podOf is a pod that an object makes, or is.
+// podOf is the pod that an object creates, or is.
 type podOf struct {
 	object
 
@@ -24,7 +24,7 @@ type podOf struct {
 	replicas *int32
 }
 
-// component is the part of Trawl that a pod is.
+// component returns the component of Trawl that a pod belongs to.
 func (p podOf) component() string { return p.labels["app.kubernetes.io/component"] }
 
 func (r rendered) pods() (pods []podOf) {
@@ -44,7 +44,7 @@ func (r rendered) pods() (pods []podOf) {
 	return pods
 }
 
-// TestPodsAreRestricted: what Pod Security calls restricted, and more.
+// TestPodsAreRestricted: pods meet the restricted Pod Security Standard, and more.
 func TestPodsAreRestricted(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
@@ -71,8 +71,8 @@ func TestPodsAreRestricted(t *testing.T) {
 
 func is[T comparable](got *T, want T) bool { return got != nil && *got == want }
 
-// TestContainersHaveResourcesAndProbes: sized, and with three probes that differ;
-// the self-test ends by itself and has none.
+// TestContainersHaveResourcesAndProbes: containers have resources and three different
+// probes; the self-test ends by itself and has no probes.
 func TestContainersHaveResourcesAndProbes(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
@@ -96,7 +96,7 @@ func TestContainersHaveResourcesAndProbes(t *testing.T) {
 	})
 }
 
-// TestMemoryIsCollectedInTime: Go knows of less memory than the container has.
+// TestMemoryIsCollectedInTime: Go's memory limit is below the container's.
 func TestMemoryIsCollectedInTime(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		found := 0
@@ -140,7 +140,7 @@ func TestPodsEndAfterTheirCalls(t *testing.T) {
 	})
 }
 
-// TestPodsSpread: away from each other, unless the values say otherwise.
+// TestPodsSpread: pods of a role avoid each other, unless the values say otherwise.
 func TestPodsSpread(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
@@ -158,8 +158,8 @@ func TestPodsSpread(t *testing.T) {
 	})
 }
 
-// TestMountsHaveVolumes: each mount is of a volume that is there, once, and each
-// volume of the chart's is mounted.
+// TestMountsHaveVolumes: each mount has exactly one volume, and each volume of the
+// chart is mounted.
 func TestMountsHaveVolumes(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
@@ -184,7 +184,7 @@ func TestMountsHaveVolumes(t *testing.T) {
 	})
 }
 
-// needVolume sees that what the chart itself makes of a volume is there, with its keys.
+// needVolume checks that the chart's own ConfigMaps and Secrets of a volume exist, with their keys.
 func (r rendered) needVolume(t *testing.T, p podOf, v corev1.Volume) {
 	t.Helper()
 	if v.ConfigMap == nil || strings.HasPrefix(v.ConfigMap.Name, "authorities") {
@@ -214,8 +214,8 @@ func seconds(t *testing.T, text any) float64 {
 	return d.Seconds()
 }
 
-// TestDisksAreRequested: a cache on the node's disk is asked for, so that a pod lands
-// on a node that has the room.
+// TestDisksAreRequested: pods request the space of a cache on the node's disk, so that
+// they are scheduled on a node with that space.
 func TestDisksAreRequested(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {

@@ -27,7 +27,7 @@ var binary = sync.OnceValues(func() (string, error) {
 })
 
 // tool builds a program of tools/charts and returns its path. Tests run it from
-// there and not with go tool, which would mix its own words, such as the modules
+// there and not with go tool, which would mix its own messages, such as the modules
 // that it downloads, with the program's.
 func tool(t *testing.T, name string) string {
 	t.Helper()
@@ -38,8 +38,8 @@ func tool(t *testing.T, name string) string {
 	return strings.TrimSpace(string(path))
 }
 
-// talkative stands for the Go command of a machine whose module cache is empty:
-// it names a module that it downloads, on standard error, whatever it does.
+// talkative stands for the Go command of a machine with an empty module cache:
+// it always names a module that it downloads, on standard error.
 const talkative = `#!/bin/sh
 echo "go: downloading example.org/anything v1.2.3" >&2
 exec %q "$@"

@@ -14,7 +14,7 @@ func (r rendered) has(kind, name string) bool {
 	return slices.ContainsFunc(r.objects, func(o object) bool { return o.kind == kind && o.name == name })
 }
 
-// TestPodsReferToWhatIsThere: accounts and Secrets of the chart's own.
+// TestPodsReferToWhatIsThere: the chart creates the accounts and Secrets of its own that pods name.
 func TestPodsReferToWhatIsThere(t *testing.T) {
 	others := []string{"nats-user", "s3-keys", "git-https", "git-ssh", "etcd-user", "etcd-router-user", "etcd-admin"}
 	each(t, func(t *testing.T, r rendered) {
@@ -40,7 +40,7 @@ func TestPodsReferToWhatIsThere(t *testing.T) {
 	})
 }
 
-// TestScalersHitWorkloads: what scales names a workload that leaves the number of
+// TestScalersHitWorkloads: each scaler names a workload that leaves the number of
 // its pods open.
 func TestScalersHitWorkloads(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
@@ -70,8 +70,8 @@ func TestScalersHitWorkloads(t *testing.T) {
 	})
 }
 
-// TestScalersKeepTheReplicas: scaling begins at the number of pods that there were,
-// unless another least number is named.
+// TestScalersKeepTheReplicas: scaling starts at the former number of pods,
+// unless the values name another minimum.
 func TestScalersKeepTheReplicas(t *testing.T) {
 	for least, want := range map[any]int32{nil: 6, 3: 3} {
 		values := valuesOf(t, "external")
@@ -97,7 +97,7 @@ func TestScalersKeepTheReplicas(t *testing.T) {
 	}
 }
 
-// TestMonitorsFindEveryRole: each by one Service, at the port of metrics.
+// TestMonitorsFindEveryRole: monitors find each role by one Service, at the port of metrics.
 func TestMonitorsFindEveryRole(t *testing.T) {
 	r := renderedAs(t, "ha", usual)
 	var found []string

@@ -9,8 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestSecretsStayInSecrets: what the chart makes up stands in its Secret and
-// nowhere else, and everything that is a credential comes from a Secret.
+// TestSecretsStayInSecrets: generated secrets are in the chart's Secret and
+// nowhere else, and all credentials come from Secrets.
 func TestSecretsStayInSecrets(t *testing.T) {
 	secretive := regexp.MustCompile(`(?i)(ACCESS_KEY|SECRET|PASSWORD|USERNAME|TOKEN)`)
 	harmless := regexp.MustCompile(`^TRAWL_TOKENS_ETCD_(ENDPOINTS|PREFIX)$|_FILE$`) // places
@@ -43,8 +43,8 @@ func TestSecretsStayInSecrets(t *testing.T) {
 	})
 }
 
-// TestSecretsThatAreNamed: each role gets the credentials of what it talks to, and
-// no others.
+// TestSecretsThatAreNamed: each role gets the credentials for the servers that it
+// calls, and no others.
 func TestSecretsThatAreNamed(t *testing.T) {
 	want := map[string][]string{
 		"router":   {"TRAWL_ROUTER_NATS_USERNAME=nats-user/username", "TRAWL_ROUTER_NATS_PASSWORD=nats-user/password"},
@@ -68,7 +68,7 @@ func TestSecretsThatAreNamed(t *testing.T) {
 	}
 }
 
-// TestGitCredentialsHaveTheirPlaces: as the indexer looks for them.
+// TestGitCredentialsHaveTheirPlaces: credentials are where the indexer looks for them.
 func TestGitCredentialsHaveTheirPlaces(t *testing.T) {
 	for _, p := range renderedAs(t, "external", usual).pods() {
 		if p.component() != "indexer" {
@@ -102,8 +102,8 @@ func TestGitCredentialsHaveTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestServersOfEvaluationsAsk: the servers of an evaluation that know passwords have those that the
-// roles have.
+// TestServersOfEvaluationsAsk: the servers of an evaluation that support passwords have the same
+// ones as the roles.
 func TestServersOfEvaluationsAsk(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		if r.values["evaluation"] == nil {

@@ -24,10 +24,10 @@ func matches(t *testing.T, s *metav1.LabelSelector, set map[string]string) bool 
 	return !selector.Empty() && selector.Matches(labels.Set(set))
 }
 
-// selectorKeys never change: what selects pods cannot be changed by an upgrade.
+// selectorKeys never change, since an upgrade cannot change selectors of pods.
 var selectorKeys = []string{"app.kubernetes.io/component", "app.kubernetes.io/instance", "app.kubernetes.io/name"}
 
-// TestSelectorsMatch: those of workloads their own pods and nobody else's, by
+// TestSelectorsMatch: selectors of workloads match only their own pods, by
 // labels that never change.
 func TestSelectorsMatch(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
@@ -58,7 +58,7 @@ func (r rendered) selected(t *testing.T, match map[string]string) (components []
 	return components
 }
 
-// TestServicesHitPorts: every port has a name and is one of the pods'.
+// TestServicesHitPorts: every port has a name and exists in the pods.
 func TestServicesHitPorts(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, o := range r.objects {
@@ -93,7 +93,7 @@ func (r rendered) hasPort(t *testing.T, match map[string]string, name string, nu
 	return false
 }
 
-// TestIngressesHitServices: the Service and its port are there.
+// TestIngressesHitServices: the Service and its port exist.
 func TestIngressesHitServices(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, o := range r.objects {
@@ -112,7 +112,7 @@ func TestIngressesHitServices(t *testing.T) {
 	})
 }
 
-// TestBudgetsMatch: a disruption budget is of one role that has several pods.
+// TestBudgetsMatch: a disruption budget selects one role with several pods.
 func TestBudgetsMatch(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		budgets := map[string]bool{}
@@ -136,7 +136,7 @@ func TestBudgetsMatch(t *testing.T) {
 }
 
 // TestNamesAreValid: no two objects of a kind share a name, and all names and
-// labels fit, also those that Kubernetes makes of them.
+// labels fit, including those that Kubernetes derives from them.
 func TestNamesAreValid(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		seen := map[string]bool{}

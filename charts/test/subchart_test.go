@@ -33,7 +33,7 @@ func renderBelow(t *testing.T, set string, globals map[string]any) []object {
 }
 
 // TestSubchart: as a dependency of another chart it makes the same objects, whatever
-// globals the other charts beside it know.
+// globals its sibling charts know.
 func TestSubchart(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		below := renderBelow(t, r.set, map[string]any{"storageClass": "fast", "team": map[string]any{"name": "x"}})
@@ -65,7 +65,7 @@ func TestGlobalRegistry(t *testing.T) {
 	}
 }
 
-// TestAuthoritiesAreAdded: private authorities stand beside the public ones of the
+// TestAuthoritiesAreAdded: private authorities are added to the public ones of the
 // images, which SSL_CERT_FILE would replace.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	for _, p := range renderedAs(t, "tls", usual).pods() {

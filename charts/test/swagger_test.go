@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// kubernetes is the version whose API the chart is held against. Its module is
-// taken for one file of data; nothing of it is compiled.
+// kubernetes is the version whose API the chart is compared with. One data file of
+// its module is used; none of its code is compiled.
 const kubernetes = "v1.34.4"
 
 // apiOf returns the definitions of all kinds of that version.
@@ -56,7 +56,7 @@ func writeSchemas(dir string) error {
 	return nil
 }
 
-// closed makes a definition refuse what it does not name.
+// closed makes a definition refuse unknown fields.
 func closed(definition map[string]any) {
 	if definition["properties"] != nil {
 		definition["additionalProperties"] = false
@@ -76,7 +76,7 @@ func writeSchema(dir string, kind map[string]any, name string, definitions map[s
 	return os.WriteFile(filepath.Join(dir, strings.ReplaceAll(file, "--", "-")+".json"), content, 0o600)
 }
 
-// gather finds all definitions that one refers to.
+// gather finds all definitions that a definition refers to.
 func gather(at any, definitions, needed map[string]any) {
 	switch is := at.(type) {
 	case map[string]any:

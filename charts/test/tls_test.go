@@ -12,10 +12,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// secretsDir is where pods have the files of Secrets.
+// secretsDir is the folder of the files of Secrets in pods.
 const secretsDir = "/etc/trawl-secrets/"
 
-// secretFiles are the files that a pod has of Secrets, with the Secret of each.
+// secretFiles returns a pod's files from Secrets, with the Secret of each.
 func secretFiles(t *testing.T, p podOf) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -38,7 +38,7 @@ func secretFiles(t *testing.T, p podOf) map[string]string {
 	return files
 }
 
-// secretPaths finds the paths of files of Secrets among the texts of settings.
+// secretPaths finds the paths of files of Secrets in settings.
 func secretPaths(at any, found map[string]bool) {
 	switch is := at.(type) {
 	case map[string]any:
@@ -52,8 +52,8 @@ func secretPaths(at any, found map[string]bool) {
 	}
 }
 
-// TestFilesOfSecretsAreUsed: the program of each pod is given each file of a Secret that the pod
-// has, and the pod has each file that the program is given.
+// TestFilesOfSecretsAreUsed: the program of each pod gets the path of each of the pod's files
+// from Secrets, and the pod has each file whose path the program gets.
 func TestFilesOfSecretsAreUsed(t *testing.T) {
 	seen := 0
 	each(t, func(t *testing.T, r rendered) {
@@ -81,7 +81,7 @@ func TestFilesOfSecretsAreUsed(t *testing.T) {
 // roleListeners are the roles, with the folder of the certificate of their listeners.
 var roleListeners = map[string]string{"router": "callers", "searcher": "roles", "indexer": "roles"}
 
-// at follows keys into settings; empty where there is nothing.
+// at follows keys into settings; it is empty if there is nothing.
 func at(settings map[string]any, keys ...string) string {
 	text, found, err := unstructured.NestedString(settings, keys...)
 	if err != nil || !found {
@@ -90,7 +90,7 @@ func at(settings map[string]any, keys ...string) string {
 	return text
 }
 
-// TestWhoAsksSpeaksTLS: probes and Prometheus speak TLS with the roles that do, and with those only.
+// TestWhoAsksSpeaksTLS: probes and Prometheus use TLS with exactly the roles that do.
 func TestWhoAsksSpeaksTLS(t *testing.T) {
 	each(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
@@ -162,8 +162,8 @@ func TestSecretsOfTLS(t *testing.T) {
 	}
 }
 
-// TestCertificatesHaveTheirNames: cert-manager is asked for the names that routers, searchers and
-// the self-test look for, in the Secrets that pods mount.
+// TestCertificatesHaveTheirNames: the chart requests from cert-manager the names that routers, searchers
+// and the self-test check, in the Secrets that pods mount.
 func TestCertificatesHaveTheirNames(t *testing.T) {
 	for _, release := range []string{usual, longRelease} {
 		r := renderedAs(t, "cert-manager", release)
@@ -200,7 +200,7 @@ func TestCertificatesHaveTheirNames(t *testing.T) {
 	}
 }
 
-// reached sees that each host that the self-test calls is a name in a certificate.
+// reached checks that each host that the self-test calls is a name in a certificate.
 func (r rendered) reached(t *testing.T, p podOf, names map[string][]string) {
 	t.Helper()
 	all, hosts := slices.Concat(slices.Collect(maps.Values(names))...), 0
@@ -222,8 +222,8 @@ func (r rendered) reached(t *testing.T, p podOf, names map[string][]string) {
 	}
 }
 
-// TestHelmTestAsksEveryRole: the self-test waits for the pods of all roles, whichever of them speak TLS, and
-// trusts for each what its listener shows.
+// TestHelmTestAsksEveryRole: the self-test waits for the pods of all roles, whichever of them use TLS, and
+// trusts the certificate of each listener.
 func TestHelmTestAsksEveryRole(t *testing.T) {
 	tested := 0
 	each(t, func(t *testing.T, r rendered) {
@@ -264,7 +264,7 @@ func TestHelmTestAsksEveryRole(t *testing.T) {
 	}
 }
 
-// TestHalfOfTLSIsRefused: with what is missing.
+// TestHalfOfTLSIsRefused: errors name what is missing.
 func TestHalfOfTLSIsRefused(t *testing.T) {
 	for _, tt := range []struct{ values, want string }{
 		{`{tls: {roles: {existingSecrets: {router: a}}}}`, "tls.roles.existingSecrets"},

@@ -21,8 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// cpuTime is the processor time that the process has used: on a busy machine it tells
-// more than the clock.
+// cpuTime returns the processor time of the process: on a busy machine it says more than the clock.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -32,11 +31,11 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// treeEnv are folders, with the separator of PATH, that BenchmarkBuild indexes instead of the
-// source of Go.
+// treeEnv names folders, separated as in PATH, that BenchmarkBuild indexes instead of the source of
+// Go.
 const treeEnv = "TRAWL_TEST_TREE"
 
-// languages of files by their extensions: symbols are looked for by them.
+// languages maps file extensions to languages, which decide how symbols are found.
 var languages = map[string]string{
 	".c": "C", ".h": "C", ".cc": "C++", ".go": "Go", ".java": "Java", ".js": "JavaScript", ".py": "Python", ".rs": "Rust",
 }
@@ -70,9 +69,9 @@ func sources(b *testing.B) (docs []build.Document, size int64) {
 	return docs, size
 }
 
-// BenchmarkHostile builds shards of texts that are unlike source code, and reports their
-// sizes as parts of the text, and the most memory that the process has had so far: run one
-// kind at a time for its own. The largest has ten million distinct words.
+// BenchmarkHostile builds shards of texts that are unlike source code. It reports their sizes
+// relative to the text, and the peak memory of the process: run one kind at a time to get its own
+// peak. The largest has ten million distinct words.
 func BenchmarkHostile(b *testing.B) {
 	const size, part = 90 << 20, 1 << 20
 	for _, name := range slices.Sorted(maps.Keys(indextest.Hostile)) {
@@ -105,7 +104,7 @@ func BenchmarkHostile(b *testing.B) {
 	}
 }
 
-// fill builds a shard of documents until it is full, and returns how many it has.
+// fill builds a shard of documents until it is full, and returns the number of documents.
 func fill(b *testing.B, docs []build.Document) (build.Result, int) {
 	b.Helper()
 	builder, err := build.NewBuilder(io.Discard, build.Options{})
@@ -126,7 +125,7 @@ func fill(b *testing.B, docs []build.Document) (build.Result, int) {
 	return res, n
 }
 
-// peakMemory is the most megabytes that the process has had resident.
+// peakMemory returns the peak resident memory of the process in megabytes.
 func peakMemory(b *testing.B) float64 {
 	b.Helper()
 	var used syscall.Rusage
@@ -136,9 +135,9 @@ func peakMemory(b *testing.B) float64 {
 	return float64(used.Maxrss) / 1e3
 }
 
-// BenchmarkBuild builds shards of trees from memory into nothing: all that is left out of what
-// an indexer does is reading files and writing shards. Of several builds the one counts that
-// took the least processor time.
+// BenchmarkBuild builds shards of trees from memory, and discards them: of an indexer's work it
+// omits only reading files and writing shards. Of several builds the one with the least processor
+// time counts.
 func BenchmarkBuild(b *testing.B) {
 	docs, size := sources(b)
 	b.SetBytes(size)

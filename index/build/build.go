@@ -1,9 +1,8 @@
 // Package build writes shards.
 //
-// A Builder takes repos in order of name and, for each, its documents in order
-// of path, and streams the shard out in one pass: content units leave as
-// documents come in; what stays in memory until Close are the posting lists'
-// accumulators, the paths and a table of the blobs seen, all bounded by
+// A Builder takes repos in order of name and the documents of each in order of path. It streams the
+// shard out in one pass: content units leave as documents come in. The accumulators of the posting
+// lists, the paths and a table of the blobs seen stay in memory until Close, all bounded by
 // Options.MaxSourceBytes.
 package build
 
@@ -21,30 +20,30 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// ErrOrder is the error of a document that does not come in order.
+// ErrOrder is the error for a document that is out of order.
 var ErrOrder = errors.New("documents are not in order of path and object id")
 
 // Options bound what is indexed. The zero value means the defaults.
 type Options struct {
-	// MaxFileSize in bytes: larger documents are found by name only. Default 32 MiB.
+	// MaxFileSize in bytes: larger documents are indexed by name only. Default 32 MiB.
 	MaxFileSize int
-	// MaxSourceBytes of content after which Full says so. Default 256 MiB.
+	// MaxSourceBytes of content from which on Full returns true. Default 256 MiB.
 	MaxSourceBytes int64
 	// Effort to make the content small. Default docstore.Fresh.
 	Effort docstore.Effort
-	// Processors that the work is spread over; with one, the caller does all. Default: all.
+	// Processors that share the work; with one, the caller does all of it. Default: all.
 	Processors int
 }
 
-// Defaults of Options. Posting lists are of superblocks, so that a large file costs
-// no more than its bytes in small ones: its limit keeps memory and messages small.
+// Defaults of Options. Posting lists name superblocks, so a large file costs no more than the same
+// bytes in small files. The limit on its size keeps memory and messages small.
 const (
 	DefaultMaxFileSize    = 32 << 20
 	DefaultMaxSourceBytes = 256 << 20
 
-	// leastMemory and mostMemory bound how many bytes of words and postings a shard collects
-	// before it is full: for source code these take as much as its content, for random text
-	// several times as much.
+	// leastMemory and mostMemory bound how many bytes of words and postings a shard collects before
+	// it is full. For source code these take as much as its content, for random text several times
+	// as much.
 	leastMemory = 512 << 20
 	mostMemory  = 1 << 30
 )
@@ -61,10 +60,10 @@ func (o *Options) setDefaults() {
 	}
 }
 
-// Document is one path of the repo added last.
+// Document is one path of the repo that was added last.
 type Document struct {
 	Path []byte
-	// Content is ignored when Skip is set. It may be reused once Add returned.
+	// Content is ignored when Skip is set. The caller may reuse it after Add has returned.
 	Content []byte
 	// Branches of the repo that hold the document, as ordinals, ascending.
 	Branches []uint32
@@ -92,7 +91,7 @@ type Result struct {
 	Languages []string
 }
 
-// lastDocument is what the next document of the repo must come after.
+// lastDocument is the document after which the next one of the repo must come.
 type lastDocument struct{ path, oid []byte }
 
 // follow checks that a document comes after the last one, and makes it the last.
@@ -104,14 +103,14 @@ func (l *lastDocument) follow(path, oid []byte) error {
 	return nil
 }
 
-// Builder writes one shard. It is not safe for concurrent use. Close must be
-// called, also after an error.
+// Builder writes one shard. It is not safe for concurrent use. The caller must call Close, also
+// after an error.
 type Builder struct {
 	opts      Options
 	w         *format.Writer
 	content   *docstore.ContentWriter
 	docs      *docstore.DocsWriter
-	collect   collector // its workspace is nil once closed
+	collect   collector // its workspace is nil after Close
 	maxMemory int64
 
 	names  []byte // all paths so far
@@ -155,22 +154,21 @@ func (b *Builder) AddRepo(r docstore.Repo) error {
 	return nil
 }
 
-// fail makes the builder's further calls return err too.
+// fail makes later calls return err too.
 func (b *Builder) fail(err error) error {
 	b.err = err
 	return err
 }
 
-// Full reports whether the shard holds as much content as it should, or has
-// collected as many words and postings as memory is meant for. Those of the contents
-// added last, up to a megabyte, may not be counted yet.
+// Full reports whether the shard has its share of content, or has filled the memory for words and
+// postings. The words and postings of the last contents, up to a megabyte, may not be counted yet.
 func (b *Builder) Full() bool {
 	return b.result.ContentBytes >= uint64(b.opts.MaxSourceBytes) ||
 		b.collect.memory >= b.maxMemory
 }
 
-// Add adds a document of the repo added last; documents come in ascending
-// order of path, and of object id where one path has several.
+// Add adds a document of the repo that was added last. Documents come in ascending order of path
+// and, at one path, of object id.
 func (b *Builder) Add(d Document) error {
 	if b.err != nil {
 		return b.err
@@ -210,8 +208,8 @@ func (b *Builder) add(d Document) error {
 	})
 }
 
-// ContentSkip returns why content is not searchable: it is larger than maxFileSize
-// bytes, or binary, which is to say that it holds a NUL byte.
+// ContentSkip returns why content is not searchable: it has more than maxFileSize bytes, or is
+// binary, that is, contains a NUL byte.
 func ContentSkip(content []byte, maxFileSize int) docstore.SkipReason {
 	switch {
 	case len(content) > maxFileSize:
@@ -222,8 +220,8 @@ func ContentSkip(content []byte, maxFileSize int) docstore.SkipReason {
 	return docstore.NotSkipped
 }
 
-// blob returns the number of the document's blob, adding it when it is new. A
-// skipped document has an empty blob of its own.
+// blob returns the number of the document's blob, which it adds if it is new. A skipped document
+// has an empty blob of its own.
 func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err error) {
 	if d.Skip != docstore.NotSkipped {
 		blob, err = b.store(nil, nil)
@@ -241,8 +239,8 @@ func (b *Builder) blob(d Document) (blob uint32, skip docstore.SkipReason, err e
 	return blob, docstore.NotSkipped, nil
 }
 
-// store writes a blob and collects its words and n-grams. What is defined in it the language of
-// its first document says.
+// store writes a blob and collects its words and n-grams. The language of its first document
+// decides which definitions it has.
 func (b *Builder) store(content []byte, language *symbols.Language) (blob uint32, err error) {
 	first, err := b.content.Add(content)
 	if err != nil {
@@ -251,7 +249,7 @@ func (b *Builder) store(content []byte, language *symbols.Language) (blob uint32
 	return b.content.Blobs() - 1, b.collect.add(first, content, language)
 }
 
-// blobID is the object id that Git gives to content.
+// blobID returns Git's object id for content.
 func blobID(content []byte) []byte {
 	h := sha1.New() //nolint:gosec // as Git does
 	h.Write([]byte("blob " + strconv.Itoa(len(content)) + "\x00"))

@@ -70,8 +70,8 @@ func TestSameInputSameShard(t *testing.T) {
 	}
 }
 
-// TestProcessorsDoNotShow builds the same shard on one, two and more processors: of many
-// contents, some with opaque superblocks, some larger than what is collected at once.
+// TestProcessorsDoNotShow builds the same shard on one, two and more processors. It has many
+// contents, some with opaque superblocks, and some larger than a batch.
 func TestProcessorsDoNotShow(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var docs []build.Document
@@ -185,7 +185,7 @@ func TestFullSaysWhenToStop(t *testing.T) {
 
 var errDisk = errors.New("disk full")
 
-// fullDisk fails after so many bytes.
+// fullDisk fails after that many bytes.
 type fullDisk int
 
 func (d *fullDisk) Write(p []byte) (int, error) {
@@ -195,8 +195,8 @@ func (d *fullDisk) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFullDisk runs out of space at every point: the builder says so, and the
-// next one, which takes over its memory, is not harmed.
+// TestFullDisk runs out of space at every point: the builder returns an error, and the next
+// builder, which reuses its memory, works.
 func TestFullDisk(t *testing.T) {
 	docs := []build.Document{doc("a", "hello world\n"), doc("b", string(bytes.Repeat([]byte("some text "), 1000)))}
 	var sound bytes.Buffer

@@ -8,18 +8,18 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// batchBytes is how many bytes of content are collected at once, unless one content has more.
-// They should stay in the cache while they are gone over for words and for n-grams.
+// batchBytes is the size of a batch of content, unless one content is larger. A batch should stay
+// in the cache while words and n-grams are extracted from it.
 const batchBytes = 512 << 10
 
-// batch is contents that follow each other, with their opaque superblocks.
+// batch has successive contents and their opaque superblocks.
 type batch struct {
 	text     []byte
 	contents []batchContent
 	opaque   []uint32
 }
 
-// batchContent is one content of a batch: where it and its opaque superblocks end.
+// batchContent is one content of a batch: where it ends, and where its opaque superblocks end.
 type batchContent struct {
 	first         uint32 // superblock
 	text, opaques int
@@ -28,7 +28,7 @@ type batchContent struct {
 
 func (b *batch) reset() { b.text, b.contents, b.opaque = b.text[:0], b.contents[:0], b.opaque[:0] }
 
-// each calls f for each content, until there is an error.
+// each calls f for each content until there is an error.
 func (b *batch) each(f func(c batchContent, text []byte, opaque []uint32) error) error {
 	text, opaques := 0, 0
 	for _, c := range b.contents {
@@ -40,22 +40,23 @@ func (b *batch) each(f func(c batchContent, text []byte, opaque []uint32) error)
 	return nil
 }
 
-// collector collects words and n-grams of contents in a workspace, which nobody else may
-// use before wait. It does so in batches, whose words are collected by a goroutine of their
-// own if there is a processor for it, and with a third processor their n-grams, too.
+// collector collects words and n-grams of contents in a workspace, which nobody else may use before
+// wait. It works in batches. If there is a processor for it, another goroutine collects the words
+// of a batch, and with a third processor another one its n-grams.
 type collector struct {
 	*workspace
 	processors int
 
 	filling, busy *batch
-	done          sync.WaitGroup // of what is being done with the busy batch
+	done          sync.WaitGroup // work on the busy batch
 	wordsErr      error
 	ngramsErr     error
 
-	memory int64 // of what was collected before the busy batch
+	memory int64 // of everything collected before the busy batch
 }
 
-// add collects a content whose first superblock is given. It may be changed afterwards.
+// add collects a content. first is its first superblock. The caller may change the content
+// afterwards.
 func (c *collector) add(first uint32, text []byte, language *symbols.Language) error {
 	if len(c.filling.text)+len(text) > batchBytes {
 		if err := c.flush(); err != nil {
@@ -64,7 +65,7 @@ func (c *collector) add(first uint32, text []byte, language *symbols.Language) e
 	}
 	b := c.filling
 	b.opaque = ngram.AppendOpaque(b.opaque, text)
-	if len(text) >= batchBytes { // too large for a copy
+	if len(text) >= batchBytes { // too large to copy
 		own := b.text
 		b.text = text
 		b.contents = append(b.contents, batchContent{first, len(text), len(b.opaque), language})
@@ -77,7 +78,7 @@ func (c *collector) add(first uint32, text []byte, language *symbols.Language) e
 	return nil
 }
 
-// flush has the batch at hand collected, and makes the other one free.
+// flush starts collecting the current batch, and frees the other one.
 func (c *collector) flush() error {
 	if err := c.wait(); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (c *collector) flush() error {
 	return nil
 }
 
-// start does something beside the caller if there are that many processors.
+// start runs do in another goroutine if there are that many processors, and otherwise directly.
 func (c *collector) start(processors int, do func()) {
 	if c.processors < processors {
 		do()
@@ -99,11 +100,11 @@ func (c *collector) start(processors int, do func()) {
 	c.done.Go(do)
 }
 
-// wait waits until the busy batch is collected.
+// wait waits until the busy batch has been collected.
 func (c *collector) wait() error {
 	c.done.Wait()
 	return errors.Join(c.wordsErr, c.ngramsErr)
 }
 
-// finish collects all that is left.
+// finish collects everything that is left.
 func (c *collector) finish() error { return errors.Join(c.flush(), c.wait()) }

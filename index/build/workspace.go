@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// workspace is memory that builders hand on: the postings of a large shard take
+// workspace is memory that one builder passes on to the next: the postings of a large shard take
 // hundreds of megabytes.
 type workspace struct {
 	extract *ngram.Extractor
@@ -19,8 +19,8 @@ type workspace struct {
 	batches [2]batch
 }
 
-// addNgrams collects the n-grams of a content by its superblocks, from first on. It holds
-// on to one superblock at a time: a content may be large.
+// addNgrams collects the n-grams of a content by its superblocks. It processes one superblock at a
+// time, since a content may be large.
 func (w *workspace) addNgrams(c batchContent, text []byte, opaque []uint32) (err error) {
 	w.extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {
@@ -30,12 +30,12 @@ func (w *workspace) addNgrams(c batchContent, text []byte, opaque []uint32) (err
 	return err
 }
 
-// addWords collects the words of a content, and which of them are defined there.
+// addWords collects the words of a content, and which of them it defines.
 func (w *workspace) addWords(c batchContent, text []byte, opaque []uint32) error {
 	return w.words.Add(c.first, text, opaque, c.language)
 }
 
-// memory is about how many bytes all takes that was collected.
+// memory returns about how many bytes the collected words and postings take.
 func (w *workspace) memory() int64 { return int64(w.text.Postings())*postingSize + w.words.Memory() }
 
 // postingSize is the bytes that a posting of an n-gram takes until it is written.
@@ -51,17 +51,17 @@ func (w *workspace) addNames(names []byte) (err error) {
 	return err
 }
 
-// idle has the workspaces that no builder has. The collector may take them. A
-// sync.Pool would not find one that was left on another processor, and the next
-// shard would take as much memory once more.
+// idle has the workspaces that no builder uses. The collector of garbage may free them. A sync.Pool
+// would not find one that was left on another processor, and the next shard would allocate as much
+// again.
 var idle struct {
 	sync.Mutex
 	workspaces   []weak.Pointer[workspace]
 	made, reused uint64
 }
 
-// Workspaces counts the builders of this process so far: made had to allocate the memory
-// that builders collect words and postings in, reused had that of an earlier one.
+// Workspaces counts the builders of this process so far: made had to allocate the memory in which
+// builders collect words and postings, reused had that of an earlier one.
 func Workspaces() (made, reused uint64) {
 	idle.Lock()
 	defer idle.Unlock()

@@ -36,8 +36,8 @@ func TestWorkspaceIsFoundFromAnyThread(t *testing.T) {
 	w.release()
 }
 
-// TestIdleWorkspaceIsCollected takes a workspace of its own, which nothing holds
-// once it is idle.
+// TestIdleWorkspaceIsCollected takes a workspace of its own, which nothing
+// refers to once it is idle.
 func TestIdleWorkspaceIsCollected(t *testing.T) {
 	collected := make(chan struct{})
 	func() {
@@ -49,8 +49,8 @@ func TestIdleWorkspaceIsCollected(t *testing.T) {
 	<-collected
 }
 
-// TestFullOfMemory: text of which every superblock is different costs memory, not
-// only bytes, and its shard is full sooner.
+// TestFullOfMemory: text in which every superblock is different costs memory,
+// not only bytes, so that its shard is full sooner.
 func TestFullOfMemory(t *testing.T) {
 	b, err := NewBuilder(io.Discard, Options{})
 	if err != nil {
@@ -74,7 +74,7 @@ func TestFullOfMemory(t *testing.T) {
 		if err := b.Add(Document{Path: []byte{'a' + byte(i)}, Content: content, Branches: []uint32{0}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := errors.Join(b.collect.finish(), b.collect.flush()); err != nil { // what was added last counts, too
+		if err := errors.Join(b.collect.finish(), b.collect.flush()); err != nil { // the last contents count, too
 			t.Fatal(err)
 		}
 		if i == 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// goTree is the start of the source of the Go toolchain, as much as shares a
+// goTree returns the first source files of the Go toolchain, as many as share a
 // dictionary.
 func goTree(b *testing.B) (units [][]byte, text []byte) {
 	b.Helper()
@@ -82,8 +82,8 @@ func BenchmarkUnits(b *testing.B) {
 	}
 }
 
-// BenchmarkReader reads superblocks in their order, and by turns of two
-// dictionaries, each of which it copies then.
+// BenchmarkReader reads superblocks in order, and alternately from two
+// dictionaries, so that it copies one for each superblock.
 func BenchmarkReader(b *testing.B) {
 	var buf bytes.Buffer
 	_, text := goTree(b)

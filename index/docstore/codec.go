@@ -8,14 +8,14 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Codec says how the units of a shard are encoded. Its number stands in the
-// header of the units; a reader that does not know it refuses the shard.
-// Whatever the codec, a unit that it would not make smaller is stored as it is,
-// which shows in its length.
+// Codec says how the units of a shard are encoded. Its number is in the header
+// of the units; a reader that does not know it refuses the shard. Whatever the
+// codec, a unit that would not become smaller is stored unencoded, which its
+// length shows.
 type Codec uint32
 
-// LZ4 is the LZ4 block format, with the unit's dictionary, if there is one, as
-// what comes before the unit.
+// LZ4 is the LZ4 block format. If the unit has a dictionary, it precedes the
+// unit.
 const LZ4 Codec = 0
 
 // String is the codec's name.
@@ -34,35 +34,36 @@ func (c Codec) check() error {
 	return nil
 }
 
-// maxExpansion is how many times longer than its encoding a unit can be: an
-// LZ4 sequence stands for at most 255 bytes for each of its own.
+// maxExpansion is the most by which a unit can be longer than its encoding:
+// each byte of an LZ4 sequence stands for at most 255 bytes.
 const maxExpansion = 255
 
-// Effort is how much time the writer of a shard takes to make units small.
-// Readers do not see it, and decode what took longer a little faster.
+// Effort is how much time the writer of a shard spends on small units. Readers
+// need not know it. They decode units of more effort a little faster.
 type Effort uint8
 
 // Efforts of a writer.
 const (
-	// Fresh is for shards that must be searchable soon.
+	// Fresh is for shards that are needed soon.
 	Fresh Effort = iota
-	// Compact takes some fifteen times as long as Fresh for units that are
-	// about a fifth smaller: for shards that stay.
+	// Compact takes some fifteen times as long as Fresh, for units that are
+	// about a fifth smaller. It is for shards that stay.
 	Compact
 )
 
-// encoder encodes units one by one with a dictionary. One goroutine at a time.
+// encoder encodes units one by one with a dictionary. It is not safe for
+// concurrent use.
 type encoder interface {
-	// setDictionary sets the dictionary, of at most MaxDictionary bytes, of the
-	// units that come.
+	// setDictionary sets the dictionary, of at most MaxDictionary bytes, for
+	// the next units.
 	setDictionary(dict []byte)
-	// encode returns the encoding of a non-empty unit: good until the next
-	// call, and the unit itself when nothing is gained.
+	// encode returns the encoding of a non-empty unit, or the unit itself if
+	// that is not longer. It is valid until the next call.
 	encode(unit []byte) []byte
 }
 
-// encoders are handed on, as their tables are large. What an encoder did
-// before does not show in what it does after setDictionary.
+// encoders are reused, since their tables are large. The work of an encoder
+// before setDictionary does not affect its work afterwards.
 var encoders = [...]sync.Pool{
 	Fresh:   {New: func() any { return new(fastEncoder) }},
 	Compact: {New: func() any { return new(deepEncoder) }},

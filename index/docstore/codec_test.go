@@ -17,8 +17,7 @@ func newEncoders() map[Effort]encoder {
 	return map[Effort]encoder{Fresh: new(fastEncoder), Compact: new(deepEncoder)}
 }
 
-// decodeNew decodes to a new buffer, and complains if more than the margin
-// behind the unit is written.
+// decodeNew decodes to a new buffer, and fails if more than the margin after the unit is written.
 func decodeNew(dict, encoded []byte, n int) ([]byte, error) {
 	const guard = 64
 	buf := append(bytes.Clone(dict), make([]byte, n+decodeMargin)...)
@@ -68,8 +67,7 @@ func TestUnitsDecodePieceByPiece(t *testing.T) {
 	})
 }
 
-// drawText draws text that repeats itself more or less: of itself, and of
-// given words.
+// drawText draws text that repeats parts of itself and of given words.
 func drawText(t *rapid.T, label string, most int, words []byte) []byte {
 	n := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, most), rapid.Just(most)).Draw(t, label)
 	text := make([]byte, 0, n)
@@ -78,7 +76,7 @@ func drawText(t *rapid.T, label string, most int, words []byte) []byte {
 		case kind == 0 && len(words) > 0:
 			at := rapid.IntRange(0, len(words)-1).Draw(t, "at")
 			text = append(text, words[at:min(len(words), at+rapid.IntRange(1, 300).Draw(t, "length"))]...)
-		case kind == 1 && len(text) > 0: // it may repeat what it adds
+		case kind == 1 && len(text) > 0: // it may repeat what it appends
 			at := rapid.IntRange(0, len(text)-1).Draw(t, "from")
 			for i := range rapid.IntRange(1, 600).Draw(t, "length") {
 				text = append(text, text[at+i])
@@ -144,8 +142,8 @@ func TestOthersUnitsDecode(t *testing.T) {
 	})
 }
 
-// TestEncodersForget: a unit's encoding depends on it and its dictionary, and
-// on nothing that was encoded before.
+// TestEncodersForget: the encoding of a unit depends on it and its dictionary, and not on anything
+// encoded before.
 func TestEncodersForget(t *testing.T) {
 	text := source(t)
 	dict, unit := text[:20_000], text[30_000:][:SuperblockSize]
@@ -162,7 +160,7 @@ func TestEncodersForget(t *testing.T) {
 	}
 }
 
-// TestEffortsPay: each thing that costs time makes units smaller.
+// TestEffortsPay: each step that costs time makes units smaller.
 func TestEffortsPay(t *testing.T) {
 	text := source(t)
 	size := func(effort Effort, dict []byte) (sum int) {
@@ -177,7 +175,8 @@ func TestEffortsPay(t *testing.T) {
 	if len(sampled) > dictionarySize(len(text)) || len(covered) > dictionarySize(len(text)) {
 		t.Errorf("dictionaries of %d and %d bytes", len(sampled), len(covered))
 	}
-	// Each is smaller than the one before, its dictionary included. Of as little
+	// Each is smaller than the one before, including its dictionary. On so little text a covering
+	// dictionary gains 1 or 2 %: it must not lose.
 	// text as this a covering dictionary gains 1 or 2 %: it must not lose.
 	sizes := []int{size(Fresh, nil), size(Fresh, sampled) + len(sampled), size(Compact, covered) + len(covered)}
 	if most := size(Compact, sampled) + len(sampled); sizes[2] > most+most/100 {
@@ -191,7 +190,7 @@ func TestEffortsPay(t *testing.T) {
 	}
 }
 
-// TestEncodingAllocatesNothing of what a shard needs more than once.
+// TestEncodingAllocatesNothing that a shard needs more than once.
 func TestEncodingAllocatesNothing(t *testing.T) {
 	text := source(t)
 	buf := make([]byte, MaxDictionary+SuperblockSize+decodeMargin)
@@ -232,7 +231,7 @@ func source(t testingT) (text []byte) {
 	return text
 }
 
-// TestManyDictionaries reads units of every dictionary, in turns.
+// TestManyDictionaries reads units of all dictionaries, alternating between them.
 func TestManyDictionaries(t *testing.T) {
 	const blobs = 2*unitsPerDictionary + 100
 	text := source(t)
@@ -273,8 +272,8 @@ func TestManyDictionaries(t *testing.T) {
 	}
 }
 
-// FuzzDecodeUnit decodes hostile bytes: an error or the whole unit, and nothing
-// written outside of it. What our decoder takes, another one reads as we do.
+// FuzzDecodeUnit decodes hostile bytes: it gets an error or the whole unit, and nothing is written
+// outside of the unit. If our decoder accepts them, another one decodes the same.
 func FuzzDecodeUnit(f *testing.F) {
 	text := source(f)
 	for _, e := range newEncoders() {

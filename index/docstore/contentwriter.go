@@ -13,12 +13,11 @@ var newline = []byte{'\n'}
 // contentInfoSize is the size of the section TagContentInfo.
 const contentInfoSize = 24
 
-// ContentWriter writes the contents of a shard as they come. From NewContentWriter to Close
-// the section of units is open, so nothing else may be written to the shard.
-// It holds back up to 8 MiB until it knows their dictionary, as much again for
-// each processor that it uses, and remembers four bytes for each superblock, four for each
-// blob and the dictionaries, at most a sixteenth of the contents. The first error stays.
-// One goroutine at a time.
+// ContentWriter writes the contents of a shard as they come. From NewContentWriter to Close the
+// section of units is open, so nothing else may be written to the shard. It buffers up to 8 MiB
+// until it knows their dictionary, and as much again for each processor that it uses. It keeps four
+// bytes for each superblock, four for each blob, and the dictionaries, which are at most a
+// sixteenth of the contents. The first error stays. It is not safe for concurrent use.
 type ContentWriter struct {
 	w     *format.Writer
 	units *unitWriter
@@ -43,8 +42,8 @@ func NewContentWriter(w *format.Writer, effort Effort, processors int) (*Content
 	return &ContentWriter{w: w, units: u}, nil
 }
 
-// Add adds the next blob, whose number is that of the calls before, and
-// returns its first superblock. The blob may be changed afterwards.
+// Add adds the next blob and returns its first superblock. Blobs are numbered in the order of the
+// calls, from 0. The caller may change the blob afterwards.
 func (c *ContentWriter) Add(blob []byte) (firstSuperblock uint32, err error) {
 	firstSuperblock = uint32(c.units.units())
 	switch {
@@ -75,14 +74,14 @@ func (c *ContentWriter) addUnits(blob []byte) error {
 	return nil
 }
 
-// Blobs is the number of blobs added.
+// Blobs returns the number of blobs added.
 func (c *ContentWriter) Blobs() uint32 { return uint32(len(c.lengths)) }
 
-// Superblocks is the number of superblocks of the blobs added.
+// Superblocks returns the number of superblocks of the blobs added.
 func (c *ContentWriter) Superblocks() uint32 { return uint32(c.units.units()) }
 
-// Abandon ends the writer without writing more. Either it or Close must be
-// called: after them nothing is being encoded any more.
+// Abandon stops the writer without writing more. The caller must call it or Close: after either, no
+// goroutine is encoding.
 func (c *ContentWriter) Abandon() { c.units.abandon() }
 
 // Close ends the units and writes the other sections of content.
@@ -114,7 +113,7 @@ func (c *ContentWriter) writeSections() error {
 	if err := writeList(c.w, format.TagBlobStarts, len(c.lengths)+1, c.bytes+1, sums(0, c.lengths)); err != nil {
 		return err
 	}
-	// From here on lengths are in superblocks.
+	// From here on, the lengths are in superblocks.
 	superblocks := make([]uint32, len(c.lengths))
 	for i, n := range c.lengths {
 		superblocks[i] = superblocksOf(n)
@@ -129,7 +128,7 @@ func (c *ContentWriter) writeSections() error {
 	return c.w.WriteSection(format.TagContentInfo, format.Required, info)
 }
 
-// superblocksOf is the number of superblocks of a blob of n bytes.
+// superblocksOf returns the number of superblocks of a blob of n bytes.
 func superblocksOf(n uint32) uint32 {
 	return uint32((uint64(n) + SuperblockSize - 1) / SuperblockSize)
 }

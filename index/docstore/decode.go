@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// decodeMargin is how far behind a unit its decoder may write: copies are
-// rounded up to whole chunks of copyChunk bytes.
+// decodeMargin is how far past a unit its decoder may write, since copies are rounded up to whole
+// chunks of copyChunk bytes.
 const (
 	copyChunk    = 16
 	decodeMargin = 2 * copyChunk
@@ -20,18 +20,18 @@ var (
 	errOffset = errors.New("a match lies before the dictionary")
 )
 
-// decoder decodes one unit as far as it is asked to, to a buffer which has decodeMargin
-// bytes behind the unit that are written too; the unit's dictionary lies before it. That
-// both are in one slice makes it twice as fast as a decoder that asks for every match
-// where it lies. Of a unit that is read only up to some place the rest is not even checked.
+// decoder decodes one unit as far as requested, into a buffer with the unit's dictionary before it
+// and decodeMargin bytes after it, which it may overwrite. Having both in one slice makes it twice
+// as fast as a decoder that looks for the place of every match. If a unit is read only up to some
+// place, the rest is not even checked.
 type decoder struct {
 	encoded []byte
 	plain   bool // the encoding is the unit itself
 	next    uint // in encoded
-	at, end uint // in the buffer: what is to be decoded next, and where the unit ends
+	at, end uint // in the buffer: the next byte to decode, and the end of the unit
 }
 
-// begin readies the decoder for the unit [start, start+n) of a buffer.
+// begin prepares the decoder for the unit [start, start+n) of a buffer.
 func (d *decoder) begin(start, n int, encoded []byte) error {
 	if len(encoded) > n {
 		return fmt.Errorf("a unit of %d bytes takes %d", n, len(encoded))
@@ -40,7 +40,7 @@ func (d *decoder) begin(start, n int, encoded []byte) error {
 	return nil
 }
 
-// until decodes on until the unit's bytes before to are there, at least.
+// until continues until at least the unit's bytes before to are decoded.
 func (d *decoder) until(buf []byte, to int) (err error) {
 	switch {
 	case d.at >= uint(to) || d.at == d.end:
@@ -50,15 +50,14 @@ func (d *decoder) until(buf []byte, to int) (err error) {
 		d.at = d.end
 		return nil
 	case uint(to) >= d.end:
-		to = math.MaxInt // the end of the encoding is checked
+		to = math.MaxInt // so that the end of the encoding is checked
 	}
 	d.at, d.next, err = decodeLZ4(buf[:d.end+decodeMargin], d.at, uint(to), d.encoded, d.next)
 	return err
 }
 
-// decodeLZ4 decodes an LZ4 block to buf from at on, until it comes to a place, or to
-// decodeMargin bytes before the end. It starts from next in the block, and returns where
-// it stopped in both.
+// decodeLZ4 decodes an LZ4 block from next on to buf from at on. It stops once it has reached to, or
+// decodeMargin bytes before the end of buf, and returns both positions.
 func decodeLZ4(buf []byte, at, to uint, src []byte, next uint) (uint, uint, error) {
 	end := uint(len(buf)) - decodeMargin
 	for at < to && next < uint(len(src)) {
@@ -103,18 +102,18 @@ func decodeLZ4(buf []byte, at, to uint, src []byte, next uint) (uint, uint, erro
 	return at, next, nil
 }
 
-// checkEnd checks the last sequence, whose literals end at a place.
+// checkEnd checks the last sequence, whose literals must reach the end.
 func checkEnd(at, end, length uint) error {
 	switch {
 	case at < end:
 		return errShort
-	case length > 0: // of a match that is not there
+	case length > 0: // of a match that does not exist
 		return errCut
 	}
 	return nil
 }
 
-// readLength reads what follows four bits of a length, up to the end at most.
+// readLength reads the bytes that follow four bits of a length.
 func readLength(length uint, src []byte, next uint) (sum, after uint) {
 	if length < 15 {
 		return length, next

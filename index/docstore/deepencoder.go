@@ -4,27 +4,25 @@ const (
 	chainBits     = 14 // of a hash of five bytes in the dictionary
 	unitChainBits = 11 // of a hash of four bytes in the unit
 
-	// maxChain is how many places with the same hash are tried, of the
-	// dictionary and of the unit. Four times as many make units 1.7 % smaller,
-	// and take twice as long.
+	// maxChain is the most places with the same hash that are tried, in the dictionary and in the
+	// unit. Four times as many make units 1.7 % smaller, and take twice as long.
 	maxChain = 8
-	// longMatch is the length from which no longer match is looked for.
+	// longMatch is the length from which on no longer match is searched for.
 	longMatch = 64
-	// shorterMatches is how much shorter than the longest match one may be
-	// that starts the cheapest way to the end.
+	// shorterMatches is how much shorter than the longest match the first match of the cheapest way
+	// to the end may be.
 	shorterMatches = 8
 )
 
-// deepEncoder looks for the longest match at every place, in chains of places
-// with the same hash, and then takes the sequence of literals and matches that
-// is shortest in bytes. As every offset takes two bytes, the longest match at a
-// place stands for all shorter ones.
+// deepEncoder finds the longest match at every place, through chains of places with the same hash,
+// and then takes the sequence of literals and matches with the fewest bytes. Since every offset
+// takes two bytes, the longest match at a place stands for all shorter ones.
 type deepEncoder struct {
 	window
 
 	inDictionary [1 << chainBits]uint16
 	inUnit       [1 << unitChainBits]uint16
-	before       [windowSize]uint16 // last place with the same hash
+	before       [windowSize]uint16 // previous place with the same hash
 
 	lengths, offsets [SuperblockSize]uint16 // of the longest match at each place
 	steps            [SuperblockSize]uint16 // of the cheapest way to the end: a literal is 1
@@ -64,10 +62,10 @@ func (e *deepEncoder) findMatches(n int) {
 	best, end := match{}, uint(unitStart+n-lastLiterals)
 	for i := range last {
 		at := uint(unitStart + i)
-		if best.length > minMatch { // what is left of the match at the place before
+		if best.length > minMatch { // the rest of the match at the place before
 			best.from, best.length = best.from+1, best.length-1
 		} else {
-			best = match{length: minMatch - 1} // it takes more than this to be one
+			best = match{length: minMatch - 1} // a match must be longer
 		}
 		word := e.word(uint16(at))
 		head := &e.inUnit[unitChainHash(word)]
@@ -80,13 +78,13 @@ func (e *deepEncoder) findMatches(n int) {
 	}
 }
 
-// longest tries the places of a chain for a match at a place that is longer
-// than the best one.
+// longest returns the longest match at a place among the places of a chain, or best if none is
+// longer.
 func (e *deepEncoder) longest(best match, chain uint16, at, end uint) match {
 	if best.length >= longMatch || at+best.length >= end {
 		return best
 	}
-	// A longer match has the byte after the best one, and those before it.
+	// A longer match ends in the byte after the best one, and in those before it.
 	tail := best.length - 3
 	want := le.Uint32(e.data[at+tail : at+tail+4])
 	for range maxChain {
@@ -108,14 +106,14 @@ func (e *deepEncoder) longest(best match, chain uint16, at, end uint) match {
 	return best
 }
 
-// findWay sets the steps, from the end to the start of n places.
+// findWay computes the cheapest way from each of n places to the end.
 func (e *deepEncoder) findWay(n int) {
 	e.costs[n], e.literals[n] = 0, 0
 	for i := n - 1; i >= 0; i-- {
 		run := e.literals[i+1] + 1
 		cost, step := e.costs[i+1]+1+lengthBytes(run)-lengthBytes(run-1), uint16(1)
 		if longest := int(e.lengths[i]); longest > 0 {
-			// Beside the longest ones, try the last one without a further byte of length.
+			// In addition to the longest ones, try the longest length that needs no further byte.
 			for length := longest; length >= max(minMatch, longest-shorterMatches); length-- {
 				if c := e.matchCost(i, length); c < cost {
 					cost, step, run = c, uint16(length), 0
@@ -131,13 +129,13 @@ func (e *deepEncoder) findWay(n int) {
 	}
 }
 
-// matchCost is what is left to write from place i when a match is taken there:
-// its token and offset, its length, and what follows.
+// matchCost returns the bytes from place i to the end if a match is taken there: its token and
+// offset, its length, and what follows.
 func (e *deepEncoder) matchCost(i, length int) uint16 {
 	return 3 + lengthBytes(uint16(length-minMatch)) + e.costs[i+length]
 }
 
-// lengthBytes is how many bytes a length takes beside the token.
+// lengthBytes returns how many bytes a length takes in addition to the token.
 func lengthBytes(n uint16) uint16 {
 	if n < 15 {
 		return 0

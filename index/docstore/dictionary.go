@@ -7,21 +7,22 @@ import (
 )
 
 const (
-	// unitsPerDictionary is how many units in a row share a dictionary: 8 MiB
-	// at most, and so the memory of a writer. Neighbours are alike; with one
-	// dictionary for a whole shard, units are 5 to 20 % larger.
+	// unitsPerDictionary is the number of successive units that share a
+	// dictionary. They have 8 MiB at most, which bounds the memory of a writer.
+	// Neighbouring units are similar: with one dictionary for a whole shard,
+	// units are 5 to 20 % larger.
 	unitsPerDictionary = 2048
-	// samplePiece bytes of each samplePiece·sampleRate are in a dictionary,
-	// until it is full, and of a longer text the dictionary is as long.
+	// A dictionary takes samplePiece bytes out of each samplePiece·sampleRate
+	// of the text, up to its maximum size.
 	samplePiece = 256
 	sampleRate  = 16
 )
 
-// dictionarySize is how long the dictionary of a text of n bytes should be.
+// dictionarySize returns the length of the dictionary for a text of n bytes.
 func dictionarySize(n int) int { return min(n/sampleRate, MaxDictionary) }
 
-// sampleDictionary appends the dictionary that costs nothing to choose: pieces
-// at even distances. They come within 5 % of what chosen ones gain.
+// sampleDictionary appends the dictionary that is cheapest to choose: pieces at
+// equal distances. It gains nearly as much as chosen pieces, within 5 %.
 func sampleDictionary(dst, text []byte) []byte {
 	pieces := dictionarySize(len(text)) / samplePiece
 	for i := range pieces {
@@ -32,25 +33,25 @@ func sampleDictionary(dst, text []byte) []byte {
 }
 
 const (
-	// A coverer looks at coverSamples samples of coverSample bytes at even
-	// distances, or at all of a short text, and chooses pieces of coverPiece
+	// A coverer looks at coverSamples samples of coverSample bytes at equal
+	// distances, or at all of a short text. It chooses pieces of coverPiece
 	// bytes, in coverRounds rounds if the first one does not find enough.
 	coverSamples, coverSample, coverPiece, coverRounds = 1024, 2048, 192, 4
 	// coverBits is the size of the hash of a string of eight bytes.
 	coverBits = 18
 )
 
-// coverer chooses dictionaries of pieces whose strings occur in most samples
-// of a text and in no piece that is chosen before: what Liao, Petri, Moffat and
-// Wirth (Effective Construction of Relative Lempel-Ziv Dictionaries, 2016) call
-// cover, and zstd's trainer does too.
+// coverer chooses dictionaries of pieces whose strings occur in most samples of
+// a text and in no piece chosen before. Liao, Petri, Moffat and Wirth
+// (Effective Construction of Relative Lempel-Ziv Dictionaries, 2016) call this
+// cover, and zstd's trainer does it too.
 type coverer struct {
-	// frequency of each string: in how many samples it occurs, by hash.
+	// frequency of each string: the number of samples with it, by hash.
 	frequency, last [1 << coverBits]uint16
 	hashes          [coverSample]uint32
 
 	text   []byte
-	stride int // of samples
+	stride int // distance between samples
 }
 
 var coverers = sync.Pool{New: func() any { return new(coverer) }}
@@ -60,7 +61,8 @@ func (c *coverer) appendDictionary(dst, text []byte) []byte {
 	c.text, c.stride = text, max(coverSample, (len(text)+coverSamples-1)/coverSamples)
 	samples := (len(text) + c.stride - 1) / c.stride
 	c.count(samples)
-	// Pieces come from everywhere: the best one of each group of samples.
+	// Pieces come from everywhere: one round takes the best piece of each group
+	// of samples.
 	group := max(1, samples*coverPiece/max(size, 1))
 	for round := 0; round < coverRounds && size > coverPiece; round++ {
 		for s := 0; s < samples && size > coverPiece; s += group {
@@ -96,8 +98,8 @@ func (c *coverer) count(samples int) {
 	}
 }
 
-// best is the piece of the samples [from, to) with the highest sum of
-// frequencies; nil if no string of them is in another sample.
+// best returns the piece of the samples [from, to) with the highest sum of
+// frequencies; nil if none of its strings is in another sample.
 func (c *coverer) best(from, to int) (piece []byte) {
 	const window = coverPiece - 7 // strings of a piece
 	most := 0
@@ -125,7 +127,7 @@ func (c *coverer) gain(hash uint32) int {
 	return 0
 }
 
-// cover makes the strings of a chosen piece worth nothing.
+// cover sets the value of a chosen piece's strings to nothing.
 func (c *coverer) cover(piece []byte) {
 	for at := 0; at+8 <= len(piece); at++ {
 		c.frequency[coverHash(piece[at:])] = 0
@@ -148,7 +150,7 @@ func appendDictionary(dst, text []byte, effort Effort) []byte {
 // writeDictionaries writes the section of dictionaries: where each ends, and
 // then all of them.
 func (u *unitWriter) writeDictionaries(w *format.Writer, tag format.Tag) error {
-	_ = w.Begin(tag, format.Required) // errors stay and come out of End
+	_ = w.Begin(tag, format.Required) // errors stay, and End returns them
 	ends, end := make([]byte, 0, 4*len(u.dictionaries)), uint32(0)
 	for _, dict := range u.dictionaries {
 		end += uint32(len(dict))
@@ -169,13 +171,14 @@ func (u *units) dictionaryOf(unit uint32) uint32 {
 	return unit / u.perDictionary
 }
 
-// dictionary returns a dictionary, empty where there are none, as a slice of
-// the mapping.
+// dictionary returns a dictionary as a slice of the mapping; it is empty if
+// there are none.
 func (u *units) dictionary(i uint32) ([]byte, error) {
 	if u.perDictionary == 0 {
 		return nil, nil
 	}
-	// Before the end of this one stands that of the one before, if there is one.
+	// The end of the dictionary before, if there is one, is stored before the
+	// end of this one.
 	before := min(i, 1)
 	data, err := u.dictionaries.Bytes(4*int64(i-before), 4*int64(1+before))
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// check holds a document to the rules of DocsWriter.AddDocument.
+// check checks a document against the rules of DocsWriter.AddDocument.
 func (d *DocsWriter) check(doc *Document) error {
 	switch order := bytes.Compare(doc.Path, d.lastPath); {
 	case !d.hasRepo:

@@ -1,6 +1,6 @@
 package docstore
 
-// Skip is why the content of a document is not searchable.
+// Skip returns why the content of a document is not searchable.
 func (d *Docs) Skip(doc uint32) (SkipReason, error) {
 	item, err := d.skipItem(doc)
 	if err != nil || item == nil {
@@ -9,7 +9,8 @@ func (d *Docs) Skip(doc uint32) (SkipReason, error) {
 	return SkipReason(item[0]), nil
 }
 
-// Size is the size of a document in bytes, at its source when it is skipped.
+// Size returns the size of a document in bytes; if it was skipped, the size at
+// its source.
 func (d *Docs) Size(doc uint32) (uint64, error) {
 	item, err := d.skipItem(doc)
 	if err != nil {
@@ -26,7 +27,7 @@ func (d *Docs) Size(doc uint32) (uint64, error) {
 	return uint64(n), err
 }
 
-// skipItem returns the record of a skipped document, nil for others.
+// skipItem returns the record of a skipped document; nil for others.
 func (d *Docs) skipItem(doc uint32) ([]byte, error) {
 	if err := d.checkDoc(doc); err != nil || d.info.skips == 0 {
 		return nil, err

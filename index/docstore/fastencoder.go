@@ -6,16 +6,16 @@ const (
 	dictionaryBits = 16 // of a hash of dictionaryBytes in the dictionary
 	unitBits       = 12 // of a hash of unitBytes in the unit
 
-	// missShift says how fast steps grow where nothing is found: by one byte
-	// for each 2^missShift misses.
+	// missShift says how fast steps grow where there are no matches: by one
+	// byte for each 2^missShift misses.
 	missShift = 5
 )
 
-// fastEncoder takes the first match that it finds, as LZ4 itself does. It
-// looks in two tables, one of the dictionary that stays and one of the unit,
-// each with the last place of each hash, and takes the longer match. Six bytes
-// of the dictionary and five of the unit are hashed: fewer find more matches
-// that are too short to be worth it.
+// fastEncoder takes the first match that it finds, as LZ4 itself does. It looks
+// in two tables, one of the dictionary, which stays, and one of the unit. Each
+// has the last place of each hash, and the encoder takes the longer match. It
+// hashes six bytes of the dictionary and five of the unit: fewer bytes find
+// more matches that are too short to pay.
 type fastEncoder struct {
 	window
 
@@ -61,8 +61,8 @@ func (e *fastEncoder) encode(unit []byte) []byte {
 	return dst
 }
 
-// find returns the longer one of the matches that the tables know at a place,
-// of length 0 if there is none, and puts the place into the unit's table.
+// find returns the longer of the two matches that the tables have for a place,
+// of length 0 if there is none. It adds the place to the unit's table.
 func (e *fastEncoder) find(at, end uint) (from, length uint) {
 	word := e.word(uint16(at))
 	slot := &e.inUnit[hash5(word)]

@@ -2,9 +2,8 @@ package docstore
 
 import "bytes"
 
-// Reader decodes contents. It keeps the last unit decoded, and the first ones,
-// so reading on in the same place costs nothing more. One goroutine at a time;
-// a Content may have any number of them.
+// Reader decodes contents. It keeps the last unit and the first ones, so that reading on from the same place costs
+// nothing more. It is not safe for concurrent use, but a Content may have any number of Readers.
 type Reader struct {
 	unitBuffer
 	c *Content
@@ -14,8 +13,8 @@ type Reader struct {
 	ok   bool
 }
 
-// NewReader returns a reader; it takes about 64 KiB, and up to 256 KiB more for units it keeps. Its UnitsDecoded and
-// BytesDecoded say how much it has decoded so far.
+// NewReader returns a reader. It takes about 64 KiB, and up to 256 KiB more for the units that it keeps. Its
+// UnitsDecoded and BytesDecoded count what it has decoded so far.
 func (c *Content) NewReader() *Reader {
 	r := new(Reader)
 	r.Reset(c)
@@ -34,8 +33,8 @@ func (r *Reader) locate(blob uint32) (span, error) {
 	return s, nil
 }
 
-// Append appends n bytes from offset off of a blob to dst; fewer, or none,
-// where the blob ends before. On an error dst comes back unchanged.
+// Append appends n bytes from offset off of a blob to dst; fewer, or none, if the blob ends before. On an error it
+// returns dst unchanged.
 func (r *Reader) Append(dst []byte, blob, off, n uint32) ([]byte, error) {
 	s, err := r.locate(blob)
 	if err != nil || off >= s.length {
@@ -45,8 +44,8 @@ func (r *Reader) Append(dst []byte, blob, off, n uint32) ([]byte, error) {
 	return r.appendRange(dst, &r.c.units, s.first, uint64(s.length), uint64(off), uint64(end))
 }
 
-// LinesBefore counts the newlines of a blob before offset off, or all of them
-// when the blob ends before. It decodes at most one unit.
+// LinesBefore counts the newlines of a blob before offset off, or all of them if the blob ends before. It decodes at
+// most one unit.
 func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 	s, err := r.locate(blob)
 	if err != nil {
@@ -73,8 +72,8 @@ func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 	return lines, nil
 }
 
-// Reset makes the reader one of c, as a new one would be: its memory can serve
-// one Content after the other. With nil it holds on to none.
+// Reset makes r a reader of c, like a new one: its memory can serve several Contents in turn. With nil it drops its
+// reference.
 func (r *Reader) Reset(c *Content) {
 	r.c, r.ok = c, false
 	r.Work = Work{}

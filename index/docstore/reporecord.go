@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// repoHead is what a repo's record says before its name.
+// repoHead is the part of a repo's record before its name.
 type repoHead struct {
 	oidLength int
 	flags     uint8
@@ -49,14 +49,14 @@ func decodeRepoHead(d *format.Decoder) repoHead {
 	return h
 }
 
-// decodeRepo decodes what follows the head of a record; appendRepo is its
+// decodeRepo decodes the part of a record after its head; appendRepo is its
 // inverse.
 func decodeRepo(d *format.Decoder, h repoHead) Repo {
 	r := Repo{
 		Name: d.String(), URL: d.String(), Generation: d.Uvarint(),
 		Archived: h.flags&1 != 0, Fork: h.flags&2 != 0, Public: h.flags&4 != 0,
 	}
-	if h.branches > 0 { // as many fit into the record
+	if h.branches > 0 { // the record has room for as many
 		r.Branches = make([]Branch, h.branches)
 	}
 	for i := range r.Branches {

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestHeapOfAnOpenShard opens many shards and reads every column of each: what
-// stays on the heap is a few kilobytes for a shard, whatever is in it.
+// TestHeapOfAnOpenShard opens many shards and reads every column of each: a
+// shard keeps only a few kilobytes on the heap, whatever it contains.
 func TestHeapOfAnOpenShard(t *testing.T) {
 	const shards, limit = 200, 6 << 10
 	data, m := small().write(t), small()
@@ -47,7 +47,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 	runtime.KeepAlive(all)
 }
 
-// live is the heap in use after garbage is collected.
+// live returns the heap in use after a collection of garbage.
 func live() int64 {
 	runtime.GC()
 	runtime.GC()
@@ -56,9 +56,9 @@ func live() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestConcurrentReaders lets several goroutines meet in the first use of each
-// column, and in the buffers of names. Run with -race it also shows that
-// nothing is shared unguarded.
+// TestConcurrentReaders has several goroutines use each column, and the buffers
+// of names, for the first time. With -race it also shows that they share
+// nothing without a lock.
 func TestConcurrentReaders(t *testing.T) {
 	m := small()
 	data := m.write(t)
@@ -85,7 +85,7 @@ func TestConcurrentReaders(t *testing.T) {
 	}
 }
 
-// TestMemoryOfContentWriter adds 40 MB and looks at what the writer keeps.
+// TestMemoryOfContentWriter adds 40 MB and checks how much the writer keeps.
 func TestMemoryOfContentWriter(t *testing.T) {
 	const blobs, size = 40, 1 << 20
 	blob := bytes.Repeat([]byte("a line of text\n"), size/15)
@@ -100,9 +100,9 @@ func TestMemoryOfContentWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// The text of a dictionary, and an encoder; for a superblock four bytes and
-	// its part of the dictionary, twice that while slices grow; and the checksums
-	// of the shard.
+	// The text of a dictionary, and an encoder. For each superblock four bytes
+	// and its part of the dictionary, twice that while slices grow. Also the
+	// checksums of the shard.
 	const text = 10 << 20
 	if kept := live() - before; kept > text+100*int64(c.Superblocks()) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())
@@ -111,7 +111,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 }
 
 // TestFewUnitsAreDecodedOnce reads some units of several dictionaries again and
-// again: a reader has each of them decoded once, and after Reset not any more.
+// again: a reader decodes each once, and again after Reset.
 func TestFewUnitsAreDecodedOnce(t *testing.T) {
 	blob := bytes.Repeat([]byte("some text of many units; "), 3*unitsPerDictionary*SuperblockSize/25)
 	docs := []Document{{Path: []byte("a"), Branches: []uint32{0}}}
@@ -138,7 +138,8 @@ func TestFewUnitsAreDecodedOnce(t *testing.T) {
 			t.Errorf("round %d: %d units decoded, %d read", round, r.UnitsDecoded, len(units))
 		}
 	}
-	// What comes when no more can be kept is right, too, and so is what was kept.
+	// Units that could not be kept are correct, too, and so are those that
+	// were.
 	for u := range uint32(3 * maxKept) {
 		for _, off := range []uint32{u * SuperblockSize, u / 3 * SuperblockSize} {
 			got, err := r.Append(nil, 0, off, SuperblockSize)

@@ -6,12 +6,12 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
-// Run is documents, or blobs, From ≤ n < To.
+// Run is a run of documents or of blobs: From ≤ n < To.
 type Run struct{ From, To uint32 }
 
-// AppendBlobRuns appends the blobs of the documents in runs, which ascend and do not overlap:
-// to firsts, ascending, those whose first document is in one, and to repeats, in the order
-// of documents, those of documents whose blob has an earlier one.
+// AppendBlobRuns appends the blobs of the documents in runs, which ascend and do not overlap.
+// firsts gets, ascending, the blobs whose first document is in a run. repeats gets, in the order of
+// the documents, the blobs of documents that are not the first of their blob.
 func (d *Docs) AppendBlobRuns(firsts []Run, repeats []uint32, docs []Run) ([]Run, []uint32, error) {
 	if d.info.repeats == 0 {
 		return append(firsts, docs...), repeats, nil
@@ -22,7 +22,7 @@ func (d *Docs) AppendBlobRuns(firsts []Run, repeats []uint32, docs []Run) ([]Run
 	}
 	var before repeatsBefore
 	for _, run := range docs {
-		// Each document that is no repeat has the next blob.
+		// Each document that is not a repeat has the next blob.
 		before.seek(&list, run.From)
 		from := run.From - min(uint32(before.n), run.From)
 		for before.some && before.next < uint64(run.To) {
@@ -45,16 +45,16 @@ func (d *Docs) AppendBlobRuns(firsts []Run, repeats []uint32, docs []Run) ([]Run
 	return firsts, repeats, nil
 }
 
-// repeatsBefore counts the repeats before documents that ascend.
+// repeatsBefore counts the repeats before ascending documents.
 type repeatsBefore struct {
 	it   eliasfano.Iterator
 	n    int    // repeats before doc
-	next uint64 // the one after these, if there is some
+	next uint64 // the next repeat, if there is one
 	some bool
 	doc  uint32
 }
 
-// nearDocs is over how many documents the repeats are stepped over rather than looked up.
+// nearDocs is the distance in documents up to which repeats are stepped over rather than looked up.
 const nearDocs = 64
 
 func (r *repeatsBefore) seek(list *eliasfano.List, doc uint32) {
@@ -77,7 +77,7 @@ func (r *repeatsBefore) step() {
 // AppendLanguageRuns appends the documents in the language with this number.
 func (d *Docs) AppendLanguageRuns(dst []Run, language uint16) ([]Run, error) {
 	width := int(d.languages.width)
-	if width == 0 { // there is one language at most
+	if width == 0 { // there is at most one language
 		if d.info.docs > 0 && language == 0 {
 			dst = append(dst, Run{0, d.info.docs})
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRunsAreTheModel compares the blobs of runs of documents, and the documents of a
-// language, with those of each document.
+// language, with the result for each document.
 func TestRunsAreTheModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := drawModel(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// TestSameSet: what is coded is read again, has what a map has, and its code is
-// the only one that Code makes.
+// TestSameSet: a set survives encoding, has the same numbers as a map, and its
+// code is the only one that Code makes for it.
 func TestSameSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.SampledFrom([]uint32{1, 300, math.MaxUint32}).Draw(t, "most")
@@ -60,7 +60,7 @@ func TestWrongBytes(t *testing.T) {
 	}
 }
 
-// FuzzParse: what is read is coded into what is read as the same.
+// FuzzParse: what ParseSet accepts survives another round of encoding.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte{0, 5, 0x80, 1})
 	f.Fuzz(func(t *testing.T, code []byte) {

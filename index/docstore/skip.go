@@ -2,28 +2,28 @@ package docstore
 
 import "strconv"
 
-// SkipReason is why a document is found by its name only. The numbers are
-// those of SkipReason in proto/trawl/search/v1.
+// SkipReason says why only the name of a document is searchable. The numbers are those of
+// SkipReason in proto/trawl/search/v1.
 type SkipReason uint8
 
-// Reasons to leave out the content of a document.
+// Reasons to skip the content of a document.
 const (
 	// NotSkipped documents are searchable by content.
 	NotSkipped SkipReason = iota
 	// TooLarge files have more bytes than the limit.
 	TooLarge
-	// Binary files hold a NUL byte.
+	// Binary files contain a NUL byte.
 	Binary
-	// TooManyNgrams was for files with too many different n-grams. Older shards have
-	// it; nothing writes it any more.
+	// TooManyNgrams was for files with too many different n-grams. Older shards have it, but
+	// nothing writes it now.
 	TooManyNgrams
-	// Symlink entries hold a path, no content.
+	// Symlink entries have a path and no content.
 	Symlink
-	// Submodule entries hold a commit of another repo.
+	// Submodule entries have a commit of another repo.
 	Submodule
 	// Unreadable files could not be read from the source.
 	Unreadable
-	// TooDeep files lie below more folders than the limit.
+	// TooDeep files are in more nested folders than the limit.
 	TooDeep
 )
 
@@ -38,7 +38,7 @@ var skipWords = [...]string{
 	TooDeep:       "too many folders deep",
 }
 
-// String is the reason in plain words.
+// String describes the reason in plain words.
 func (r SkipReason) String() string {
 	if int(r) < len(skipWords) {
 		return skipWords[r]

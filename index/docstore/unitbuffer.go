@@ -7,45 +7,43 @@ import (
 
 // Work counts what was decoded.
 type Work struct {
-	// UnitsDecoded counts units, BytesDecoded the bytes that they hold.
+	// UnitsDecoded counts units, BytesDecoded their bytes.
 	UnitsDecoded, BytesDecoded uint64
 }
 
-// noUnit is the number of no unit, and of no dictionary.
+// noUnit stands for no unit and for no dictionary.
 const noUnit = math.MaxUint32
 
-// unitBuffer decodes units of one text, and holds the last one behind its
-// dictionary, as far as it was asked for. It takes 64 KiB where there are dictionaries of
-// full length, and as much as 256 KiB for the units it keeps. Of the zero value, call
-// forget first. One goroutine at a time.
+// unitBuffer decodes units of one text. It keeps the last one after its dictionary, as far as it
+// was needed. It takes 64 KiB with dictionaries of full length, and up to 256 KiB for the units
+// that it keeps. Call forget before using a zero value. It is not safe for concurrent use.
 type unitBuffer struct {
 	Work
 	kept keptUnits
 
 	unit, dict uint32
 	start      int    // of the unit in data: the length of the dictionary
-	data       []byte // the dictionary, the unit, and a margin for its decoder
+	data       []byte // the dictionary, the unit, and a margin for the decoder
 	decoder    decoder
 }
 
-// forget makes the buffer hold nothing, as before the first unit of a text.
+// forget empties the buffer, as before the first unit of a text.
 func (b *unitBuffer) forget() {
 	b.unit, b.dict = noUnit, noUnit
 	b.kept.n = 0
 	b.decoder.encoded = nil
 }
 
-// maxKept is how many units keptUnits holds.
+// maxKept is the most units that keptUnits keeps.
 const maxKept = 64
 
-// keptUnits are copies of the first units decoded. A search that decodes few
-// of them, here and there, reads nearly all of these again to show what it
-// found, and each would have to have its dictionary fetched. One that decodes
-// many pays for 64 copies.
+// keptUnits has copies of the first units decoded. A search that decodes few scattered units reads
+// nearly all of them again to show what it found, and each would need its dictionary again. A
+// search that decodes many pays for 64 copies.
 type keptUnits struct {
 	n       int
 	units   [maxKept]uint32
-	lengths [maxKept]uint16 // how much of each
+	lengths [maxKept]uint16 // how much of each is there
 	data    []byte
 }
 
@@ -58,7 +56,7 @@ func (k *keptUnits) find(unit uint32, n int) ([]byte, bool) {
 	return k.data[i*SuperblockSize:][:n], true
 }
 
-// keep copies what is decoded of a unit, while there is room.
+// keep copies the decoded part of a unit, while there is room.
 func (k *keptUnits) keep(unit uint32, data []byte) {
 	i := slices.Index(k.units[:k.n], unit)
 	if i < 0 {
@@ -74,13 +72,13 @@ func (k *keptUnits) keep(unit uint32, data []byte) {
 	k.units[i], k.lengths[i] = unit, uint16(len(data))
 }
 
-// unitSize is the decoded size of the unit that holds offset off of a text.
+// unitSize returns the decoded size of the unit with offset off of a text.
 func unitSize(off, length uint64) int {
 	return int(min(length-off/SuperblockSize*SuperblockSize, SuperblockSize))
 }
 
-// appendRange appends [off, end) of a text of length bytes whose first unit is
-// first; end is at most length. On an error dst comes back unchanged.
+// appendRange appends [off, end) of a text of length bytes whose first unit is first; end is at
+// most length. On an error it returns dst unchanged.
 func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off, end uint64) ([]byte, error) {
 	out := slices.Grow(dst, int(end-off))
 	for off < end {
@@ -96,11 +94,11 @@ func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off
 	return out, nil
 }
 
-// decodeAhead is how much more of a unit is decoded than was asked for: the rest of the
-// line is often wanted next.
+// decodeAhead is how much more of a unit is decoded than requested: the rest of the line is often
+// needed next.
 const decodeAhead = 128
 
-// get returns the first n bytes of a unit of size decoded bytes, good until the next call.
+// get returns the first n bytes of a unit that has size bytes. They are valid until the next call.
 func (b *unitBuffer) get(u *units, unit uint32, size, n int) ([]byte, error) {
 	if b.unit != unit {
 		if data, ok := b.kept.find(unit, n); ok {
@@ -125,7 +123,7 @@ func (b *unitBuffer) get(u *units, unit uint32, size, n int) ([]byte, error) {
 	return b.data[b.start : b.start+n], nil
 }
 
-// begin readies the decoder for a unit, with its dictionary before it.
+// begin prepares the decoder for a unit, with its dictionary before it.
 func (b *unitBuffer) begin(u *units, unit uint32, size int) error {
 	if dict := u.dictionaryOf(unit); dict != b.dict {
 		b.dict = noUnit

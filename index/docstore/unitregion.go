@@ -2,20 +2,20 @@ package docstore
 
 import "sync"
 
-// unitRegion is units that share a dictionary, or where there are none, as
-// many: what is gathered before it is encoded, and what comes of it.
+// unitRegion is the units that share a dictionary, or as many units without one: first their text,
+// and then its encoding.
 type unitRegion struct {
 	text  [unitsPerDictionary * SuperblockSize]byte // the units, back to back
-	size  int                                       // of these together
+	size  int                                       // of all units together
 	sizes []uint16                                  // of each
 
 	dict    []byte
-	encoded []byte   // back to back, in place of the text
+	encoded []byte   // back to back, overwrites the text
 	lengths []uint16 // of each
 }
 
-// unitRegions are handed on from dictionary to dictionary and from shard to shard. One
-// that is new takes only the memory that is written to.
+// unitRegions are reused for other dictionaries and shards. A new one takes only the memory that is
+// written.
 var unitRegions = sync.Pool{New: func() any { return new(unitRegion) }}
 
 func newUnitRegion() *unitRegion {
@@ -31,8 +31,8 @@ func (r *unitRegion) add(unit []byte) {
 
 func (r *unitRegion) full() bool { return len(r.sizes) == unitsPerDictionary }
 
-// encode chooses the dictionary, if there is to be one, and encodes the units. No encoding is
-// longer than its unit, so that each takes the place of what is encoded already.
+// encode chooses the dictionary, if there is one, and encodes the units. No encoding is longer than
+// its unit, so each can overwrite text that has been encoded already.
 func (r *unitRegion) encode(effort Effort, dictionary bool) {
 	text := r.text[:r.size]
 	if dictionary {

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestRegionIsEncodedInPlace encodes units that become shorter, and ones that do not and are
-// kept as they are, in every order: a region takes no memory for its encoding, and what is
-// written there first overwrites no text that is still to be read.
+// TestRegionIsEncodedInPlace encodes units that become shorter, and units that do not and
+// are kept as they are, in every order. A region needs no memory for its encoding, and its
+// encoder overwrites no text that it has yet to read.
 func TestRegionIsEncodedInPlace(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	region, apart := new(unitRegion), new(fastEncoder)

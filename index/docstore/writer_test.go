@@ -105,8 +105,8 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestSkipReasonsAreThoseOfTheProto reads the numbers from the proto's text,
-// as the engine does not import generated code.
+// TestSkipReasonsAreThoseOfTheProto reads the numbers from the text of the
+// proto, since the engine does not import generated code.
 func TestSkipReasonsAreThoseOfTheProto(t *testing.T) {
 	text, err := os.ReadFile("../../proto/trawl/search/v1/search.proto")
 	if err != nil {

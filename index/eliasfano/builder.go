@@ -7,8 +7,8 @@ import (
 	"math/bits"
 )
 
-// Append encodes values, ascending (equal ones are fine) and below universe,
-// and appends them to dst.
+// Append encodes values, which ascend (equal ones are allowed) and are below
+// universe, and appends them to dst.
 func Append(dst []byte, values []uint64, universe uint64) ([]byte, error) {
 	b := NewBuilder(len(values), universe)
 	for _, v := range values {
@@ -20,10 +20,10 @@ func Append(dst []byte, values []uint64, universe uint64) ([]byte, error) {
 }
 
 // Builder encodes a list value by value. Its memory is the size of the encoded
-// list. The first error stays. One goroutine at a time.
+// list. The first error stays. It is not safe for concurrent use.
 type Builder struct {
 	layout
-	data []byte // all but directory and samples
+	data []byte // everything except directory and samples
 	next int
 	last uint64
 	err  error
@@ -117,8 +117,8 @@ func (b *Builder) finish() error {
 	return nil
 }
 
-// sampleBlock notes the block in the samples at off whose one (or zero) is
-// among [from, to), of which total count.
+// sampleBlock records the block in the samples at off whose ones (or zeros) are
+// [from, to) out of total.
 func (b *Builder) sampleBlock(off, block, from, to, total int) {
 	for k := samples(from); k*sample < min(to, total); k++ {
 		le.PutUint32(b.data[off+k*rankSize:], uint32(block))

@@ -6,30 +6,29 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Column is a section of a shard that is one list. It is read, and its
-// checksums checked, when it is first used. After Init it is safe for
-// concurrent use. It must not be copied.
+// Column is a section of a shard that is one list. Its first use reads it and checks its checksums.
+// After Init it is safe for concurrent use. It must not be copied.
 //
-// An open shard has many of them, so it keeps what cannot be computed: 32 bytes.
+// An open shard has many of them, so it keeps only what cannot be computed: 32 bytes.
 type Column struct {
 	section  format.Section
 	universe uint64
 	n        uint32
-	// shape is how many bytes precede the low bits, above how many these are, which
-	// would take a division; 0 until the list was found sound. Two goroutines that
-	// find it at once store the same.
+	// shape has the number of bytes before the low bits, and above it the number of low bits, which
+	// would take a division to compute; 0 until the list has been checked. Two goroutines that
+	// check it at the same time store the same value.
 	shape atomic.Uint32
 }
 
-// Init names the section and the number of values, at most MaxLen, and the
-// universe that the list must have; a list of others is corrupt.
+// Init sets the section, and the number of values, at most MaxLen, and the universe that the list
+// must have; a list with others is corrupt.
 func (c *Column) Init(section format.Section, n int, universe uint64) {
 	c.section, c.n, c.universe = section, uint32(n), universe
 }
 
-// List returns the list, which is valid until the shard is closed. It allocates
-// nothing, but a caller that reads many values in a row should keep the list. The
-// error is a *format.CorruptError, and the same for every call.
+// List returns the list, which is valid until the shard is closed. It allocates nothing, but a
+// caller that reads many values in a row should keep the list. The error is a *format.CorruptError,
+// and is the same for every call.
 func (c *Column) List() (List, error) {
 	shape := c.shape.Load()
 	if shape == 0 || c.n == 0 {
@@ -39,10 +38,11 @@ func (c *Column) List() (List, error) {
 	return List{layout: l, data: c.section.Checked()}, nil
 }
 
-// shapeHeader is what one byte of the header counts in a shape: more than the low bits.
+// shapeHeader is the factor of the header's bytes in a shape. It is greater than any number of low
+// bits.
 const shapeHeader = wordBits
 
-// Corruptf says that the section is corrupt: its list holds what cannot be.
+// Corruptf returns an error for a list with impossible values.
 func (c *Column) Corruptf(format string, args ...any) error {
 	return c.section.Corruptf(0, format, args...)
 }

@@ -1,7 +1,7 @@
 // Package eliasfano stores an ascending sequence of numbers in little more than
-// the space it takes to tell such sequences apart, readable at any place
-// without decoding the rest: the quasi-succinct code of Elias and Fano as
-// Vigna describes it ("Quasi-succinct indices", WSDM 2013).
+// the least space possible, readable at any place without decoding the rest. It
+// uses the quasi-succinct code of Elias and Fano as Vigna describes it
+// ("Quasi-succinct indices", WSDM 2013).
 //
 // Of n values below a universe u, each value's lowest l = ⌊log2(u/n)⌋ bits are
 // stored as they are, and the rest in unary: value i sets the bit at
@@ -17,5 +17,6 @@
 // only there when h > 512. An empty sequence ends after the universe.
 //
 // A [List] is a view over such bytes, which may be hostile: whatever they
-// hold, no method panics or runs long, and no value reaches the universe.
+// contain, no method panics or runs long, and all values are below the
+// universe.
 package eliasfano

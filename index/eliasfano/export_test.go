@@ -1,4 +1,4 @@
 package eliasfano
 
-// Universe is what all values are below.
+// Universe returns the bound that all values are below.
 func (l *List) Universe() uint64 { return l.universe }

@@ -2,8 +2,8 @@ package eliasfano
 
 import "math/bits"
 
-// Iterator walks a list; faster than At for one value after the other. The
-// zero value is at the end. One goroutine at a time.
+// Iterator walks a list, which is faster than calling At for successive values. The zero value is
+// at the end. It is not safe for concurrent use.
 type Iterator struct {
 	list *List
 	i    int
@@ -41,11 +41,11 @@ func (it *Iterator) Next() (uint64, bool) {
 	return v, true
 }
 
-// nearValues is up to how many values Skip counts in their bits. Looking one up takes as
-// long as counting those of some words.
+// nearValues is the most values that Skip counts in their bits. Looking up a value takes as long as
+// counting those in a few words.
 const nearValues = blockBits
 
-// Skip makes value i the next one: sooner than From if that is not far ahead.
+// Skip makes value i the next one. It is faster than From if i is not far ahead.
 func (it *Iterator) Skip(i int) {
 	l := it.list
 	if l == nil {
@@ -71,8 +71,8 @@ func (it *Iterator) Skip(i int) {
 	it.i = i
 }
 
-// Check reports whether an iterator and At agree on every value: in a list whose bits are
-// damaged, looking a value up may not see what counting does.
+// Check reports whether an iterator and At agree on every value: in a list with damaged bits, a
+// lookup may not see what counting sees.
 func (l *List) Check() bool {
 	it := l.From(0)
 	for i := range l.n {

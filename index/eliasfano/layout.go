@@ -12,15 +12,15 @@ const (
 
 	wordBits  = 64
 	blockBits = 512 // the directory has an entry for each block of high bits
-	sample    = 512 // every so many ones and zeros are sampled
+	sample    = 512 // one in this many ones and zeros is sampled
 	rankSize  = 4   // bytes of an entry of the directory or of a sample
 )
 
 var le = binary.LittleEndian
 
-// layout says where the parts of a list are; it follows from the number of
-// values and the universe alone. Readers keep many of them, so what is as
-// quickly computed is not a field.
+// layout says where the parts of a list are, which follows from the number of
+// values and the universe. Readers keep many of them, so it has no fields for
+// what is quickly computed.
 type layout struct {
 	n        int
 	universe uint64
@@ -30,7 +30,8 @@ type layout struct {
 	low, high, dir int
 }
 
-// newLayout lays out n values below universe, the header being header bytes.
+// newLayout computes the layout of n values below universe after a header of
+// header bytes.
 func newLayout(n int, universe uint64, header int) (layout, error) {
 	if n < 0 || n > MaxLen {
 		return layout{}, fmt.Errorf("a list of %d values, at most %d are possible", n, MaxLen)
@@ -44,7 +45,7 @@ func newLayout(n int, universe uint64, header int) (layout, error) {
 	return layOut(n, universe, uint(max(bits.Len64(universe/uint64(n)), 1)-1), header), nil
 }
 
-// layOut lays out n values of that many low bits each; there is one at least.
+// layOut computes the layout of n ≥ 1 values with lowBits low bits each.
 func layOut(n int, universe uint64, lowBits uint, header int) layout {
 	l := layout{n: n, universe: universe, lowBits: lowBits, low: header}
 	high := n + l.lastZero() + 1
@@ -54,8 +55,8 @@ func layOut(n int, universe uint64, lowBits uint, header int) layout {
 	return l
 }
 
-// ones is the offset of the samples of ones, zeros of those of zeros; end is
-// that of what follows the list.
+// ones returns the offset of the samples of ones, zeros that of the samples of
+// zeros; end returns the offset after the list.
 func (l *layout) ones() int  { return l.dir + l.blocks*rankSize }
 func (l *layout) zeros() int { return l.ones() + samples(l.n)*rankSize }
 
@@ -68,5 +69,5 @@ func (l *layout) end() int {
 
 func samples(n int) int { return (n + sample - 1) / sample }
 
-// lastZero is the number of the last zero among the high bits.
+// lastZero returns the number of the last zero among the high bits.
 func (l *layout) lastZero() int { return int((l.universe - 1) >> l.lowBits) }

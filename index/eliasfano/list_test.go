@@ -191,7 +191,7 @@ func TestBuilderRefuses(t *testing.T) {
 	}
 }
 
-// exercise calls everything; it fails when a value reaches the universe.
+// exercise calls every method. It fails if a value is not below the universe.
 func exercise(t *testing.T, list *List) {
 	n := list.Len()
 	checkValue := func(v uint64) {
@@ -257,7 +257,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// TestHostile flips every byte and cuts everywhere.
+// TestHostile flips every byte, and truncates everywhere.
 func TestHostile(t *testing.T) {
 	values := make([]uint64, 900)
 	for i := range values {
@@ -283,7 +283,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestSkip compares an iterator that skips, near and far, with At.
+// TestSkip compares At with an iterator that skips near and far.
 func TestSkip(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 1))
 	for _, n := range []int{1, 2, 100, 5000} {

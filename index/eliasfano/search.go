@@ -2,14 +2,14 @@ package eliasfano
 
 import "math/bits"
 
-// Search returns the index of the first value that is at least x; Len when
-// there is none.
+// Search returns the index of the first value that is at least x; Len if there
+// is none.
 func (l *List) Search(x uint64) int {
 	if l.n == 0 || x >= l.universe {
 		return l.n
 	}
 	high := int(x >> l.lowBits)
-	pos := 0 // of the first bit behind the zero that ends the values with a lower high part
+	pos := 0 // of the bit after the zero that ends the values with a lower high part
 	if high > 0 {
 		pos = l.selectZero(high-1) + 1
 	}
@@ -37,14 +37,15 @@ func (l *List) searchRun(from, to int, low uint64) int {
 	return min(from, l.n)
 }
 
-// Find is Search that also says whether that value is x.
+// Find is Search that also reports whether the value is x.
 func (l *List) Find(x uint64) (i int, equal bool) {
 	i = l.Search(x)
 	return i, i < l.n && l.At(i) == x
 }
 
-// Last returns the index of the last value that is at most x; -1 when there is
-// none. In a list of boundaries it is the last thing that starts at or before x.
+// Last returns the index of the last value that is at most x; -1 if there is
+// none. In a list of boundaries it is the last thing that starts at or before
+// x.
 func (l *List) Last(x uint64) int {
 	if x >= l.universe {
 		return l.n - 1
@@ -55,7 +56,7 @@ func (l *List) Last(x uint64) int {
 func (l *List) bit(pos int) bool { return l.word(pos/wordBits)>>(pos%wordBits)&1 == 1 }
 
 // selectOne returns the position of one number i, below Len. In hostile bytes
-// it is some position.
+// it may be any position.
 func (l *List) selectOne(i int) int {
 	block := 0
 	if l.blocks > 1 {
@@ -99,8 +100,8 @@ func (l *List) sampled(off, k, count int) (from, to int) {
 	return from, to
 }
 
-// selectIn finds the one with rank k in a block whose words are flipped by
-// flip; the end of the block when hostile bytes do not have it.
+// selectIn finds the one with rank k in a block whose words are XORed with
+// flip. It returns the end of the block if hostile bytes have no such one.
 func (l *List) selectIn(block, k int, flip uint64) int {
 	word := block * (blockBits / wordBits)
 	for range blockBits / wordBits {
@@ -132,7 +133,7 @@ func selectInWord(x uint64, k uint) int {
 	return int(place) + int(selectInByte[k&7][x>>place&0xff])
 }
 
-// selectInByte has the position of one number k of a byte.
+// selectInByte has the position of one number k of each byte.
 var selectInByte = makeSelectInByte()
 
 func makeSelectInByte() (table [8][256]uint8) {

@@ -5,19 +5,19 @@ import (
 	"syscall"
 )
 
-// Searches read a shard here and there, a few KiB at a time. Left to itself, the kernel reads
-// up to its read-ahead around each page that is missing: 128 KiB or, on some disks, 8 MiB.
-// So a mapping is advised to be read at random, and what is about to be read, in pieces of a
-// checksum block or more, is asked for in one go.
+// Searches read scattered parts of a shard, a few KiB at a time. By default the kernel reads ahead
+// around each missing page: 128 KiB or, on some disks, 8 MiB. So a mapping is marked for random
+// access, and reads of a checksum block or more are announced to the kernel in one call.
 
-// readAtRandom advises the whole mapping: parts of their own would each take one of the
-// mappings that a process may have.
+// readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
+// that a process may have.
 func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), syscall.MADV_RANDOM) }
 
-// readSoon has bytes of a mapped shard read from the disk, if they are not in memory.
+// readSoon announces that bytes of a mapped shard will be read, so that the kernel loads them from
+// the disk.
 func (f *File) readSoon(off, n int64) { f.advise(off, n, syscall.MADV_WILLNEED) }
 
-// advise is of no consequence but for speed, so that errors are none.
+// advise affects only speed, so it ignores errors.
 func (f *File) advise(off, n int64, advice int) {
 	if !f.mapped || n <= 0 {
 		return

@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestMappingIsReadAtRandom: the kernel does not read ahead in a shard, which it would by up to
-// megabytes for each page.
+// TestMappingIsReadAtRandom: the kernel does not read ahead in a shard, which by default it
+// does by up to megabytes per page.
 func TestMappingIsReadAtRandom(t *testing.T) {
 	var shard bytes.Buffer
 	w := format.NewWriter(&shard)

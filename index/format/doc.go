@@ -17,9 +17,9 @@
 //	└──────────────────────────────┘ file size
 //
 // FORMAT.md in the parent folder has every field. A [Writer] needs no seeking
-// and holds four bytes for each 16 KiB written. A [File] is a mapping of the
-// whole file: opening it reads the end of the file and the checksums, and a
-// [Section] checks each 16 KiB the first time a byte of it is read. A sparse one
-// ([NewSparse]) is brought, too, when it is read. What fails
-// to decode is a [*CorruptError] that names file and section.
+// and keeps four bytes for each 16 KiB written. A [File] is a mapping of the
+// whole file. Opening it reads the end of the file and the checksums, and a
+// [Section] checks each 16 KiB the first time a byte of it is read. A sparse
+// file ([NewSparse]) also loads bytes when they are read. Data that cannot be
+// decoded gives a [*CorruptError] that names file and section.
 package format

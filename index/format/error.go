@@ -7,13 +7,12 @@ import (
 
 // Sentinels for errors.Is.
 var (
-	// ErrCorrupt is what every *CorruptError is.
+	// ErrCorrupt matches every *CorruptError.
 	ErrCorrupt = errors.New("shard is corrupt")
-	// ErrVersion means that the shard is sound but this reader is too old, or
-	// too new, to read it.
+	// ErrVersion means that the shard is sound, but this reader is too old or too new to read it.
 	ErrVersion = errors.New("shard version is not supported")
-	// ErrMisuse means that the code that writes a shard broke the rules of the
-	// writer, not that any input was bad.
+	// ErrMisuse means that code that writes a shard broke the rules of the writer, not that any
+	// input was bad.
 	ErrMisuse = errors.New("wrong use of a shard writer")
 )
 
@@ -23,7 +22,7 @@ type CorruptError struct {
 	File string
 	// Section is the tag of the section, or header, checksums, contents or footer.
 	Section string
-	// Offset in bytes from the start of the file; -1 when not known.
+	// Offset in bytes from the start of the file; -1 if unknown.
 	Offset int64
 	// Reason in plain words.
 	Reason string
@@ -38,7 +37,7 @@ func (e *CorruptError) Error() string {
 	return fmt.Sprintf("shard %s is corrupt in %s: %s", e.File, where, e.Reason)
 }
 
-// Is says that the error is an ErrCorrupt.
+// Is reports that the error is an ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Names of the frame's own parts in a CorruptError.

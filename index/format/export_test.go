@@ -2,5 +2,5 @@ package format
 
 import "slices"
 
-// Tags returns the tags of every section this version knows.
+// Tags returns the tags of all sections that this version knows.
 func Tags() []Tag { return slices.Clone(tags) }

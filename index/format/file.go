@@ -9,25 +9,26 @@ import (
 	"syscall"
 )
 
-// File is an open shard. All methods but Close are safe for concurrent use.
-// Bytes handed out by its sections are part of the mapping: they must not be
-// changed, nor used after Close.
+// File is an open shard. All methods except Close are safe for concurrent use.
+// Bytes returned by its sections are part of the mapping: callers must not
+// change them, nor use them after Close.
 //
-// A searcher holds thousands of them, so a File keeps what every read needs and
-// takes the rest from the mapping.
+// A searcher keeps thousands of Files open, so a File stores only what every
+// read needs and reads the rest from the mapping.
 type File struct {
 	name     string
 	data     []byte
 	versions Versions
 	mapped   bool
-	// fill brings what is not there yet; nil where all is.
+	// fill loads missing bytes; nil if there are none.
 	fill Fill
 
-	// tags of the sections, and where each starts; one more start is the end of
-	// the last one and of the body. Copies, so that looking at them never faults.
+	// tags of the sections, and where each starts. One more start is the end of
+	// the last section and of the body. They are copies, so that reading them
+	// never faults.
 	tags   []Tag
 	starts []int64
-	// verified has a bit for each checksum block that was found sound.
+	// verified has a bit for each checksum block that was found to be sound.
 	verified []atomic.Uint32
 }
 
@@ -42,13 +43,13 @@ func OpenFile(path string) (*File, error) {
 	f.readAtRandom()
 	err = f.Guard(f.open)
 	if err != nil {
-		_ = f.Close() // the file is not ours to use; why is in err
+		_ = f.Close() // the caller gets only err
 		return nil, err
 	}
 	return f, nil
 }
 
-// NewFile opens a shard that is in memory. The data must not change.
+// NewFile opens a shard that is in memory. The caller must not change data.
 func NewFile(name string, data []byte) (*File, error) {
 	f := &File{name: name, data: data}
 	if err := f.open(); err != nil {
@@ -57,8 +58,8 @@ func NewFile(name string, data []byte) (*File, error) {
 	return f, nil
 }
 
-// mapFile returns the whole file as memory; nil when it is empty, which
-// cannot be mapped.
+// mapFile maps the whole file; nil if it is empty, because an empty file cannot
+// be mapped.
 func mapFile(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -109,7 +110,7 @@ func (f *File) open() error {
 	return f.checkHeader()
 }
 
-// keep remembers which sections there are.
+// keep stores which sections there are.
 func (f *File) keep(toc []byte, bodyLength int64) {
 	n := len(toc) / EntrySize
 	f.tags, f.starts = make([]Tag, 0, n), make([]int64, 0, n+1)
@@ -120,10 +121,11 @@ func (f *File) keep(toc []byte, bodyLength int64) {
 	f.starts = append(f.starts, bodyLength)
 }
 
-// bodyLength is how much of the file the checksums cover, and where they start.
+// bodyLength returns how much of the file the checksums cover, which is where
+// they start.
 func (f *File) bodyLength() int64 { return f.starts[len(f.tags)] }
 
-// blocks is the number of checksums.
+// blocks returns the number of checksums.
 func (f *File) blocks() int64 { return (f.bodyLength() + ChecksumBlock - 1) >> checksumShift }
 
 func (f *File) checkHeader() error {
@@ -135,8 +137,8 @@ func (f *File) checkHeader() error {
 	return nil
 }
 
-// Close unmaps the shard. The caller sees to it that nobody reads it any more:
-// reading bytes of a closed shard is a fault. A second call does nothing.
+// Close unmaps the shard. The caller must make sure that nothing reads it any
+// more: reading bytes of a closed shard is a fault. A second call does nothing.
 func (f *File) Close() error {
 	data := f.data
 	f.data = nil
@@ -150,17 +152,17 @@ func (f *File) Close() error {
 	return nil
 }
 
-// Name is the path the shard was opened by.
+// Name returns the path under which the shard was opened.
 func (f *File) Name() string { return f.name }
 
-// Size of the file in bytes.
+// Size returns the size of the file in bytes.
 func (f *File) Size() int64 { return int64(len(f.data)) }
 
-// Versions of the shard.
+// Versions returns the versions of the shard.
 func (f *File) Versions() Versions { return f.versions }
 
-// Sections returns the table of contents, in the order of the file, sections
-// of unknown tags included. It reads the mapping: see Guard.
+// Sections returns the table of contents in the order of the file, including
+// sections with unknown tags. It reads the mapping: see Guard.
 func (f *File) Sections() []SectionInfo {
 	toc := f.data[f.bodyLength()+f.blocks()*ChecksumSize:]
 	infos := make([]SectionInfo, len(f.tags))
@@ -179,7 +181,7 @@ func (f *File) Section(tag Tag) (Section, bool) {
 	return Section{file: f, number: uint32(i)}, true
 }
 
-// Need finds a section that a shard must have; without it the shard is corrupt.
+// Need finds a section that a shard must have. Without it the shard is corrupt.
 func (f *File) Need(tag Tag) (Section, error) {
 	s, ok := f.Section(tag)
 	if !ok {

@@ -25,7 +25,7 @@ type written struct {
 // tagOf returns the tag of a name of four bytes.
 func tagOf(name string) Tag { return Tag(le.Uint32([]byte(name))) }
 
-// testingT is what *testing.T, *testing.F and *rapid.T share.
+// testingT has the methods common to *testing.T, *testing.F and *rapid.T.
 type testingT interface {
 	Helper()
 	Fatal(args ...any)
@@ -52,7 +52,7 @@ func write(t testingT, sections ...written) []byte {
 	return buf.Bytes()
 }
 
-// sample is a shard of three sections over three checksum blocks.
+// sample is a shard with three sections over three checksum blocks.
 func sample(t testingT) ([]byte, []written) {
 	big := make([]byte, ChecksumBlock+5000)
 	for i := range big {
@@ -143,15 +143,15 @@ func TestEveryCutIsFound(t *testing.T) {
 		_, err := NewFile("test", data[:cut])
 		checkCorrupt(t, "open", err)
 	}
-	// Cut at the front, and longer than it was.
+	// Truncated at the front, and extended.
 	for _, bad := range [][]byte{data[1:], append(bytes.Clone(data), 0), append(bytes.Clone(data), data...)} {
 		_, err := NewFile("test", bad)
 		checkCorrupt(t, "open", err)
 	}
 }
 
-// reframe changes the footer and the entries of a shard and makes their
-// checksums right again: what a careful enemy or another version would write.
+// reframe changes the footer and the entries of a shard and corrects their
+// checksums, as a careful attacker or another version would.
 func reframe(t *testing.T, data []byte, change func(*footer, []byte)) []byte {
 	t.Helper()
 	data = bytes.Clone(data)

@@ -11,10 +11,10 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestGoldenShardsAnnotated holds the committed shards of all versions of the format to
-// their annotations, which are made by the tables of FORMAT.md. Neither may
-// change once a version is released: what it wrote must be readable for good. The shards
-// are written, and searched, by the test of the same name in package shard.
+// TestGoldenShardsAnnotated compares the committed shards of all versions of the format with their
+// annotations, which the tables of FORMAT.md produce. Neither may change once a version is
+// released, since every later reader must be able to read it. The test of golden shards in package
+// shard writes and searches them.
 func TestGoldenShardsAnnotated(t *testing.T) {
 	for version := range format.WriterVersion {
 		folder := fmt.Sprintf("../testdata/v%d", version+1)
@@ -39,7 +39,7 @@ func TestGoldenShardsAnnotated(t *testing.T) {
 	}
 }
 
-// annotator prints a shard byte by byte, with what each byte is.
+// annotator prints every byte of a shard, with its meaning.
 type annotator struct {
 	spec
 	t    *testing.T
@@ -70,8 +70,8 @@ func (a *annotator) shard() string {
 
 func (a *annotator) title(what string) { fmt.Fprintf(&a.out, "\n%s\n", what) }
 
-// section prints fields where FORMAT.md has a table of them, and the numbers
-// of a list after its bytes.
+// section prints fields if FORMAT.md has a table for them, and the numbers of a list after its
+// bytes.
 func (a *annotator) section(info format.SectionInfo) {
 	tag, at, end := info.Tag.String(), int(info.Offset), int(info.Offset+info.Length)
 	a.title(fmt.Sprintf("section %s: %s", tag, a.cell("3. Sections", tag, 1)))
@@ -89,7 +89,7 @@ func (a *annotator) section(info format.SectionInfo) {
 	a.bytes(at, end)
 }
 
-// lexicon prints the blocks of WLEX, and the words of each after its bytes.
+// lexicon prints the blocks of WLEX, each followed by its words.
 func (a *annotator) lexicon(at, end int) int {
 	f, err := format.NewFile("golden", a.data)
 	must(a.t, err)
@@ -110,7 +110,7 @@ func (a *annotator) lexicon(at, end int) int {
 	return at
 }
 
-// cell returns a cell of the row that begins with key, "" without one.
+// cell returns a cell of the row that begins with key; "" if there is none.
 func (a *annotator) cell(heading, key string, column int) string {
 	for _, row := range a.spec[heading] {
 		if row[0] == key {
@@ -120,7 +120,7 @@ func (a *annotator) cell(heading, key string, column int) string {
 	return ""
 }
 
-// fields prints the fields of a table at fixed offsets, and returns where they end.
+// fields prints the fields of a table with fixed offsets, and returns where they end.
 func (a *annotator) fields(heading string, base int) (end int) {
 	rows := a.rows(a.t, heading)
 	last := rows[len(rows)-1]
@@ -137,7 +137,7 @@ func (a *annotator) fields(heading string, base int) (end int) {
 	return end
 }
 
-// bytes prints sixteen bytes in a line, with the characters they are.
+// bytes prints sixteen bytes per line, followed by their characters.
 func (a *annotator) bytes(at, end int) {
 	for ; at < end; at += 16 {
 		line := a.data[at:min(at+16, end)]

@@ -6,20 +6,20 @@ import (
 	"runtime/debug"
 )
 
-// cutReason is what a fault in a mapping means: the pages are there until
-// somebody cuts the file, or the disk cannot read them.
+// cutReason explains a fault in a mapping: its pages can be read unless
+// somebody truncates the file or the disk fails.
 const cutReason = "the bytes cannot be read: the file was cut while it was open, or the disk failed"
 
 // Guard runs fn, which reads the shard, and turns a memory fault in it into a
-// *CorruptError of the section that the address lies in. Without it a shard that
-// is cut while it is mapped ends the process. It covers the calling goroutine
-// only. Any other panic goes on, that of a fault outside of the shard too.
+// *CorruptError for the section with the address. Without Guard, truncating a
+// mapped shard ends the process. It covers only the calling goroutine. Other
+// panics pass through, including faults outside of the shard.
 func (f *File) Guard(fn func() error) error {
 	return guard(fn, f.fault)
 }
 
-// GuardFiles is Guard for a function that reads several shards: it finds the
-// one that a fault lies in, too.
+// GuardFiles is Guard for a function that reads several shards. It also finds
+// the shard with the fault.
 func GuardFiles(files []*File, fn func() error) error {
 	return guard(fn, func(addr uintptr) error {
 		for _, f := range files {
@@ -31,7 +31,8 @@ func GuardFiles(files []*File, fn func() error) error {
 	})
 }
 
-// fault says what a fault at an address means, nil if it is not in the shard.
+// fault returns the error for a fault at an address; nil if the address is
+// outside of the shard.
 func (f *File) fault(addr uintptr) error {
 	base := reflect.ValueOf(f.data).Pointer()
 	if addr < base || addr-base >= uintptr(len(f.data)) {
@@ -41,7 +42,7 @@ func (f *File) fault(addr uintptr) error {
 	return corruptf(f.name, f.partAt(off), off, cutReason)
 }
 
-// guard runs fn; report makes the error of a fault at an address, or nil when
+// guard runs fn. report returns the error for a fault at an address, or nil if
 // the fault is not its concern.
 func guard(fn func() error, report func(addr uintptr) error) (err error) {
 	old := debug.SetPanicOnFault(true)
@@ -60,7 +61,7 @@ func guard(fn func() error, report func(addr uintptr) error) (err error) {
 				return
 			}
 		}
-		panic(reason) //nolint:forbidigo // somebody else's panic is passed on
+		panic(reason) //nolint:forbidigo // not a fault of the shard, so it passes through
 	}()
 	return fn()
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cutWhileOpen opens a shard of many pages and cuts its file behind its back.
+// cutWhileOpen opens a shard of many pages and truncates its file.
 func cutWhileOpen(t *testing.T, size int64) *File {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.trawl")
@@ -43,7 +43,7 @@ func TestGuardOfACutFile(t *testing.T) {
 	checkCorrupt(t, "verify", f.Verify(t.Context()))
 }
 
-// TestGuardWithoutContents cuts everything away.
+// TestGuardWithoutContents truncates the file to nothing.
 func TestGuardWithoutContents(t *testing.T) {
 	f := cutWhileOpen(t, 0)
 	checkCorrupt(t, "verify", f.Verify(t.Context()))

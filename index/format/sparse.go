@@ -2,16 +2,15 @@ package format
 
 import "fmt"
 
-// Fill makes n bytes at off of a sparse shard readable. When it returns nil, the bytes
-// are in place; checksums still verify them. It is safe for concurrent use and may be
-// asked for the same bytes again. The reader of the bytes gets its errors, wrapped.
+// Fill makes n bytes at off of a sparse shard readable. If it returns nil, the bytes are in place;
+// checksums still verify them. It must be safe for concurrent use, and may be called for the same
+// bytes again. Its errors are wrapped and returned to the reader of the bytes.
 type Fill func(off, n int64) error
 
-// NewSparse opens a shard whose bytes are brought when they are read: data has
-// the shard's whole length, and its bytes mean something only once fill was
-// asked for them. Opening brings the end of the shard and its header. The data
-// is the caller's, and stays so after Close. Errors are those of fill,
-// *CorruptError, and ErrVersion.
+// NewSparse opens a shard whose bytes are loaded when they are read. data has the length of the
+// whole shard, and its bytes are meaningful only after fill has loaded them. Opening loads the end
+// of the shard and its header. data belongs to the caller, also after Close. Errors are those of
+// fill, *CorruptError, and ErrVersion.
 func NewSparse(name string, data []byte, fill Fill) (*File, error) {
 	f := &File{name: name, data: data, fill: fill}
 	if err := f.Guard(f.openSparse); err != nil {
@@ -20,7 +19,7 @@ func NewSparse(name string, data []byte, fill Fill) (*File, error) {
 	return f, nil
 }
 
-// openSparse brings what open reads, the end in one piece where it is short.
+// openSparse loads what open reads; a short end is loaded in one piece.
 func (f *File) openSparse() error {
 	size := int64(len(f.data))
 	if size < HeaderSize+FooterSize {
@@ -43,7 +42,7 @@ func (f *File) openSparse() error {
 	return f.open()
 }
 
-// bring makes bytes readable that may not be there yet.
+// bring loads bytes that may be missing.
 func (f *File) bring(off, n int64) error {
 	if f.fill == nil {
 		f.readSoon(off, n)

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// holes is a shard of which only what was asked for is there; the rest is
-// rubbish, so that reading it without asking is found.
+// holes is a shard that has only the bytes that were loaded. The rest is
+// garbage, so that reading it without loading is detected.
 type holes struct {
 	whole, data []byte
 	filled      []bool
@@ -37,8 +37,8 @@ func (h *holes) fill(off, n int64) error {
 	return nil
 }
 
-// TestSparseReadsTheSame: whatever is read of a sparse shard, in whatever
-// order, is what the whole one has, and only blocks that were read are brought.
+// TestSparseReadsTheSame: reads of a sparse shard, in any order, return what
+// the whole one has, and only blocks that were read are loaded.
 func TestSparseReadsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
@@ -77,8 +77,8 @@ func TestSparseReadsTheSame(t *testing.T) {
 	})
 }
 
-// TestSparseThatCannotBeFilled: the error of Fill comes out as it is, not as
-// damage, at every step, and the next try goes on.
+// TestSparseThatCannotBeFilled: an error of Fill is returned as it is, not as
+// damage, at every step, and the next attempt works.
 func TestSparseThatCannotBeFilled(t *testing.T) {
 	_, sections := sample(t)
 	whole := write(t, append(sections, written{TagPostings, Required, bytes.Repeat([]byte("x"), 200_000)})...)
@@ -110,7 +110,7 @@ func TestSparseThatCannotBeFilled(t *testing.T) {
 	}
 }
 
-// TestSparseFilledWrongly: what is brought is held against its checksum.
+// TestSparseFilledWrongly: loaded bytes are checked against their checksums.
 func TestSparseFilledWrongly(t *testing.T) {
 	whole, _ := sample(t)
 	for i := 0; i < len(whole); i += 13 {

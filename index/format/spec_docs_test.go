@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
-// counts are what the tables count by: the fields of CINF, DINF and WINF, and the
-// lengths of sections.
+// counts returns the counts that the tables refer to: the fields of CINF, DINF
+// and WINF, and the lengths of sections.
 func counts(t *testing.T, s spec, sh *shard) map[string]uint64 {
 	t.Helper()
 	counts, _ := s.fixed(t, "CINF", sh.sections["CINF"])
@@ -53,8 +53,8 @@ func eval(t *testing.T, expr string, counts map[string]uint64) (sum uint64) {
 	return sum
 }
 
-// readList decodes a list as section 4 says, without directory and samples,
-// and returns what follows it.
+// readList decodes a list as in section 4, without directory and samples, and
+// returns the bytes after it.
 func readList(t *testing.T, data []byte) (values []uint64, universe uint64, rest []byte) {
 	t.Helper()
 	all := data
@@ -127,8 +127,8 @@ func TestSpecOfArrays(t *testing.T) {
 
 var repeated = regexp.MustCompile(`^\((.+)\) × (\w+)$`)
 
-// record decodes one record by a table; values holds the numbers of its
-// fields, and those that other tables have. It returns what follows.
+// record decodes one record by a table. values has the numbers of its fields,
+// and those from other tables. It returns the bytes after the record.
 func (s spec) record(t *testing.T, heading string, data []byte, values map[string]uint64) (strs map[string][]string, lists map[string][]uint64, rest []byte) {
 	t.Helper()
 	strs, lists = map[string][]string{}, map[string][]uint64{}
@@ -193,7 +193,8 @@ func TestSpecOfRecords(t *testing.T) {
 		}
 	})
 	each("BSET", "BSOF", "Record of BSET", func(i int, _ map[string][]string, values map[string]uint64) {
-		// The sets are {0, 2} and {0}; the number left is the last branch's.
+		// The sets are {0, 2} and {0}. The number that is left belongs to the
+		// last branch.
 		if values["count"] != []uint64{2, 1}[i] || values["branch"] != []uint64{1, 0}[i] {
 			t.Errorf("set %d: %v", i, values)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// TestSpecOfUnits decodes the units of contents and names as section 5 says,
-// with an LZ4 decoder that is not ours.
+// TestSpecOfUnits decodes the units of contents and names as described in
+// section 5, with an LZ4 decoder that is not ours.
 func TestSpecOfUnits(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
 	n := counts(t, s, sh)
@@ -42,7 +42,7 @@ func TestSpecOfUnits(t *testing.T) {
 	}
 }
 
-// firstDictionary returns the dictionary of a sample that has no more.
+// firstDictionary returns the only dictionary of a sample.
 func firstDictionary(t *testing.T, data []byte, count uint64) []byte {
 	t.Helper()
 	if count != 1 || uint64(le.Uint32(data)) != uint64(len(data)-4) || len(data) == 4 {

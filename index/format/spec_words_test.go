@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Words and extended words as section 8 has them.
+// Words and extended words as in section 8.
 var (
 	wordRun     = regexp.MustCompile(`[0-9A-Za-z_]+`)
 	extendedRun = regexp.MustCompile(`[0-9A-Za-z_\x{212A}\x{017F}]+`)
@@ -26,7 +26,7 @@ const longestWord = 128
 // definedWord is the name of the only definition of the sample, in Go.
 const definedWord = "defined_here"
 
-// wordModel is what the index of words must say, by the definitions of FORMAT.md alone.
+// wordModel is what the index of words must contain according to FORMAT.md.
 type wordModel struct {
 	words  map[string]map[uint32]wordPosting
 	before []uint64
@@ -121,14 +121,14 @@ func (m *wordModel) add(first uint32, blob []byte) {
 	}
 }
 
-// sorted are the words in the order of words.
+// sorted returns the words in the order of the lexicon.
 func (m *wordModel) sorted() []string {
 	return slices.SortedFunc(maps.Keys(m.words), func(a, b string) int {
 		return cmp.Or(strings.Compare(strings.ToLower(a), strings.ToLower(b)), strings.Compare(a, b))
 	})
 }
 
-// lexicon is what the n-grams of the lexicon must be.
+// lexicon returns what the n-grams of the lexicon must be.
 func (m *wordModel) lexicon(e *ngram.Extractor) indexed {
 	sorted := m.sorted()
 	in := indexed{superblocks: uint32(len(sorted)+255) / 256, masks: map[uint64]map[uint32]uint8{}}
@@ -141,13 +141,13 @@ func (m *wordModel) lexicon(e *ngram.Extractor) indexed {
 	return in
 }
 
-// windowOf is the n-gram of a window of three bytes that are folded.
+// windowOf returns the n-gram of a window of three folded bytes.
 func windowOf(e *ngram.Extractor, window string) (id uint64) {
 	e.Extract([]byte(window), func(_ uint32, ids []ngram.ID, _ []uint8) { id = uint64(slices.Min(ids)) })
 	return id
 }
 
-// decodeWords decodes a block of WLEX, and counts what it shows of the ways to say things.
+// decodeWords decodes a block of WLEX, and counts the encodings that it uses.
 func decodeWords(t *testing.T, block []byte, n int, seen map[string]int) (words []string) {
 	t.Helper()
 	spellings := bitReader{data: block}

@@ -9,7 +9,7 @@ import (
 
 var (
 	le = binary.LittleEndian
-	// castagnoli is the CRC that processors have an instruction for.
+	// castagnoli is the CRC for which processors have an instruction.
 	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
@@ -27,7 +27,7 @@ type SectionInfo struct {
 type Versions struct {
 	// Writer is the version that wrote the shard.
 	Writer uint32
-	// MinReader is the least version a reader must have.
+	// MinReader is the lowest version that a reader must have.
 	MinReader uint32
 }
 
@@ -46,7 +46,7 @@ func tooShort(name string, size int64) error {
 	return corruptf(name, partFooter, -1, "the file has %d bytes, fewer than header and footer", size)
 }
 
-// appendFooter writes the footer; parseFooter is its inverse.
+// appendFooter appends the footer; parseFooter is its inverse.
 func appendFooter(dst []byte, f *footer) []byte {
 	start := len(dst)
 	dst = le.AppendUint64(dst, uint64(f.size))
@@ -102,8 +102,8 @@ func checkVersions(name string, v Versions) error {
 	return nil
 }
 
-// check holds the places in a footer against each other; nothing of it can
-// overflow, as every place is first bounded by the file's size.
+// check checks the places in a footer against each other. Nothing can overflow,
+// because each place is first compared with the file's size.
 func (f *footer) check(name string, size int64) error {
 	at := size - FooterSize
 	switch {
@@ -143,8 +143,8 @@ func parseEntry(b []byte) SectionInfo {
 	}
 }
 
-// checkTOC holds the entries to the rule that sections lie back to back from
-// the header to the end of the body, each tag once.
+// checkTOC checks that the sections lie back to back, from the header to the
+// end of the body, and that each tag occurs once.
 func checkTOC(name string, f *footer, entries []byte) error {
 	if crc32.Checksum(entries, castagnoli) != f.tocCRC {
 		return corruptf(name, partContents, f.tocOffset, "checksum of the table of contents does not match")

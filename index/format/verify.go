@@ -10,8 +10,8 @@ import (
 const verifyStep = 1 << 20
 
 // Verify reads the whole shard and checks every checksum again, whatever was
-// checked before. It returns the first *CorruptError, or the context's error
-// when that ends first.
+// checked before. It returns the first *CorruptError, or the context's error if
+// the context ends first.
 func (f *File) Verify(ctx context.Context) error {
 	return f.Guard(func() error {
 		if err := f.verifyBlocks(ctx); err != nil {

@@ -1,19 +1,20 @@
 package format
 
 // Versions of the format. A shard names the version that wrote it and the
-// least version that a reader must have; both are raised here and nowhere
+// lowest version that a reader must have. Both are increased here and nowhere
 // else, and each version says what it added.
 const (
 	// Version1 is the first: the frame, content and documents (docstore),
 	// n-gram offset tables, posting lists and masks (ngram, postings).
 	Version1 uint32 = 1
-	// Version2 has an index of words (words). The n-gram index of the content has
-	// windows of word bytes only where superblocks are opaque (ngram).
+	// Version2 added an index of words (words). The n-gram index of its content
+	// has windows of word bytes only where superblocks are opaque (ngram).
 	Version2 uint32 = 2
 
 	// WriterVersion is what Writer writes.
 	WriterVersion = Version2
-	// MinReaderVersion is the least reader that understands what Writer writes.
+	// MinReaderVersion is the lowest reader version that understands what
+	// Writer writes.
 	MinReaderVersion = Version2
 	// ReaderVersion is the newest MinReaderVersion that File understands.
 	ReaderVersion = Version2
@@ -33,9 +34,9 @@ const (
 	ChecksumBlock = 1 << checksumShift
 	// ChecksumSize is the size of one checksum.
 	ChecksumSize = 4
-	// MaxSections is the most sections a shard may have; more is corrupt.
+	// MaxSections is the most sections of a shard; one with more is corrupt.
 	MaxSections = 4096
-	// TailSize is how many bytes of the end of a sparse file are read first.
+	// TailSize is how many bytes at the end of a sparse file are read first.
 	TailSize = 64 << 10
 
 	checksumShift = 14

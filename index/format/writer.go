@@ -9,15 +9,15 @@ import (
 	"slices"
 )
 
-// SectionWriter takes sections, one after the other: see Writer, which is one.
+// SectionWriter takes sections one after the other. Writer is one.
 type SectionWriter interface {
-	// Begin starts a section. The one before must have ended, and a tag comes once.
+	// Begin starts a section. The one before must have ended, and each tag may occur once.
 	Begin(tag Tag, flags Flags) error
 	// Write adds to the open section.
 	Write(p []byte) (int, error)
 	// End ends the open section.
 	End() error
-	// WriteSection writes a section that is whole in memory.
+	// WriteSection writes a section that is complete in memory.
 	WriteSection(tag Tag, flags Flags, data []byte) error
 }
 
@@ -29,10 +29,9 @@ type SectionWriter interface {
 //	w.End()
 //	err := w.Close()
 //
-// The first error, of the stream or of use, stays: every later call returns
-// it, so checking Close is enough. Writes go to the stream as they come (give
-// it a buffered one). Memory is four bytes for each 16 KiB plus the table of
-// contents. One goroutine at a time.
+// The first error, whether of the stream or of use, stays: every later call returns it, so checking
+// Close is enough. Writes go directly to the stream, which should be buffered. It needs four bytes
+// for each 16 KiB, and the table of contents. It is not safe for concurrent use.
 type Writer struct {
 	w   io.Writer
 	err error
@@ -47,7 +46,7 @@ type Writer struct {
 	closed   bool
 }
 
-// NewWriter starts a shard; the header is written at once.
+// NewWriter starts a shard and writes the header.
 func NewWriter(w io.Writer) *Writer {
 	fw := &Writer{w: w, digest: sha256.New()}
 	header := le.AppendUint32([]byte(HeaderMagic), WriterVersion)
@@ -55,7 +54,7 @@ func NewWriter(w io.Writer) *Writer {
 	return fw
 }
 
-// Begin starts a section. The one before must have ended, and a tag comes once.
+// Begin starts a section. The one before must have ended, and each tag may occur once.
 func (w *Writer) Begin(tag Tag, flags Flags) error {
 	switch {
 	case w.err != nil:
@@ -101,15 +100,15 @@ func (w *Writer) End() error {
 	return w.err
 }
 
-// WriteSection writes a section that is whole in memory.
+// WriteSection writes a section that is complete in memory.
 func (w *Writer) WriteSection(tag Tag, flags Flags, data []byte) error {
-	_ = w.Begin(tag, flags) // errors stay and come out of End
+	_ = w.Begin(tag, flags) // errors stay, and End returns them
 	_, _ = w.Write(data)
 	return w.End()
 }
 
-// Close writes checksums, table of contents and footer. It does not close the
-// stream. A second call changes nothing and returns the same.
+// Close writes checksums, table of contents and footer. It does not close the stream. Further calls
+// do nothing and return the same error.
 func (w *Writer) Close() error {
 	if w.err == nil && w.open {
 		w.misusef("the shard ends in an open section")
@@ -140,13 +139,13 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Size is the number of bytes written so far; after Close, the file's size.
+// Size returns the number of bytes written so far; after Close, the file's size.
 func (w *Writer) Size() int64 { return w.offset }
 
-// Sum is the SHA-256 of all bytes written; after Close, the shard's digest.
+// Sum returns the SHA-256 of all bytes written; after Close, the shard's digest.
 func (w *Writer) Sum() [sha256.Size]byte { return [sha256.Size]byte(w.digest.Sum(nil)) }
 
-// Sections returns the sections begun so far; the last one grows until End.
+// Sections returns the sections started so far. The last one grows until End.
 func (w *Writer) Sections() []SectionInfo { return slices.Clone(w.sections) }
 
 // body writes bytes that the checksums cover.

@@ -9,25 +9,25 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// Engine is what Check judges: it gives what a query finds, in any order. The
-// query holds no type:repo.
+// Engine is what Check tests: it returns what a query finds, in any order. The
+// query has no type:repo.
 type Engine func(q query.Q) ([]Result, error)
 
-// Check runs the queries and compares what engine finds with the oracle, ranges
-// included. It reports the first difference of each query in a way that can be
-// read and repeated, and stops after a few.
+// Check runs the queries and compares the engine's results, including ranges,
+// with the oracle's. It reports the first difference of each query with all
+// that is needed to reproduce it, and stops after a few.
 func Check(t testing.TB, c *Corpus, queries []Query, engine Engine) {
 	t.Helper()
 	NewOracle(c).Check(t, queries, engine)
 }
 
-// Check is Check over the oracle's corpus.
+// Check is the function Check with the oracle's corpus.
 func (o *Oracle) Check(t testing.TB, queries []Query, engine Engine) {
 	t.Helper()
 	check(t, o.corpus, queries, func(q Query) string { return o.Compare(q.Text, engine) })
 }
 
-// check reports what compare says about the queries.
+// check reports the results of compare.
 func check(t testing.TB, c *Corpus, queries []Query, compare func(Query) string) {
 	t.Helper()
 	const enough = 5
@@ -44,13 +44,13 @@ func check(t testing.TB, c *Corpus, queries []Query, compare func(Query) string)
 	}
 }
 
-// Compare is that of a new Oracle.
+// Compare is Oracle.Compare with a new Oracle.
 func Compare(c *Corpus, text string, engine Engine) string {
 	return NewOracle(c).Compare(text, engine)
 }
 
-// Compare says how engine's answer to one query differs from the oracle's; it is
-// empty if they are the same.
+// Compare describes how engine's answer to one query differs from the oracle's.
+// The text is empty if they are equal.
 func (o *Oracle) Compare(text string, engine Engine) string {
 	q, diff := o.parse(text)
 	if diff != "" {
@@ -69,7 +69,7 @@ func (o *Oracle) Compare(text string, engine Engine) string {
 	return ""
 }
 
-// parse makes the tree of a query; diff says why it cannot.
+// parse parses a query. diff describes why it cannot.
 func (o *Oracle) parse(text string) (q query.Q, diff string) {
 	q, err := query.Parse(text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 	if err == nil {
@@ -108,7 +108,7 @@ func firstDifference(c *Corpus, want, got []Result) string {
 	return ""
 }
 
-// describe shows a result with the text of its first ranges.
+// describe returns a result with the text of its first ranges.
 func describe(c *Corpus, r Result) string {
 	s := fmt.Sprintf("%s %q on %q", r.Repo, r.Path, r.Branches)
 	content := contentOf(c, r)

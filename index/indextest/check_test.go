@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// oracleEngine is an engine that is right.
+// oracleEngine is a correct engine.
 func oracleEngine(c *Corpus) Engine {
 	return func(q query.Q) ([]Result, error) {
 		results, err := Eval(c, q)
@@ -61,10 +61,10 @@ func TestCompareSeesEveryDifference(t *testing.T) {
 	}
 }
 
-// TestRandomHasWhatItPromises makes sure that the corpora hold each oddity.
+// TestRandomHasWhatItPromises checks that the corpora have every oddity.
 func TestRandomHasWhatItPromises(t *testing.T) {
 	seen := map[string]int{}
-	contents := map[string]string{} // content to the repo and path seen first
+	contents := map[string]string{} // from a content to its first repo and path
 	for seed := range uint64(60) {
 		c := Random(seed)
 		if !reflect.DeepEqual(c, Random(seed)) {
@@ -112,7 +112,7 @@ func note(seen map[string]int, what string, is bool) {
 	}
 }
 
-// TestWordsHasWhatItPromises makes sure that the corpora hold each oddity.
+// TestWordsHasWhatItPromises checks that the corpora have every oddity.
 func TestWordsHasWhatItPromises(t *testing.T) {
 	seen := map[string]int{}
 	for _, n := range append(slices.Clone(lengths), hugeWord) {
@@ -194,8 +194,8 @@ var oddBesides = map[string]string{"Kelvin sign": "\u212A", "long s": "\u017F", 
 
 var wideRunes = regexp.MustCompile(`[\x{212A}\x{17F}]`)
 
-// TestQueries makes sure that all parse, that they hold every kind of node, and
-// that most of each kind of query find something somewhere.
+// TestQueries checks that all queries parse, that they have every kind of node,
+// and that most of each kind find something in some corpus.
 func TestQueries(t *testing.T) {
 	nodes := map[string]bool{}
 	found, made := map[string]int{}, map[string]int{}

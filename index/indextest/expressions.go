@@ -11,9 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// expression finds by the standard library. What can be seen of the tree at once
-// saves most of its time: where every match holds one of a few literals, and where
-// none can go over the end of a line.
+// expression finds with the standard library. A look at the tree saves most of the time: if every
+// match contains one of a few literals, and if none can cross the end of a line.
 func expression(q *query.Regexp, re *regexp.Regexp) finder {
 	some, plain := requiredBy(q), wholeText(re)
 	if inLines(q.Tree) {
@@ -30,14 +29,14 @@ func expression(q *query.Regexp, re *regexp.Regexp) finder {
 	}
 }
 
-// wholeText finds by the standard library alone.
+// wholeText finds with the standard library alone.
 func wholeText(re *regexp.Regexp) finder {
 	return func(t *text) ([]Range, bool) {
 		return appendRanges(nil, re, t.bytes, 0)
 	}
 }
 
-// appendRanges appends those found in a part of a text that begins at base.
+// appendRanges appends the ranges found in a part of a text that begins at base.
 func appendRanges(ranges []Range, re *regexp.Regexp, part []byte, base int) ([]Range, bool) {
 	found := re.FindAllIndex(part, -1)
 	for _, loc := range found {
@@ -48,8 +47,8 @@ func appendRanges(ranges []Range, re *regexp.Regexp, part []byte, base int) ([]R
 	return ranges, found != nil
 }
 
-// inLines reports that a match lies within one line, and sees nothing of others: \b
-// takes the end of a line for that of a word, as it takes the end of the text.
+// inLines reports whether a match lies within one line and depends on no other line. \b takes the
+// end of a line for the end of a word, as it does at the end of the text.
 func inLines(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpAnyChar, syntax.OpBeginText, syntax.OpEndText:
@@ -66,10 +65,10 @@ func inLines(tree *syntax.Regexp) bool {
 	return !slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return !inLines(sub) })
 }
 
-// lineByLine searches the lines that have one of the literals; all, if there are none.
+// lineByLine searches the lines with one of the literals, or all lines if there are no literals.
 func lineByLine(re *regexp.Regexp, some []literal) finder {
 	return func(t *text) (ranges []Range, found bool) {
-		next := make([]int, len(some)) // where the literals are next
+		next := make([]int, len(some)) // next place of each literal
 		for i := range next {
 			next[i] = -1
 		}
@@ -100,14 +99,14 @@ func lineByLine(re *regexp.Regexp, some []literal) finder {
 	}
 }
 
-// requiredBy gives literals such that every match holds one of them; nil if it sees none.
+// requiredBy returns literals such that every match contains one of them; nil if it knows none.
 func requiredBy(q *query.Regexp) []literal { return required(q.Tree, !q.CaseSensitive) }
 
 func required(tree *syntax.Regexp, fold bool) (some []literal) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		l := literal{string(tree.Rune), !fold && tree.Flags&syntax.FoldCase == 0}
-		// U+FFFD also stands for a byte that is no UTF-8.
+		// U+FFFD also stands for an invalid byte.
 		if l.quick() && !strings.ContainsRune(l.text, utf8.RuneError) {
 			return []literal{l}
 		}
@@ -135,7 +134,7 @@ func required(tree *syntax.Regexp, fold bool) (some []literal) {
 	return some
 }
 
-// shortest is the length of the shortest literal, 0 if there is none.
+// shortest returns the length of the shortest literal, 0 if there is none.
 func shortest(some []literal) int {
 	least := 0
 	for i, l := range some {

@@ -11,14 +11,14 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// text is a content or a path that is searched.
+// text is a content or a path to search.
 type text struct {
 	bytes    []byte
 	language string
 
 	once sync.Once
-	// small is bytes with small letters for ASCII capitals. It has what folds to k
-	// or s, and is not ASCII, if wide.
+	// small is bytes with ASCII capitals in lower case. wide says that it has runes beyond ASCII
+	// that fold to k or s.
 	small []byte
 	wide  bool
 }
@@ -42,13 +42,12 @@ func smallLetters(b []byte) []byte {
 	return small
 }
 
-// finder returns the ranges of a text that are found, the leftmost first and
-// without overlap, and whether anything is found at all: an empty match is
-// found but is no range.
+// finder returns the ranges found in a text, leftmost first and without overlap, and whether it
+// found anything at all: an empty match counts as found but has no range.
 type finder func(t *text) (ranges []Range, found bool)
 
-// outsideNames leaves out what another finder finds in names of the symbols of a content, and in
-// parts of them.
+// outsideNames excludes what another finder finds in, or partly in, the names of a content's
+// symbols.
 func outsideNames(f finder) finder {
 	return func(t *text) (ranges []Range, found bool) {
 		all, _ := f(t)
@@ -62,7 +61,7 @@ func outsideNames(f finder) finder {
 	}
 }
 
-// inNames looks with another finder in the names of the symbols of a content that are of the kinds.
+// inNames applies another finder to the names of those symbols of a content that are of the kinds.
 func inNames(f finder, kinds symbols.KindSet) finder {
 	return func(t *text) (ranges []Range, found bool) {
 		for _, s := range symbols.For(t.language).Append(nil, t.bytes) {
@@ -79,8 +78,8 @@ func inNames(f finder, kinds symbols.KindSet) finder {
 	}
 }
 
-// substring looks for the pattern, which is UTF-8 without U+FFFD, compared by
-// bytes or by runes that fold to each other.
+// substring looks for the pattern, which is UTF-8 without U+FFFD. It compares bytes, or runes that
+// fold to each other.
 func substring(pattern string, caseSensitive bool) finder {
 	l := literal{pattern, caseSensitive}
 	if !l.quick() {
@@ -103,18 +102,19 @@ func substring(pattern string, caseSensitive bool) finder {
 	}
 }
 
-// literal is a text to look for that is not empty.
+// literal is a non-empty text to look for.
 type literal struct {
 	text          string
 	caseSensitive bool
 }
 
-// quick reports whether to compare bytes is enough, at least where a text is not wide.
+// quick reports whether comparing bytes is enough, at least in texts that are not wide.
 func (l literal) quick() bool {
 	return l.caseSensitive || strings.IndexFunc(l.text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
-// in says which bytes to look for where; ok is false if that is not enough in this text.
+// in returns which bytes to look for, and in which text; ok is false if that is not enough for this
+// text.
 func (l literal) in(t *text) (where, what []byte, ok bool) {
 	if l.caseSensitive {
 		return t.bytes, []byte(l.text), true
@@ -124,8 +124,8 @@ func (l literal) in(t *text) (where, what []byte, ok bool) {
 	return t.small, what, !t.wide || !bytes.ContainsAny(what, "ks")
 }
 
-// next is where the literal is in the text from there on, or could be; the end of the
-// text if it is nowhere.
+// next returns the next place where the literal is, or could be; the end of the text if there is
+// none.
 func (l literal) next(t *text, from int) int {
 	where, what, ok := l.in(t)
 	if !ok {
@@ -137,9 +137,9 @@ func (l literal) next(t *text, from int) int {
 	return len(t.bytes)
 }
 
-// byRunes is substring by the plainest means: it compares at every byte.
+// byRunes is substring by the simplest means: it compares at every byte.
 func byRunes(pattern string, caseSensitive bool) finder {
-	var wanted [][]rune // for each rune of the pattern, those that it matches
+	var wanted [][]rune // for each rune of the pattern, the runes that it matches
 	for _, r := range pattern {
 		if caseSensitive {
 			wanted = append(wanted, []rune{r})
@@ -147,7 +147,7 @@ func byRunes(pattern string, caseSensitive bool) finder {
 			wanted = append(wanted, orbit(r))
 		}
 	}
-	var first [256]bool // the bytes that a match can begin with
+	var first [256]bool // bytes with which a match can begin
 	for _, r := range wanted[0] {
 		first[string(r)[0]] = true
 	}
@@ -166,8 +166,8 @@ func byRunes(pattern string, caseSensitive bool) finder {
 	}
 }
 
-// prefix reports whether text begins with the runes wanted, and with how many
-// bytes. A byte that is not UTF-8 is like no rune.
+// prefix reports whether text begins with the wanted runes, and with how many bytes. An invalid
+// byte equals no rune.
 func prefix(text []byte, wanted [][]rune) (n int, ok bool) {
 	for _, want := range wanted {
 		r, size := utf8.DecodeRune(text[n:])

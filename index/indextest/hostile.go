@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Hostile are texts that are unlike source code, by their names. Each takes a size in bytes
-// and makes a text of about as many, always the same.
+// Hostile has texts that are unlike source code, by name. Each function takes a size in
+// bytes and returns a text of about that size, always the same.
 var Hostile = map[string]func(size int) []byte{
 	"distinct words": func(size int) []byte {
 		var b bytes.Buffer
@@ -51,7 +51,7 @@ func noise(size int) []byte {
 	return b
 }
 
-// cutIntoLines cuts a text into lines of that many bytes.
+// cutIntoLines cuts a text into lines of length bytes.
 func cutIntoLines(text string, length int) []byte {
 	var b bytes.Buffer
 	for ; len(text) > length; text = text[length:] {
@@ -73,7 +73,7 @@ func randomWords(size int) []byte {
 	return b.Bytes()
 }
 
-// minified is one line of expressions with short names.
+// minified returns one line of expressions with short names.
 func minified(size int) []byte {
 	r := rand.New(rand.NewPCG(9, 10))
 	var b bytes.Buffer

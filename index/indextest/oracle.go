@@ -11,29 +11,28 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// Range is a range of bytes, Start included, End not.
+// Range is the bytes from Start up to but excluding End.
 type Range struct{ Start, End int }
 
-// Result is a document that a query matches, and what to show of it.
+// Result is a document that a query matches, with its ranges.
 type Result struct {
 	Repo     string
 	Path     string
 	Branches []string
-	// Content are the ranges in the content; if there are none, Name are those
-	// in the path. Ascending, not empty, without overlap.
+	// Content are the ranges in the content. If there are none, Name are those in the path. Both are
+	// ascending, non-empty and without overlap.
 	Content, Name []Range
 	// Object is the Git object id, which orders documents at one path.
 	Object []byte
-	// Score is that of package rank.
+	// Score is the score that package rank gives.
 	Score float64
 }
 
 // MatchCount is the number of ranges.
 func (r Result) MatchCount() int { return len(r.Content) + len(r.Name) }
 
-// Oracle answers queries on a corpus, which must not change meanwhile. It keeps
-// what it made of the texts for one query to answer the next one sooner. It is
-// safe for concurrent use.
+// Oracle answers queries on a corpus, which must not change. It keeps what it computes from the texts,
+// to answer later queries faster. It is safe for concurrent use.
 type Oracle struct {
 	corpus    *Corpus
 	documents []*document
@@ -50,8 +49,8 @@ func NewOracle(c *Corpus) *Oracle {
 	return o
 }
 
-// Eval says what the query must find in the corpus, in order of repo, path and
-// branches. It returns query.ErrUnresolved if the query holds a type:repo that Resolve has not replaced.
+// Eval returns what the query must find in the corpus, in order of repo, path and branches. The error is
+// query.ErrUnresolved if the query has a type:repo that Resolve has not replaced.
 func (o *Oracle) Eval(q query.Q) ([]Result, error) {
 	c, err := compile(q)
 	if err != nil {
@@ -78,7 +77,7 @@ func (o *Oracle) Eval(q query.Q) ([]Result, error) {
 	return results, nil
 }
 
-// Eval is that of a new Oracle.
+// Eval is Oracle.Eval with a new Oracle.
 func Eval(c *Corpus, q query.Q) ([]Result, error) { return NewOracle(c).Eval(q) }
 
 // Resolve replaces each type:repo by the repos in which its child finds something.
@@ -93,7 +92,7 @@ func (o *Oracle) Resolve(q query.Q) (query.Q, error) {
 	})
 }
 
-// Resolve is that of a new Oracle.
+// Resolve is Oracle.Resolve with a new Oracle.
 func Resolve(c *Corpus, q query.Q) (query.Q, error) { return NewOracle(c).Resolve(q) }
 
 func sortResults(results []Result) { slices.SortFunc(results, compareResults) }
@@ -103,10 +102,10 @@ func compareResults(a, b Result) int {
 	return cmp.Or(cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), slices.Compare(a.Branches, b.Branches))
 }
 
-// compiled is what is compiled of one query. It may be used concurrently.
+// compiled is a compiled query. It is safe for concurrent use.
 type compiled struct {
-	find    []finder        // of each Substring and Regexp
-	atoms   map[query.Q]int // their places in find
+	find    []finder        // by Substring and Regexp
+	atoms   map[query.Q]int // their indexes in find
 	regexps map[query.Q]*regexp.Regexp
 }
 
@@ -125,8 +124,8 @@ func (c *compiled) atom(n query.Q, f finder) {
 	c.find = append(c.find, f)
 }
 
-// prepare compiles what a node needs. The source of an expression is written by
-// the standard library here, not by the package that the engine uses.
+// prepare compiles what a node needs. The standard library writes the source of an expression here, not
+// the package that the engine uses.
 func (c *compiled) prepare(n query.Q) (err error) {
 	switch n := n.(type) {
 	case *query.Substring:

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// small is a corpus whose answers can be told by eye.
+// small is a corpus with answers that a reader can check.
 var small = &Corpus{Name: "small", Repos: []Repo{
 	{Name: "org/one", Branches: []string{"main", "dev"}, Public: true, Meta: map[string]string{"team": "infra"}, Documents: []Document{
 		{Path: "a.go", Content: []byte("Foo foo\nbar"), Branches: []string{"main", "dev"}, Language: "Go"},
@@ -25,7 +25,7 @@ var small = &Corpus{Name: "small", Repos: []Repo{
 	}},
 }}
 
-// show writes results so that a table can hold them: path, then ranges.
+// show formats results for a table: path, then ranges.
 func show(results []Result) string {
 	var parts []string
 	for _, r := range results {
@@ -54,12 +54,13 @@ func TestEval(t *testing.T) {
 		{"-foo", "k.c"},
 		{"--foo", "a.go, foo.txt, skipped_foo"},
 		{"foo or kelvin", "a.go 0-3 4-7, foo.txt name:0-3, skipped_foo name:8-11, k.c 0-8 9-15"},
-		// What does not hold as a whole shows nothing, although a part of it does.
+		// A group that does not hold shows nothing, even if a part of it holds.
 		{"bar or (foo aaa)", "a.go 8-11"},
-		// Overlapping ranges: the earlier stays, of two that start together the longer.
+		// Of overlapping ranges the earlier one stays, and of two with the same start the longer
+		// one.
 		{"Foo or oo.f", "a.go 0-3"},
 		{"Fo or Foo", "a.go 0-3"},
-		// Occurrences do not overlap themselves.
+		// Occurrences of one text do not overlap each other.
 		{"aa", "k.c 18-20 20-22"},
 		{"case:yes kelvin", "k.c 9-15"},
 		// A regular expression that matches the empty text holds, without ranges.
@@ -122,8 +123,8 @@ func TestBranchExact(t *testing.T) {
 	}
 }
 
-// TestSubstring compares the substring finder with the standard library, which
-// finds the same by other means.
+// TestSubstring compares the substring finder with the standard library, which finds the same in
+// other ways.
 func TestSubstring(t *testing.T) {
 	const seed = 7
 	m := maker{rng: rand.New(rand.NewPCG(seed, 1))}
@@ -143,7 +144,7 @@ func TestSubstring(t *testing.T) {
 	}
 }
 
-// TestExpressions compares what finds an expression with the standard library alone.
+// TestExpressions compares the finder for expressions with the standard library alone.
 func TestExpressions(t *testing.T) {
 	lines, literals, matches := 0, 0, 0
 	for seed := range uint64(6) {

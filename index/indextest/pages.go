@@ -12,16 +12,15 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// Ask says which part of an answer is wanted, and how.
+// Ask describes the wanted part of an answer.
 type Ask struct {
-	// TopK asks for the best documents, with counts that may be too low; without
-	// it all matches are counted.
+	// TopK asks for the best documents, with counts that may be too low. Without it all matches are counted.
 	TopK bool
 	// MaxFiles is the most documents, MaxMatches the most ranges of each.
 	MaxFiles, MaxMatches int
-	// After leaves out this document and what comes before it in the answer.
+	// After excludes this document and those before it in the answer.
 	After *Result
-	// Helpers is how many others take part in the search, if it can be shared.
+	// Helpers is the number of other goroutines in the search, if it can be shared.
 	Helpers int
 }
 
@@ -33,20 +32,20 @@ func (a Ask) String() string {
 	return s + "}"
 }
 
-// Page is what is shown of an answer, and the counts.
+// Page is the visible part of an answer, with the counts.
 type Page struct {
 	Files []PageFile
-	// FilesMatched and Matches count all documents and ranges of the answer, also
-	// those of other pages. They are lower bounds if Inexact.
+	// FilesMatched and Matches count all documents and ranges of the answer, including those on other pages. They
+	// are lower bounds if Inexact.
 	FilesMatched, Matches uint64
 	Inexact               bool
 }
 
 // PageFile is a document on a page.
 type PageFile struct {
-	// Result has the first ranges only, as far as they were asked for.
+	// Result has only the first ranges, as many as requested.
 	Result
-	// Matches counts all; AtLeast says that there may be more.
+	// Matches counts all ranges; AtLeast says that there may be more.
 	Matches int
 	AtLeast bool
 }
@@ -54,16 +53,16 @@ type PageFile struct {
 // Pager is an engine that answers in pages.
 type Pager struct {
 	Name string
-	// Page answers a query, which holds no type:repo.
+	// Page answers a query without type:repo.
 	Page func(q query.Q, ask Ask) (Page, error)
 }
 
-// everything is more than a corpus holds.
+// everything is more than any corpus has.
 const everything = 1 << 30
 
-// CheckPages asks each query of two engines, chosen at random, and compares all that is
-// seen of them with the oracle: documents, ranges, scores, order and counts, of the whole
-// answer and of two parts that are asked for in different ways. It reports like Check.
+// CheckPages runs each query on two random engines and compares everything visible with the oracle: documents,
+// ranges, scores, order and counts, of the whole answer and of two parts that are requested in different ways. It
+// reports like Check.
 func CheckPages(t testing.TB, c *Corpus, queries []Query, pagers ...Pager) {
 	t.Helper()
 	o := NewOracle(c)
@@ -76,9 +75,9 @@ func CheckPages(t testing.TB, c *Corpus, queries []Query, pagers ...Pager) {
 	})
 }
 
-// ComparePages says how engines' answers to one query differ from the oracle's: the
-// whole and a few random parts. It is empty if they are the same. The number of
-// documents that the query finds says whether the comparison means much.
+// ComparePages describes how the engines' answers to one query differ from the oracle's: for the whole answer and
+// a few random parts. The text is empty if they are equal. The number of documents found shows how much the
+// comparison says.
 func (o *Oracle) ComparePages(q Query, parts int, pagers ...Pager) (documents int, diff string) {
 	tree, diff := o.parse(q.Text)
 	if diff != "" {
@@ -114,7 +113,7 @@ func (o *Oracle) comparePager(q Query, parts int, p Pager, tree query.Q, want []
 	return ""
 }
 
-// someAsk asks for a random part of an answer.
+// someAsk describes a random part of an answer.
 func someAsk(rng *rand.Rand, answer []Result) Ask {
 	ask := Ask{TopK: rng.IntN(2) == 0, Helpers: rng.IntN(3), MaxFiles: rng.IntN(10), MaxMatches: []int{0, 1, 2, 5, everything}[rng.IntN(5)]}
 	if len(answer) > 0 && rng.IntN(2) == 0 {
@@ -123,13 +122,12 @@ func someAsk(rng *rand.Rand, answer []Result) Ask {
 	return ask
 }
 
-// compareRanked is the total order of an answer: better scores first, then by
-// repo, path and object.
+// compareRanked is the total order of an answer: higher scores first, then repo, path and object.
 func compareRanked(a, b Result) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Repo, b.Repo), cmp.Compare(a.Path, b.Path), bytes.Compare(a.Object, b.Object))
 }
 
-// pageOf is the page of an answer, which is in order.
+// pageOf returns the page of a sorted answer.
 func pageOf(answer []Result, ask Ask) Page {
 	p := Page{FilesMatched: uint64(len(answer))}
 	for _, r := range answer {

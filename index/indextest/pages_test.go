@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// oraclePager is a pager that is right.
+// oraclePager is a correct pager.
 func oraclePager(c *Corpus, change func(ask Ask, p *Page)) Pager {
 	return Pager{"oracle", func(q query.Q, ask Ask) (Page, error) {
 		results, err := Eval(c, q)

@@ -14,19 +14,18 @@ import (
 // Query is a generated query.
 type Query struct {
 	Text string
-	// Kind is the name of what it exercises.
+	// Kind names what the query tests.
 	Kind string
-	// Seed and Number say how it was made: the query Number of Queries(c, Seed, …).
+	// Seed and Number say how to make the query again: it is query Number of Queries(c, Seed, …).
 	Seed   uint64
 	Number int
 }
 
-// Kinds is the number of kinds: Queries makes one of each in so many.
+// Kinds returns the number of kinds: that many queries include one of each.
 func Kinds() int { return len(kinds) }
 
-// Queries makes n queries of every kind in turn, from texts, paths and facts of
-// the corpus, so that most find something. The same corpus and seed give the
-// same queries. All of them are right in syntax.
+// Queries makes n queries, of each kind in turn, from texts, paths and facts of the corpus, so that
+// most find something. The same corpus and seed give the same queries. All have valid syntax.
 func Queries(c *Corpus, seed uint64, n int) []Query { return queriesOf(kinds, c, seed, n) }
 
 // OwnQueries makes queries with the fields that syntax version 2 adds, as Queries does.
@@ -46,12 +45,11 @@ func queriesOf(kinds []kind, c *Corpus, seed uint64, n int) []Query {
 type kind struct {
 	name string
 	make func(*sampler) string
-	// rare says that most find nothing.
+	// rare says that most of these queries find nothing.
 	rare bool
 }
 
-// kinds are all kinds of queries. Those with type:repo stand alone:
-// they are not part of others.
+// kinds are all kinds of queries. Those with type:repo are not part of other queries.
 var kinds = append(generalKinds, wordKinds...)
 
 var generalKinds = []kind{
@@ -127,11 +125,11 @@ var ownKinds = []kind{
 	}, true},
 }
 
-// sampler takes parts of queries from a corpus.
+// sampler samples parts of queries from a corpus.
 type sampler struct {
 	rng    *rand.Rand
 	corpus *Corpus
-	texts  []*Document // those with content
+	texts  []*Document // documents with content
 	all    []*Document
 	large  bool // the corpus has more than largeCorpus bytes
 }
@@ -157,8 +155,8 @@ func newSampler(c *Corpus, seed uint64) *sampler {
 
 func pickOne[T any](g *sampler, from ...T) T { return from[g.rng.IntN(len(from))] }
 
-// text takes least to most bytes from somewhere, also from the middle of words;
-// fewer where there is no such stretch of UTF-8. It is never empty.
+// text returns least to most bytes from any place, including the middle of words; fewer if there is
+// no such stretch of UTF-8. It is never empty.
 func (g *sampler) text(least, most int) string {
 	for range 20 {
 		if len(g.texts) == 0 {
@@ -174,7 +172,7 @@ func (g *sampler) text(least, most int) string {
 	return "foo"
 }
 
-// runes takes least to most runes around one that is not ASCII.
+// runes returns least to most runes around one beyond ASCII.
 func (g *sampler) runes(least, most int) string {
 	for range 40 {
 		if len(g.texts) == 0 {
@@ -196,7 +194,7 @@ func (g *sampler) runes(least, most int) string {
 	return "größe"
 }
 
-// validPart is the first stretch of UTF-8, without a U+FFFD.
+// validPart returns the first stretch of UTF-8 without U+FFFD.
 func validPart(b []byte) string {
 	for len(b) > 0 && !utf8.RuneStart(b[0]) {
 		b = b[1:]
@@ -212,7 +210,7 @@ func validPart(b []byte) string {
 	return string(b[:n])
 }
 
-// word takes a whole identifier.
+// word returns a whole identifier.
 func (g *sampler) word() string {
 	for range 20 {
 		words := strings.FieldsFunc(g.text(10, 60), func(r rune) bool { return !unicode.IsLetter(r) && r != '_' })
@@ -235,7 +233,7 @@ func (g *sampler) path() string {
 	return "main"
 }
 
-// flipped changes the case of letters at random, as far as they fold together.
+// flipped changes the case of random letters, as far as they fold together.
 func (g *sampler) flipped(s string) string {
 	return strings.Map(func(r rune) rune {
 		for range g.rng.IntN(3) {
@@ -280,7 +278,7 @@ func (g *sampler) fact() string {
 	return field + pickOne(g, "yes", "no")
 }
 
-// term is one text atom, with or without a field.
+// term returns one text atom, with or without a field.
 func (g *sampler) term() string {
 	switch g.rng.IntN(6) {
 	case 0:
@@ -295,7 +293,7 @@ func (g *sampler) term() string {
 	return Quote(g.text(1, 10))
 }
 
-// tree is a query with groups inside each other.
+// tree returns a query with nested groups.
 func (g *sampler) tree(depth int) string {
 	if depth == 0 {
 		return pickOne(g, (*sampler).term, (*sampler).repoTerm, (*sampler).branchTerm, (*sampler).fact)(g)

@@ -6,14 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// regexp makes a regular expression, as a term of a query, from sampled texts.
+// regexp returns a regular expression, as a term of a query, from sampled
+// texts.
 func (g *sampler) regexp() string {
 	source := pickOne(g, regexpKinds...)(g)
 	return pickOne(g, "", "", "regex:") + quoteExpression(source)
 }
 
-// regexpKinds make the source of an expression. Each is of valid syntax whatever
-// was sampled.
+// regexpKinds make the source of an expression. Its syntax is valid whatever
+// the sample is.
 var regexpKinds = []func(*sampler) string{
 	func(g *sampler) string { return g.altered(g.text(4, 16)) },
 	func(g *sampler) string { return g.altered(g.text(4, 16)) },
@@ -44,8 +45,8 @@ var regexpKinds = []func(*sampler) string{
 
 func (g *sampler) literal(least, most int) string { return regexp.QuoteMeta(g.text(least, most)) }
 
-// altered replaces some runes of a text by expressions that match them; in a
-// small corpus perhaps so that the empty text matches too.
+// altered replaces some runes of a text by expressions that match them. In a
+// small corpus the result may also match the empty text.
 func (g *sampler) altered(text string) string {
 	repetitions := []string{"+", "{1,2}", "*", "?"}
 	if g.large {
@@ -68,7 +69,7 @@ func (g *sampler) altered(text string) string {
 	return b.String()
 }
 
-// classRune writes a rune so that it stands for itself within brackets.
+// classRune writes a rune so that it represents itself within brackets.
 func classRune(r rune) string {
 	if r < utf8.RuneSelf && strings.ContainsRune(`\]^-[`, r) {
 		return `\` + string(r)

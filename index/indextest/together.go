@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// together says how the words of the query stand together in the lines of the content. Each superblock is judged by itself, unless it
-// is opaque: lines that begin in it, up to its end.
+// together returns how the words of the query stand together in the lines of the content. It judges
+// each superblock on its own, unless it is opaque: the lines that begin in it, up to its end.
 func (e evaluation) together(q query.Q) (best rank.Together) {
 	words := bareTexts(q)
 	if e.Skipped || len(words) < 2 || slices.ContainsFunc(words, func(s *query.Substring) bool { return !isWord(s.Pattern) }) {
@@ -57,7 +57,7 @@ func togetherIn(line string, words []*query.Substring) rank.Together {
 	return rank.OneLine
 }
 
-// bareTexts are the texts that a query demands anywhere.
+// bareTexts returns the texts that may match anywhere and must match.
 func bareTexts(q query.Q) (texts []*query.Substring) {
 	if and, ok := q.(*query.And); ok {
 		for _, c := range and.Children {

@@ -14,16 +14,16 @@ import (
 // maxFileSize is the size above which the content of a file is skipped.
 const maxFileSize = 32 << 20
 
-// Tree is a folder that corpora are made of.
+// Tree is a folder from which corpora are made.
 type Tree struct {
 	dir   string
-	paths []string // of its files, relative, in order
+	paths []string // of its files, relative and sorted
 	sizes []int64
-	// Bytes of all files.
+	// Bytes is the total size of the files.
 	Bytes int64
 }
 
-// OpenTree lists the regular files below dir. Hidden folders are left out.
+// OpenTree lists the regular files below dir, without hidden folders.
 func OpenTree(dir string) (*Tree, error) {
 	t := &Tree{dir: dir}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -49,9 +49,8 @@ func OpenTree(dir string) (*Tree, error) {
 	return t, nil
 }
 
-// FromFolder makes a corpus of one repo, on one branch, of the regular files
-// below dir. Files above 32 MiB and those with a NUL byte are skipped documents.
-// Hidden folders are left out.
+// FromFolder makes a corpus of one repo with one branch from the regular files below dir, without
+// hidden folders. Files above 32 MiB and those with a NUL byte are skipped documents.
 func FromFolder(dir string) (*Corpus, error) {
 	t, err := OpenTree(dir)
 	if err != nil {
@@ -68,13 +67,13 @@ func (t *Tree) all() (*Corpus, error) {
 	return t.corpus("folder "+t.dir, [][]int{all})
 }
 
-// Part makes a corpus of files of about that many bytes in all: half of them stand
-// together in the tree, the others anywhere. None is larger than that. They are of up
-// to three repos. The same seed gives the same part of the same files.
+// Part makes a corpus of files with about size bytes in total: half of them are adjacent in the
+// tree, the others anywhere. No file is larger than size. They are in up to three repos. The same
+// seed gives the same part of the same files.
 func (t *Tree) Part(seed uint64, size int64) (*Corpus, error) {
 	rng := rand.New(rand.NewPCG(seed, 5))
 	repos := make([][]int, 1+rng.IntN(3))
-	taken, most := map[int]bool{}, size // taken or too large
+	taken, most := map[int]bool{}, size // already taken, or too large
 	take := func(i int) {
 		if taken[i] {
 			return

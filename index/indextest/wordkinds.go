@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// wordKinds are the kinds of queries that an index of words answers, or helps to
-// answer, and those that only look as if it could.
+// wordKinds are the kinds of queries that an index of words answers or helps to answer, and those
+// that only look as if it could.
 var wordKinds = []kind{
 	{"within a word", func(g *sampler) string { return anyCase(g) + Quote(g.wordPart(1, 12)) }, false},
 	{"word, other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.wholeWord())) }, false},
@@ -67,8 +67,8 @@ func isWordByte(b byte) bool {
 // maxSample keeps queries below the limits of the language.
 const maxSample = 600
 
-// wordIn takes the word around a random place of a text, or one soon after it; as
-// much of it as fits into a query. It is empty if there is none.
+// wordIn returns the word at or soon after a random place of a text, as much of it as fits into a
+// query; empty if there is none.
 func (g *sampler) wordIn(content []byte) string {
 	start, end := g.wordAt(content)
 	if end-start > maxSample {
@@ -80,7 +80,7 @@ func (g *sampler) wordIn(content []byte) string {
 	return string(content[start:end])
 }
 
-// wordAt is where that word is.
+// wordAt returns the bounds of such a word.
 func (g *sampler) wordAt(content []byte) (start, end int) {
 	if len(content) == 0 {
 		return 0, 0
@@ -104,7 +104,7 @@ func (g *sampler) someText() []byte {
 	return pickOne(g, g.texts...).Content
 }
 
-// wholeWord takes a maximal run of ASCII letters, digits and underscores.
+// wholeWord returns a maximal run of ASCII letters, digits and underscores.
 func (g *sampler) wholeWord() string {
 	for range 20 {
 		if w := g.wordIn(g.someText()); w != "" {
@@ -114,7 +114,7 @@ func (g *sampler) wholeWord() string {
 	return "foo"
 }
 
-// wordPart takes bytes within a word.
+// wordPart returns bytes within a word.
 func (g *sampler) wordPart(least, most int) string {
 	for range 20 {
 		w := g.wholeWord()
@@ -136,7 +136,7 @@ func (g *sampler) wordEnd() string {
 	return w[g.rng.IntN(len(w)):]
 }
 
-// together takes words of one text, mostly.
+// together returns words that are mostly from one text.
 func (g *sampler) together(n int) (words []string) {
 	text := g.someText()
 	for range n {
@@ -154,7 +154,7 @@ func (g *sampler) borders() string {
 	return anyCase(g) + quoteExpression(border()+g.wordPart(1, 8)+border())
 }
 
-// alternatives are words, some of them the start or the end of others.
+// alternatives returns words, some of them the start or the end of others.
 func (g *sampler) alternatives() string {
 	words := g.together(2 + g.rng.IntN(4))
 	for i, w := range words {
@@ -172,7 +172,7 @@ func (g *sampler) alternatives() string {
 	return anyCase(g) + quoteExpression(pickOne(g, "("+all+")", all, `\b(`+all+`)\b`, `(?:`+all+`)\b`, `\b(?:`+all+")", "("+all+`)\w*`))
 }
 
-// longWord takes the start, the end, or all of a long word, if it finds one.
+// longWord returns the start, the end, or all of a long word, if it finds one.
 func (g *sampler) longWord() string {
 	longest := g.wholeWord()
 	for range 30 {
@@ -209,7 +209,7 @@ func (g *sampler) wordExpression() string {
 	return b.String() + pickOne(g, "", "", `\b`, `\w*`, `\d{1,3}`, "[A-Z]?")
 }
 
-// classOf is a class that has all the bytes of a part of a word.
+// classOf returns a class with all the bytes of a part of a word.
 func classOf(part string) string {
 	var class strings.Builder
 	for _, c := range []struct{ has, name string }{{"abcdefghijklmnopqrstuvwxyz", "a-z"}, {"ABCDEFGHIJKLMNOPQRSTUVWXYZ", "A-Z"}, {"0123456789", "0-9"}, {"_", "_"}} {
@@ -236,7 +236,7 @@ func (g *sampler) maybeNothing() string {
 	return anyCase(g) + pickOne(g, "", "c:") + quoteExpression(pickOne(g, expressions...))
 }
 
-// atEnds has words at ends of lines and of texts.
+// atEnds returns words at ends of lines and of texts.
 func (g *sampler) atEnds() string {
 	w := g.wordPart(1, 9)
 	if content := g.someText(); g.rng.IntN(2) == 0 && len(content) > 0 {
@@ -264,8 +264,8 @@ func (g *sampler) flagWithin() string {
 		pickOne(g, `(?i)`+a+b, `(?i:`+a+`)`+w[half:], w[:half]+`(?i)`+b, `(?-i)`+w, `(?-i:`+w[:half]+`)`+b, `\b(?i:`+a+b+`)\b`, w[:half]+`(?i:`+b+`|`+a+`)`))
 }
 
-// phrase takes up to most words from a text that has one of the separators among
-// them; it may begin and end within words.
+// phrase returns up to most words from a text, with one of the separators between them. It may
+// begin and end within words.
 func (g *sampler) phrase(least, most int, separators string) string {
 	for range 20 {
 		content := g.someText()
@@ -296,8 +296,8 @@ func (g *sampler) phrase(least, most int, separators string) string {
 
 var betweenWords = regexp.MustCompile(`\W+`)
 
-// pieces makes an expression of a phrase: its words stay, or most of them, and what
-// is between them becomes less certain.
+// pieces returns an expression made from a phrase: all or most of its words stay, and what is
+// between them becomes less certain.
 func (g *sampler) pieces() string {
 	phrase := g.phrase(2, 4, " (")
 	var b strings.Builder
@@ -331,14 +331,14 @@ func (g *sampler) without() string {
 		"-f:"+words[0]+" "+words[1])
 }
 
-// misspelt is nearly a word.
+// misspelt returns a text that is nearly a word.
 func (g *sampler) misspelt() string {
 	w, other := g.wholeWord(), g.wholeWord()
 	at := g.rng.IntN(len(w))
 	return pickOne(g, w[:at]+"q"+w[at+1:], w+"q", "z"+w, w[:at]+w[at+1:]+w[:1], w+other, w[:at]+other[len(other)/2:], w[at:]+w[:at], w+"_"+other)
 }
 
-// overlapping atoms find the same bytes of a text.
+// overlapping returns atoms that find the same bytes of a text.
 func (g *sampler) overlapping() string {
 	w := g.wholeWord()
 	at := g.rng.IntN(len(w))
@@ -349,7 +349,7 @@ func (g *sampler) overlapping() string {
 	return anyCase(g) + strings.Join(terms[:2+g.rng.IntN(2)], pickOne(g, " ", " or "))
 }
 
-// notASCII takes text around bytes that are no ASCII, as far as it is UTF-8.
+// notASCII returns text around bytes beyond ASCII, as far as it is UTF-8.
 func (g *sampler) notASCII() string {
 	for range 30 {
 		content := g.someText()
@@ -369,7 +369,7 @@ func (g *sampler) notASCII() string {
 	return Quote(g.text(2, 8))
 }
 
-// wide changes k and s to what folds to them, or back, and asks without case.
+// wide changes k and s to runes that fold to them, or back, and searches without case.
 func (g *sampler) wide() string {
 	w := g.wholeWord()
 	for range 20 {
@@ -392,7 +392,7 @@ func (g *sampler) wide() string {
 	return pickOne(g, "case:no ", "case:no ", "") + pickOne(g, Quote(asked), quoteExpression(`\b`+asked), quoteExpression(asked+`\b`), quoteExpression(asked+`\w*`), quoteExpression(`(?i)`+asked+`|`+w))
 }
 
-// besideWord takes a word with some of what stands beside it.
+// besideWord returns a word with some of the bytes next to it.
 func (g *sampler) besideWord() string {
 	for range 20 {
 		content := g.someText()

@@ -8,20 +8,19 @@ import (
 	"strings"
 )
 
-// Sizes of the units that an index keeps of a text, whose borders words are put across.
+// Sizes of the units of a text that an index distinguishes. Words are placed across their borders.
 const (
 	superblockSize = 4096
 	blockSize      = 512
 )
 
-// Words makes a small corpus of what an index of words gets wrong: words as long
-// as such an index leaves out, and one byte less and more; words across the border
-// of a block or superblock at every offset; words beside, before and after bytes
-// that are no ASCII, no UTF-8, or fold to ASCII; one word in many cases, and within
-// others; texts that repeat themselves; words at the start and at the end of a
-// text; texts without a word; base64, hexadecimal digits, minified code, lines
-// without end, CRLF, CJK. Repos, branches, shared contents and skipped documents
-// are as in Random. The same seed gives the same corpus.
+// Words makes a small corpus of things that an index of words gets wrong. It has words of the
+// lengths from which on such an index omits them, and one byte less and more; words across the
+// border of a block or superblock at every offset; words next to bytes that are not ASCII, not
+// UTF-8, or fold to ASCII; one word in many cases, and within others; repetitive texts; words at
+// the start and at the end of a text; texts without a word; base64, hexadecimal digits, minified
+// code, very long lines, CRLF, CJK. Repos, branches, shared contents and skipped documents are as
+// in Random. The same seed gives the same corpus.
 func Words(seed uint64) *Corpus {
 	m := maker{rng: rand.New(rand.NewPCG(seed, 4)), folders: wordFolders}
 	m.vocabulary()
@@ -32,29 +31,29 @@ func Words(seed uint64) *Corpus {
 	return m.corpus(fmt.Sprintf("indextest.Words(%d)", seed))
 }
 
-// wordFolders hold names of low priority.
+// wordFolders have names of low priority among them.
 var wordFolders = []string{"", "src/", "src/test/", "vendor/kelvin/", "tests/", "foo/"}
 
-// stems become the words of a corpus. They lie within each other.
+// stems become the words of a corpus. Some contain others.
 var stems = []string{
 	"foo", "bar", "foobar", "oo", "test", "tests", "testing", "latest", "contest", "get", "getParams", "Handler", "suspend", "task", "kick", "mass", "desks",
 	"x", "i", "id", "aaaa", "nana", "abab", "x1", "0x1f", "42", "1234567", "_", "__init__", "k", "s", "sk", "CONFIG_SUSPEND", "http2Server", "réaumur", "straße",
 }
 
-// lengths of words at which something changes in an index, or in what reads it.
+// lengths are lengths of words at which something changes in an index or in its reader.
 var lengths = []int{1, 2, 3, 31, 62, 63, 64, 65, 66, 127, 128, 129, 200, 255, 256, 257, 511, 512, 513, 5000}
 
-// hugeWord is longer than all units of a text; rare, since it takes long.
+// hugeWord is longer than all units of a text. It is rare, since it is slow.
 const hugeWord = 200_000
 
-// besides are what may stand beside a word.
+// besides are texts that may be next to a word.
 var besides = []string{
 	"", "", " ", "\n", "\r\n", "-", ".", "(", "\t", "\xff", "\xc3", "\xe2\x84", "\xaa", "\u212A", "\u017F", "é", "日", "\u00a0", "😀", "\uFFFD", "_", "/", "\"",
 }
 
 var wordSeparators = []string{" ", " ", " ", " ", "\n", "\n", ".", "(", ") ", ", ", "->", "::", ":= ", "\t", "\r\n", "-", "\n\n"}
 
-// vocabulary chooses the words of a corpus: few, so that each is in many texts.
+// vocabulary chooses the words of a corpus. They are few, so that each is in many texts.
 func (m *maker) vocabulary() {
 	for range 24 {
 		w := pick(m, stems)
@@ -97,7 +96,7 @@ func (m *maker) aWord() string {
 	return w
 }
 
-// wordContent makes one of any size, mostly of a few hundred bytes.
+// wordContent returns a content of any size, mostly of a few hundred bytes.
 func (m *maker) wordContent() []byte {
 	switch m.rng.IntN(20) {
 	case 0:
@@ -124,7 +123,7 @@ func (m *maker) wordContent() []byte {
 	return m.ofWords(m.rng.IntN(900), "")
 }
 
-// ofWords is words and separators; one separator only, if it is given.
+// ofWords returns words and separators, or words with one given separator.
 func (m *maker) ofWords(size int, separator string) []byte {
 	var b []byte
 	for len(b) < size {
@@ -138,8 +137,8 @@ func (m *maker) ofWords(size int, separator string) []byte {
 	return b
 }
 
-// acrossBorders has a word at each border of superblocks or of blocks, one byte
-// further before it each time.
+// acrossBorders has a word at each border of superblocks or of blocks, each time starting one byte
+// earlier before it.
 func (m *maker) acrossBorders() []byte {
 	unit := pick(m, []int{blockSize, blockSize, superblockSize})
 	word := m.aWord()
@@ -161,8 +160,7 @@ func (m *maker) acrossBorders() []byte {
 	return b[:len(b)-m.rng.IntN(unit)]
 }
 
-// longWords has words as long as an index may not keep, some of which are the same
-// at the start or at the end.
+// longWords returns words of lengths that an index may omit. Some have a common start or end.
 func (m *maker) longWords() []byte {
 	var b []byte
 	unit := pick(m, []string{m.aWord(), "a", "ab", "foo", "X9_", "0123456789abcdef"})
@@ -183,8 +181,8 @@ func (m *maker) longWords() []byte {
 	return b
 }
 
-// repetitive has repetitions of a few letters: words that a search begins anew
-// within, and where matches must not overlap.
+// repetitive returns repetitions of a few letters: words within which a search starts again, and
+// where matches must not overlap.
 func (m *maker) repetitive() []byte {
 	var b []byte
 	for range 1 + m.rng.IntN(60) {
@@ -194,7 +192,7 @@ func (m *maker) repetitive() []byte {
 	return b
 }
 
-// beside has words right beside bytes that are hard to tell from words.
+// beside returns words directly next to bytes that are easily mistaken for parts of words.
 func (m *maker) beside(size int) []byte {
 	var b []byte
 	for len(b) < size {
@@ -210,7 +208,7 @@ func (m *maker) beside(size int) []byte {
 	return b
 }
 
-// minified is one line of short and long names with little between them.
+// minified returns one line of short and long names with little between them.
 func (m *maker) minified(size int) []byte {
 	var b []byte
 	for len(b) < size {
@@ -220,7 +218,7 @@ func (m *maker) minified(size int) []byte {
 	return b
 }
 
-// encoded is bytes in base64 or in hexadecimal digits.
+// encoded returns bytes in base64 or in hexadecimal digits.
 func (m *maker) encoded(size int) []byte {
 	digits := pick(m, []string{"0123456789abcdef", "0123456789ABCDEF", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"})
 	width, b := pick(m, []int{2, 4, 8, 64, 76, size + 1}), make([]byte, 0, size)

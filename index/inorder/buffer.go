@@ -9,22 +9,22 @@ import (
 )
 
 const (
-	// DefaultMemory bounds what a Buffer holds in memory by default, in bytes.
+	// DefaultMemory is the default bound on the bytes that a Buffer keeps in memory.
 	DefaultMemory = 32 << 20
 
 	chunkSize = 256 << 10
 )
 
-// BufferConfig sets up a Buffer. The zero value has the defaults.
+// BufferConfig configures a Buffer. The zero value has the defaults.
 type BufferConfig struct {
 	// Dir is the folder for the temporary file. Default: os.TempDir.
 	Dir string
-	// Memory bounds what is held in memory, in bytes. Default: DefaultMemory.
+	// Memory bounds the bytes kept in memory. Default: DefaultMemory.
 	Memory int64
 }
 
-// Buffer holds bytes in the order in which they are written. Close must be called, also
-// after errors. One goroutine at a time.
+// Buffer keeps bytes in the order in which they are written. The caller must call Close, also after
+// errors. It is not safe for concurrent use.
 type Buffer struct {
 	cfg    BufferConfig
 	chunks [][]byte // all but the last one are full
@@ -33,7 +33,7 @@ type Buffer struct {
 	writer *bufio.Writer // of the file
 }
 
-// NewBuffer makes an empty Buffer.
+// NewBuffer returns an empty Buffer.
 func NewBuffer(cfg BufferConfig) *Buffer {
 	if cfg.Memory <= 0 {
 		cfg.Memory = DefaultMemory
@@ -41,7 +41,7 @@ func NewBuffer(cfg BufferConfig) *Buffer {
 	return &Buffer{cfg: cfg}
 }
 
-// Len is the number of bytes written.
+// Len returns the number of bytes written.
 func (b *Buffer) Len() int64 { return b.size }
 
 // Write implements io.Writer. The errors are those of the file.
@@ -65,7 +65,7 @@ func (b *Buffer) Write(p []byte) (int, error) {
 		if last < 0 || len(b.chunks[last]) == chunkSize {
 			b.chunks = append(b.chunks, nil)
 			last++
-			if last > 0 { // the first one grows as it must
+			if last > 0 { // the first chunk grows as needed
 				b.chunks[last] = make([]byte, 0, chunkSize)
 			}
 		}
@@ -76,8 +76,8 @@ func (b *Buffer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// spill moves all to a file. It has no name any more, so that nothing of it stays
-// behind, even if the process is killed.
+// spill moves everything to a file and removes the file's name, so that nothing of it stays, even
+// if the process is killed.
 func (b *Buffer) spill() (err error) {
 	if b.file, err = os.CreateTemp(b.cfg.Dir, "spill-"); err != nil {
 		return fmt.Errorf("make a temporary file: %w", err)
@@ -95,7 +95,7 @@ func (b *Buffer) spill() (err error) {
 	return nil
 }
 
-// WriteTo implements io.WriterTo: it writes all bytes to w, and keeps them.
+// WriteTo implements io.WriterTo: it writes all bytes to w and keeps them.
 func (b *Buffer) WriteTo(w io.Writer) (written int64, err error) {
 	for _, chunk := range b.chunks {
 		n, err := w.Write(chunk)
@@ -123,7 +123,7 @@ func (b *Buffer) WriteTo(w io.Writer) (written int64, err error) {
 	return written, nil
 }
 
-// Close forgets all bytes and gives the file's room back. A second call does nothing.
+// Close drops all bytes and frees the file's space. A second call does nothing.
 func (b *Buffer) Close() error {
 	file := b.file
 	*b = Buffer{cfg: b.cfg}

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/inorder"
 )
 
-// TestBuffer writes more and less than fits into memory, and reads all of it twice, with
-// more written between.
+// TestBuffer writes more and less than fits into memory, and reads everything twice,
+// with more writes in between.
 func TestBuffer(t *testing.T) {
 	for seed := range uint64(40) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -47,7 +47,7 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-// TestBound: bytes up to the bound need no folder, the next one does.
+// TestBound: bytes up to the bound need no folder, and the next byte does.
 func TestBound(t *testing.T) {
 	b := inorder.NewBuffer(inorder.BufferConfig{Dir: filepath.Join(t.TempDir(), "absent"), Memory: 1000})
 	defer b.Close()
@@ -59,7 +59,7 @@ func TestBound(t *testing.T) {
 	}
 }
 
-// TestFailingWriter: an error of the writer comes out as it is.
+// TestFailingWriter: Buffer returns an error of the writer unchanged.
 func TestFailingWriter(t *testing.T) {
 	for _, memory := range []int64{1, 1 << 20} {
 		b := inorder.NewBuffer(inorder.BufferConfig{Dir: t.TempDir(), Memory: memory})

@@ -11,8 +11,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestResultsInOrder: each piece of work waits for the one that is begun after it, as far as
-// they may run at once, and still the results come in order.
+// TestResultsInOrder: each piece of work waits for the one started after it, as far as they
+// may run concurrently, and the results still come in order.
 func TestResultsInOrder(t *testing.T) {
 	for _, beside := range []int{0, 1, 3} {
 		var running, most atomic.Int32

@@ -7,9 +7,9 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Sections holds sections that are made before it is their turn in the shard: a
-// format.SectionWriter whose sections Replay hands on. Close must be called, also after
-// errors. One goroutine at a time.
+// Sections keeps sections that are ready before their turn in the shard. It is a
+// format.SectionWriter, and Replay passes its sections on. The caller must call Close, also after
+// errors. It is not safe for concurrent use.
 type Sections struct {
 	data  *Buffer
 	heads []sectionHead
@@ -22,7 +22,7 @@ type sectionHead struct {
 	size  int64
 }
 
-// NewSections holds no sections yet.
+// NewSections returns Sections without a section.
 func NewSections(cfg BufferConfig) *Sections { return &Sections{data: NewBuffer(cfg)} }
 
 // Begin implements format.SectionWriter.
@@ -47,12 +47,12 @@ func (s *Sections) End() error { return s.err }
 
 // WriteSection implements format.SectionWriter.
 func (s *Sections) WriteSection(tag format.Tag, flags format.Flags, data []byte) error {
-	_ = s.Begin(tag, flags) // errors stay and come out of End
+	_ = s.Begin(tag, flags) // errors stay, and End returns them
 	_, _ = s.Write(data)
 	return s.End()
 }
 
-// Replay writes all sections in their order. It checks nothing of them: w does.
+// Replay writes all sections in order. It leaves all checks to w.
 func (s *Sections) Replay(w format.SectionWriter) error {
 	if s.err != nil {
 		return s.err
@@ -64,20 +64,20 @@ func (s *Sections) Replay(w format.SectionWriter) error {
 	return r.endFull()
 }
 
-// Close forgets the sections.
+// Close drops the sections.
 func (s *Sections) Close() error {
 	s.heads = nil
 	return s.data.Close()
 }
 
-// replay cuts a stream of bytes into sections.
+// replay splits a stream of bytes into sections.
 type replay struct {
 	to    format.SectionWriter
-	heads []sectionHead // of the sections left, the first one as far as it is left
+	heads []sectionHead // of the sections left; the first has what is left of its size
 	open  bool
 }
 
-// endFull ends the open section if it is full, and writes those that follow and are empty.
+// endFull ends the open section if it is complete, and writes the empty sections that follow.
 func (r *replay) endFull() error {
 	for len(r.heads) > 0 && r.heads[0].size == 0 {
 		if err := r.begin(); err != nil {

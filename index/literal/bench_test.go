@@ -37,7 +37,8 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkFindNotASCII looks for text of other scripts in such text.
+// BenchmarkFindNotASCII looks for words of other scripts in text of these
+// scripts.
 func BenchmarkFindNotASCII(b *testing.B) {
 	text := []byte(strings.Repeat("Выберите команду меню Формат и нажмите кнопку. 選択したモジュールの名前を変更します。选择一个单元格区域。 Größe naïve\n", 2000))
 	for _, pattern := range []string{"команду", "меню", "вот", "モジュール", "单元格", "größe", "naïve"} {

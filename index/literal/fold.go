@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// cases are the runes that equal each other but for case. The last of them fill it.
+// cases are the runes that are equal without case. The last one is repeated to fill the array.
 type cases [4]rune
 
 func casesOf(r rune) (c cases) {
@@ -22,7 +22,7 @@ func casesOf(r rune) (c cases) {
 
 func (c *cases) has(r rune) bool { return r == c[0] || r == c[1] || r == c[2] || r == c[3] }
 
-// allCases are those of each rune of a text.
+// allCases returns the cases of each rune of a text.
 func allCases(text string) (all []cases) {
 	for _, r := range text {
 		all = append(all, casesOf(r))
@@ -30,8 +30,8 @@ func allCases(text string) (all []cases) {
 	return all
 }
 
-// matchForward compares runes with the text that starts at i and returns where they end. An
-// invalid byte of the text equals nothing: patterns are valid UTF-8.
+// matchForward compares runes with the text that starts at i, and returns where they end. An
+// invalid byte of the text equals no rune, since patterns are valid UTF-8.
 func matchForward(text []byte, i int, runes []cases) (end int, ok bool) {
 	for at := range runes {
 		if i >= len(text) {
@@ -49,8 +49,8 @@ func matchForward(text []byte, i int, runes []cases) (end int, ok bool) {
 	return i, true
 }
 
-// matchBackward compares runes with the text that ends at the end of text and
-// returns where they start.
+// matchBackward compares runes with the text that ends at the end of text, and returns where they
+// start.
 func matchBackward(text []byte, runes []cases) (start int, ok bool) {
 	i := len(text)
 	for at := len(runes) - 1; at >= 0; at-- {
@@ -69,7 +69,7 @@ func matchBackward(text []byte, runes []cases) (start int, ok bool) {
 	return i, true
 }
 
-// orbit calls f with every rune that equals r but for case, r included.
+// orbit calls f with every rune that equals r without case, including r.
 func orbit(r rune, f func(rune)) {
 	f(r)
 	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
@@ -80,15 +80,15 @@ func orbit(r rune, f func(rune)) {
 // caseless reports whether r has no other case.
 func caseless(r rune) bool { return unicode.SimpleFold(r) == r }
 
-// asciiOrbit reports whether r has ASCII cases only: all of ASCII but k and s,
-// which U+212A and U+017F fold to.
+// asciiOrbit reports whether r has only ASCII cases: all of ASCII except k and s, to which U+212A
+// and U+017F fold.
 func asciiOrbit(r rune) bool {
 	ascii := true
 	orbit(r, func(o rune) { ascii = ascii && o < utf8.RuneSelf })
 	return ascii
 }
 
-// MaxLen is the length in bytes of the longest text that matches a pattern.
+// MaxLen returns the length in bytes of the longest text that matches a pattern.
 func MaxLen(pattern string, caseSensitive bool) (n int) {
 	if caseSensitive {
 		return len(pattern)

@@ -2,8 +2,8 @@ package literal
 
 import "unicode/utf8"
 
-// frequencies of the bytes of ASCII in source code, in parts per 10,000, as
-// counted over the source tree of Go 1.26.
+// frequencies has how often the bytes of ASCII occur in source code, in parts
+// per 10,000, counted over the source tree of Go 1.26.
 var frequencies = [utf8.RuneSelf]uint16{
 	'\t': 407, '\n': 316, ' ': 1503, '!': 12, '"': 89, '#': 2, '$': 5, '%': 9, '&': 11, '\'': 7, '(': 117, ')': 117, '*': 20, '+': 12, ',': 247, '-': 19,
 	'.': 123, '/': 123, '0': 343, '1': 136, '2': 105, '3': 73, '4': 77, '5': 45, '6': 70, '7': 38, '8': 59, '9': 40, ':': 103, ';': 10, '<': 10, '=': 85,
@@ -13,7 +13,7 @@ var frequencies = [utf8.RuneSelf]uint16{
 	'p': 124, 'q': 7, 'r': 329, 's': 258, 't': 398, 'u': 150, 'v': 62, 'w': 36, 'x': 222, 'y': 65, 'z': 9, '{': 66, '|': 8, '}': 66,
 }
 
-// Frequency is how many in 10,000 bytes of source code are b, about.
+// Frequency returns about how many in 10,000 bytes of source code are b.
 func Frequency(b byte) int {
 	if b >= utf8.RuneSelf {
 		return 0

@@ -18,19 +18,19 @@ type Finder struct {
 	runes   []cases // without case
 	maxLen  int
 
-	// What is looked for first is one letter or a pair of them, at anchor in
-	// the pattern; or any of the bytes of leads.
+	// The search looks first for one letter or a pair of letters, at anchor in the pattern, or for
+	// any of the bytes of leads.
 	by     method
 	anchor anchor
 	letter letter
 	pair   pair
 	leads  [256]bool
-	alone  bool // the letter is all of the pattern
-	// wide is set if a letter is k or s, which runes outside of ASCII fold to.
+	alone  bool // the letter is the whole pattern
+	// wide is set if a letter is k or s, to which runes outside of ASCII fold.
 	wide bool
 }
 
-// anchor is where in a pattern a letter is: a byte of one of its runes.
+// anchor is the place of a letter in a pattern: a byte of one of its runes.
 type anchor struct{ rune, byte int }
 
 type method uint8
@@ -41,8 +41,8 @@ const (
 	byPair
 )
 
-// rareLetter is the frequency up to which one letter is looked for rather than
-// a pair: looking for one is faster but for each place where it is found.
+// rareLetter is the highest frequency of a letter that is searched for alone. A search for one
+// letter is faster than for a pair, except at each place where it finds the letter.
 const rareLetter = 90
 
 // New returns a Finder of a pattern, which must not be empty.
@@ -68,7 +68,7 @@ func New(pattern string, caseSensitive bool) *Finder {
 	return f
 }
 
-// rarestOf is the index of the rarest letter, -1 if there is none.
+// rarestOf returns the index of the rarest letter, -1 if there is none.
 func rarestOf(letters []letter) int {
 	best := -1
 	for i, l := range letters {
@@ -87,7 +87,7 @@ func (f *Finder) choosePair(letters []letter) bool {
 	return ok
 }
 
-// MaxLen is the length in bytes of the longest text that can match.
+// MaxLen returns the length in bytes of the longest text that can match.
 func (f *Finder) MaxLen() int { return f.maxLen }
 
 // Find returns the leftmost match that starts at or after from.
@@ -105,7 +105,7 @@ func (f *Finder) Find(text []byte, from int) (start, end int, ok bool) {
 	return f.findAnchor(text, from, len(text))
 }
 
-// findLead compares wherever a match can begin, from a place up to another.
+// findLead compares wherever a match can begin, in [from, to).
 func (f *Finder) findLead(text []byte, from, to int) (start, end int, ok bool) {
 	for i := from; i < to; i++ {
 		if f.leads[text[i]] {
@@ -117,9 +117,9 @@ func (f *Finder) findLead(text []byte, from, to int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// findAnchor looks for the letter or the pair and compares outwards. Starts
-// ascend with anchors: between two starts in the wrong order the later one's
-// prefix would hold more runes than the pattern has.
+// findAnchor looks for the letter or the pair, and compares in both directions from there. Starts
+// ascend with anchors: between two starts in the wrong order, the prefix of the later one would
+// have more runes than the pattern.
 func (f *Finder) findAnchor(text []byte, from, _ int) (start, end int, ok bool) {
 	for i := f.index(text, from); i >= 0; i = f.index(text, i+1) {
 		if f.alone {
@@ -139,7 +139,7 @@ func (f *Finder) index(text []byte, from int) int {
 	return indexEither(text, f.letter.lower, f.letter.upper, from)
 }
 
-// around returns the match with its anchor at a place that starts at or after from.
+// around returns the match with its anchor at a place, if it starts at or after from.
 func (f *Finder) around(text []byte, from, anchor int) (start, end int, ok bool) {
 	if f.caseful {
 		start = anchor - f.anchor.byte
@@ -157,9 +157,8 @@ func (f *Finder) around(text []byte, from, anchor int) (start, end int, ok bool)
 	return from + start, end, ok
 }
 
-// Windows in which indexEither looks for both bytes: so large that searching
-// them is fast, so small that a rare byte is not searched far beyond a
-// frequent one.
+// Windows in which indexEither looks for both bytes: large enough for a fast search, and small
+// enough not to search for a rare byte far beyond a frequent one.
 const (
 	firstWindow = 64
 	lastWindow  = 16 << 10

@@ -2,7 +2,7 @@ package literal
 
 import "unicode/utf8"
 
-// Pattern is one literal of a Set: text, and whether case counts.
+// Pattern is one literal of a Set: its text, and whether case counts.
 type Pattern struct {
 	Text          string
 	CaseSensitive bool
@@ -14,44 +14,42 @@ const (
 	MaxPatterns = 1 << 10
 
 	gramLength  = 3       // bytes that are hashed into one entry of the table
-	tableSize   = 1 << 13 // entries; two bytes each
-	hit         = 1 << 15 // mark of an entry that begins a chain of patterns
+	tableSize   = 1 << 13 // two bytes each
+	hit         = 1 << 15 // mark of an entry with a chain of patterns
 	maxPrefix   = 255     // bytes of a pattern that the table knows
 	noPattern   = hit - 1 // ends a chain
 	shortestSet = gramLength
 )
 
-// Set finds the leftmost of several patterns, and of those that start there the
-// one listed first: an alternation of literals. It is immutable and safe for
-// concurrent use.
+// Set finds the leftmost of several patterns, and of those with the same start the one that is listed
+// first, like an alternation of literals. It is immutable and safe for concurrent use.
 //
-// The search is that of Wu and Manber ("A fast algorithm for multi-pattern
-// searching", 1994): a table says for the last three bytes of a window how far
-// the window can move before a pattern may begin in it. Letters are hashed
-// without their case.
+// The algorithm is that of Wu and Manber ("A fast algorithm for multi-pattern searching", 1994): for the
+// last three bytes of a window, a table says how far the window can move before a pattern may begin in it.
+// Letters are hashed without case.
 type Set struct {
 	patterns []Pattern
 	runes    [][]cases // of the patterns without case
 	maxLen   int
 
-	// prefix is the length of the window: of the beginning of each pattern that
-	// has the same length in every text that matches it, ASCII cases apart. 0
-	// if that is too short for the table; leads is used then.
+	// prefix is the length of the window. It covers the part of each pattern's beginning that has the same
+	// length in every match, apart from the case of ASCII. If it is 0, that part is too short for the
+	// table, and leads is used.
 	prefix int
 	table  *[tableSize]uint16
 	chain  []uint16 // by pattern: the next one with the same gram
 	leads  *[256]bool
-	// wide is set if a pattern has a k or s in its prefix, which runes of other
-	// lengths fold to: the table does not know those.
+	// wide is set if the prefix of a pattern has a k or s. Runes of other lengths fold to these, which the
+	// table does not know.
 	wide bool
-	// finders of few patterns are faster than the table, each on its own.
+	// finders are used for few patterns. Each is faster on its own than the table.
 	finders []*Finder
 }
 
-// few is up to how many patterns have a Finder each.
+// few is the most patterns for which each has a Finder.
 const few = 4
 
-// NewSet returns a Set of 1 to MaxPatterns patterns, none of which is empty.
+// NewSet returns a Set of 1 to MaxPatterns non-empty patterns.
 func NewSet(patterns []Pattern) *Set {
 	s := &Set{patterns: patterns, runes: make([][]cases, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
 	if len(patterns) <= few {
@@ -78,8 +76,8 @@ func NewSet(patterns []Pattern) *Set {
 	return s
 }
 
-// stablePrefix is how many bytes at the start of a pattern correspond to as many bytes
-// of every match. Runes that fold to k or s are the exception, which wide reports.
+// stablePrefix returns how many bytes at the start of a pattern correspond to as many bytes of every
+// match. The exception are runes that fold to k or s, which wide reports.
 func stablePrefix(p Pattern) (n int, wide bool) {
 	if p.CaseSensitive {
 		return len(p.Text), false
@@ -97,7 +95,7 @@ func stablePrefix(p Pattern) (n int, wide bool) {
 	return len(p.Text), wide
 }
 
-// leads adds the bytes with which texts begin that match the pattern.
+// leads adds the bytes with which matches of the pattern can begin.
 func (p Pattern) leads(leads *[256]bool) {
 	if p.CaseSensitive {
 		leads[p.Text[0]] = true
@@ -139,7 +137,7 @@ func gram(a, b, c byte) uint32 {
 	return (uint32(a|0x20)<<6 ^ uint32(b|0x20)<<3 ^ uint32(c|0x20)) % tableSize
 }
 
-// MaxLen is the length in bytes of the longest text that can match.
+// MaxLen returns the length in bytes of the longest text that can match.
 func (s *Set) MaxLen() int { return s.maxLen }
 
 // Find returns the leftmost match that starts at or after from.
@@ -156,13 +154,13 @@ func (s *Set) Find(text []byte, from int) (start, end int, ok bool) {
 	return s.findGram(text, from, len(text))
 }
 
-// findFew finds with the finders. They look into windows by turns, so that one that finds nothing does not
-// look far beyond what another finds.
+// findFew finds with the finders. They search the same windows in turn, so that one that finds nothing
+// does not search far beyond what another finds.
 func (s *Set) findFew(text []byte, from int) (start, end int, ok bool) {
 	for size := firstWindow; from < len(text) && !ok; from, size = from+size, min(2*size, lastWindow) {
 		before := from + size // matches start before it
 		for _, f := range s.finders {
-			window := text[:min(before+f.maxLen+utf8.UTFMax, len(text))] // no rune of a match is cut
+			window := text[:min(before+f.maxLen+utf8.UTFMax, len(text))] // does not cut a rune of a match
 			if first, last, found := f.Find(window, from); found && first < before {
 				start, end, ok, before = first, last, true, first
 			}
@@ -188,7 +186,7 @@ func (s *Set) findGram(text []byte, from, _ int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matchAt gives where the first pattern of a chain ends that starts at a place; -1 if none does.
+// matchAt returns the end of the first pattern of a chain that matches at a place; -1 if none does.
 func (s *Set) matchAt(text []byte, start int, pattern uint16) (end int) {
 	for ; pattern != noPattern; pattern = s.chain[pattern] {
 		if end, ok := s.match(text, start, int(pattern)); ok {
@@ -206,8 +204,7 @@ func (s *Set) match(text []byte, start, pattern int) (end int, ok bool) {
 	return end, end <= len(text) && string(text[start:end]) == s.patterns[pattern].Text
 }
 
-// findLead tries every pattern wherever one of them can begin, from a place up
-// to another.
+// findLead tries every pattern wherever one of them can begin, in [from, to).
 func (s *Set) findLead(text []byte, from, to int) (start, end int, ok bool) {
 	for at := from; at < to; at++ {
 		if !s.leads[text[at]] {

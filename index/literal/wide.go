@@ -2,7 +2,7 @@ package literal
 
 import "bytes"
 
-// Runes outside of ASCII that fold to k and to s: wide ones.
+// Runes outside of ASCII that fold to k and s: the wide ones.
 var (
 	kelvin = []byte("\u212a")
 	longS  = []byte("\u017f")
@@ -11,8 +11,8 @@ var (
 // search finds the leftmost match that starts in [from, to).
 type search func(text []byte, from, to int) (start, end int, ok bool)
 
-// findWide finds with fast, which does not know of wide runes, and near these
-// with slow, which does. No match is longer than maxLen.
+// findWide finds with fast, which ignores wide runes, and near these with slow, which does not. No
+// match is longer than maxLen.
 func findWide(text []byte, from, maxLen int, fast, slow search) (start, end int, ok bool) {
 	start, end, ok = fast(text, from, len(text))
 	for {
@@ -24,7 +24,7 @@ func findWide(text []byte, from, maxLen int, fast, slow search) (start, end int,
 		if wide < 0 || ok && start <= wide-maxLen {
 			return start, end, ok
 		}
-		// Matches that hold the rune start here, and what starts before has been found.
+		// Matches with the rune start here, and earlier ones have been found.
 		if s, e, ok := slow(text, max(from, wide-maxLen+1), wide+1); ok {
 			return s, e, true
 		}
@@ -35,7 +35,7 @@ func findWide(text []byte, from, maxLen int, fast, slow search) (start, end int,
 	}
 }
 
-// indexWide is the first place of a wide rune in [from, to); -1 if there is none.
+// indexWide returns the first place of a wide rune in [from, to); -1 if there is none.
 func indexWide(text []byte, from, to int) int {
 	for size := firstWindow; from < to; from, size = from+size, min(2*size, lastWindow) {
 		end := min(from+size, to)

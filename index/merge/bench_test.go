@@ -19,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 )
 
-// goTree is the source of the Go toolchain, one repo.
+// goTree is the source of the Go toolchain as one repo.
 var goTree = sync.OnceValues(func() (repository, error) {
 	goroot, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -53,7 +53,7 @@ func cut(r repository) []repository {
 	return repos
 }
 
-// scenario is inputs, and what is built to the same shard.
+// scenario has inputs, and the documents that build the same shard.
 type scenario struct {
 	name   string
 	inputs []merge.Input
@@ -95,7 +95,7 @@ func scenarios(b *testing.B) []scenario {
 	return append(all, pack, eight)
 }
 
-// pieces makes that many repos of a repo, each with about as many documents.
+// pieces splits a repo into n repos with about as many documents each.
 func pieces(r repository, n int) (repos []repository) {
 	for i := range n {
 		piece := repository{record: r.record, documents: r.documents[i*len(r.documents)/n : (i+1)*len(r.documents)/n]}
@@ -105,8 +105,7 @@ func pieces(r repository, n int) (repos []repository) {
 	return repos
 }
 
-// perCore reports the bytes of each operation by processor time, which other work on
-// the machine does not count in.
+// perCore reports throughput by processor time, which does not count other work on the machine.
 func perCore(b *testing.B, bytes uint64) func() {
 	b.ReportAllocs()
 	start := processorTime(b)
@@ -123,9 +122,8 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkMerge merges on one processor, and builds the same shard of documents that are
-// in memory: a base of the Go tree with a delta, the folders of the tree as repos, and the
-// tree in eight repos.
+// BenchmarkMerge merges on one processor, and builds the same shard from documents in memory: a
+// base of the Go tree with a delta, the folders of the tree as repos, and the tree in eight repos.
 func BenchmarkMerge(b *testing.B) {
 	for _, s := range scenarios(b) {
 		for effort, name := range []string{"fresh", "compact"} {

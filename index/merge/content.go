@@ -27,9 +27,9 @@ func (m *merger) writeContent(w *format.Writer) error {
 	return content.Close()
 }
 
-// takeIndexes takes the indexes of the inputs that keep some document. It makes an index
-// again if its n-grams are of an older scheme, as in format version 1, or if another
-// version of the rules found its definitions.
+// takeIndexes takes the indexes of the inputs that keep a document. It does not take an index whose
+// n-grams have an older scheme, as in format version 1, or whose definitions were found by another
+// version of the rules: its contents are indexed again.
 func (m *merger) takeIndexes() error {
 	for _, in := range m.inputs {
 		if in.places == nil {
@@ -54,7 +54,7 @@ func (m *merger) takeIndexes() error {
 	return nil
 }
 
-// copyBlobs decodes the blobs and has them encoded anew.
+// copyBlobs decodes the blobs and encodes them again.
 func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 	var reader docstore.Reader
 	var last *input
@@ -87,8 +87,8 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 	return m.upgrade.finish(&m.indexes)
 }
 
-// origin notes where the postings of the next blob are. It has that content, and its first
-// superblock is first.
+// origin records where the postings of the next blob are. content is its content, and first its
+// first superblock.
 func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
 	origin := words.Blob{Source: -1}
 	if blob.input != nil {
@@ -106,8 +106,8 @@ func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
 	return nil
 }
 
-// marked reports whether the input's index is taken, and its definitions of the blob are those of
-// the new shard: a blob's first document may be in another language there.
+// marked reports whether the input's index is taken and its definitions of the blob are right for
+// the new shard, in which the blob's first document may have another language.
 func (s *source) marked() (bool, error) {
 	if s.index < 0 {
 		return false, nil
@@ -120,8 +120,8 @@ func (s *source) marked() (bool, error) {
 	return symbols.For(language) == s.language, err
 }
 
-// indexAgain indexes a blob whose first superblock is first in the new shard. Of the input's
-// index nothing of it stays.
+// indexAgain indexes a blob whose first superblock in the new shard is first. It takes nothing from
+// the input's index.
 func (m *merger) indexAgain(blob source, content []byte, first uint32) (words.Blob, error) {
 	if m.upgrade == nil {
 		m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)

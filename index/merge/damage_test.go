@@ -16,8 +16,8 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 )
 
-// baseAndDelta are a base with a hidden document, a deleted repo and a skipped document, and
-// a delta: the shards, and what is taken of each.
+// baseAndDelta returns a base with a hidden document, a deleted repo and a skipped document, and a
+// delta: the shards, and what to take from each.
 func baseAndDelta(t testing.TB) (shards [2][]byte, takes [2][]merge.Repo) {
 	t.Helper()
 	long := bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog\n"), 120)
@@ -42,7 +42,7 @@ func baseAndDelta(t testing.TB) (shards [2][]byte, takes [2][]merge.Repo) {
 	return shards, takes
 }
 
-// mergeShards opens and merges what may be no shards.
+// mergeShards opens and merges data that may not be shards.
 func mergeShards(w io.Writer, shards [2][]byte, takes [2][]merge.Repo) error {
 	var inputs []merge.Input
 	for i, data := range shards {
@@ -56,7 +56,7 @@ func mergeShards(w io.Writer, shards [2][]byte, takes [2][]merge.Repo) error {
 	return err
 }
 
-// step is how many bytes lie between those that are damaged.
+// step returns the distance between damaged bytes.
 func step(long int) int {
 	if testing.Short() {
 		return long * 5
@@ -64,8 +64,8 @@ func step(long int) int {
 	return long
 }
 
-// checkDamaged merges with one input damaged: it fails with an error that names the input
-// and a section, or nothing that is damaged was needed.
+// checkDamaged merges with one damaged input. Either it fails with an error that names the input
+// and a section, or the merge did not need the damaged bytes.
 func checkDamaged(t *testing.T, what string, input int, damaged []byte, want []byte) {
 	t.Helper()
 	shards, takes := baseAndDelta(t)
@@ -106,8 +106,8 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamageOfALargeShard flips bytes of a shard of many checksum blocks, so that what is
-// read before and after is sound.
+// TestDamageOfALargeShard flips bytes of a shard with many checksum blocks, so that the data before
+// and after is sound.
 func TestDamageOfALargeShard(t *testing.T) {
 	repo := repository{record: docstore.Repo{Name: "r", Branches: []docstore.Branch{{Name: "main"}}}}
 	for i := range 400 {
@@ -135,8 +135,8 @@ func TestDamageOfALargeShard(t *testing.T) {
 	}
 }
 
-// TestFileCutWhileMerged cuts an input's file at each write: what is read after it
-// faults, in whatever goroutine.
+// TestFileCutWhileMerged truncates an input's file at each write. Later reads of it fault, in any
+// goroutine.
 func TestFileCutWhileMerged(t *testing.T) {
 	shards, takes := baseAndDelta(t)
 	path := filepath.Join(t.TempDir(), "base.trawl")
@@ -155,7 +155,7 @@ func TestFileCutWhileMerged(t *testing.T) {
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if cut.left > 0 { // there are fewer writes
+		if cut.left > 0 { // there are fewer writes than that
 			break
 		}
 		var corrupt *format.CorruptError
@@ -166,13 +166,13 @@ func TestFileCutWhileMerged(t *testing.T) {
 			failed++
 		}
 	}
-	// The units are the first that is written, the postings are in the middle.
+	// The units are written first, the postings in the middle.
 	if failed < 20 {
 		t.Errorf("%d of the cuts were noticed", failed)
 	}
 }
 
-// cutter cuts a file when it is written to for the last time that is left.
+// cutter truncates a file at a chosen write.
 type cutter struct {
 	path string
 	left int
@@ -185,8 +185,8 @@ func (c *cutter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// sealed writes the sections of a sound shard anew, with right checksums, the byte at flip of
-// all their bytes changed by mask.
+// sealed rewrites the sections of a sound shard with correct checksums, after it has changed the
+// byte at flip, counted over all sections, by mask.
 func sealed(t testing.TB, data []byte, flip int, mask byte) []byte {
 	t.Helper()
 	f, err := format.NewFile("sound", data)
@@ -211,8 +211,7 @@ func sealed(t testing.TB, data []byte, flip int, mask byte) []byte {
 	return buf.Bytes()
 }
 
-// checkHostile merges what an attacker made: whatever it is, there is a typed error, or a
-// shard.
+// checkHostile merges what an attacker made: the result is a typed error or a shard.
 func checkHostile(t *testing.T, what string, shards [2][]byte, takes [2][]merge.Repo) {
 	t.Helper()
 	var out bytes.Buffer
@@ -227,7 +226,7 @@ func checkHostile(t *testing.T, what string, shards [2][]byte, takes [2][]merge.
 	}
 }
 
-// TestHostileBytes changes bytes of every section and seals them with right checksums.
+// TestHostileBytes changes bytes of every section and writes correct checksums.
 func TestHostileBytes(t *testing.T) {
 	sound, takes := baseAndDelta(t)
 	masks := []byte{0x01, 0x10, 0x80, 0xff}
@@ -241,7 +240,7 @@ func TestHostileBytes(t *testing.T) {
 	}
 }
 
-// FuzzHostileBytes looks for several changed bytes that together do harm.
+// FuzzHostileBytes looks for several changed bytes that do harm together.
 func FuzzHostileBytes(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add([]byte{1, 2, 3}, uint16(100))

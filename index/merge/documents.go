@@ -6,15 +6,15 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// source is where a blob of the new shard is read: of no input if it is empty.
+// source is where a blob of the new shard is read. It has no input if the blob is empty.
 type source struct {
 	*input
 	blob     uint32
 	language *symbols.Language // of its first document in the new shard
 }
 
-// plan gives the documents that stay their order, and with it the blobs and their
-// superblocks: it reads all of the inputs but contents and postings.
+// plan orders the documents that stay, and thereby the blobs and their superblocks. It reads
+// everything of the inputs except contents and postings.
 func (m *merger) plan() error {
 	repos, err := gather(m.inputs)
 	if err != nil {
@@ -31,7 +31,7 @@ func (m *merger) plan() error {
 	return nil
 }
 
-// add adds the document at which a part stands.
+// add adds the current document of a part.
 func (m *merger) add(p *part) (err error) {
 	if err := m.pace(len(p.path)); err != nil {
 		return err
@@ -63,8 +63,8 @@ func (m *merger) add(p *part) (err error) {
 	return m.docs.AddDocument(d)
 }
 
-// blob returns the blob of the document at which a part stands: a new one unless an earlier
-// document has its object id.
+// blob returns the blob of a part's current document: a new one, unless an earlier document has its
+// object id.
 func (m *merger) blob(p *part, language *symbols.Language) (uint32, error) {
 	if blob, ok := m.oids[string(p.oid)]; ok {
 		return blob, nil
@@ -86,8 +86,8 @@ func (m *merger) blob(p *part, language *symbols.Language) (uint32, error) {
 	return blob, nil
 }
 
-// place notes that a blob's superblocks come to stand from place on, and returns its
-// length. Each superblock has one place at most.
+// place records that a blob's superblocks are in the new shard from place on, and returns the
+// blob's length. Each superblock has at most one place.
 func (in *input) place(blob, place uint32) (length uint32, err error) {
 	first, length, err := in.content.Span(blob)
 	if err != nil {
@@ -108,8 +108,8 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 	return length, nil
 }
 
-// makePlaces makes room for the places of all superblocks. Each has a unit, of a byte
-// at least.
+// makePlaces makes room for the places of all superblocks. Each has a unit of at least one byte,
+// which bounds their number.
 func (in *input) makePlaces() error {
 	n := in.content.Superblocks()
 	if int64(n) > in.File.Size() {

@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 )
 
-// format1 are the committed shards of format version 1, which nothing writes any more.
+// format1 returns the committed shards of format version 1, which nothing writes any more.
 func format1(t *testing.T) (files []*format.File) {
 	t.Helper()
 	for _, name := range []string{"fresh", "compact"} {
@@ -99,8 +99,8 @@ func takeAll(repos []repository) (takes []merge.Repo) {
 	return takes
 }
 
-// TestFormat1 merges shards of format version 1 with nothing, and with each other's deltas:
-// the result is what is built today.
+// TestFormat1 merges shards of format version 1 on their own and with each other's deltas: the
+// result is what the builder writes now.
 func TestFormat1(t *testing.T) {
 	for _, f := range format1(t) {
 		repos := modelOfShard(t, f)
@@ -115,8 +115,8 @@ func TestFormat1(t *testing.T) {
 	}
 }
 
-// TestFormat1WithNewer merges a base of format version 1 with a delta that replaces some of
-// its documents, and with other repos: what comes first, and what shares contents, varies.
+// TestFormat1WithNewer merges a base of format version 1 with a delta that replaces some of its
+// documents, and with other repos, in varying orders and with varying shared contents.
 func TestFormat1WithNewer(t *testing.T) {
 	for seed := range uint64(6) {
 		f := format1(t)[seed%2]
@@ -142,7 +142,7 @@ func TestFormat1WithNewer(t *testing.T) {
 		deltaData, _ := shardOf(t, []repository{delta}, build.Options{})
 		inputs := []merge.Input{{File: f, Repos: takes}, {File: open(t, "delta", deltaData), Repos: takeAll([]repository{delta})}}
 		others := modelOf(indextest.Random(seed))
-		// A fork has contents of the old shard, and comes before it.
+		// A fork shares contents with the old shard and comes before it.
 		fork := repository{record: others[0].record, documents: nil}
 		fork.record.Name, fork.record.Branches = "a/fork", base[2].record.Branches
 		fork.documents = slices.Clone(base[2].documents)
@@ -163,8 +163,8 @@ func TestFormat1WithNewer(t *testing.T) {
 	}
 }
 
-// TestFormat1LeavesNoFiles: indexes in temporary files go with the merge, however it ends;
-// without a folder for them it fails.
+// TestFormat1LeavesNoFiles: a merge leaves no temporary file, however it ends, and without a folder
+// for them it fails.
 func TestFormat1LeavesNoFiles(t *testing.T) {
 	f := format1(t)[0]
 	inputs := []merge.Input{{File: f, Repos: takeAll(modelOfShard(t, f))}}

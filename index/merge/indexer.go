@@ -13,10 +13,9 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// indexer indexes contents again, of shards whose n-grams are of an older
-// scheme, as those of format version 1 are, or whose definitions were found by other rules. When
-// their postings have filled the memory, they become an index in a temporary file, which
-// is merged like those of the inputs.
+// indexer indexes contents again, of shards whose n-grams have an older scheme, as in format
+// version 1, or whose definitions other rules found. When the postings fill the memory, they become
+// an index in a temporary file, which is merged like the indexes of the inputs.
 type indexer struct {
 	dir     string
 	memory  int64
@@ -25,8 +24,8 @@ type indexer struct {
 	words   *words.Builder
 	opaque  []uint32
 
-	places []uint32 // of the superblocks of the index to be
-	blobs  uint32   // in it
+	places []uint32 // of the next index's superblocks
+	blobs  uint32   // in the next index
 	files  []*format.File
 }
 
@@ -34,8 +33,8 @@ func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
 	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(ngram.Runes), ngrams: ngrams, words: words.NewBuilder()}
 }
 
-// add indexes a blob whose superblocks have the places from place on, and returns where it
-// is among the indexes: the last one, which flush adds.
+// add indexes a blob whose superblocks have the places from place on, and returns where it is among
+// the indexes: in the last one, which flush adds.
 func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) (words.Blob, error) {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
 		if err := x.flush(indexes); err != nil {
@@ -63,7 +62,7 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 	return words.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
 }
 
-// finish flushes after the last blob, and frees what is no longer needed.
+// finish flushes after the last blob, and frees what is not needed any more.
 func (x *indexer) finish(indexes *[]index) error {
 	err := x.flush(indexes)
 	x.extract, x.words = nil, nil
@@ -85,7 +84,7 @@ func (x *indexer) flush(indexes *[]index) error {
 	return nil
 }
 
-// write writes the index and opens it. Its file has no name any more.
+// write writes the index and opens it. It removes the name of its file.
 func (x *indexer) write() (f *format.File, err error) {
 	file, err := os.CreateTemp(x.dir, "index-")
 	if err != nil {
@@ -94,7 +93,7 @@ func (x *indexer) write() (f *format.File, err error) {
 	defer func() {
 		err = errors.Join(err, os.Remove(file.Name()), file.Close())
 		if err != nil && f != nil {
-			_ = f.Close() // why is in err
+			_ = f.Close() // err has the reason
 			f = nil
 		}
 	}()
@@ -113,7 +112,7 @@ func (x *indexer) write() (f *format.File, err error) {
 	return format.OpenFile(file.Name())
 }
 
-// close gives back the room of all indexes.
+// close frees the space of all indexes.
 func (x *indexer) close() (err error) {
 	for _, f := range x.files {
 		err = errors.Join(err, f.Close())

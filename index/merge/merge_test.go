@@ -30,8 +30,8 @@ type drawn struct {
 	want   []repository // what stays
 }
 
-// draw deals the documents of a corpus out to inputs, to some of which come
-// documents and repos that are to be left out.
+// draw deals the documents of a corpus to inputs, and adds documents and repos that must be omitted
+// to some of them.
 func draw(t *rapid.T) drawn {
 	effort := rapid.SampledFrom([]docstore.Effort{docstore.Fresh, docstore.Compact})
 	live := modelOf(indextest.Random(rapid.Uint64Range(0, 1<<20).Draw(t, "corpus")))
@@ -80,8 +80,8 @@ func compare(a, b string) int {
 	return 1
 }
 
-// recordOf is what an input may say of a repo: other commits and facts, its branches in
-// another order, and one more.
+// recordOf returns an input's record of a repo: with other commits and facts, the branches in
+// another order, and one more branch.
 func recordOf(t *rapid.T, r *docstore.Repo) docstore.Repo {
 	have := docstore.Repo{Name: r.Name, Fork: true, Meta: map[string]string{"old": "yes"}}
 	have.Branches = rapid.Permutation(append(slices.Clone(r.Branches), docstore.Branch{Name: "gone"})).Draw(t, "branches")
@@ -91,8 +91,8 @@ func recordOf(t *rapid.T, r *docstore.Repo) docstore.Repo {
 	return have
 }
 
-// hide adds documents that must not come out: hidden ones, and some that are
-// only on a branch which the repo has no more.
+// hide adds documents that must be omitted: hidden ones, and some that are only on a branch that
+// the repo no longer has.
 func hide(t *rapid.T, r, live *repository, other []repository) (hidden []uint32) {
 	gone := map[string]bool{}
 	for _, o := range other {
@@ -118,8 +118,8 @@ func hide(t *rapid.T, r, live *repository, other []repository) (hidden []uint32)
 	return hidden
 }
 
-// rename gives the branches of an input other names, maybe those of each other, and says
-// where the record's are then; nil if it leaves them as they are.
+// rename gives the branches of an input other names, possibly each other's, and returns where the
+// record's branches are then; nil if it changes nothing.
 func rename(t *rapid.T, r *repository, record *docstore.Repo) (places []int) {
 	if !rapid.Bool().Draw(t, "renamed") {
 		return nil
@@ -147,8 +147,8 @@ func rename(t *rapid.T, r *repository, record *docstore.Repo) (places []int) {
 	return places
 }
 
-// TestMergedIsBuilt: what comes out of merging is, byte for byte, what is built of the
-// documents that stay, however little of it is held in memory.
+// TestMergedIsBuilt: the merged shard equals, byte for byte, the one built from the documents that
+// stay, however little of it is kept in memory.
 func TestMergedIsBuilt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
@@ -160,7 +160,7 @@ func TestMergedIsBuilt(t *testing.T) {
 	})
 }
 
-// TestMergingInSteps: it is the same whether some of the inputs are merged first.
+// TestMergingInSteps: merging some of the inputs first gives the same shard.
 func TestMergingInSteps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := draw(t)
@@ -181,9 +181,9 @@ func TestMergingInSteps(t *testing.T) {
 	})
 }
 
-// TestGoTree merges what has several dictionaries, posting lists of many blocks, and ranges of
-// n-grams that are merged at once: a base of a real tree with deltas that moved contents
-// about, and the same tree in pieces.
+// TestGoTree merges shards with several dictionaries, posting lists of many blocks, and ranges of
+// n-grams that are merged concurrently: a base of a real tree with deltas that moved contents, and
+// the same tree in pieces.
 func TestGoTree(t *testing.T) {
 	tree, err := goTree()
 	if err != nil {
@@ -208,7 +208,7 @@ func TestGoTree(t *testing.T) {
 			base.documents[i].content = append([]byte("// old\n"), d.content...)
 			base.documents[i].oid = gitID(base.documents[i].content)
 			fallthrough
-		case i%29 == 0: // the same again, and a copy that stays
+		case i%29 == 0: // the same content again, and a copy that stays
 			hidden = append(hidden, uint32(i))
 			delta.documents = append(delta.documents, d)
 		}
@@ -235,8 +235,8 @@ func TestGoTree(t *testing.T) {
 	checkSame(t, got, want, result, wantResult)
 }
 
-// TestRefused: what does not fit together is the caller's mistake, said before anything is
-// written.
+// TestRefused: inputs that do not fit together are the caller's mistake, reported before anything
+// is written.
 func TestRefused(t *testing.T) {
 	shards, takes := baseAndDelta(t)
 	a, b := takes[0][0], takes[1][0]
@@ -265,8 +265,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestStopped: merging ends when the context does, with the error of Pace, and with that of
-// the file, wherever it is; and leaves nothing running.
+// TestStopped: a merge stops when the context ends, with the error of Pace, or with the error of
+// the file, wherever it occurs. No goroutine is left.
 func TestStopped(t *testing.T) {
 	shards, takes := baseAndDelta(t)
 	inputs := []merge.Input{{File: open(t, "base", shards[0]), Repos: takes[0]}, {File: open(t, "delta", shards[1]), Repos: takes[1]}}
@@ -309,8 +309,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestTemporaryFiles: what is not held in memory is in the folder that is named, and nothing
-// of it stays, also after errors; without the folder, merging fails.
+// TestTemporaryFiles: what is not kept in memory is in the named folder, and no file is left, also
+// after errors. Without the folder, the merge fails.
 func TestTemporaryFiles(t *testing.T) {
 	shards, takes := baseAndDelta(t)
 	inputs := []merge.Input{{File: open(t, "base", shards[0]), Repos: takes[0]}, {File: open(t, "delta", shards[1]), Repos: takes[1]}}

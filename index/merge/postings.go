@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// heldSections is how many sections wait for others at once, at most.
+// heldSections is the most sections that wait for others at the same time.
 const heldSections = 2
 
 func (m *merger) mergeOptions() postings.MergeOptions {
@@ -59,9 +59,9 @@ func (m *merger) writeWords(w *format.Writer) error {
 	})
 }
 
-// writeNames writes the n-gram index of the names. They are one text, in which windows reach
-// from path to path, and where all that comes after a document left out stands in other
-// places: their n-grams are found again.
+// writeNames writes the n-gram index of the names. They are one text, in which windows reach from
+// path to path, and an omitted document moves everything after it. So their n-grams are extracted
+// again.
 func (m *merger) writeNames(w *format.Writer) (err error) {
 	ngram.NewExtractor(ngram.Runes).Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {

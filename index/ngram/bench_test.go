@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// cpuTime is the processor time that the process has used: on a busy machine it tells
-// more than the clock.
+// cpuTime returns the processor time of the process: on a busy machine it says more
+// than the clock.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -8,8 +8,8 @@ const (
 )
 
 // punctuation lists the bytes of each class after the digits. In Go's own source
-// tree the classes of one byte are each at least 0.06 % of all bytes, and those
-// that share a class are seldom neighbours of the same text. Control
+// tree, a byte with a class of its own is at least 0.06 % of all bytes, and
+// bytes that share a class rarely occur next to the same text. Control
 // characters share the tab's class.
 var punctuation = [1<<classBits - firstPunct]string{
 	" ", "\n", "\t", ",", ".", "/", "(", ")", ":", "\"", "=", "_", "{", "}",
@@ -21,7 +21,7 @@ const tabClass = firstPunct + 2
 
 const windowMask = 1<<(windowSize*classBits) - 1
 
-// asciiClass has the class of each ASCII byte, and 0 for the others.
+// asciiClass has the class of each ASCII byte, and 0 for other bytes.
 var asciiClass = buildASCIIClasses()
 
 func buildASCIIClasses() (table [256]uint8) {

@@ -6,28 +6,28 @@ import (
 	"unicode/utf8"
 )
 
-// Extractor finds the windows of blobs. It owns tables of about 700 KiB that it
-// reuses from blob to blob, so keep one per goroutine; it is not safe for
-// concurrent use. Extracting allocates nothing once it is warm.
+// Extractor finds the windows of blobs. It reuses tables of about 700 KiB from blob to blob, so
+// keep one per goroutine; it is not safe for concurrent use. After the first blobs it allocates
+// nothing.
 type Extractor struct {
 	scheme Scheme
 	folds  *foldTable
 
-	// block has, for each ID found in the current superblock, the mask of blocks,
-	// and ids[:n] says which those are. ids has room for the most that one
-	// superblock can hold, and one spare place that add may write to.
+	// block has the mask of blocks for each ID found in the current superblock, and ids[:n] lists
+	// these IDs. ids has room for the most IDs of one superblock, and one more place that add may
+	// write to.
 	block [Space]uint8
 	ids   [2*SuperblockSize + 3]ID
 	n     int
 	masks [2*SuperblockSize + 3]uint8
 
-	units   []rune // of the folded text, where not all is ASCII
+	units   []rune // of the folded text, if it is not all ASCII
 	offsets []uint32
 	bits    [SuperblockSize/64 + 1]uint64 // of word bytes
 	spaces  [SuperblockSize/64 + 1]uint64
 }
 
-// NewExtractor makes an Extractor of the windows of a scheme.
+// NewExtractor returns an Extractor of a scheme's windows.
 func NewExtractor(scheme Scheme) *Extractor {
 	return &Extractor{scheme: scheme, folds: folds()}
 }
@@ -39,17 +39,17 @@ func NewExtractor(scheme Scheme) *Extractor {
 //
 // Blobs are limited to 4 GiB less one byte.
 func (e *Extractor) Extract(blob []byte, emit func(superblock uint32, ids []ID, masks []uint8)) {
-	next := 0 // where the first rune that starts in the superblock starts
+	next := 0 // start of the superblock's first rune
 	for start := 0; start < len(blob); start += SuperblockSize {
 		next = e.superblock(blob, start, next)
 		e.emit(start, emit)
 	}
 }
 
-// ExtractBetween is Extract for the windows that an index of words cannot stand for: all
-// but those that lie within a word, or on an edge of a word beside white space. Where
-// superblocks are opaque, as AppendOpaque gives them, these are all windows that start
-// there, or in a word that starts there.
+// ExtractBetween is Extract for the windows that an index of words cannot answer for: all except
+// those within a word, and those at an edge of a word next to white space. For opaque superblocks,
+// as AppendOpaque returns them, it finds all windows that start there, or in a word that starts
+// there.
 func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(superblock uint32, ids []ID, masks []uint8)) {
 	next := 0
 	before := false // the superblock before is opaque
@@ -58,7 +58,7 @@ func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(super
 			next = e.superblock(blob, start, next)
 			opaque, before = opaque[1:], true
 		} else {
-			head := 0 // bytes of the word that goes on from an opaque superblock
+			head := 0 // bytes of a word that continues from an opaque superblock
 			if before && wordByte[blob[start-1]] {
 				head = ExtendedEnd(blob, start) - start
 			}
@@ -77,8 +77,8 @@ func (e *Extractor) emit(start int, emit func(superblock uint32, ids []ID, masks
 	emit(uint32(start/SuperblockSize), ids, masks)
 }
 
-// superblock adds the windows that start in the superblock at start, whose first
-// rune starts at next, and returns where the first rune after it starts.
+// superblock adds the windows that start in the superblock at start, whose first rune starts at
+// next. It returns where the first rune after it starts.
 func (e *Extractor) superblock(blob []byte, start, next int) int {
 	end := min(start+SuperblockSize, len(blob))
 	ahead := min(end+windowSize-1, len(blob))
@@ -90,8 +90,8 @@ func (e *Extractor) superblock(blob []byte, start, next int) int {
 	return e.mixed(blob, start, end, next, len(blob))
 }
 
-// between is superblock for the windows of ExtractBetween, and for all that start in its
-// first head bytes.
+// between is superblock for the windows of ExtractBetween, plus all windows that start in its first
+// head bytes.
 func (e *Extractor) between(blob []byte, start, next, head int) int {
 	end := min(start+SuperblockSize, len(blob))
 	ahead := min(end+windowSize-1, len(blob))
@@ -119,7 +119,7 @@ func (e *Extractor) asciiBetween(text []byte, head int) {
 		second, third := word>>1|nextWord<<63, word>>2|nextWord<<62
 		either := word | space
 		either &= (either>>1 | (nextWord|nextSpace)<<63) & (either>>2 | (nextWord|nextSpace)<<62)
-		left := either&(word^third) | word&second&third // to words, as ofWords has it
+		left := either&(word^third) | word&second&third // left to words, as in ofWords
 		if head > at {
 			left &= ^uint64(0) << min(head-at, 64)
 		}
@@ -130,7 +130,7 @@ func (e *Extractor) asciiBetween(text []byte, head int) {
 		bit, n := uint8(1)<<(at/BlockSize), e.n
 		for ; windows != 0; windows &= windows - 1 {
 			i := at + bits.TrailingZeros64(windows)
-			w := (*[windowSize]byte)(text[i : i+windowSize]) // one check of bounds
+			w := (*[windowSize]byte)(text[i : i+windowSize]) // checks bounds once
 			id := asciiWindow(w[0], w[1], w[2])
 			mask := e.block[id]
 			e.ids[n] = ID(id)
@@ -141,7 +141,7 @@ func (e *Extractor) asciiBetween(text []byte, head int) {
 	}
 }
 
-// take returns the windows collected, and makes the tables ready for the next.
+// take returns the collected windows, and clears the tables.
 func (e *Extractor) take() ([]ID, []uint8) {
 	ids := e.ids[:e.n]
 	masks := e.masks[:e.n]
@@ -176,9 +176,9 @@ func (e *Extractor) ascii(text []byte) {
 	}
 }
 
-// asciiBlock adds the windows that end at each byte of last; window holds the two
-// classes before. Whether a window is new is unforeseeable, so that there is no branch on
-// it: each ID is written, and stays if n moves on.
+// asciiBlock adds the windows that end at each byte of last. window has the classes of the two
+// bytes before. Whether a window is new is unpredictable, so there is no branch on it: each ID is
+// written, and counts only if n increases.
 func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 	bit := uint8(1) << block
 	n := e.n
@@ -193,9 +193,9 @@ func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
 	return window
 }
 
-// mixed adds the windows of a superblock in which not all is ASCII: it folds the
-// text from next to end and two units on, then goes over the units. Of windows that
-// are left to words it adds those that start in the first head bytes.
+// mixed adds the windows of a superblock that is not all ASCII. It folds the text from next to two
+// units after end, and then walks the units. Of windows that are left to words, it adds those that
+// start in the first head bytes.
 func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
 	e.units, e.offsets = e.units[:0], e.offsets[:0]
 	next = e.foldTo(blob, next, end)
@@ -221,8 +221,7 @@ func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
 	return next
 }
 
-// foldTo folds the runes that start in [at, end), and returns where the first
-// later one starts.
+// foldTo folds the runes that start in [at, end), and returns where the next one starts.
 func (e *Extractor) foldTo(blob []byte, at, end int) int {
 	for at < end {
 		c := blob[at]
@@ -254,8 +253,8 @@ func (e *Extractor) foldRune(blob []byte, at int) int {
 	return at + size
 }
 
-// ofWords reports whether a window of these units is left to the index of words: it has
-// word bytes only, or word bytes and then white space, or white space and then word bytes.
+// ofWords reports whether a window of these units is left to the index of words: it consists of
+// word bytes, of word bytes followed by white space, or of white space followed by word bytes.
 func ofWords(a, b, c rune) bool {
 	if uint32(a|b|c) >= utf8.RuneSelf {
 		return false
@@ -267,17 +266,17 @@ func ofWords(a, b, c rune) bool {
 	return (first || isSpace(a)) && (second || isSpace(b)) && (third || isSpace(c))
 }
 
-// isSpace reports whether a rune is white space or a control character of ASCII.
+// isSpace reports whether a rune is ASCII white space or an ASCII control character.
 func isSpace(c rune) bool { return c <= ' ' }
 
-// titles adds the title-case windows of text, one superblock and up to two bytes of the
-// next. They are rare: of eight bytes at a time it looks at the six that may start one.
+// titles adds the title-case windows of text, one superblock and up to two bytes of the next. They
+// are rare: of eight bytes at a time it checks the six at which one may start.
 func (e *Extractor) titles(text []byte) {
 	at := 0
 	for ; at+8 <= len(text); at += 8 - (windowSize - 1) {
 		word := binary.LittleEndian.Uint64(text[at:])
 		letters := lettersOf(word)
-		small := letters & (word << 2) // the highest bit of a byte is now what 0x20 was
+		small := letters & (word << 2) // moves bit 0x20 of each byte to its highest bit
 		for found := (letters ^ small) & (small >> 8) & (small >> 16); found != 0; found &= found - 1 {
 			i := at + bits.TrailingZeros64(found)/8
 			e.add(titleID(asciiWindow(text[i], text[i+1], text[i+2])), uint(i/BlockSize))
@@ -295,8 +294,8 @@ func (e *Extractor) title(text []byte, i int) {
 	}
 }
 
-// lettersOf has the highest bit set of each byte of word that is an ASCII letter, and
-// no other.
+// lettersOf returns a word with the highest bit of each byte set that is an ASCII letter in word,
+// and no other bit.
 func lettersOf(word uint64) uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	rest := (word | 0x20*ones) &^ tops
@@ -308,7 +307,7 @@ func asciiWindow(a, b, c byte) uint32 {
 	return (uint32(asciiClass[a])<<classBits|uint32(asciiClass[b]))<<classBits | uint32(asciiClass[c])
 }
 
-// titleWindow is the title-case window at the start of text, if one is there.
+// titleWindow returns the title-case window at the start of text, if there is one.
 func titleWindow[T string | []byte](text T) (ID, bool) {
 	if !isCapital(text[0]) || !isSmall(text[1]) || !isSmall(text[2]) {
 		return 0, false

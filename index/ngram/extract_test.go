@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// extract collects what Extract emits, checking that it is emitted properly.
+// extract collects what Extract emits, and checks its order and form.
 func extract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []byte) map[uint32]map[ID]uint8 {
 	found := map[uint32]map[ID]uint8{}
 	next := uint32(0)
@@ -45,7 +45,7 @@ func checkExtract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []by
 func extractors() []*Extractor { return []*Extractor{NewExtractor(Bytes), NewExtractor(Runes)} }
 
 func TestExtractIsTheModel(t *testing.T) {
-	both := extractors() // shared, so that leftovers of one blob would show in the next
+	both := extractors() // shared, so that leftovers of one blob would affect the next
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawText(t)
 		for _, e := range both {

@@ -7,11 +7,12 @@ import (
 
 const foldPageBits = 8
 
-// foldTable holds the representatives of the runes that have case, in pages of
-// 256 runes; most pages are the shared empty one. 28 KiB in all, and a lookup
-// costs two loads where unicode.SimpleFold would search. The representative of a
-// rune's simple-case-folding orbit is its lower-case ASCII letter if it has one,
-// else its smallest rune. Its encoding is never longer than that of the rune.
+// foldTable has the representatives of the runes with case, in pages of 256
+// runes. Most pages are one shared empty page. It has 28 KiB, and a lookup
+// costs two loads, while unicode.SimpleFold would search. The representative of
+// a rune's simple-case-folding orbit is its lower-case ASCII letter if it has
+// one, otherwise its smallest rune. Its encoding is never longer than that of
+// the rune.
 type foldTable struct {
 	page  [unicode.MaxRune>>foldPageBits + 1]uint8
 	delta [][1 << foldPageBits]int32
@@ -24,8 +25,8 @@ func (t *foldTable) fold(r rune) rune {
 	return r + t.delta[t.page[r>>foldPageBits]][r&(1<<foldPageBits-1)]
 }
 
-// folds makes the table at first use. Every orbit of more than one rune consists
-// of runes in unicode.CaseRanges.
+// folds makes the table on first use. Every orbit of more than one rune
+// consists of runes in unicode.CaseRanges.
 var folds = sync.OnceValue(func() *foldTable {
 	t := &foldTable{delta: make([][1 << foldPageBits]int32, 1)}
 	for _, cases := range unicode.CaseRanges {

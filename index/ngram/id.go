@@ -1,6 +1,6 @@
 package ngram
 
-// Sizes of the spans of text that windows are recorded for, in bytes.
+// Sizes of the spans of text for which windows are recorded, in bytes.
 const (
 	SuperblockSize      = 4096
 	BlocksPerSuperblock = 8
@@ -24,28 +24,28 @@ const (
 	runesBits   = 18
 	runesBase   = titleBase + lettersCube
 
-	// Space is the number of IDs: every ID is below it.
+	// Space is the number of IDs; every ID is below it.
 	Space = runesBase + 1<<runesBits
 )
 
-// runesID is the ID of a window with a rune that is not ASCII, of up to three runes; in
-// place of those that a shorter one has not, first ones are 0. The multiplier is that of
-// Fibonacci hashing (2^64 divided by the golden ratio).
+// runesID returns the ID of a window of up to three runes, with at least one beyond ASCII. For a
+// shorter window, the first arguments are 0. The multiplier is that of Fibonacci hashing (2^64
+// divided by the golden ratio).
 func runesID(a, b, c rune) ID {
 	const runeBits = 21
 	window := uint64(a)<<(2*runeBits) | uint64(b)<<runeBits | uint64(c)
 	return runesBase + ID(window*0x9E3779B97F4A7C15>>(64-runesBits))
 }
 
-// hashedID is the ID of a window with a byte that is not ASCII, its bytes in
-// the low 24 bits of window, the first one highest. The multiplier is that of
-// Fibonacci hashing (2^32 divided by the golden ratio).
+// hashedID returns the ID of a window with a byte beyond ASCII. The low 24 bits of window are its
+// bytes, the first one highest. The multiplier is that of Fibonacci hashing (2^32 divided by the
+// golden ratio).
 func hashedID(window uint32) ID {
 	return hashedBase + ID(window*0x9E3779B1>>(32-hashedBits))
 }
 
-// titleID is the ID of the title-case window whose three letters have the
-// classes packed in ascii, an ID of the ASCII space.
+// titleID returns the ID of the title-case window whose three letters have the classes packed in
+// ascii, an ASCII ID.
 func titleID(ascii uint32) ID {
 	first, second, third := ascii>>(2*classBits), ascii>>classBits&classMask, ascii&classMask
 	return ID(titleBase + (first*letters+second)*letters + third)

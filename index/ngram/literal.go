@@ -5,36 +5,33 @@ import (
 	"unicode/utf8"
 )
 
-// MaxSpan bounds, in bytes, how far from a match's start a window of
-// LiteralWindows may start: one block. So any two windows of one literal start in
-// the same block or in neighbouring ones, which is what the literal planner of
-// package postings relies on. Of a longer literal only the windows near its start
-// are used.
+// MaxSpan bounds the distance in bytes from a match's start to a window of LiteralWindows: one
+// block. So any two windows of one literal start in the same block or in adjacent ones, on which
+// the literal planner of package postings relies. Of a longer literal, only the windows near its
+// start are used.
 const MaxSpan = BlockSize
 
-// Window is a window that every match of a literal holds. In a match at offset p
-// it starts at an offset in [p+MinOffset, p+MaxOffset]. The two differ only
-// where a rune before it has case variants of different length, such as k
-// with U+212A, or is U+FFFD.
+// Window is a window that every match of a literal has. In a match at offset p it starts at an
+// offset in [p+MinOffset, p+MaxOffset]. The two differ only if a rune before it has case variants
+// of different length, such as k with U+212A, or is U+FFFD.
 type Window struct {
 	ID                   ID
 	MinOffset, MaxOffset int
-	// OfWords says that the window is left to an index of words: Extractor.ExtractBetween
-	// finds it in opaque superblocks, and in words that start there, only.
+	// OfWords says that the window is left to an index of words: Extractor.ExtractBetween finds it
+	// only in opaque superblocks, and in words that start there.
 	OfWords bool
 }
 
-// LiteralWindows returns the windows of a scheme that a text must hold to match literal, by
-// ascending offset. With caseSensitive a match has the literal's bytes; without,
-// runes match by simple case folding, as under (?i) in package regexp. A short literal
-// may have none. Windows that others hold are left out.
+// LiteralWindows returns the windows of a scheme that a text must contain to match literal, by
+// ascending offset. With caseSensitive a match has the literal's bytes. Without, runes match by
+// simple case folding, as under (?i) in package regexp. A short literal may have none. Windows that
+// are part of others are omitted.
 //
-// U+FFFD in an expression also matches any byte that is not part of valid UTF-8,
-// and an invalid byte of the literal may be part of a valid rune in the text, so no
-// window covers either of them.
+// U+FFFD in an expression also matches any invalid byte, and an invalid byte of the literal may be
+// part of a valid rune in the text, so no window covers either of them.
 func LiteralWindows(literal string, caseSensitive bool, scheme Scheme) []Window {
 	s := literalScan{literal: literal, caseSensitive: caseSensitive, scheme: scheme, folds: folds()}
-	// The last window to use ends at most two runes after the span.
+	// The last useful window ends at most two runes after the span.
 	for i := 0; i < len(literal) && s.max <= MaxSpan+2*utf8.UTFMax; {
 		i += s.rune(i)
 	}
@@ -42,8 +39,7 @@ func LiteralWindows(literal string, caseSensitive bool, scheme Scheme) []Window 
 	return s.windows
 }
 
-// literalScan goes over a literal's runes; min and max bound the offset of the
-// next rune in a match.
+// literalScan walks a literal's runes. min and max bound the offset of the next rune in a match.
 type literalScan struct {
 	literal       string
 	caseSensitive bool
@@ -51,7 +47,7 @@ type literalScan struct {
 	folds         *foldTable
 	min, max      int
 	recent        [windowSize]unit // the last units
-	run           int              // how many of recent follow each other
+	run           int              // how many of recent are adjacent
 	windows       []Window
 	units         [utf8.UTFMax]rune
 }
@@ -83,7 +79,7 @@ func (s *literalScan) rune(at int) (size int) {
 	return size
 }
 
-// push adds the windows that end with a unit and that no longer one holds.
+// push adds the windows that end with a unit and are not part of a longer one.
 func (s *literalScan) push(u unit) {
 	copy(s.recent[:], s.recent[1:])
 	s.recent[windowSize-1] = u
@@ -105,7 +101,7 @@ func (s *literalScan) push(u unit) {
 	}
 }
 
-// pair adds the window of the last two units, if there is one and no longer one holds it.
+// pair adds the window of the last two units, if there is one that is not part of a longer one.
 func (s *literalScan) pair() {
 	b, c := &s.recent[1], &s.recent[2]
 	if id, ok := s.scheme.two(b.rune, c.rune); ok && !c.covered {
@@ -114,7 +110,7 @@ func (s *literalScan) pair() {
 	}
 }
 
-// end ends a run of units that follow each other. Its last ones may be in no longer window.
+// end ends a run of adjacent units. No longer window may cover the last ones.
 func (s *literalScan) end() {
 	if s.run >= 2 {
 		s.pair()
@@ -133,7 +129,7 @@ func (s *literalScan) emit(id ID, first unit, ofWords bool) {
 	}
 }
 
-// orbitLengths returns the shortest and longest encoding of r's case variants.
+// orbitLengths returns the lengths of the shortest and the longest encoding of r's case variants.
 func orbitLengths(r rune) (least, most int) {
 	if r < utf8.RuneSelf && !unicode.IsLetter(r) {
 		return 1, 1

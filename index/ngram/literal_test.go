@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// matches returns where literal matches in text, by package regexp.
+// matches returns where package regexp finds literal in text.
 func matches(text []byte, literal string, caseSensitive bool) (starts []int) {
 	expression := regexp.QuoteMeta(literal)
 	if !caseSensitive {
@@ -43,7 +43,7 @@ func checkNecessary(t interface{ Fatalf(string, ...any) }, text []byte, literal 
 	return len(starts)
 }
 
-// flip gives each rune of literal a drawn case variant.
+// flip replaces each rune of literal by a random case variant.
 func flip(t *rapid.T, literal string) string {
 	var b strings.Builder
 	for _, r := range literal {
@@ -75,7 +75,7 @@ func TestWindowsAreNecessary(t *testing.T) {
 	}
 }
 
-// A literal with U+FFFD also stands for invalid bytes.
+// A literal with U+FFFD also matches invalid bytes.
 func TestReplacementMatchesInvalidBytes(t *testing.T) {
 	for _, text := range []string{"abc\xffdef", "abc\uFFFDdef", "abc\xe2\x84def"} {
 		literal := "abc\uFFFDdef"
@@ -91,7 +91,7 @@ func TestReplacementMatchesInvalidBytes(t *testing.T) {
 	}
 }
 
-// A literal of invalid bytes may be found inside a rune.
+// A literal of invalid bytes may match inside a rune.
 func TestInvalidLiteralInsideRunes(t *testing.T) {
 	text := []byte("x\u212Aabc\u212Ay")
 	for _, scheme := range []Scheme{Bytes, Runes} {
@@ -132,7 +132,7 @@ func TestLiteralWindows(t *testing.T) {
 	}
 }
 
-// In the scheme Runes, the windows of a literal are those that no longer one holds.
+// In the scheme Runes, the windows of a literal are those that are not part of a longer one.
 func TestLiteralWindowsOfRunes(t *testing.T) {
 	for literal, want := range map[string][]string{
 		"": nil, "a": nil, "ab": nil, "é": {"é"}, "né": {"é"}, "мы": {"мы"}, "中": {"中"}, "中文": {"中文"}, "\xff中\xfe": {"中"},

@@ -15,8 +15,8 @@ type place struct {
 	offset int
 }
 
-// places finds the windows of text by the definition: fold everything, then take those that
-// start at each rune or byte; and each title-case window of the original bytes.
+// places finds the windows of a text according to the definition: it folds everything, then takes
+// the windows that start at each rune or byte, and each title-case window of the original bytes.
 func places(scheme Scheme, text []byte) (found []place) {
 	if scheme == Bytes {
 		found = placesOfBytes(text)
@@ -75,7 +75,7 @@ func placesOfRunes(text []byte) (found []place) {
 	return found
 }
 
-// modelID is the ID of a window that is folded, and is one.
+// modelID returns the ID of a folded window.
 func modelID(scheme Scheme, window string) ID {
 	if scheme == Runes && strings.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		number := uint64(0)
@@ -121,8 +121,8 @@ var pieces = []string{
 	"\t", "\r\n", "(", "_", "#", "@", "\x00", "\x7f", "ABC", "Kk\u212A", "中Foo",
 }
 
-// drawText draws a text that may be long, whose interesting pieces stand near
-// the borders of blocks and superblocks.
+// drawText draws a text that may be long, with its interesting pieces near the borders of blocks
+// and superblocks.
 func drawText(t *rapid.T) []byte {
 	var b strings.Builder
 	for range rapid.IntRange(0, 4).Draw(t, "parts") {

@@ -2,25 +2,25 @@ package ngram
 
 import "unicode/utf8"
 
-// Scheme says what the windows of text are that is not ASCII: they consist of units of
-// the folded text. Windows of ASCII are the same in all schemes. The number of a scheme is
-// part of the shard format: it is the layout of an n-gram index.
+// Scheme says which windows text beyond ASCII has: they consist of units of the folded text.
+// Windows of ASCII are the same in all schemes. The number of a scheme is part of the shard format:
+// it is the layout of an n-gram index.
 type Scheme uint8
 
 const (
 	// Bytes is the scheme of the first shards: units are bytes, so that a window has
 	// one to three runes.
 	Bytes Scheme = 1
-	// Runes has a rune for a unit. Bytes that are no part of valid UTF-8, and U+FFFD, which
-	// stands for them in expressions, are in no window.
+	// Runes has runes as units. No window contains an invalid byte, or U+FFFD, which stands for
+	// invalid bytes in expressions.
 	Runes Scheme = 2
 )
 
-// noUnit is in place of what no window holds.
+// noUnit replaces a rune that is in no window.
 const noUnit rune = -1
 
-// leastWide is the first rune whose encoding has three bytes or more. Such a rune, of
-// Chinese, Japanese or Korean for the most part, says as much as two letters.
+// leastWide is the first rune whose encoding has at least three bytes. Such runes are mostly
+// Chinese, Japanese or Korean and say as much as two letters.
 const leastWide = 0x800
 
 func (s Scheme) append(units []rune, folded rune) []rune {
@@ -44,7 +44,8 @@ func (s Scheme) appendInvalid(units []rune, b byte) []rune {
 	return append(units, noUnit)
 }
 
-// window is the ID of the window of three units, if there is one: not if the first two are wide.
+// window returns the ID of the window of three units, if there is one. There is none if the first
+// two are wide.
 func (s Scheme) window(a, b, c rune) (id ID, ok bool) {
 	switch {
 	case a|b|c < 0:
@@ -57,12 +58,12 @@ func (s Scheme) window(a, b, c rune) (id ID, ok bool) {
 	return runesID(a, b, c), min(a, b) < leastWide
 }
 
-// two is the ID of the window of two units, if there is one: if neither is ASCII.
+// two returns the ID of the window of two units, if there is one. There is one if neither is ASCII.
 func (s Scheme) two(a, b rune) (id ID, ok bool) {
 	return runesID(0, a, b), s == Runes && min(a, b) >= utf8.RuneSelf
 }
 
-// one is the ID of the window of one unit, if there is one: if it is not ASCII.
+// one returns the ID of the window of one unit, if there is one. There is one if it is not ASCII.
 func (s Scheme) one(a rune) (id ID, ok bool) {
 	return runesID(0, 0, a), s == Runes && a >= utf8.RuneSelf
 }

@@ -6,28 +6,27 @@ import (
 	"slices"
 )
 
-// MaxWord is the length in bytes up to which a word is one that an index of words
-// holds. Hashes in hexadecimal, up to SHA-512, are within it.
+// MaxWord is the length in bytes of the longest word that an index of words has. Hashes in
+// hexadecimal, up to SHA-512, fit.
 const MaxWord = 128
 
-// Text in which words cannot answer for themselves is opaque. Two runes that are no
-// word bytes fold to letters: U+212A to k and U+017F to s. An extended word is a
-// maximal run of word bytes and of these two runes. A superblock is opaque if an
-// extended word touches it that holds one of the runes or is longer than MaxWord.
-// Superblocks of data, see isData, are opaque, too: each of their words is
-// another one, so that an index of words would take more room than they do.
+// Text is opaque where words alone cannot answer. Two runes that are not word bytes fold to
+// letters: U+212A to k and U+017F to s. An extended word is a maximal run of word bytes and of
+// these two runes. A superblock is opaque if it touches an extended word that has one of the runes
+// or is longer than MaxWord. Superblocks of data, see isData, are opaque, too: their words are all
+// different, so an index of words would take more room than the data.
 //
-// So every match of an expression that matches word bytes only, with case or
-// without, lies within one extended word; and that is a word of at most MaxWord bytes,
-// or all superblocks that it touches are opaque.
+// So every match of an expression that matches only word bytes, with case or without, lies within
+// one extended word. Either that is a word of at most MaxWord bytes, or all superblocks that it
+// touches are opaque.
 
-// runes that fold to ASCII letters, as UTF-8.
+// Runes that fold to ASCII letters, as UTF-8.
 var (
 	kelvin = []byte("\u212A")
 	longS  = []byte("\u017F")
 )
 
-// wordByte has, for each byte, whether it is one of [0-9A-Za-z_].
+// wordByte says for each byte whether it is one of [0-9A-Za-z_].
 var wordByte = func() (table [256]bool) {
 	for c := range table {
 		table[c] = '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_'
@@ -41,7 +40,7 @@ func IsWord(b byte) bool { return wordByte[b] }
 // AppendOpaque appends the opaque superblocks of a blob, ascending, counted from 0.
 func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 	begin := len(dst)
-	// MaxWord + 1 bytes that follow each other hold a multiple of MaxWord.
+	// Among MaxWord + 1 successive offsets there is a multiple of MaxWord.
 	for at := MaxWord; at < len(blob); {
 		if !wordByte[blob[at]] {
 			at += MaxWord
@@ -66,12 +65,12 @@ func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 	return dst[:begin+len(slices.Compact(dst[begin:]))]
 }
 
-// A superblock is looked at in places dataStep bytes apart, the first one at its start. It is
-// data if random words are at half of them or more, and there are at least leastPlaces.
+// A superblock is sampled at places dataStep bytes apart, the first one at its start. It is data if
+// at least half of them are in random words, and there are at least leastPlaces.
 const (
 	dataStep    = 256
 	leastPlaces = 8
-	// leastRandom is the length in bytes from which on a word may be random.
+	// leastRandom is the least length in bytes of a random word.
 	leastRandom = 16
 )
 
@@ -82,7 +81,7 @@ func isData(blob []byte, start int) bool {
 	if places < leastPlaces {
 		return false
 	}
-	others := places / 2 // how many may be none
+	others := places / 2 // how many need not be in random words
 	for at := start; at < end; at += dataStep {
 		if wordByte[blob[at]] && isRandom(wordNear(blob, at)) {
 			continue
@@ -94,16 +93,16 @@ func isData(blob []byte, start int) bool {
 	return true
 }
 
-// wordNear returns the word that the byte at is in, or some of a word longer than MaxWord.
+// wordNear returns the word around the byte at at, or a part of a word longer than MaxWord.
 func wordNear(blob []byte, at int) []byte {
 	from, to := max(0, at-MaxWord), min(len(blob), at+MaxWord+1)
 	start, end := wordAround(blob[from:to], at-from)
 	return blob[from+start : from+end]
 }
 
-// isRandom reports whether a word looks random: it has a digit, and from byte to byte it
-// changes between digits, capitals and small letters two times of five. An underscore
-// is as the byte before.
+// isRandom reports whether a word looks random: it has a digit, and between adjacent bytes it
+// changes between digits, capitals and lower case in at least two of five places. An underscore
+// counts as the byte before it.
 func isRandom(word []byte) bool {
 	if len(word) < leastRandom {
 		return false
@@ -122,7 +121,7 @@ func isRandom(word []byte) bool {
 
 const digitClass = 1
 
-// wordClass tells digits, capitals and small letters apart; other bytes are 0.
+// wordClass distinguishes digits, capitals and lower-case letters; other bytes are 0.
 var wordClass = func() (table [256]uint8) {
 	for c := range table {
 		switch {
@@ -137,7 +136,7 @@ var wordClass = func() (table [256]uint8) {
 	return table
 }()
 
-// wordAround returns the bounds of the word that the byte at is in.
+// wordAround returns the bounds of the word around the byte at at.
 func wordAround(blob []byte, at int) (start, end int) {
 	for start = at; start > 0 && wordByte[blob[start-1]]; start-- {
 	}
@@ -146,8 +145,8 @@ func wordAround(blob []byte, at int) (start, end int) {
 	return start, end
 }
 
-// appendHolding appends the superblocks that are touched by extended words with a rune.
-// Those of the blob stand in dst from begin on.
+// appendHolding appends the superblocks touched by extended words with a rune. dst has the blob's
+// superblocks from begin on.
 func appendHolding(dst []uint32, begin int, blob, encoded []byte) []uint32 {
 	for from := 0; ; {
 		i := bytes.Index(blob[from:], encoded)
@@ -170,8 +169,7 @@ func appendTouched(dst []uint32, begin, start, end int) []uint32 {
 	return dst
 }
 
-// ExtendedStart returns where the extended word starts that goes on at text[at:], or
-// ends there.
+// ExtendedStart returns the start of the extended word that contains text[at:] or ends there.
 func ExtendedStart(text []byte, at int) int {
 	for at > 0 {
 		switch {
@@ -188,7 +186,7 @@ func ExtendedStart(text []byte, at int) int {
 	return 0
 }
 
-// ExtendedEnd returns where the extended word ends that goes on at text[at:].
+// ExtendedEnd returns the end of the extended word that continues at text[at:].
 func ExtendedEnd(text []byte, at int) int {
 	for at < len(text) {
 		switch {
@@ -205,8 +203,8 @@ func ExtendedEnd(text []byte, at int) int {
 	return at
 }
 
-// WordBits sets bit i%64 of bits[i/64] if text[i] is a word byte, and clears the other
-// bits of as many words as the text takes, one for each 64 bytes begun. It returns these.
+// WordBits sets bit i%64 of bits[i/64] if text[i] is a word byte, and clears the other bits of
+// these elements. There is one for each 64 bytes or part of them. It returns the elements.
 func WordBits(bits []uint64, text []byte) []uint64 {
 	n := 0
 	for ; len(text) >= 64; text = text[64:] {
@@ -238,11 +236,12 @@ func wordBits8(x uint64) uint64 {
 	found := (letter+(0x80-'a')*ones)&^(letter+(0x7f-'z')*ones) |
 		(low+(0x80-'0')*ones)&^(low+(0x7f-'9')*ones) |
 		^(low ^ '_'*ones + 0x7f*ones)
-	// The highest bits become one byte: each is multiplied to its own place in the top byte.
+	// The multiplication gathers the highest bits in one byte: it moves each to its own place in
+	// the top byte.
 	return (found &^ x & tops >> 7) * 0x0102040810204080 >> 56
 }
 
-// spaceBits is WordBits for the bytes of isSpace, of a text of ASCII.
+// spaceBits is WordBits for the bytes of isSpace, in a text of ASCII.
 func spaceBits(bits []uint64, text []byte) []uint64 {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -269,5 +268,5 @@ func spaceBits(bits []uint64, text []byte) []uint64 {
 	return bits[:n]
 }
 
-// WordWindow is the ID of the window of three word bytes, without case.
+// WordWindow returns the ID of the window of three word bytes, without case.
 func WordWindow(a, b, c byte) ID { return ID(asciiWindow(a, b, c)) }

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// randomText joins pieces that matter to words: runs of all lengths, the runes that fold
-// to letters, others, and bytes that are no UTF-8.
+// randomText joins pieces that matter for words: runs of all lengths, the runes that fold to
+// letters, other runes, and invalid bytes.
 func randomText(r *rand.Rand, size int) []byte {
 	var text []byte
 	for len(text) < size {
@@ -63,7 +63,7 @@ func TestWordBits(t *testing.T) {
 	}
 }
 
-// TestOpaque compares with the definition, read off rune by rune.
+// TestOpaque compares with the definition, applied rune by rune.
 func TestOpaque(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 300 {
@@ -131,7 +131,7 @@ func TestIsData(t *testing.T) {
 	}
 }
 
-// leftToWords matches the windows that an index of words stands for.
+// leftToWords matches the windows that an index of words answers for.
 var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0-9A-Za-z_]+)$`)
 
 // TestExtractBetween compares with the windows of Extract that the definition keeps.
@@ -149,9 +149,9 @@ func checkBetween(t *testing.T, scheme Scheme) {
 		text := randomText(r, r.IntN(4*SuperblockSize))
 		opaque := AppendOpaque(nil, text)
 		isOpaque := func(at int) bool { return slices.Contains(opaque, uint32(at/SuperblockSize)) }
-		// Windows that only come from places that must not be kept are found by a text in
-		// which these places are overwritten: too much to ask. So both are collected as
-		// pairs of window and block, from windows of one place each.
+		// A window may also occur in places that must not be kept. To avoid depending on such
+		// places, the test collects pairs of window and block, from the windows of one place at a
+		// time.
 		want := map[string]bool{}
 		for at := range text {
 			left := at+3 <= len(text) && leftToWords.Match(text[at:at+3])
@@ -187,9 +187,9 @@ func checkBetween(t *testing.T, scheme Scheme) {
 	}
 }
 
-// windowsAt are the windows of a text that start at one place.
+// windowsAt returns the windows of a text that start at one place.
 func windowsAt(scheme Scheme, text []byte, at int) (found []ID) {
-	lo := max(0, at-8) // runes before decide where runes start
+	lo := max(0, at-8) // the runes before decide where runes start
 	for _, p := range places(scheme, text[lo:min(len(text), at+12)]) {
 		if p.offset == at-lo {
 			found = append(found, p.id)

@@ -17,8 +17,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// cpuTime is the processor time that the process has used: on a busy machine it tells
-// more than the clock.
+// cpuTime returns the processor time of the process: on a busy machine it says more than the clock.
 func cpuTime(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage
@@ -110,8 +109,8 @@ func BenchmarkAdd(b *testing.B) {
 	reportSpeed(b, size, start)
 }
 
-// BenchmarkLiteral walks the candidates of literals sampled from the text, with at most
-// so many lists besides the anchor's.
+// BenchmarkLiteral walks the candidates of literals sampled from the text, with at most that many
+// lists in addition to the anchor's.
 func BenchmarkLiteral(b *testing.B) {
 	blobs, _ := goSource(b)
 	builder := NewBuilder(Config{})

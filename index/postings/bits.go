@@ -5,19 +5,19 @@ import (
 	"math/bits"
 )
 
-// bitWriter collects bits, the first bit lowest. It stores whole words and moves on
-// by the bytes that are full, so that no number of bits takes a branch.
+// bitWriter collects bits, the first bit lowest. It stores whole words and advances by the full
+// bytes, so that no number of bits needs a branch.
 type bitWriter struct {
-	data    []byte // as long as there is room
-	at      int    // bytes that are full
+	data    []byte // with spare room
+	at      int    // number of full bytes
 	pending uint64
 	n       uint // bits in pending, fewer than 8
 }
 
-// reset forgets all bits and keeps the memory.
+// reset drops all bits and keeps the memory.
 func (w *bitWriter) reset() { w.at, w.pending, w.n = 0, 0, 0 }
 
-// room makes sure that n bytes may follow without another call.
+// room makes room for the next n bytes.
 func (w *bitWriter) room(size int) {
 	if need := w.at + size + 8; need > len(w.data) {
 		grown := make([]byte, max(need, len(w.data)*3/2))
@@ -26,8 +26,8 @@ func (w *bitWriter) room(size int) {
 	}
 }
 
-// put appends the low width bits of v, whose other bits must be zero; width is at
-// most 56, and there must be room.
+// put appends the low width bits of v, whose other bits must be zero. width is at most 56, and
+// there must be room.
 func (w *bitWriter) put(v uint64, width uint) {
 	w.pending |= v << (w.n % 64)
 	w.n += width
@@ -37,15 +37,15 @@ func (w *bitWriter) put(v uint64, width uint) {
 	w.n %= 8
 }
 
-// gamma appends v, which is not 0, in Elias's gamma code: as many zeros as v has bits
-// after its highest one, a one, and those bits.
+// gamma appends v, which is not 0, in Elias's gamma code: as many zeros as v has bits below its
+// highest one, a one, and those bits.
 func (w *bitWriter) gamma(v uint32) {
 	k := uint(bits.Len32(v)) - 1
 	w.put(1<<k, k+1)
 	w.put(uint64(v)&(1<<k-1), k)
 }
 
-// pad fills up the last byte with zeros.
+// pad fills the last byte with zeros.
 func (w *bitWriter) pad() {
 	if w.n > 0 {
 		w.at++
@@ -53,11 +53,11 @@ func (w *bitWriter) pad() {
 	}
 }
 
-// bitLen is the number of bits so far, len that of the bytes that they take.
+// bitLen returns the number of bits so far, len that of the bytes that they take.
 func (w *bitWriter) bitLen() int { return w.at*8 + int(w.n) }
 func (w *bitWriter) len() int    { return w.at + int(w.n+7)/8 }
 
-// bytes returns all bits, filled up to a whole byte.
+// bytes returns all bits, padded to a whole byte.
 func (w *bitWriter) bytes() []byte { return w.data[:w.len()] }
 
 // bits appends all bits of another writer.
@@ -81,14 +81,14 @@ func (w *bitWriter) packed(numbers []uint32, width uint) {
 	}
 }
 
-// bitReader reads what bitWriter wrote. Past the end it reads zeros and goes on
-// counting, so that one look at overrun after a loop is enough.
+// bitReader reads what bitWriter wrote. Past the end it reads zeros and continues counting, so that
+// one check of overrun after a loop is enough.
 type bitReader struct {
 	data []byte
 	pos  uint // in bits
 }
 
-// loadedBits is how many bits load returns at least.
+// loadedBits is the least number of bits that load returns.
 const loadedBits = 57
 
 // load returns at least loadedBits from pos on, lowest first.
@@ -115,8 +115,8 @@ func (r *bitReader) get(width uint) uint64 {
 	return v
 }
 
-// gamma reads a number in Elias's gamma code, or 0, which none is, when its first bits
-// are 32 zeros or more.
+// gamma reads a number in Elias's gamma code. It returns 0, which has no code, if the next bits are
+// at least 32 zeros.
 func (r *bitReader) gamma() uint64 {
 	k := uint(bits.TrailingZeros32(uint32(r.load())))
 	if r.pos += k + 1; k >= 32 {
@@ -128,11 +128,11 @@ func (r *bitReader) gamma() uint64 {
 // overrun reports whether more was read than there is.
 func (r *bitReader) overrun() bool { return r.pos > uint(len(r.data))*8 }
 
-// byteLen is the number of bytes that n bits take.
+// byteLen returns the number of bytes that n bits take.
 func byteLen(n uint64) uint64 { return (n + 7) / 8 }
 
-// packedAt reads the i-th of the width-bit numbers in data after that many bits; width
-// is at most 56. What is not there is 0.
+// packedAt returns the i-th of the width-bit numbers in data after the first after bits. width is
+// at most 56. A number past the end is 0.
 func packedAt(data []byte, after uint, i int, width uint) uint64 {
 	r := bitReader{data: data, pos: after + uint(i)*width}
 	return r.get(width)

@@ -5,22 +5,21 @@ import (
 	"math/bits"
 )
 
-// blockSize is the number of postings in each block of a list but its last.
+// blockSize is the number of postings in each block of a list except the last.
 const blockSize = 128
 
-// A gap is the number of values left out before a value. The last value of a block is
-// known from the list and not coded. The first bit of a block names its coding.
+// A gap is the number of values that are missing before a value. The list knows the last value of a
+// block, which is not coded. The first bit of a block names its coding.
 const (
 	codingGaps = iota // each gap in the code of the block's scale
-	codingRuns        // by turns a gap and the length of a run, in gamma codes
+	codingRuns        // alternately a gap and the length of a run, in gamma codes
 )
 
-// maxGapBits bounds the bits of one coded gap: code, magnitude and low bits. Of a run
-// they are fewer.
+// maxGapBits bounds the bits of one coded gap: code, magnitude and low bits. A run takes fewer.
 const maxGapBits = gapCodeBits + 32 + 1
 
-// appendBlock appends the block of values, which ascend from first or later, in the
-// smaller coding. One of a single value, or without a gap, takes no bits.
+// appendBlock appends the block of values, which ascend from first or later, in the smaller coding.
+// A block of a single value, or without a gap, takes no bits.
 func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
 	n := len(values) - 1
 	span := uint64(values[n]) - first
@@ -45,9 +44,9 @@ func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
 // worthRuns is the mean length from which on runs may be the smaller coding.
 const worthRuns = 3
 
-// gaps appends the gap before each value and returns how many are 0. It is put, with
-// the writer kept in registers, and the magnitude taken with the low bits: they are all
-// that is below the highest bit of the gap plus 1 << low.
+// gaps appends the gap before each value and returns how many are 0. It inlines put, with the
+// writer's state in registers. It appends the magnitude together with the low bits: both are below
+// the highest bit of the gap plus 1 << low.
 func (w *bitWriter) gaps(codes *[gapMagnitudes]gapCode, low uint, next uint32, values []uint32) (zeros int) {
 	data, at, pending, n := w.data, w.at, w.pending, w.n
 	for _, v := range values {
@@ -69,8 +68,8 @@ func (w *bitWriter) gaps(codes *[gapMagnitudes]gapCode, low uint, next uint32, v
 	return zeros
 }
 
-// runs appends by turns the gap before a run of values that follow each other, and the
-// length of the run. Only the first gap may be 0, so it is appended with 1 more.
+// runs appends, alternately, the gap before a run of successive values and the length of the run.
+// Only the first gap may be 0, so 1 is added to it.
 func (w *bitWriter) runs(first uint64, values []uint32) {
 	next, start := uint32(first)-1, 0
 	for i, v := range values {
@@ -86,7 +85,7 @@ func (w *bitWriter) runs(first uint64, values []uint32) {
 	w.gamma(uint32(len(values) - start))
 }
 
-// runsBits is the number of bits that runs appends.
+// runsBits returns the number of bits that runs appends.
 func runsBits(first uint64, values []uint32) (total int) {
 	next, start := uint32(first)-1, 0
 	for i, v := range values {

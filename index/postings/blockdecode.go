@@ -5,21 +5,21 @@ import (
 	"math"
 )
 
-// What may be wrong with a block's bits. The index adds file and section.
+// Possible faults of a block's bits. The index adds file and section.
 var (
 	errBlockEnds  = errors.New("a block of postings ends too early")
 	errBlockOrder = errors.New("a block of postings leaves its bounds")
 )
 
-// blockReader decodes a block as far as it is asked for. It allocates nothing.
+// blockReader decodes a block as far as needed. It allocates nothing.
 type blockReader struct {
 	gaps gapDecoder
 	bits bitReader
 	end  uint // in bits
 }
 
-// open starts block b of the list and returns its part of values. The last value is there,
-// of the others the first ones, as many as known says.
+// open starts block b of the list and returns its part of values. The last value is set, and of the
+// others the first ones, as known returns.
 func (r *blockReader) open(l *rawList, b int, values *[blockSize]uint32) ([]uint32, error) {
 	from, to := l.span(b)
 	last := l.lastOf(b)
@@ -38,7 +38,7 @@ func (r *blockReader) open(l *rawList, b int, values *[blockSize]uint32) ([]uint
 	return block, r.check()
 }
 
-// until decodes on until a value is at least x, or all are there but the last one.
+// until decodes until a value is at least x, or until all values except the last are decoded.
 func (r *blockReader) until(x uint64) error {
 	if err := r.gaps.until(&r.bits, x); err != nil {
 		return err
@@ -53,7 +53,7 @@ func (r *blockReader) check() error {
 	return nil
 }
 
-// known is how many of the block's first values are there.
+// known returns how many of the block's first values are decoded.
 func (r *blockReader) known(block []uint32) int {
 	if len(r.gaps.values) == 0 {
 		return len(block)
@@ -61,17 +61,17 @@ func (r *blockReader) known(block []uint32) int {
 	return len(block) - 1 - len(r.gaps.values)
 }
 
-// gapDecoder turns gaps into values. next is above any 32-bit number only when
-// the block is corrupt, and it cannot overflow: a gap is below 1<<39.
+// gapDecoder turns gaps into values. next exceeds 32 bits only if the block is corrupt, and it
+// cannot overflow: a gap is below 1<<39.
 type gapDecoder struct {
 	next, last uint64
-	values     []uint32 // those before the last one that are to be decoded
+	values     []uint32 // those before the last one that are still to be decoded
 	codes      *[1 << gapCodeBits]decodedGap
 	low        uint
 }
 
-// start readies the decoder for a block of values, of which the last one is set already,
-// that may hold first and what follows. What has no code of gaps is decoded at once.
+// start prepares the decoder for a block of values at or after first. The last one is set already.
+// A block without a code of gaps is decoded immediately.
 func (d *gapDecoder) start(r *bitReader, first uint64, values []uint32) error {
 	n := len(values) - 1
 	last := uint64(values[n])
@@ -96,13 +96,13 @@ func (d *gapDecoder) start(r *bitReader, first uint64, values []uint32) error {
 	return nil
 }
 
-// scale finds the code of the gaps.
+// scale finds the code for the gaps.
 func (d *gapDecoder) scale() {
 	scale, low := gapScale(d.last-d.next-uint64(len(d.values)), len(d.values))
 	d.codes, d.low = &gaps().decode[scale], low
 }
 
-// check fails unless all was there and the values stand before the last.
+// check fails unless the bits were enough and the values are below the last one.
 func (d *gapDecoder) check(r *bitReader) error {
 	switch {
 	case r.overrun():
@@ -113,8 +113,8 @@ func (d *gapDecoder) check(r *bitReader) error {
 	return nil
 }
 
-// until decodes until a value is at least x, as many gaps at once as the bits of one load
-// are sure to hold.
+// until decodes until a value is at least x. It decodes as many gaps at once as the bits of one
+// load certainly have.
 func (d *gapDecoder) until(r *bitReader, x uint64) error {
 	low, next, skipped := d.low, d.next, uint64(1)<<d.low
 	enough := loadedBits - gapCodeBits - topMagnitude - low // low is at most 18
@@ -140,7 +140,7 @@ func (d *gapDecoder) until(r *bitReader, x uint64) error {
 }
 
 func (d *gapDecoder) runs(r *bitReader) error {
-	next := d.next + math.MaxUint64 // the first gap is coded with 1 more
+	next := d.next + math.MaxUint64 // 1 is added to the first gap
 	for i := 0; i < len(d.values); {
 		gap, run := r.gamma(), r.gamma()
 		if gap == 0 || run == 0 || run > uint64(len(d.values)-i) {

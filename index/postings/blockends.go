@@ -6,10 +6,10 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// The masks of a list, and the tail of a word's list, are blocks of bits that are decoded
-// one by one. Where there are several, the ends of all but the last one stand before them.
+// The masks of a list, and the tail of a word's list, are blocks of bits that can be decoded
+// separately. If there are several, the ends of all except the last one precede them.
 
-// blocksEncoder writes the blocks of lists; its memory is reused from list to list.
+// blocksEncoder writes the blocks of lists. It reuses its memory from list to list.
 type blocksEncoder struct {
 	body bitWriter
 	ends []uint32 // in bits
@@ -23,7 +23,7 @@ func (e *blocksEncoder) reset() {
 // end ends the block that was appended to body.
 func (e *blocksEncoder) end() { e.ends = append(e.ends, uint32(e.body.bitLen())) }
 
-// appendTo appends the blocks, at least two, with their ends.
+// appendTo appends the blocks with their ends. There are at least two blocks.
 func (e *blocksEncoder) appendTo(w *bitWriter) {
 	skips := len(e.ends) - 1
 	width := uint(bits.Len32(e.ends[skips]))
@@ -35,16 +35,16 @@ func (e *blocksEncoder) appendTo(w *bitWriter) {
 	w.pad()
 }
 
-// blockEnds finds the blocks of one list. Its zero value is ready for any.
+// blockEnds finds the blocks of one list. Its zero value can be used for any list.
 type blockEnds struct {
 	opened bool
 	width  uint
-	ends   []byte // packed, of every block but the last one
-	start  int64  // of the first block in the section
+	ends   []byte // packed, of every block except the last one
+	start  int64  // offset of the first block in the section
 }
 
-// block returns the bits of block number of a list of that many blocks, which lie in the
-// section between two bytes, and where in these bits the block ends.
+// block returns a reader at the bits of block number of a list with that many blocks, and where the
+// block ends in these bits. The blocks are at [from, to) in the section.
 func (e *blockEnds) block(s *format.Section, from, to int64, blocks, number int) (r bitReader, end uint, err error) {
 	if !e.opened {
 		if err := e.open(s, from, to, blocks-1); err != nil {
@@ -66,7 +66,7 @@ func (e *blockEnds) block(s *format.Section, from, to int64, blocks, number int)
 	return bitReader{data: data, pos: uint(first % 8)}, uint(last - first/8*8), err
 }
 
-// open finds the ends of all blocks but the last one.
+// open finds the ends of all blocks except the last one.
 func (e *blockEnds) open(s *format.Section, from, to int64, skips int) error {
 	e.start = from
 	if skips > 0 {

@@ -13,37 +13,36 @@ import (
 
 // Sentinels for errors.Is.
 var (
-	// ErrFull means that the postings would pass Config.MaxBytes: write the index
-	// and start another one.
+	// ErrFull means that the postings would exceed Config.MaxBytes: write the index and start
+	// another one.
 	ErrFull = errors.New("postings do not fit into the builder's memory")
-	// ErrMisuse means that postings were not added as Builder.Add asks for.
+	// ErrMisuse means that postings were not added as Builder.Add requires.
 	ErrMisuse = errors.New("wrong use of a builder of postings")
 )
 
-// DefaultMaxBytes bounds a Builder's pool by default. Source code takes about 0.9
-// bytes of it for each of its own, so that this is enough for 2 GB.
+// DefaultMaxBytes is the default bound on a Builder's pool. Source code takes about 0.9 bytes of it
+// per byte, so this is enough for 2 GB.
 const DefaultMaxBytes = 2 << 30
 
-// Config sets up a Builder. The zero value has the defaults.
+// Config configures a Builder. The zero value has the defaults.
 type Config struct {
-	// MaxBytes bounds the pool that postings are collected in; 0 means
-	// DefaultMaxBytes. To write an index takes five bytes in addition for each posting
-	// of the largest group of n-grams.
+	// MaxBytes bounds the pool of postings; 0 means DefaultMaxBytes. Writing an index takes five
+	// more bytes for each posting of the largest group of n-grams.
 	MaxBytes int64
 }
 
-// Builder collects the postings of one index and writes it. Its memory is one
-// pool of equal chunks, kept by Reset for the next index. One goroutine at a time.
+// Builder collects the postings of one index and writes it. Its memory is one pool of equal chunks,
+// which Reset keeps for the next index. It is not safe for concurrent use.
 type Builder struct {
 	groups    groups
-	blocks    []uint8 // of each superblock in which windows start
+	blocks    []uint8 // of each superblock: blocks up to the last one in which a window starts
 	maxChunks int
 	postings  uint64
 
 	scratch scratch
 }
 
-// NewBuilder makes an empty Builder.
+// NewBuilder returns an empty Builder.
 func NewBuilder(cfg Config) *Builder {
 	if cfg.MaxBytes <= 0 {
 		cfg.MaxBytes = DefaultMaxBytes
@@ -51,10 +50,10 @@ func NewBuilder(cfg Config) *Builder {
 	return &Builder{maxChunks: int(cfg.MaxBytes / (chunkEntries * entrySize))}
 }
 
-// Add adds the n-grams of one superblock with the masks of the blocks in which they
-// start. Superblocks come in ascending order, ids are distinct, and masks[i], which is not
-// zero, belongs to ids[i]. After an error nothing was added. It is ErrFull when the
-// memory bound is reached, and ErrMisuse when the arguments are not as said here.
+// Add adds the n-grams of one superblock with the masks of the blocks in which they start.
+// Superblocks come in ascending order, ids are distinct, and masks[i], which is not zero, belongs
+// to ids[i]. If it returns an error, it has added nothing. The error is ErrFull if the memory is
+// used up, and ErrMisuse if the arguments break these rules.
 func (b *Builder) Add(superblock uint32, ids []ngram.ID, masks []uint8) error {
 	if err := b.check(superblock, ids, masks); err != nil {
 		return err
@@ -73,7 +72,7 @@ func (b *Builder) skipTo(superblock uint32) {
 	}
 }
 
-// highestBlock is the number of blocks up to the last one that a mask has.
+// highestBlock returns the number of blocks up to the last one in any mask.
 func highestBlock(masks []uint8) uint8 {
 	all := uint64(0)
 	for ; len(masks) >= 8; masks = masks[8:] {
@@ -104,13 +103,13 @@ func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error 
 	return nil
 }
 
-// Postings is the number of postings added since the last Reset.
+// Postings returns the number of postings added since the last Reset.
 func (b *Builder) Postings() uint64 { return b.postings }
 
-// MemoryUsed is the bytes of the pool in use, at most Config.MaxBytes.
+// MemoryUsed returns how many bytes of the pool are in use, at most Config.MaxBytes.
 func (b *Builder) MemoryUsed() int64 { return int64(b.groups.used) * chunkEntries * entrySize }
 
-// Reset forgets all postings and keeps the memory.
+// Reset drops all postings and keeps the memory.
 func (b *Builder) Reset() {
 	b.groups.reset()
 	b.blocks, b.postings = b.blocks[:0], 0

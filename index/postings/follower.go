@@ -2,62 +2,60 @@ package postings
 
 import "github.com/trawl-search/trawl/index/ngram"
 
-// relation says where a window must start, given the block in which the anchor
-// window of the same match starts. Since all windows of a literal start within
-// ngram.MaxSpan, one block, of each other, that is the same block or the next one
-// on the window's side of the anchor.
+// relation says where a window must start, given the block in which the anchor window of the same
+// match starts. All windows of a literal start within ngram.MaxSpan, one block, of each other, so
+// that is the same block or the adjacent one on the window's side of the anchor.
 type relation uint8
 
 const (
-	sameBlock   relation = 1 << iota // at the anchor's own offset
+	sameBlock   relation = 1 << iota // at the anchor's offset
 	blockAfter                       // in the anchor's block or the next one
 	blockBefore                      // in the anchor's block or the one before
 )
 
-// place is where a posting stands in a list.
+// place is the place of a posting in a list.
 type place struct {
 	number, i int
 	there     bool
 }
 
-// follower checks a window other than the anchor. The superblocks before and after
-// the anchor's may be other texts', which costs a needless candidate and no match.
+// follower checks a window other than the anchor. The superblocks before and after the anchor's may
+// belong to other texts, which can cost a needless candidate but not lose a match.
 type follower struct {
 	it      Iterator
 	related relation
-	// near has the postings of the superblock before the anchor's, its own, and the
+	// near has the postings of the superblock before the anchor's, of the anchor's own, and of the
 	// next one.
 	near [3]place
 	worth
 }
 
-// reset makes the follower ready for the n-gram of a literal with that anchor.
+// reset prepares the follower for the n-gram of a literal with that anchor.
 func (f *follower) reset(p *planned, anchor ngram.Window) {
 	p.list.Iterator(&f.it)
 	f.related, f.worth = p.relate(anchor), worth{balance: worthLoan}
 }
 
-// worth is what a list has saved so far less what it has cost, in nanoseconds, beginning
-// with a loan that it may lose. It is measured, and not estimated, since the n-grams of
-// a literal depend on each other: when a few lists agree on a superblock, the others
-// mostly do.
+// worth is what a list has saved so far minus what it has cost, in nanoseconds. It starts with a
+// loan that the list may lose. It is measured rather than estimated, since the n-grams of a literal
+// depend on each other: if a few lists agree on a superblock, the others mostly do too.
 type worth struct {
 	balance int32
 	idle    bool
 }
 
-// Verifying a superblock takes a unit to decode and a text to scan. Of a list whose next
-// posting is far away, a block is to be decoded, and another one of masks.
+// Verifying a superblock means decoding a unit and scanning a text. If the next posting of a list
+// is far away, a block has to be decoded, and another one of masks.
 const (
 	verifyCost = 4000
 	blockCost  = 600
 	askCost    = 50
 	worthLoan  = 4000
-	worthMost  = 4 * verifyCost // old savings do not keep a list
+	worthMost  = 4 * verifyCost // earlier savings are not enough to keep a list for long
 )
 
-// pay counts one answer, for which that many blocks were decoded, and stops using the list
-// if it is not worth it.
+// pay counts one answer that needed that many decoded blocks, and stops using the list if it is not
+// worth it.
 func (w *worth) pay(blocks uint32, refused bool) {
 	w.balance -= askCost + int32(blocks)*blockCost
 	if refused {
@@ -66,8 +64,8 @@ func (w *worth) pay(blocks uint32, refused bool) {
 	w.idle = w.balance < 0
 }
 
-// meet looks for the window around superblock. When it is not there, next is the least
-// superblock where it may be, and more is false if there is none.
+// meet looks for the window around superblock. If it is not there, next is the least superblock
+// where it may be, and more is false if there is none.
 func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 	f.near = [3]place{}
 	low, high := superblock, superblock
@@ -93,7 +91,7 @@ func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 	return ok, superblock + 1, true
 }
 
-// note fills near with the postings from the iterator's to high.
+// note fills near with the postings from the iterator's current one to high.
 func (f *follower) note(superblock, high uint32) {
 	for f.it.value() <= high {
 		f.near[f.it.value()+1-superblock] = place{f.it.number, f.it.i, true}
@@ -103,8 +101,8 @@ func (f *follower) note(superblock, high uint32) {
 	}
 }
 
-// allow returns those of the anchor's blocks around which the window starts where it
-// must, in the superblock last met.
+// allow returns those of the anchor's blocks around which the window starts in the right place, in
+// the superblock last met.
 func (f *follower) allow(anchor uint8) (uint8, error) {
 	own, err := f.mask(1)
 	if err != nil || f.related == sameBlock {
@@ -135,7 +133,7 @@ func (f *follower) allow(anchor uint8) (uint8, error) {
 	return anchor, nil
 }
 
-// mask is the mask of a posting of near, 0 when there is none.
+// mask returns the mask of a posting of near, 0 if there is none.
 func (f *follower) mask(at int) (uint8, error) {
 	p := f.near[at]
 	if !p.there {

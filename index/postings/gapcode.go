@@ -5,23 +5,22 @@ import (
 	"sync"
 )
 
-// Gaps are coded by their magnitude k = ⌊log2(gap + 1)⌋, in a prefix code, and then by
-// k bits that say which of the 2^k gaps of that magnitude it is. The code depends on the
-// scale of the block: how much of it is left out for each value, which both sides know
-// before the first gap. Within one scale gaps are far from evenly spread, since an
-// n-gram comes in bouts: a Rice code takes 20 % more.
+// A gap is coded by its magnitude k = ⌊log2(gap + 1)⌋, in a prefix code, followed by k bits that
+// select one of the 2^k gaps of that magnitude. The code depends on the scale of the block: the
+// average gap, which both sides know before the first gap. Within one scale gaps are far from
+// evenly spread, since n-grams occur in clusters: a Rice code takes 20 % more.
 const (
-	// fullScale is the highest scale with a code of its own. Above it the lowest bits
-	// of each gap, one for each scale more, are written as they are.
+	// fullScale is the highest scale with a code of its own. Above it, the lowest bits of each gap,
+	// one for each further scale, are written as they are.
 	fullScale   = 18
 	gapCodeBits = 10 // of the longest code
 
-	gapMagnitudes = 32 // or fewer, depending on the scale
+	gapMagnitudes = 32 // fewer for some scales
 	topMagnitude  = 20 // the highest of any scale
 )
 
-// gapLengths has the bits of the code of each magnitude, for each scale. They are
-// Huffman's for the gaps counted in the Go tree, Kubernetes and Linux 6.1.
+// gapLengths has the length of the code of each magnitude, for each scale, in bits. These are
+// Huffman codes for the gaps counted in the Go tree, Kubernetes and Linux 6.1.
 var gapLengths = [fullScale + 1][]uint8{
 	{1, 2, 3, 3},
 	{1, 2, 3, 4, 4},
@@ -50,17 +49,17 @@ type gapCode struct {
 	length uint8
 }
 
-// gapCodes are the codes of all scales, and for each scale, by the next gapCodeBits bits,
-// the magnitude and the length of its code.
+// gapCodes are the codes of all scales and, for each scale, the magnitude and the length of the
+// code by the next gapCodeBits bits.
 type gapCodes struct {
 	codes  [fullScale + 1][gapMagnitudes]gapCode
 	decode [fullScale + 1][1 << gapCodeBits]decodedGap
 }
 
-// decodedGap is a magnitude with the bits that its code and it take together.
+// decodedGap is a magnitude, with the number of bits that it and its code take together.
 type decodedGap struct{ magnitude, total uint8 }
 
-// gaps makes the codes at first use.
+// gaps makes the codes on first use.
 var gaps = sync.OnceValue(func() *gapCodes {
 	t := &gapCodes{}
 	for scale, lengths := range gapLengths {
@@ -75,9 +74,9 @@ var gaps = sync.OnceValue(func() *gapCodes {
 	return t
 })
 
-// gapScale returns the scale of a block with n gaps to code and the number of values left
-// out in all: how many bits ⌊16·left/n⌋ has. What is above fullScale is the number of
-// low bits that stand beside the code.
+// gapScale returns the scale of a block with n gaps to code and left missing values in total: the
+// number of bits of ⌊16·left/n⌋. The excess over fullScale is the number of low bits outside of the
+// code.
 func gapScale(left uint64, n int) (scale, low uint) {
 	scale = uint(bits.Len64(16 * left / uint64(n)))
 	if scale > fullScale {

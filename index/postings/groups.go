@@ -2,12 +2,12 @@ package postings
 
 import "github.com/trawl-search/trawl/index/ngram"
 
-// Postings are collected in groups of n-grams whose numbers follow each other. A group
-// is so large that all their ends stay in the cache, and so small that sorting it by n-gram
-// once, when the index is written, does, too: each posting is written twice, and never
-// to a place that is far. An entry has, from the lowest bit on, its mask, the low bits of
-// its superblock, and the low bits of its n-gram. The high bits of the superblock, the
-// era, are known from how long the group was when the era began.
+// Postings are collected in groups of n-grams with successive numbers. Groups are few enough that
+// all their ends stay in the cache, and small enough that sorting one by n-gram, once, when the
+// index is written, stays in the cache, too. So each posting is written twice, and never far away.
+// An entry has, from the lowest bit on, its mask, the low bits of its superblock, and the low bits
+// of its n-gram. The high bits of the superblock are the era. They follow from the length of the
+// group when the era began.
 const (
 	groupBits  = 10
 	groupSize  = 1 << groupBits
@@ -23,14 +23,14 @@ const (
 
 type chunk [chunkEntries]uint32
 
-// group has the entries of one group in the order in which they came.
+// group has the entries of one group in the order of arrival.
 type group struct {
-	last   *chunk // the one to write to, unless the number of entries says that it is full
+	last   *chunk // the one to write to, unless the number of entries shows that it is full
 	n      int
 	chunks []*chunk
 }
 
-// groups is all groups, and the memory that they use and keep.
+// groups has all groups, and the memory that they use and keep.
 type groups struct {
 	groups [groupCount]group
 	eras   []groupEra
@@ -38,10 +38,10 @@ type groups struct {
 	used   int // chunks
 }
 
-// groupEra says how many entries each group had before an era.
+// groupEra has the number of entries that each group had before an era.
 type groupEra [groupCount]int
 
-// add adds the postings of one superblock, which is above all before.
+// add adds the postings of one superblock, which is greater than all before.
 func (g *groups) add(superblock uint32, ids []ngram.ID, masks []uint8) {
 	for uint32(len(g.eras)) <= superblock/eraSize {
 		g.eras = append(g.eras, g.lengths())
@@ -72,17 +72,17 @@ func (g *groups) extend(to *group) {
 		g.slabs = append(g.slabs, new([slabChunks]chunk))
 	}
 	to.last = &g.slabs[g.used/slabChunks][g.used%slabChunks]
-	to.last[0] = 0 // to read the page first, as add does, would be a page fault more
+	to.last[0] = 0 // reading the page first, as add does, would cost another page fault
 	to.chunks = append(to.chunks, to.last)
 	g.used++
 }
 
-// mostChunks bounds the chunks in use after that many postings more.
+// mostChunks bounds the chunks in use after that many more postings.
 func (g *groups) mostChunks(postings int) int {
 	return g.used + postings/chunkEntries + groupCount
 }
 
-// reset forgets all postings and keeps the memory.
+// reset drops all postings and keeps the memory.
 func (g *groups) reset() {
 	for i := range g.groups {
 		g.groups[i].n, g.groups[i].chunks = 0, g.groups[i].chunks[:0]
@@ -90,15 +90,15 @@ func (g *groups) reset() {
 	g.eras, g.used = g.eras[:0], 0
 }
 
-// sorted is the postings of one group by n-gram, in memory that is used for one group
-// after the other: those of the group's n-gram i end at ends[i].
+// sorted has the postings of one group by n-gram: those of the group's n-gram i end at ends[i]. It
+// reuses its memory from group to group.
 type sorted struct {
 	ends        [groupSize]int
 	superblocks []uint32
 	masks       []uint8
 }
 
-// room makes sure that any of the groups can be sorted.
+// room makes room for sorting any of the groups.
 func (s *sorted) room(g *groups) {
 	most := 0
 	for i := range g.groups {
@@ -109,7 +109,7 @@ func (s *sorted) room(g *groups) {
 	}
 }
 
-// sort sorts a group, for which there must be room. Superblocks stay in their order.
+// sort sorts a group, for which there must be room. The order of superblocks is kept.
 func (s *sorted) sort(g *groups, number int) {
 	from := &g.groups[number]
 	s.count(from)
@@ -139,7 +139,7 @@ func (s *sorted) count(from *group) {
 	}
 }
 
-// place puts the entries from start to end where they belong, and moves ends on.
+// place puts the entries from start to end into their places, and advances ends.
 func (s *sorted) place(from *group, start, end int, firstSuperblock uint32) {
 	for start < end {
 		at := start % chunkEntries

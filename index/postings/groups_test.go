@@ -12,7 +12,7 @@ type posting struct {
 	mask       uint8
 }
 
-// Groups of few and of many chunks, over several eras and with dirty memory, give back
+// Groups of few and of many chunks, over several eras and with reused memory, return
 // what was added.
 func TestGroupsAcrossErasAndSlabs(t *testing.T) {
 	random := newRandom(t)

@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// codeLengths returns the lengths of a Huffman code of symbols with those weights, at
-// most limit bits each; a lone symbol has a code of 0 bits. When the best code is too
-// long, the weights are evened out until it is not.
+// codeLengths returns the lengths of a Huffman code for symbols with these weights, at most limit
+// bits each. A lone symbol has a code of 0 bits. If the best code is too long, it evens out the
+// weights until it is not.
 func codeLengths(weights []uint64, limit uint) []uint8 {
 	weights = slices.Clone(weights)
 	for {
@@ -38,8 +38,8 @@ func huffman(weights []uint64, limit uint) (lengths []uint8, fits bool) {
 	return lengths, true
 }
 
-// huffmanDepths joins the two lightest nodes again and again: the leaves are in
-// order of weight, and so are the nodes made. It returns the depth of each leaf.
+// huffmanDepths repeatedly joins the two lightest nodes. The leaves are in order of weight, and so
+// are the new nodes. It returns the depth of each leaf.
 func huffmanDepths(leaves []int, weights []uint64) []int {
 	n := len(leaves)
 	weight := make([]uint64, 0, 2*n-1)
@@ -68,9 +68,9 @@ func huffmanDepths(leaves []int, weights []uint64) []int {
 	return depth[:n]
 }
 
-// canonicalCodes returns the code of each symbol by the lengths of all, at most limit:
-// they count up in the order of length, then symbol. Their bits are turned around, so
-// that a writer that fills in the lowest bits first writes the highest one first.
+// canonicalCodes returns the code of each symbol, given the lengths of all, which are at most
+// limit. Codes count up in the order of length, then symbol. Their bits are reversed, so that a
+// writer that writes the lowest bits first writes the highest bit of a code first.
 func canonicalCodes(lengths []uint8, limit uint8) []uint16 {
 	codes := make([]uint16, len(lengths))
 	next := uint16(0)

@@ -9,10 +9,9 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// Index reads an index. It holds nothing per n-gram on the heap, and reads the n-gram
-// offset table at the first Lookup. It is safe for concurrent use, and good until the
-// file is closed. Every error is a *format.CorruptError, or for a layout that is
-// newer than this reader a format.ErrVersion.
+// Index reads an index. It keeps nothing per n-gram on the heap, and reads the n-gram offset table
+// on the first Lookup. It is safe for concurrent use, and valid until the file is closed. Every
+// error is a *format.CorruptError or, for a layout newer than this reader, a format.ErrVersion.
 type Index struct {
 	ngrams, lists, masks format.Section
 	scheme               ngram.Scheme
@@ -27,7 +26,7 @@ type table struct {
 	blocks                  blockCounts
 }
 
-// Open opens the index with those tags.
+// Open opens the index with these tags.
 func Open(f *format.File, tags Tags) (*Index, error) {
 	x := &Index{}
 	for _, need := range []struct {
@@ -64,7 +63,8 @@ func (x *Index) openHead(f *format.File) error {
 	return nil
 }
 
-// openedTable opens the table at the first call; of two at once either stays.
+// openedTable opens the table on the first call. Of two concurrent first calls, either result
+// stays.
 func (x *Index) openedTable() (*table, error) {
 	if t := x.opened.Load(); t != nil {
 		return t, nil
@@ -102,22 +102,22 @@ func (x *Index) openTable() (*table, error) {
 	return t, nil
 }
 
-// Scheme says which windows of the text the n-grams are.
+// Scheme returns the scheme of the index's windows.
 func (x *Index) Scheme() ngram.Scheme { return x.scheme }
 
-// Windows returns the windows of a literal that can be looked up in the index, as
-// ngram.LiteralWindows does.
+// Windows returns the windows of a literal that the index can look up, as ngram.LiteralWindows
+// does.
 func (x *Index) Windows(literal string, caseSensitive bool) []ngram.Window {
 	return ngram.LiteralWindows(literal, caseSensitive, x.scheme)
 }
 
-// Superblocks is the number of superblocks of the text.
+// Superblocks returns the number of superblocks of the text.
 func (x *Index) Superblocks() uint32 { return x.superblocks }
 
-// Postings is the number of postings, the sum of DF over all n-grams.
+// Postings returns the number of postings, the sum of DF over all n-grams.
 func (x *Index) Postings() uint64 { return x.postings }
 
-// Ngrams is the number of n-grams that occur.
+// Ngrams returns the number of n-grams that occur.
 func (x *Index) Ngrams() (int, error) {
 	t, err := x.openedTable()
 	if err != nil {
@@ -126,8 +126,7 @@ func (x *Index) Ngrams() (int, error) {
 	return t.ids.Len(), nil
 }
 
-// NextNgram returns the first n-gram at or after id that occurs, or false when
-// there is none.
+// NextNgram returns the first n-gram at or after id that occurs, or false if there is none.
 func (x *Index) NextNgram(id ngram.ID) (ngram.ID, bool, error) {
 	t, err := x.openedTable()
 	if err != nil {
@@ -140,7 +139,7 @@ func (x *Index) NextNgram(id ngram.ID) (ngram.ID, bool, error) {
 	return ngram.ID(t.ids.At(i)), true, nil
 }
 
-// Lookup returns the posting list of an n-gram, or false when it does not occur.
+// Lookup returns the posting list of an n-gram, or false if the n-gram does not occur.
 func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
 	t, err := x.openedTable()
 	if err != nil {
@@ -156,7 +155,7 @@ func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
 	return l, err == nil, err
 }
 
-// span is where the list of an n-gram lies, and where its masks do.
+// span says where the list of an n-gram is, and where its masks are.
 type span struct{ from, to, maskFrom, maskTo uint64 }
 
 // list opens the list of an n-gram.
@@ -183,7 +182,7 @@ func bounds(ends *eliasfano.List, i int) (from, to uint64) {
 	return ends.At2(i - 1)
 }
 
-// List is the posting list of one n-gram: a view, safe for concurrent use.
+// List is the posting list of one n-gram. It is a view and safe for concurrent use.
 type List struct {
 	index            *Index
 	blocks           blockCounts
@@ -192,7 +191,7 @@ type List struct {
 	maskFrom, maskTo int64 // in the masks section
 }
 
-// DF is the number of superblocks in which the n-gram starts, at least 1.
+// DF returns the number of superblocks in which the n-gram starts, at least 1.
 func (l *List) DF() uint32 { return l.raw.df }
 
 func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.at, "%v", err) }

@@ -77,7 +77,7 @@ func checkWalk(t failer, it *Iterator, masks map[uint32]uint8) {
 	}
 }
 
-// checkSeeks seeks short and long ways, with and without asking for masks.
+// checkSeeks seeks short and long distances, with and without reading masks.
 func checkSeeks(t failer, it *Iterator, masks map[uint32]uint8, random *rand.Rand) {
 	all := list(masks)
 	target := uint32(0)

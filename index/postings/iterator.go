@@ -8,25 +8,25 @@ import (
 
 var errListSkips = errors.New("the skip array of a posting list does not ascend")
 
-// Iterator walks a posting list in ascending order of superblocks. It holds one
-// block, decoded as far as was sought in it, and allocates nothing. One goroutine at a time.
+// Iterator walks a posting list in ascending order of superblocks. It keeps one block, decoded as
+// far as the seeks in it needed, and allocates nothing. It is not safe for concurrent use.
 type Iterator struct {
 	list   List
 	values [blockSize]uint32
-	block  []uint32 // the part of values that the block takes
-	known  int      // values of the block that are decoded
+	block  []uint32 // the part of values that belongs to the block
+	known  int      // number of decoded values of the block
 	reader blockReader
 	number int    // of the block; -1 before the first one
 	i      int    // in the block
-	first  uint64 // least superblock that the block may hold
+	first  uint64 // least superblock that may be in the block
 	masks  maskReader
 	loads  uint32 // blocks opened, of superblocks or of masks
 	done   bool
 	err    error
 }
 
-// Iterator returns an iterator before the first posting. It reuses the given one
-// unless that is nil.
+// Iterator returns an iterator before the first posting. It reuses the given one unless that is
+// nil.
 func (l *List) Iterator(reuse *Iterator) *Iterator {
 	if reuse == nil {
 		reuse = new(Iterator)
@@ -39,7 +39,7 @@ func (l *List) Iterator(reuse *Iterator) *Iterator {
 	return it
 }
 
-// release lets go of the list, but not of the memory.
+// release drops the list and keeps the memory.
 func (it *Iterator) release() {
 	it.list, it.block, it.done = List{}, nil, true
 	it.masks.ends, it.masks.block.bits.data = blockEnds{}, nil
@@ -55,9 +55,8 @@ func (it *Iterator) Next() (superblock uint32, ok bool) {
 	return it.value(), true
 }
 
-// SeekGE moves to the first posting whose superblock is at least that given, and
-// returns it. It never moves back: where it stands already is good if it is far
-// enough.
+// SeekGE moves to the first posting whose superblock is at least the given one, and returns it. It
+// never moves back: it stays at the current posting if that is far enough.
 func (it *Iterator) SeekGE(superblock uint32) (uint32, bool) {
 	if !it.done && it.number >= 0 && it.value() >= superblock {
 		return it.value(), true
@@ -69,9 +68,8 @@ func (it *Iterator) SeekGE(superblock uint32) (uint32, bool) {
 	return it.value(), true
 }
 
-// Mask returns the blocks of the current superblock in which the n-gram starts, bit j
-// for block j. Masks are read only when asked for. It must follow a Next or SeekGE that
-// returned true.
+// Mask returns the blocks of the current superblock in which the n-gram starts, bit j for block j.
+// Only calls of it read masks. It must follow a Next or SeekGE that returned true.
 func (it *Iterator) Mask() (uint8, error) {
 	if it.done || it.number < 0 {
 		return 0, it.err
@@ -79,7 +77,7 @@ func (it *Iterator) Mask() (uint8, error) {
 	return it.maskOf(it.number, it.i)
 }
 
-// maskOf returns mask i of a block, in which the iterator need not stand.
+// maskOf returns mask i of a block, which need not be the current one.
 func (it *Iterator) maskOf(number, i int) (uint8, error) {
 	var superblocks []uint32
 	if number == it.number {
@@ -95,13 +93,13 @@ func (it *Iterator) maskOf(number, i int) (uint8, error) {
 	return mask, err
 }
 
-// Err is the error that ended the iteration, nil at the end of the list.
+// Err returns the error that ended the iteration, nil at the end of the list.
 func (it *Iterator) Err() error { return it.err }
 
-// value is where the iterator stands.
+// value returns the current superblock.
 func (it *Iterator) value() uint32 { return it.block[it.i] }
 
-// step moves on by one.
+// step advances by one.
 func (it *Iterator) step() bool {
 	if it.i+1 < len(it.block) {
 		it.i++
@@ -113,7 +111,7 @@ func (it *Iterator) step() bool {
 	return it.load(it.number+1) && it.decode(math.MaxUint64)
 }
 
-// load opens a block and stands at its start.
+// load opens a block and moves to its start.
 func (it *Iterator) load(number int) bool {
 	if it.err != nil {
 		return false
@@ -128,7 +126,7 @@ func (it *Iterator) load(number int) bool {
 	return true
 }
 
-// decode decodes the block on until a value is at least x, or to its end.
+// decode continues decoding the block until a value is at least x, or to its end.
 func (it *Iterator) decode(x uint64) bool {
 	if err := it.reader.until(x); err != nil {
 		return it.fail(err)
@@ -137,15 +135,15 @@ func (it *Iterator) decode(x uint64) bool {
 	return true
 }
 
-// fail lets go of a block that is corrupt.
+// fail drops a corrupt block.
 func (it *Iterator) fail(err error) bool {
 	it.err = it.list.corrupt(err)
 	it.block, it.number = nil, -1
 	return false
 }
 
-// seek moves to the first superblock that is at least x, forward or back. At false
-// it has not moved.
+// seek moves to the first superblock that is at least x, forwards or backwards. If it returns
+// false, it has not moved.
 func (it *Iterator) seek(x uint32) bool {
 	if x > it.list.raw.last || it.err != nil {
 		return false
@@ -168,8 +166,8 @@ func (it *Iterator) seek(x uint32) bool {
 	return true
 }
 
-// findBlock returns the block that holds the first superblock that is at least x,
-// which is not above the last one. It gallops from the current block.
+// findBlock returns the block with the first superblock that is at least x, which is not above the
+// last one. It uses a galloping search from the current block.
 func (it *Iterator) findBlock(x uint32) int {
 	if it.number >= 0 && uint64(x) < it.first {
 		return it.list.raw.search(x, 0, it.number)
@@ -177,8 +175,8 @@ func (it *Iterator) findBlock(x uint32) int {
 	return it.list.raw.blockAfter(it.number, x)
 }
 
-// seekIn returns the index of the first value that is at least x, which the last one
-// is. It looks near i first.
+// seekIn returns the index of the first value that is at least x; the last one is. It looks near i
+// first.
 func seekIn(block []uint32, i int, x uint32) int {
 	if block[i] >= x {
 		if i == 0 || block[i-1] < x {

@@ -10,25 +10,25 @@ import (
 // MaxSuperblocks bounds the superblocks of one index: 8 TiB of text.
 const MaxSuperblocks = 1 << 31
 
-// endWidthBits has the width of the ends of a list's blocks.
+// endWidthBits is the size of the field that has the width of the ends of a list's blocks.
 const endWidthBits = 6
 
 var errListHeader = errors.New("the head of a posting list is out of its bounds")
 
-// listEncoder writes posting lists; its memory is reused from list to list.
+// listEncoder writes posting lists. It reuses its memory from list to list.
 type listEncoder struct {
 	body  bitWriter
 	lasts []uint32
 	ends  []uint32 // in bits
 }
 
-// append appends the list of superblocks, ascending, not empty, and below the number
-// that has lastWidth bits.
+// append appends a list of superblocks, which is not empty and ascends. Each superblock fits into
+// lastWidth bits.
 func (e *listEncoder) append(w *bitWriter, superblocks []uint32, lastWidth uint) {
 	w.room(32)
 	w.gamma(uint32(len(superblocks)))
 	w.put(uint64(superblocks[len(superblocks)-1]), lastWidth)
-	if len(superblocks) <= blockSize { // nearly all: no ends of blocks stand before it
+	if len(superblocks) <= blockSize { // nearly all lists: no ends of blocks precede it
 		appendBlock(w, gaps(), 0, superblocks)
 		w.pad()
 		return
@@ -43,7 +43,7 @@ func (e *listEncoder) append(w *bitWriter, superblocks []uint32, lastWidth uint)
 	w.pad()
 }
 
-// encodeBlocks fills body, and for each block its last superblock and its end.
+// encodeBlocks fills body, and records the last superblock and the end of each block.
 func (e *listEncoder) encodeBlocks(superblocks []uint32) {
 	e.body.reset()
 	e.lasts, e.ends = e.lasts[:0], e.ends[:0]
@@ -58,7 +58,7 @@ func (e *listEncoder) encodeBlocks(superblocks []uint32) {
 	}
 }
 
-// superblockBits is the width in bits of a superblock's number in an index of that many.
+// superblockBits returns the width in bits of a superblock's number in an index with that many.
 func superblockBits(superblocks uint32) uint { return uint(bits.Len32(max(superblocks, 1) - 1)) }
 
 // rawList is a view of an encoded posting list. Offsets are in bits.
@@ -66,14 +66,14 @@ type rawList struct {
 	df, last  uint32
 	lastWidth uint
 	endWidth  uint
-	lasts     uint // of every block but the last one
+	lasts     uint // of every block except the last one
 	ends      uint // the same
 	body      uint
 	data      []byte
 }
 
-// openList checks the head of a list that has data to itself; superblocks bounds
-// what it may hold.
+// openList checks the head of a list that takes all of data. superblocks is the bound on its
+// values.
 func openList(data []byte, superblocks uint32) (l rawList, err error) {
 	r := bitReader{data: data}
 	l.lastWidth = superblockBits(superblocks)
@@ -97,7 +97,7 @@ func openList(data []byte, superblocks uint32) (l rawList, err error) {
 
 func (l *rawList) blocks() int { return int((uint64(l.df) + blockSize - 1) / blockSize) }
 
-// blockLen is the number of postings in block b.
+// blockLen returns the number of postings in block b.
 func (l *rawList) blockLen(b int) int {
 	if b == l.blocks()-1 {
 		return int(l.df-1)%blockSize + 1
@@ -105,7 +105,7 @@ func (l *rawList) blockLen(b int) int {
 	return blockSize
 }
 
-// lastOf is the last superblock of block b.
+// lastOf returns the last superblock of block b.
 func (l *rawList) lastOf(b int) uint32 {
 	if b == l.blocks()-1 {
 		return l.last
@@ -113,7 +113,7 @@ func (l *rawList) lastOf(b int) uint32 {
 	return uint32(packedAt(l.data, l.lasts, b, l.lastWidth))
 }
 
-// firstOf is the least superblock that block b may hold.
+// firstOf returns the least superblock that block b may have.
 func (l *rawList) firstOf(b int) uint64 {
 	if b == 0 {
 		return 0
@@ -121,8 +121,8 @@ func (l *rawList) firstOf(b int) uint64 {
 	return uint64(l.lastOf(b-1)) + 1
 }
 
-// blockAfter returns the block after block b, or after none at -1, that holds the first
-// superblock that is at least x, which is not above the last one. It gallops.
+// blockAfter returns the first block after b (-1 for the start) with a superblock that is at least
+// x, which is not above the last one. It uses a galloping search.
 func (l *rawList) blockAfter(b int, x uint32) int {
 	from, to := b+1, l.blocks()-1
 	for step := 1; from+step < to; step *= 2 {
@@ -135,8 +135,8 @@ func (l *rawList) blockAfter(b int, x uint32) int {
 	return l.search(x, from, to)
 }
 
-// search returns the first block of [from, to) whose last superblock is at least x, or to
-// if there is none.
+// search returns the first block of [from, to) whose last superblock is at least x, or to if there
+// is none.
 func (l *rawList) search(x uint32, from, to int) int {
 	for from < to {
 		if mid := int(uint(from+to) / 2); l.lastOf(mid) < x {
@@ -148,7 +148,7 @@ func (l *rawList) search(x uint32, from, to int) int {
 	return from
 }
 
-// span is where block b stands in the data, in bits.
+// span returns the place of block b in the data, in bits.
 func (l *rawList) span(b int) (from, to uint) {
 	from, to = l.body, uint(len(l.data))*8
 	if b < l.blocks()-1 {

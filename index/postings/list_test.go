@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSuperblocks draws an ascending list below MaxSuperblocks that mixes dense
+// drawSuperblocks draws an ascending list below MaxSuperblocks with dense
 // stretches, runs and wide gaps.
 func drawSuperblocks(t *rapid.T) (list []uint32) {
 	next := uint64(rapid.SampledFrom([]uint32{0, 0, 1, 5000, 1 << 30}).Draw(t, "first"))
@@ -43,7 +43,7 @@ func decodeAll(l *rawList) (all []uint32, err error) {
 	return all, nil
 }
 
-// appendList encodes a list of an index of that many superblocks.
+// appendList encodes a list of an index with that many superblocks.
 func appendList(e *listEncoder, list []uint32, superblocks uint32) []byte {
 	var w bitWriter
 	e.append(&w, list, superblockBits(superblocks))
@@ -86,7 +86,7 @@ func TestListRoundTrip(t *testing.T) {
 	}
 }
 
-// A list that says to go beyond its index is none.
+// A list that claims superblocks beyond its index is invalid.
 func TestListBeyondTheIndex(t *testing.T) {
 	data := appendList(new(listEncoder), []uint32{3, 900}, 1024)
 	if _, err := openList(data, 901); err != nil {
@@ -97,7 +97,8 @@ func TestListBeyondTheIndex(t *testing.T) {
 	}
 }
 
-// Either coding decodes what it encoded, chosen or not, in the size foreseen.
+// Both codings decode what they encoded, whether chosen or not, and take the
+// predicted size.
 func TestEveryCoding(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		values := drawSuperblocks(t)
@@ -149,7 +150,8 @@ func TestEveryCoding(t *testing.T) {
 	})
 }
 
-// Every gap that a block of a scale may have has a code, up to the largest index.
+// Every gap that a block of a scale may have has a code, up to the largest
+// index.
 func TestEveryGapHasACode(t *testing.T) {
 	for n := 1; n < blockSize; n++ {
 		for shift := range 32 {
@@ -166,7 +168,7 @@ func TestEveryGapHasACode(t *testing.T) {
 	}
 }
 
-// Prefix codes must use up all bits, so that whatever stands in a file decodes.
+// Prefix codes must be complete, so that every sequence of bits decodes.
 func TestCodesAreComplete(t *testing.T) {
 	for scale, lengths := range gapLengths {
 		checkKraft(t, lengths, gapCodeBits)
@@ -195,7 +197,7 @@ func checkKraft(t failer, lengths []uint8, limit uint) {
 	}
 }
 
-// FuzzList opens hostile bytes: whatever decodes must be a proper list.
+// FuzzList opens hostile bytes: whatever decodes must be a valid list.
 func FuzzList(f *testing.F) {
 	const superblocks = 1 << 20
 	var e listEncoder

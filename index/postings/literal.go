@@ -13,17 +13,17 @@ import (
 // ErrNoWindows means that a literal has no n-gram to look for.
 var ErrNoWindows = errors.New("a literal without n-grams has no candidates")
 
-// Literal returns the places where a literal with those windows, as
-// Windows gives them, may be found. The rarest window is the anchor: of
-// every match, the block in which its anchor window starts is among the candidates.
+// Literal returns the places where a literal with these windows, as Windows returns them, may be.
+// The rarest window is the anchor: for every match, the block in which its anchor window starts is
+// among the candidates.
 //
-// A window that does not occur at all gives Candidates without any; no window at all
-// is ErrNoWindows.
+// If a window does not occur at all, there are no candidates. Without any window the error is
+// ErrNoWindows.
 func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
 	return x.literal(windows, maxFollowers)
 }
 
-// planned is one n-gram of a literal with the windows that have it.
+// planned is one n-gram of a literal with its windows.
 type planned struct {
 	list    *List
 	windows []ngram.Window
@@ -51,14 +51,14 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 	return c, nil
 }
 
-// planner is memory in which a literal's n-grams are looked up.
+// planner is memory for looking up a literal's n-grams.
 type planner struct {
 	windows []ngram.Window
 	lists   []List
 	plan    []planned
 }
 
-// planners are those that were released.
+// planners has the released ones.
 var planners sync.Pool
 
 func (p *planner) release() {
@@ -66,8 +66,8 @@ func (p *planner) release() {
 	planners.Put(p)
 }
 
-// lookup looks up the n-grams, each once, and puts the rarest first in plan. It
-// reports false when one does not occur.
+// lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
+// one does not occur.
 func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
 	p.windows = append(p.windows[:0], windows...)
 	slices.SortStableFunc(p.windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
@@ -89,8 +89,8 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 	return true, nil
 }
 
-// relate says where the n-gram's windows must start. Windows of one offset share a
-// rune of any match, so that they start in the same block.
+// relate says where the n-gram's windows must start. Windows with the same offset share a rune of
+// any match, so they start in the same block.
 func (p *planned) relate(anchor ngram.Window) (related relation) {
 	for _, w := range p.windows {
 		switch {
@@ -99,30 +99,30 @@ func (p *planned) relate(anchor ngram.Window) (related relation) {
 		case w.MinOffset < anchor.MinOffset:
 			related |= blockBefore
 		default:
-			return sameBlock // more than this cannot be asked
+			return sameBlock // there is no stricter relation
 		}
 	}
 	return related
 }
 
-// maxFollowers bounds the lists read besides the anchor's: the next rarest ones.
+// maxFollowers is the most lists, the next rarest ones, that are read in addition to the anchor's.
 const maxFollowers = 12
 
-// Candidates walks the superblocks in which a literal may be found. It allocates
-// nothing. One goroutine at a time.
+// Candidates walks the superblocks in which a literal may be. It allocates nothing. It is not safe
+// for concurrent use.
 type Candidates struct {
 	anchor     ngram.Window
 	lead       Iterator
 	followers  []follower
-	exhaustive bool // uses every list to the end, worth it or not
+	exhaustive bool // uses every list to the end, even if it is not worth it
 	started    bool
-	settled    bool // where the lead stands is a candidate
+	settled    bool // the lead is at a candidate
 	done       bool
 	blocks     uint8
 	err        error
 }
 
-// walks are Candidates that were released.
+// walks has the released Candidates.
 var walks sync.Pool
 
 func newCandidates() *Candidates {
@@ -132,7 +132,7 @@ func newCandidates() *Candidates {
 	return new(Candidates)
 }
 
-// begin makes the walk ready for the n-grams of a literal.
+// begin prepares the walk for the n-grams of a literal.
 func (c *Candidates) begin(lead planned, others []planned) {
 	c.anchor = lead.windows[0]
 	lead.list.Iterator(&c.lead)
@@ -142,8 +142,8 @@ func (c *Candidates) begin(lead planned, others []planned) {
 	}
 }
 
-// Release gives the memory back for another literal. The Candidates must not be used
-// any more.
+// Release returns the memory for another literal. The caller must not use the Candidates
+// afterwards.
 func (c *Candidates) Release() {
 	c.lead.release()
 	for i := range c.followers {
@@ -154,11 +154,11 @@ func (c *Candidates) Release() {
 	walks.Put(c)
 }
 
-// Cost is the number of superblocks that hold the anchor window: the most
-// candidates that there may be. It is 0 when there is none.
+// Cost returns the number of superblocks with the anchor window, which is the most candidates
+// possible. It is 0 if there are none.
 func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.raw.df) }
 
-// Lists is the number of posting lists that are looked into.
+// Lists returns the number of posting lists that are read.
 func (c *Candidates) Lists() int {
 	if c.Cost() == 0 {
 		return 0
@@ -166,18 +166,18 @@ func (c *Candidates) Lists() int {
 	return 1 + len(c.followers)
 }
 
-// AnchorOffset bounds how many bytes after a match's start its anchor window starts;
-// the two differ as those of ngram.Window do.
+// AnchorOffset bounds the distance in bytes from a match's start to its anchor window. The bounds
+// differ in the same cases as those of ngram.Window.
 func (c *Candidates) AnchorOffset() (least, most int) {
 	return c.anchor.MinOffset, c.anchor.MaxOffset
 }
 
-// Err is the error that ended the walk, nil at its proper end.
+// Err returns the error that ended the walk, nil at its regular end.
 func (c *Candidates) Err() error { return c.err }
 
-// Next moves to the next candidate: a superblock, and in blocks a bit j for each of its
-// blocks in which the anchor window of a match may start. It is false at the end or
-// after an error. It is not to be mixed with SeekUpTo.
+// Next moves to the next candidate: a superblock, and in blocks a bit j for each of its blocks in
+// which the anchor window of a match may start. It returns false at the end or after an error. Do
+// not mix it with SeekUpTo.
 func (c *Candidates) Next() (superblock uint32, blocks uint8, ok bool) {
 	if c.done {
 		return 0, 0, false
@@ -186,14 +186,14 @@ func (c *Candidates) Next() (superblock uint32, blocks uint8, ok bool) {
 	return c.settle(c.lead.step(), math.MaxUint32)
 }
 
-// SeekGE moves to the first candidate whose superblock is at least that given, and
-// never back: the current one is good if it is far enough.
+// SeekGE moves to the first candidate whose superblock is at least the given one, and never back:
+// it stays at the current one if that is far enough.
 func (c *Candidates) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
 	return c.SeekUpTo(superblock, math.MaxUint32)
 }
 
-// SeekUpTo is SeekGE for a candidate that is wanted only up to a last superblock: false says
-// that there is none so far, and others may be behind.
+// SeekUpTo is SeekGE for a candidate up to a last superblock. If it returns false, there is none up
+// to there, but there may be later ones.
 func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uint8, ok bool) {
 	if c.done {
 		return 0, 0, false
@@ -207,8 +207,8 @@ func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uin
 	return c.settle(there, last)
 }
 
-// settle moves the lead on to the first candidate that is not before where it stands, or
-// beyond a last superblock; at says that it stands somewhere.
+// settle advances the lead to the first candidate that is not before its place, and not beyond a
+// last superblock; at says that the lead has a place.
 func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uint8, ok bool) {
 	for at {
 		if c.settled = c.lead.value() <= last; !c.settled {
@@ -228,8 +228,8 @@ func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uin
 	return 0, 0, false
 }
 
-// meet returns the lead's superblock if all followers meet there, or else the least
-// one where they may; more is false when they never will.
+// meet returns the lead's superblock if all followers meet there, or else the least one where they
+// may; more is false if they never will.
 func (c *Candidates) meet() (next uint32, more bool) {
 	superblock := c.lead.value()
 	for i := range c.followers {
@@ -266,7 +266,7 @@ func (c *Candidates) match() uint8 {
 	return blocks
 }
 
-// pay counts an answer of a follower that had decoded that many blocks before.
+// pay counts an answer of a follower. loads is the number of blocks that it had decoded before.
 func (c *Candidates) pay(f *follower, loads uint32, refused bool) {
 	if !c.exhaustive {
 		f.worth.pay(f.it.loads-loads, refused)

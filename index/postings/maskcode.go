@@ -11,24 +11,24 @@ const (
 	maskCodeBits  = 11 // of the longest code
 	maskBlocks    = 8  // bits of a mask
 
-	// maskWeightBits is the logarithm of the weight of a mask of one bit inside.
+	// maskWeightBits is the logarithm of the weight of a mask with one inner bit.
 	maskWeightBits = 20
 )
 
-// classLimits has the most bits in 32 masks that each class but the last is for.
-// The first is for blocks in which each mask has one bit.
+// classLimits has the most bits in 32 masks for each class except the last. The first class is for
+// blocks in which each mask has one bit.
 var classLimits = [maskClasses - 1]int{32, 38, 48, 60, 80, 112, 160}
 
-// classFactors say how likely masks are in each class, in 64ths: each bit after the first
-// one, each run of bits after the first one, and a bit in the superblock's first or in its
-// last block multiply the likelihood of a mask. They are fitted to the Go tree, Kubernetes
-// and Linux 6.1; codes of the masks' own counts would be 1 % shorter.
+// classFactors say how likely masks are in each class, in 64ths. Each bit after the first one, each
+// run of bits after the first one, and a bit in the superblock's first or last block multiply the
+// likelihood of a mask. They are fitted to the Go tree, Kubernetes and Linux 6.1; codes from the
+// masks' own counts would be 1 % shorter.
 var classFactors = [maskClasses]struct{ bit, run, edge uint64 }{
 	{0, 0, 128}, {4, 19, 108}, {11, 23, 76}, {19, 23, 76}, {32, 16, 91}, {45, 19, 91}, {64, 13, 152}, {128, 8, 181},
 }
 
-// maskWeight is the weight of a mask of a class, in a superblock in which windows start in
-// that many blocks.
+// maskWeight returns the weight of a mask in a class, in a superblock with that many blocks in
+// which windows start.
 func maskWeight(class int, mask uint8, blocks int) uint64 {
 	factors := &classFactors[class]
 	weight := uint64(1) << maskWeightBits
@@ -44,9 +44,9 @@ func maskWeight(class int, mask uint8, blocks int) uint64 {
 	return weight + 1
 }
 
-// maskCodes are the codes of masks by class, blocks of the superblock less 1, and mask, the
-// code above the four bits of its length; and the mask, above the length of its code, by
-// the next maskCodeBits bits.
+// maskCodes has the codes of masks by class, by blocks of the superblock minus 1, and by mask: the
+// code, above four bits with its length. It also has, by the next maskCodeBits bits, the mask,
+// above the length of its code.
 type maskCodes struct {
 	codes  [maskClasses][maskBlocks][1 << maskBlocks]uint16
 	decode [maskClasses][maskBlocks][1 << maskCodeBits]uint16
@@ -54,7 +54,7 @@ type maskCodes struct {
 
 const codeLengthBits = 4
 
-// masks makes the codes at first use.
+// masks makes the codes on first use.
 var masks = sync.OnceValue(func() *maskCodes {
 	t := &maskCodes{}
 	for class := range maskClasses {

@@ -1,18 +1,18 @@
 package postings
 
-// maskReader reads the masks of one list, block by block as they are asked for.
+// maskReader reads the masks of one list, block by block as needed.
 type maskReader struct {
 	ends   blockEnds
-	number int // of the block that is open; -1 for none
-	known  int // superblocks that it has been told
+	number int // of the open block; -1 for none
+	known  int // number of its superblocks that it knows
 	block  maskBlock
 }
 
-// reset makes the reader ready for another list.
+// reset prepares the reader for another list.
 func (r *maskReader) reset() { r.ends, r.number = blockEnds{}, -1 }
 
-// at returns mask i of block number of the list. superblocks are those of the block, up to
-// i at least, or nil when they are not at hand.
+// at returns mask i of block number of the list. superblocks are those of the block, at
+// least up to i, or nil if the caller does not have them.
 func (r *maskReader) at(l *List, number, i int, superblocks []uint32) (uint8, error) {
 	if number != r.number {
 		if err := r.open(l, number); err != nil {

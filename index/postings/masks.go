@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// Masks are coded apart from the superblocks they belong to, in blocks of
-// blockSize as the superblocks are. Each block is coded by its density class, which its
-// first three bits name, and within it each mask by the number of blocks of its superblock
-// in which windows start.
+// Masks are stored separately from their superblocks, in blocks of blockSize like the superblocks.
+// The first three bits of a block name its density class. The code of each mask depends on that
+// class and on the number of blocks of its superblock in which windows start.
 
-// maskEncoder writes the masks of lists; its memory is reused from list to list.
+// maskEncoder writes the masks of lists. It reuses its memory from list to list.
 type maskEncoder struct{ several blocksEncoder }
 
-// append appends the masks of a list. blocks has for each superblock of the index the
-// number of its blocks in which windows start.
+// append appends the masks of a list. blocks has, for each superblock of the index, the number of
+// its blocks in which windows start.
 func (e *maskEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32, values []uint8) {
 	codes := masks()
 	if len(values) <= blockSize {
@@ -32,7 +31,7 @@ func (e *maskEncoder) append(w *bitWriter, blocks []uint8, superblocks []uint32,
 	e.several.appendTo(w)
 }
 
-// masks appends a block of masks. It is put, with the writer kept in registers.
+// masks appends a block of masks. It inlines put, with the writer's state in registers.
 func (w *bitWriter) masks(codes *maskCodes, blocks []uint8, superblocks []uint32, values []uint8) {
 	w.room((len(values) + 1) * 2)
 	class := maskClass(values)
@@ -53,7 +52,7 @@ func (w *bitWriter) masks(codes *maskCodes, blocks []uint8, superblocks []uint32
 
 var errMaskBlock = errors.New("a block of masks ends too early, or belongs to superblocks without windows")
 
-// maskBlock decodes the masks of one block, as far as they are asked for.
+// maskBlock decodes the masks of one block, as far as needed.
 type maskBlock struct {
 	codes       *[maskBlocks][1 << maskCodeBits]uint16
 	bits        bitReader
@@ -63,15 +62,15 @@ type maskBlock struct {
 	superblocks [blockSize]uint32
 }
 
-// reset starts the block that stands in the bits up to an end. Of its superblocks those
-// up to i must be set before at is called for mask i.
+// reset starts the block in the bits up to an end. The caller sets its superblocks up to i before
+// it calls at for mask i.
 func (b *maskBlock) reset(r bitReader, end uint) {
 	b.bits, b.end, b.n = r, end, 0
 	b.codes = &masks().decode[b.bits.get(maskClassBits)]
 }
 
-// at returns mask i of the block, by the blocks of superblocks. It decodes as many masks
-// at once as the bits of one load are sure to hold.
+// at returns mask i of the block, given the block counts of superblocks. It decodes as many masks
+// at once as the bits of one load certainly have.
 func (b *maskBlock) at(i int, blocks blockCounts) (uint8, error) {
 	for b.n <= i {
 		v, used, n := b.bits.load(), uint(0), min(i+1, b.n+loadedBits/maskCodeBits)
@@ -95,8 +94,8 @@ func (b *maskBlock) at(i int, blocks blockCounts) (uint8, error) {
 	return b.masks[i], nil
 }
 
-// blockCounts has for each superblock the number of its blocks in which windows start,
-// in four bits each, the first in the lower half of a byte.
+// blockCounts has, for each superblock, the number of its blocks in which windows start, in four
+// bits each, the first in the lower half of a byte.
 type blockCounts []byte
 
 func appendBlockCounts(dst []byte, blocks []uint8) []byte {
@@ -110,10 +109,10 @@ func appendBlockCounts(dst []byte, blocks []uint8) []byte {
 	return dst
 }
 
-// blockCountsSize is the bytes that the counts of that many superblocks take.
+// blockCountsSize returns the bytes that the counts of that many superblocks take.
 func blockCountsSize(superblocks uint32) uint64 { return (uint64(superblocks) + 1) / 2 }
 
-// at returns the count of a superblock below that of the index.
+// at returns the count of a superblock of the index.
 func (c blockCounts) at(superblock uint32) uint8 {
 	return c[superblock/2] >> (superblock % 2 * 4) & 15
 }

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawMasks draws the superblocks of a block of postings, the counts of blocks of
-// all superblocks, and masks that fit them.
+// drawMasks draws the superblocks of a block of postings, the block counts of all
+// superblocks, and masks that fit them.
 func drawMasks(t *rapid.T) (superblocks []uint32, counts, masks []uint8) {
 	some := rapid.SampledFrom([]*rapid.Generator[uint8]{
 		rapid.Uint8Range(1, 255), rapid.SampledFrom([]uint8{1, 2, 4, 8, 16, 32, 64, 128}), rapid.Just(uint8(255)),
@@ -54,7 +54,7 @@ func TestMasksRoundTrip(t *testing.T) {
 	})
 }
 
-// The masks of any superblock have a complete code in every class.
+// The masks of every superblock have a complete code in every class.
 func TestMaskCodesAreComplete(t *testing.T) {
 	for class := range maskClasses {
 		for blocks := 1; blocks <= maskBlocks; blocks++ {

@@ -11,36 +11,35 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// Gone is the place of a superblock that is left out.
+// Gone is the place of an omitted superblock.
 const Gone = math.MaxUint32
 
-// Source is an index whose postings are merged, and where its text went.
+// Source is an index to merge, and where its text went.
 type Source struct {
 	Index *Index
-	// Places has for each superblock of the index its number in the new one, or
-	// Gone. No two superblocks of all sources have the same place.
+	// Places has, for each superblock of the index, its number in the new one, or Gone. No two
+	// superblocks of all sources may have the same place.
 	Places []uint32
 }
 
-// MergeOptions say how to merge. The zero value is good.
+// MergeOptions configure a merge. The zero value is valid.
 type MergeOptions struct {
-	// Processors that work, the caller's one of them; at least 1.
+	// Processors that work, including the caller's; at least 1.
 	Processors int
-	// Pace is called with how many bytes are read next. It may wait; an error of
-	// it ends the merge. Nil: nothing is called.
+	// Pace is called with the number of bytes to be read next. It may wait; an error of it ends the
+	// merge. Nil means no waiting.
 	Pace func(bytes int) error
-	// Spill says where what must wait for its section is held.
+	// Spill says where data is kept that waits for its section.
 	Spill inorder.BufferConfig
 }
 
-// Merge writes the index of a text of that many superblocks whose parts are in the
-// sources: what a Builder would write. It looks at a range of n-grams at a time, in each of
-// the sources, and holds their postings, five bytes for each, for every processor; a range
-// is so chosen that its encoding takes rangeBytes in the sources, or has one group. The
-// masks are held, encoded, until all lists are written, in memory as far as opts.Spill
-// allows. The errors are those of w, Pace, the context and temporary files, and
-// *format.CorruptError of a source, and ErrMisuse for a source of another scheme than
-// ngram.Runes: its text has to be indexed again.
+// Merge writes the index of a text of that many superblocks, whose parts are in the sources. It
+// writes what a Builder would write. It processes one range of n-grams at a time, in all sources,
+// and keeps their postings, five bytes for each, on every processor. A range takes about rangeBytes
+// in the sources, encoded, or is a single group. The masks are kept, encoded, until all lists are
+// written, in memory as far as opts.Spill allows. The errors are those of w, Pace, the context and
+// temporary files, *format.CorruptError of a source, and ErrMisuse for a source with another scheme
+// than ngram.Runes, whose text has to be indexed again.
 func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
 	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: inorder.NewBuffer(opts.Spill)}
 	defer func() { err = errors.Join(err, m.masks.Close()) }()
@@ -62,7 +61,7 @@ func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32,
 	return m.table.write(w, tags.Ngrams, m.blocks, m.postings)
 }
 
-// rangeBytes is how much the postings of a range of n-grams should take where they are.
+// rangeBytes is the intended size of a range's postings in the sources.
 const rangeBytes = 4 << 20
 
 // merging is one call of Merge.
@@ -72,7 +71,7 @@ type merging struct {
 	opts        MergeOptions
 
 	blocks   []uint8            // of each superblock in which windows start
-	weights  [groupCount]uint64 // bytes that the groups take in the sources
+	weights  [groupCount]uint64 // bytes of the groups in the sources
 	postings uint64
 	listsEnd uint64
 	masks    *inorder.Buffer
@@ -109,7 +108,7 @@ func (m *merging) open(to *mergeSource, s *Source) (err error) {
 	return m.weigh(to)
 }
 
-// weigh checks the n-grams of a source, and adds what its groups take.
+// weigh checks the n-grams of a source, and adds the sizes of its groups.
 func (m *merging) weigh(s *mergeSource) error {
 	t, last, before := s.table, int64(-1), uint64(0)
 	ids := t.ids.From(0)
@@ -130,9 +129,9 @@ func (m *merging) weigh(s *mergeSource) error {
 	return nil
 }
 
-// weighGroup adds what a group takes that ends before n-gram i of the table; the groups
-// before it take that many bytes. What it returns is that with the group, and never more
-// than there is, whatever the table says.
+// weighGroup adds the size of a group that ends before n-gram i of the table. The groups before it
+// take before bytes. It returns the sum of both, which is never more than the sections have,
+// whatever the table says.
 func (m *merging) weighGroup(s *mergeSource, group, i int, before uint64) uint64 {
 	at := min(s.table.listEnds.At(i-1), uint64(s.lists.Len())) + min(s.table.maskEnds.At(i-1), uint64(s.masks.Len()))
 	at = max(at, before)
@@ -146,7 +145,7 @@ type ngramRange struct {
 	weight   uint64
 }
 
-// ranges cuts the n-grams.
+// ranges divides the n-grams into ranges.
 func (m *merging) ranges() (ranges []ngramRange) {
 	next := ngramRange{}
 	for group, weight := range &m.weights {
@@ -207,6 +206,6 @@ func (m *merging) take(w *format.Writer, queue *inorder.Queue[*mergedRange]) err
 	return err
 }
 
-// first is the first n-gram of a range, end the first one after it.
+// first returns the first n-gram of a range, end the first one after it.
 func (r ngramRange) first() ngram.ID { return ngram.ID(r.from * groupSize) }
 func (r ngramRange) end() ngram.ID   { return ngram.ID(r.to * groupSize) }

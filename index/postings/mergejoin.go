@@ -1,6 +1,6 @@
 package postings
 
-// joiner sorts the postings of one n-gram. Its memory is reused.
+// joiner sorts the postings of one n-gram. It reuses its memory.
 type joiner struct {
 	stretches   stretches // of superblocks, above their masks
 	superblocks []uint32
@@ -9,14 +9,14 @@ type joiner struct {
 
 func (j *joiner) reset() { j.stretches.reset() }
 
-// add adds postings, of which no superblock has come before.
+// add adds postings of superblocks that have not come before.
 func (j *joiner) add(superblocks []uint32, masks []uint8) {
 	for i, superblock := range superblocks {
 		j.stretches.add(uint64(superblock)<<maskBlocks | uint64(masks[i]))
 	}
 }
 
-// sorted returns all postings, ascending: good until the next reset.
+// sorted returns all postings, ascending. They are valid until the next reset.
 func (j *joiner) sorted() ([]uint32, []uint8) {
 	j.superblocks, j.masks = j.superblocks[:0], j.masks[:0]
 	for _, key := range j.stretches.sorted() {
@@ -25,9 +25,9 @@ func (j *joiner) sorted() ([]uint32, []uint8) {
 	return j.superblocks, j.masks
 }
 
-// stretches sorts the postings of one list, which come in few ascending stretches: those
-// of each source, cut where a blob has changed its place among the others. A posting is a
-// number whose highest bits are its superblock. The memory is reused.
+// stretches sorts the postings of one list. They come in few ascending stretches: those of each
+// source, cut where a blob has moved relative to others. A posting is a number whose highest bits
+// are its superblock. It reuses its memory.
 type stretches struct {
 	keys, other []uint64
 	ends        []int // of the stretches in keys
@@ -42,8 +42,8 @@ func (s *stretches) add(key uint64) {
 	s.keys = append(s.keys, key)
 }
 
-// sorted returns all postings, ascending: good until the next reset. It merges
-// neighbouring stretches until one is left.
+// sorted returns all postings, ascending. They are valid until the next reset. It merges adjacent
+// stretches until one is left.
 func (s *stretches) sorted() []uint64 {
 	for s.ends = append(s.ends, len(s.keys)); len(s.ends) > 1; {
 		s.other = s.other[:0]
@@ -58,7 +58,7 @@ func (s *stretches) sorted() []uint64 {
 	return s.keys
 }
 
-// mergeSorted appends two ascending sequences as one.
+// mergeSorted merges two ascending sequences and appends the result.
 func mergeSorted(dst, a, b []uint64) []uint64 {
 	for len(a) > 0 && len(b) > 0 {
 		if a[0] > b[0] {

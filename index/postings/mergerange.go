@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// mergedRange is the encoded postings of a range of n-grams, or why there are none.
+// mergedRange has the encoded postings of a range of n-grams, or the error.
 type mergedRange struct {
 	lists, masks []byte
 	table        tableWriter
@@ -16,14 +16,14 @@ type mergedRange struct {
 	err          error
 }
 
-// run is the postings that one list gave, as far as they stay.
+// run has the postings of one list that stay.
 type run struct {
-	ngram      uint32 // less the first of the range
+	ngram      uint32 // minus the first of the range
 	start, end uint32
 	ascends    bool
 }
 
-// collector gathers and encodes the postings of a range. Its memory is reused.
+// collector gathers and encodes the postings of a range. It reuses its memory.
 type collector struct {
 	runs        []run
 	superblocks []uint32 // of all runs
@@ -44,7 +44,7 @@ type collector struct {
 
 var collectors = sync.Pool{New: func() any { return new(collector) }}
 
-// mergeRange runs in a goroutine of its own.
+// mergeRange runs in its own goroutine.
 func (m *merging) mergeRange(ctx context.Context, r ngramRange) *mergedRange {
 	c, _ := collectors.Get().(*collector)
 	defer collectors.Put(c)
@@ -65,7 +65,7 @@ func (m *merging) mergeRange(ctx context.Context, r ngramRange) *mergedRange {
 	return out
 }
 
-// collect gathers the postings that a source has of the range.
+// collect gathers the postings of the range from a source.
 func (c *collector) collect(s *mergeSource, r ngramRange) error {
 	t := s.table
 	first := t.ids.Search(uint64(r.first()))
@@ -118,7 +118,8 @@ func (c *collector) add(l *List, id uint32, places []uint32) error {
 	return nil
 }
 
-// keep gathers what stays of a block. Each posting is written, and stays if n moves on.
+// keep gathers the postings of a block that stay. It writes each posting, and n increases if it
+// stays.
 func (c *collector) keep(block, places []uint32) {
 	start := len(c.superblocks)
 	c.superblocks = slices.Grow(c.superblocks, len(block))[:start+len(block)]
@@ -134,7 +135,7 @@ func (c *collector) keep(block, places []uint32) {
 	c.superblocks, c.masks = c.superblocks[:start+n], c.masks[:start+n]
 }
 
-// sort puts the runs in the order of their n-grams; those of one stay in order.
+// sort sorts the runs by n-gram. Runs of one n-gram keep their order.
 func (c *collector) sort(r ngramRange) {
 	size := int(r.end()-r.first()) + 1
 	c.starts = slices.Grow(c.starts[:0], size)[:size]

@@ -11,20 +11,20 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// failer is what *testing.T and *rapid.T have in common here.
+// failer has the methods common to *testing.T and *rapid.T.
 type failer interface {
 	Helper()
 	Fatal(...any)
 	Fatalf(string, ...any)
 }
 
-// model is an index as plain maps, and the index built of the same blobs.
+// model is an index as plain maps, and the index built from the same blobs.
 type model struct {
 	index  *Index
 	lists  map[ngram.ID]map[uint32]uint8
 	blobs  [][]byte
 	starts []uint32 // first superblock of each blob
-	size   uint32   // superblocks
+	size   uint32   // number of superblocks
 	file   []byte
 }
 
@@ -49,7 +49,7 @@ func (m *model) add(t failer, b *Builder, e *ngram.Extractor, blob []byte) {
 }
 
 var (
-	testBuilder   = NewBuilder(Config{}) // shared, so that leftovers would show
+	testBuilder   = NewBuilder(Config{}) // shared, so that leftovers would have an effect
 	testExtractor = ngram.NewExtractor(ngram.Runes)
 )
 
@@ -101,7 +101,7 @@ func list(masks map[uint32]uint8) []uint32 {
 	return superblocks
 }
 
-// starts reports whether a window of id starts in a block, counted over all superblocks.
+// startsIn reports whether a window of id starts in a block, counted over all superblocks.
 func (m *model) startsIn(id ngram.ID, block int64) bool {
 	return block >= 0 && m.lists[id][uint32(block/8)]>>(block%8)&1 == 1
 }
@@ -130,7 +130,7 @@ var words = []string{
 	"\xff\xfe", "\xe2\x84", "kkkk", "SSSS", "\n", "\t", " ", "x", "y", "zz", "(", ");\n", "the ", "Foo", "foo", "Bar_baz", "0x1F", "ΣΑΣ", "σας",
 }
 
-// randomText makes about size bytes of words, of which few make it clustered.
+// randomText returns about size bytes of words. If these are few, the text is clustered.
 func randomText(random *rand.Rand, size int) []byte {
 	var b strings.Builder
 	for b.Len() < size {

@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// tableWriter collects the n-gram offset table. Its memory is kept for the next one.
+// tableWriter collects the n-gram offset table. It keeps its memory for the next one.
 type tableWriter struct {
 	ids, listEnds, maskEnds []uint64
 	data                    []byte
@@ -19,12 +19,12 @@ func (t *tableWriter) reset() {
 	t.ids, t.listEnds, t.maskEnds = t.ids[:0], t.listEnds[:0], t.maskEnds[:0]
 }
 
-// add adds the next n-gram, and where its list and its masks end.
+// add adds the next n-gram, with the ends of its list and its masks.
 func (t *tableWriter) add(id, listEnd, maskEnd uint64) {
 	t.ids, t.listEnds, t.maskEnds = append(t.ids, id), append(t.listEnds, listEnd), append(t.maskEnds, maskEnd)
 }
 
-// write writes the table of an index with those counts of blocks, one for each superblock.
+// write writes the table of an index with those block counts, one for each superblock.
 func (t *tableWriter) write(w format.SectionWriter, tag format.Tag, blocks []uint8, postings uint64) error {
 	data := t.data[:0]
 	data = append(data, uint8(written))
@@ -46,7 +46,7 @@ func (t *tableWriter) write(w format.SectionWriter, tag format.Tag, blocks []uin
 	return nil
 }
 
-// universe is one more than the last of the ends.
+// universe returns one more than the last end.
 func universe(ends []uint64) uint64 {
 	if len(ends) == 0 {
 		return 0

@@ -1,7 +1,7 @@
 package postings
 
-// WordIterator walks the posting list of a word in ascending order of superblocks. It
-// holds one block, and allocates nothing. One goroutine at a time.
+// WordIterator walks the posting list of a word in ascending order of superblocks. It keeps one block, and allocates
+// nothing. It is not safe for concurrent use.
 type WordIterator struct {
 	list        WordList
 	superblocks []uint32 // of the block
@@ -15,7 +15,7 @@ type WordIterator struct {
 	err         error
 }
 
-// Reset makes the iterator stand before the first posting of a list.
+// Reset moves the iterator before the first posting of a list.
 func (it *WordIterator) Reset(l WordList) {
 	it.list = l
 	it.tail = tailReader{}
@@ -33,9 +33,9 @@ func (it *WordIterator) Next() bool {
 	return it.load(it.number + 1)
 }
 
-// Block moves to the first posting that was in no block before, and returns those of its
-// block: superblocks and counts, good until the next call. It is meant for reading whole
-// lists, and not to be mixed with Next and SeekGE; no superblocks are the end, or an error.
+// Block moves to the first posting after the blocks returned so far, and returns the postings of its block:
+// superblocks and counts, valid until the next call. It is meant for reading whole lists. Do not mix it with Next and
+// SeekGE. It returns no superblocks at the end or after an error.
 func (it *WordIterator) Block() (superblocks []uint32, counts []uint16) {
 	if it.done || !it.load(it.number+1) {
 		return nil, nil
@@ -43,7 +43,8 @@ func (it *WordIterator) Block() (superblocks []uint32, counts []uint16) {
 	return it.superblocks, it.counts[:len(it.superblocks)]
 }
 
-// DefinedBlock is Block for the next block in which the word is defined somewhere: of others, nothing else is decoded.
+// DefinedBlock is Block for the next block with a definition of the word. Of other blocks it decodes
+// only the marks of definitions.
 func (it *WordIterator) DefinedBlock() (superblocks []uint32) {
 	for number := it.number + 1; !it.done; number++ {
 		if number == it.list.raw.blocks() {
@@ -61,8 +62,8 @@ func (it *WordIterator) DefinedBlock() (superblocks []uint32) {
 	return nil
 }
 
-// SeekGE moves to the first posting whose superblock is at least that given, and never
-// back; false if there is none, or after an error.
+// SeekGE moves to the first posting whose superblock is at least the given one, and never back. It returns false if
+// there is none, or after an error.
 func (it *WordIterator) SeekGE(superblock uint32) bool {
 	if it.done {
 		return false
@@ -86,7 +87,7 @@ func (it *WordIterator) SeekGE(superblock uint32) bool {
 	return true
 }
 
-// load decodes a block and stands at its start.
+// load decodes a block and moves to its start.
 func (it *WordIterator) load(number int) bool {
 	if number >= it.list.raw.blocks() {
 		it.done = true
@@ -108,12 +109,11 @@ func (it *WordIterator) fail(err error) bool {
 	return false
 }
 
-// Superblock is that of the posting at which the iterator stands. Like Count and Mask it must
-// follow a Next or SeekGE that returned true. Mask has bit j for block j, and is 0 after
-// an error.
+// Superblock returns the superblock of the current posting. Like Count and Mask it must follow a Next or SeekGE that
+// returned true. Mask has bit j for block j, and is 0 after an error.
 func (it *WordIterator) Superblock() uint32 { return it.superblocks[it.i] }
 
-// Count is how often the word starts in the superblock.
+// Count returns how often the word starts in the superblock.
 func (it *WordIterator) Count() uint16 { return it.counts[it.i] }
 
 // Defined reports whether the word is defined in the superblock. It reads one bit.
@@ -122,11 +122,10 @@ func (it *WordIterator) Defined() bool { return it.tail.defs.at(it.i) }
 // DefinedAt is Defined for superblock i of those that Block returned last.
 func (it *WordIterator) DefinedAt(i int) bool { return it.tail.defs.at(i) }
 
-// AnyDefined reports whether the word is defined in any superblock of the block of the list in
-// which the iterator stands.
+// AnyDefined reports whether the word is defined in any superblock of the list's current block.
 func (it *WordIterator) AnyDefined() bool { return it.tail.defs.any() }
 
-// Mask is the blocks in which it starts.
+// Mask returns the blocks in which the word starts.
 func (it *WordIterator) Mask() uint8 {
 	if !it.masked {
 		it.tail.masks(&it.block)
@@ -139,7 +138,7 @@ func (it *WordIterator) Mask() uint8 {
 	return mask
 }
 
-// Masks returns the masks of the postings that Block returned last, good until its next call.
+// Masks returns the masks of the postings that Block returned last. They are valid until the next call of Block.
 func (it *WordIterator) Masks() ([]uint8, error) {
 	it.tail.masks(&it.block)
 	n := len(it.superblocks)
@@ -149,5 +148,5 @@ func (it *WordIterator) Masks() ([]uint8, error) {
 	return it.block.masks[:n], nil
 }
 
-// Err is the error that ended the iteration, nil at the end of the list.
+// Err returns the error that ended the iteration, nil at the end of the list.
 func (it *WordIterator) Err() error { return it.err }

@@ -19,8 +19,9 @@ type WordSource struct {
 	Places []uint32
 }
 
-// WordMerger merges the posting lists of words, and writes what a WordWriter would. Who
-// uses it knows which words of the sources are one; the lists come to it in the order in
+// WordMerger merges the posting lists of words, and writes what a WordWriter would write. Its
+// caller knows which words of the sources are equal, and passes their lists in the order in which
+// the words are written:
 // which the words are written:
 //
 //	ref := m.Lists(source).Next()   // each source's own order, for all of its words
@@ -28,12 +29,12 @@ type WordSource struct {
 //	m.Append(joined)
 //	m.Write(w)
 //
-// It holds encoded lists until Write, in memory as far as its inorder.BufferConfig allows. Close
-// must be called. One goroutine at a time, but for Join.
+// It keeps encoded lists until Write, in memory as far as its inorder.BufferConfig allows. The
+// caller must call Close. Apart from Join, it is not safe for concurrent use.
 type WordMerger struct {
 	sources      []wordMergeSource
 	files        []*format.File
-	blocks       []uint8 // of each superblock up to the last one in which a word starts
+	blocks       []uint8 // of each superblock, up to the last one in which a word starts
 	lists, tails *inorder.Buffer
 	ends         wordEnds
 }
@@ -45,8 +46,8 @@ type wordMergeSource struct {
 	table  *wordTable
 }
 
-// NewWordMerger begins to merge the lists of a text of that many superblocks. The error is
-// a *format.CorruptError.
+// NewWordMerger starts to merge the lists of a text of that many superblocks. The error is a
+// *format.CorruptError.
 func NewWordMerger(superblocks uint32, sources []WordSource, hold inorder.BufferConfig) (*WordMerger, error) {
 	m := &WordMerger{blocks: make([]uint8, superblocks), lists: inorder.NewBuffer(hold), tails: inorder.NewBuffer(hold)}
 	for _, s := range sources {
@@ -68,26 +69,27 @@ func NewWordMerger(superblocks uint32, sources []WordSource, hold inorder.Buffer
 	return m, nil
 }
 
-// WordRef is the list of a word in a source.
+// WordRef refers to the list of a word in a source.
 type WordRef struct {
 	source, word uint32
 	at           span
 }
 
-// Bytes is how much the list and its tail take; of those in a damaged source it is any
-// number below 1<<32.
+// Bytes returns the size of the list and its tail. In a damaged source it is any number below
+// 1<<32.
 func (r *WordRef) Bytes() int64 {
 	list, tail := max(r.at.to, r.at.from)-r.at.from, max(r.at.maskTo, r.at.maskFrom)-r.at.maskFrom
 	return int64(min(list, math.MaxInt32) + min(tail, math.MaxInt32))
 }
 
-// WordLists walks the lists of one source in the order of its words. One goroutine at a time.
+// WordLists walks the lists of one source in the order of its words. It is not safe for concurrent
+// use.
 type WordLists struct {
 	next               WordRef
 	listEnds, tailEnds eliasfano.Iterator
 }
 
-// Lists returns the lists of a source, by its number among those given.
+// Lists returns the lists of a source, given its index among the sources.
 func (m *WordMerger) Lists(source int) *WordLists {
 	t := m.sources[source].table
 	return &WordLists{next: WordRef{source: uint32(source)}, listEnds: t.listEnds.From(0), tailEnds: t.tailEnds.From(0)}
@@ -103,19 +105,19 @@ func (l *WordLists) Next() WordRef {
 	return ref
 }
 
-// JoinedWords are the encoded lists of some words.
+// JoinedWords has the encoded lists of some words.
 type JoinedWords struct {
 	lists, tails []byte
 	words        []joinedWord
 }
 
-// joinedWord is how many bytes of lists and tails are a word's, and its postings.
+// joinedWord has the number of bytes of a word's list and tail, and of its postings.
 type joinedWord struct{ list, tail, postings int }
 
 // Gone reports whether nothing is left of word i.
 func (j *JoinedWords) Gone(i int) bool { return j.words[i].postings == 0 }
 
-// wordJoiner is the memory that joining lists takes.
+// wordJoiner is memory for joining lists.
 type wordJoiner struct {
 	it           WordIterator
 	stretches    stretches
@@ -130,17 +132,17 @@ type wordJoiner struct {
 
 var wordJoiners = sync.Pool{New: func() any { return new(wordJoiner) }}
 
-// A posting of a word as a number: its superblock, above the mask, above whether the word is
-// defined there, above the count.
+// A posting of a word as a number has, from the highest bits on, its superblock, the mask, whether
+// the word is defined there, and the count.
 const (
-	wordDefined         = 1 << 15 // no count is as large
+	wordDefined         = 1 << 15 // greater than any count
 	wordMaskShift       = 16
 	wordSuperblockShift = wordMaskShift + maskBlocks
 )
 
-// Join joins the lists of some words: refs[ends[i-1]:ends[i]] are those of word i. It holds
-// the postings of one word at a time. The errors are that of the context and
-// *format.CorruptError. It is safe for concurrent use.
+// Join joins the lists of some words: refs[ends[i-1]:ends[i]] are those of word i. It keeps the
+// postings of one word at a time. The errors are that of the context and *format.CorruptError. It
+// is safe for concurrent use.
 func (m *WordMerger) Join(ctx context.Context, refs []WordRef, ends []uint32) (*JoinedWords, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err //nolint:wrapcheck // the caller's own
@@ -202,7 +204,7 @@ func (m *WordMerger) gather(j *wordJoiner, refs []WordRef) error {
 	return nil
 }
 
-// encode appends the list of the postings gathered.
+// encode appends the list of the gathered postings.
 func (m *WordMerger) encode(j *wordJoiner) joinedWord {
 	keys := j.stretches.sorted()
 	if len(keys) == 0 {
@@ -237,10 +239,10 @@ func (m *WordMerger) Append(j *JoinedWords) error {
 	return nil
 }
 
-// Words is the number of words appended.
+// Words returns the number of words appended.
 func (m *WordMerger) Words() uint32 { return m.ends.words }
 
-// Write writes all that was appended.
+// Write writes everything that was appended.
 func (m *WordMerger) Write(w *format.Writer) error {
 	for _, section := range []struct {
 		tag  format.Tag
@@ -257,5 +259,5 @@ func (m *WordMerger) Write(w *format.Writer) error {
 	return m.ends.write(w, m.blocks)
 }
 
-// Close gives back what is held. A second call does nothing.
+// Close frees the memory and files. A second call does nothing.
 func (m *WordMerger) Close() error { return errors.Join(m.lists.Close(), m.tails.Close()) }

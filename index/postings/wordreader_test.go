@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWordReader reads random lists by a WordReader, in ascending order with gaps and then
-// from the first one again.
+// TestWordReader reads random lists with a WordReader, in ascending order with gaps and
+// then from the first one again.
 func TestWordReader(t *testing.T) {
 	random := newRandom(t)
 	lists := randomWords(random, 2000, 700)
@@ -41,7 +41,7 @@ func wholeList(r *WordReader) (superblocks []uint32, counts []uint16) {
 	return superblocks, counts
 }
 
-// BenchmarkReadWords reads the lists of words of which most have few postings.
+// BenchmarkReadWords reads the lists of words. Most of these have few postings.
 func BenchmarkReadWords(b *testing.B) {
 	const words, superblocks = 1 << 14, 1 << 16
 	lists := make([]wordList, words)

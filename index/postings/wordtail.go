@@ -6,17 +6,17 @@ import (
 	"slices"
 )
 
-// The tail of a word's list has for each posting how often the word starts in the
-// superblock, and in which blocks. It is in blocks of as many postings as the list, which
-// decode one by one: a bit that says whether definitions are marked, and if so a bit for
-// each posting, then the counts in gamma codes, then the masks as masks are coded.
+// The tail of a word's list has, for each posting, how often the word starts in the superblock, and
+// in which blocks. Its blocks have as many postings as those of the list, and can be decoded
+// separately: a bit that says whether definitions are marked, and if so a bit for each posting;
+// then the counts in gamma codes; then the masks, coded like other masks.
 
-// maxCountBits is the zeros at the start of the code of MaxCount.
+// maxCountBits is the number of zeros at the start of the code of MaxCount.
 const maxCountBits = 11
 
 var errTail = errors.New("counts of a word end too early, or are too large")
 
-// tailEncoder writes tails; its memory is reused from list to list.
+// tailEncoder writes tails. It reuses its memory from list to list.
 type tailEncoder struct{ several blocksEncoder }
 
 // append appends the tail of a list of superblocks.
@@ -64,12 +64,12 @@ func (w *bitWriter) definitions(defined []bool) {
 // tailReader reads the tail of one list, block by block.
 type tailReader struct {
 	ends blockEnds
-	bits bitReader // of the block that is open
+	bits bitReader // of the open block
 	end  uint      // in bits
 	defs definitions
 }
 
-// open finds block number of a list, and decodes its counts. After it the masks follow.
+// open finds block number of a list, and decodes its counts. The masks follow them.
 func (r *tailReader) open(l *WordList, number int, counts []uint16) error {
 	if err := r.openDefinitions(l, number, len(counts)); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *tailReader) open(l *WordList, number int, counts []uint16) error {
 	return nil
 }
 
-// openDefinitions is open for the definitions alone, of n postings.
+// openDefinitions is open for only the definitions of n postings.
 func (r *tailReader) openDefinitions(l *WordList, number, n int) (err error) {
 	if r.bits, r.end, err = r.ends.block(&l.index.tails, l.tailFrom, l.tailTo, l.raw.blocks(), number); err == nil {
 		r.defs = r.bits.definitions(n)
@@ -88,14 +88,14 @@ func (r *tailReader) openDefinitions(l *WordList, number, n int) (err error) {
 	return err
 }
 
-// definitions says of each posting of a block whether the word is defined in its superblock.
-// It reads the bits where they are; the zero value has none.
+// definitions says for each posting of a block whether the word is defined in its superblock. It
+// reads the bits in place; the zero value has none.
 type definitions struct {
 	data []byte
-	pos  uint // in bits; 0 if none is marked, since a bit comes before
+	pos  uint // in bits; 0 if none is marked, since another bit precedes them
 }
 
-// definitions passes the marks of n postings.
+// definitions skips the marks of n postings.
 func (r *bitReader) definitions(n int) definitions {
 	if r.get(1) == 0 {
 		return definitions{}
@@ -114,8 +114,7 @@ func (d *definitions) at(i int) bool {
 	return d.pos > 0 && at/8 < uint(len(d.data)) && d.data[at/8]>>(at%8)&1 == 1
 }
 
-// counts decodes gamma codes of counts up to MaxCount, as many at once as one load is
-// sure to hold.
+// counts decodes gamma codes of counts up to MaxCount, as many at once as one load certainly has.
 func (r *bitReader) counts(counts []uint16) error {
 	const enough = loadedBits - 2*maxCountBits - 1
 	for i := 0; i < len(counts); {
@@ -135,5 +134,5 @@ func (r *bitReader) counts(counts []uint16) error {
 	return nil
 }
 
-// masks makes ready to decode the masks of the block that open has opened.
+// masks prepares decoding the masks of the block that open has opened.
 func (r *tailReader) masks(b *maskBlock) { b.reset(r.bits, r.end) }

@@ -9,28 +9,28 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// WordWriter writes the posting lists of words, in the order of their numbers. One
-// goroutine at a time.
+// WordWriter writes the posting lists of words, in the order of their numbers. It is not safe for
+// concurrent use.
 type WordWriter struct {
 	w            format.SectionWriter
 	list         listEncoder
 	tail         tailEncoder
 	lists, tails bitWriter
-	full         [][]byte // the tails before, in pieces
+	full         [][]byte // earlier tails, in pieces
 	ends         wordEnds
 	blocks       []uint8
 }
 
-// NewWordWriter starts to write; blocks has for each superblock of the text the number
-// of blocks up to the last one in which a word starts, 0 where none does.
+// NewWordWriter starts to write. blocks has, for each superblock of the text, the number of blocks
+// up to the last one in which a word starts, 0 if none does.
 func NewWordWriter(w format.SectionWriter, blocks []uint8) *WordWriter {
 	_ = w.Begin(format.TagWordPostings, format.Required) // the writer's errors stay until Close
 	return &WordWriter{w: w, blocks: blocks}
 }
 
-// Append appends the list of the next word: superblocks, which ascend, and for each of
-// them the mask of the blocks in which the word starts, how often it does, and whether it
-// is defined there.
+// Append appends the list of the next word: its superblocks, which ascend, and for each of them the
+// mask of the blocks in which the word starts, how often it starts there, and whether it is defined
+// there.
 func (w *WordWriter) Append(superblocks []uint32, masks []uint8, counts []uint16, defined []bool) {
 	list, tail := w.lists.len(), w.tails.len()
 	w.list.append(&w.lists, superblocks, superblockBits(uint32(len(w.blocks))))
@@ -50,7 +50,7 @@ func (w *WordWriter) flush() {
 	w.lists.reset()
 }
 
-// Close writes what is left: the tails, and where all ends.
+// Close writes the tails and the table of ends.
 func (w *WordWriter) Close() error {
 	w.flush()
 	if err := w.w.End(); err != nil {
@@ -67,16 +67,16 @@ func (w *WordWriter) Close() error {
 	return w.ends.write(w.w, w.blocks)
 }
 
-// wordEnds collects where the lists and the tails of words end: a few bytes for each.
+// wordEnds collects the ends of the lists and tails of words: a few bytes for each.
 type wordEnds struct {
 	words       uint32
 	postings    uint64
-	list, tail  uint64 // where the last ones end
+	list, tail  uint64 // ends of the last ones
 	listLengths []byte // as uvarints
 	tailLengths []byte
 }
 
-// add adds the next word, whose list and tail have those lengths in bytes.
+// add adds the next word, with the lengths of its list and tail in bytes.
 func (e *wordEnds) add(list, tail, postings int) {
 	e.words++
 	e.postings += uint64(postings)
@@ -85,7 +85,7 @@ func (e *wordEnds) add(list, tail, postings int) {
 	e.tailLengths = binary.AppendUvarint(e.tailLengths, uint64(tail))
 }
 
-// write writes the table of words of a text with those counts of blocks.
+// write writes the table of words of a text with those block counts.
 func (e *wordEnds) write(w format.SectionWriter, blocks []uint8) error {
 	data := []byte{wordLayout}
 	data = binary.LittleEndian.AppendUint32(data, e.words)
@@ -107,7 +107,7 @@ func (e *wordEnds) write(w format.SectionWriter, blocks []uint8) error {
 	return nil
 }
 
-// appendEnds encodes where things of those lengths end, the last one at last.
+// appendEnds encodes the ends of things with these lengths, the last one at last.
 func appendEnds(dst, lengths []byte, n uint32, last uint64) ([]byte, error) {
 	universe := last + 1
 	if n == 0 {

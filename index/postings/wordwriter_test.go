@@ -7,8 +7,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestWordTailsAreHeldOnce writes many tails: what the writer holds of them is what they take
-// in the section, without the room that a buffer has that grows by copies.
+// TestWordTailsAreHeldOnce writes many tails: the writer keeps as many bytes as they take in
+// the section, without the spare room of a buffer that grows by copying.
 func TestWordTailsAreHeldOnce(t *testing.T) {
 	const superblocks = 5000
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -33,7 +33,7 @@ func TestWordTailsAreHeldOnce(t *testing.T) {
 	}
 }
 
-// discarded takes sections and keeps none.
+// discarded takes sections and drops them.
 type discarded struct{}
 
 func (*discarded) Begin(format.Tag, format.Flags) error                { return nil }

@@ -15,16 +15,15 @@ type Tags struct {
 
 // Tags of the n-gram indexes of a shard.
 var (
-	// ContentTags are those of the index over content.
+	// ContentTags are the tags of the index over content.
 	ContentTags = Tags{format.TagNgrams, format.TagPostings, format.TagMasks}
-	// NameTags are those of the index over names.
+	// NameTags are the tags of the index over names.
 	NameTags = Tags{format.TagNameNgrams, format.TagNamePostings, format.TagNameMasks}
-	// LexiconTags are those of the index over the lexicon.
+	// LexiconTags are the tags of the index over the lexicon.
 	LexiconTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
 )
 
-// written is the scheme of the windows that a Builder is given. Its number is the layout of
-// an index.
+// written is the scheme of the windows that a Builder takes. Its number is the layout of an index.
 const written = ngram.Runes
 
 const (
@@ -42,10 +41,10 @@ type scratch struct {
 	table  tableWriter
 }
 
-// Write writes the index of a text of that many superblocks, which must be more than
-// any that was added, as three sections. It streams the posting lists in pieces of about
-// 64 KiB, and holds the masks until the lists are written, in the memory of the postings:
-// afterwards the Builder is as after Reset. So it is after errors but ErrMisuse.
+// Write writes the index of a text of that many superblocks, which must be more than any that was
+// added, as three sections. It streams the posting lists in pieces of about 64 KiB, and keeps the
+// masks until the lists are written, in the memory of the postings. Afterwards, and after all
+// errors except ErrMisuse, the Builder is as after Reset.
 func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
 		return fmt.Errorf("%w: an index of %d superblocks that already has %d", ErrMisuse, superblocks, len(b.blocks))
@@ -103,10 +102,10 @@ func (b *Builder) encode(superblocks []uint32, masks []uint8) {
 	s.mask.append(&s.masks.last, b.blocks, superblocks, masks)
 }
 
-// pieces collects a section in chunks that are not used any more: those of the
-// groups that are written. What it holds is less than what their postings took.
+// pieces collects a section in chunks that are not used any more: those of groups that are written.
+// It takes less room than their postings did.
 type pieces struct {
-	last       bitWriter // what does not fill a chunk, or few
+	last       bitWriter // what does not fill a chunk, or only a few
 	full, free []*chunk
 }
 
@@ -115,12 +114,12 @@ func (p *pieces) reset() {
 	p.full, p.free = p.full[:0], p.free[:0]
 }
 
-// len is the number of bytes collected.
+// len returns the number of bytes collected.
 func (p *pieces) len() uint64 {
 	return uint64(len(p.full))*chunkEntries*entrySize + uint64(p.last.len())
 }
 
-// store moves what has become long into chunks; it ends in a whole byte.
+// store moves data into chunks once it has become long. The data must end in a whole byte.
 func (p *pieces) store() {
 	if p.last.len() < pieceSize {
 		return

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Answer is what a query asks of its answer as a whole, by fields of syntax version 2 that hold for
-// all of the query wherever they stand. Of two of one field the last counts. What finds documents
-// is the tree alone: it is the same without them.
+// Answer is what a query asks for about its answer as a whole, by fields of syntax version 2 that
+// apply to the whole query wherever they stand. If a field occurs twice, the last one counts. These
+// fields do not change the tree, which alone decides which documents match.
 type Answer struct {
-	// Count is the most files of all pages together, from 1 to MaxCount; 0 is no bound.
+	// Count is the most files of all pages together, from 1 to MaxCount; 0 means no bound.
 	Count int
-	// Timeout is the most time for the answer, up to MaxTimeout; 0 is that of the caller.
+	// Timeout is the most time for the answer, up to MaxTimeout; 0 leaves it to the caller.
 	Timeout time.Duration
 	// Select is what the answer lists.
 	Select Selection
@@ -20,13 +20,13 @@ type Answer struct {
 // Selection is what an answer lists.
 type Selection uint8
 
-// Selections of an answer. That of names of files or of symbols is part of the tree.
+// Selections of an answer. The selection of file names or of symbols is part of the tree.
 const (
 	// SelectFiles lists files.
 	SelectFiles Selection = iota
-	// SelectRepos lists the repos of files that match, with how many files of each do.
+	// SelectRepos lists the repos of matching files, with the number of files in each.
 	SelectRepos
-	// SelectFolders lists the folders of files that match, likewise.
+	// SelectFolders lists the folders of matching files, with the number of files in each.
 	SelectFolders
 )
 
@@ -36,7 +36,7 @@ const (
 	MaxTimeout = time.Hour
 )
 
-// ofAnswer reads a field that holds for the whole query.
+// ofAnswer reads a field that applies to the whole query.
 func (p *parser) ofAnswer(tok token) error {
 	wrong := func(expected string) error {
 		return &SyntaxError{tok.at[0], quote(string(tok.text)) + " after " + tok.field, expected}

@@ -136,8 +136,8 @@ func (p *parser) onlySymbols(q Q, set settings) (Q, error) {
 	return &And{Children: []Q{every, q}}, err
 }
 
-// eachText replaces, in a list and its groups, each symbol and each text that is looked for in
-// contents and paths. What a group with a type: of its own selects is left alone.
+// eachText replaces each symbol and each text of scope Either, in a list and its groups. It leaves
+// alone what a group with a type: of its own selects.
 func eachText(q Q, f func(Q) Q) Q {
 	switch n := q.(type) {
 	case *And:
@@ -164,8 +164,8 @@ func eachText(q Q, f func(Q) Q) Q {
 	return q
 }
 
-// text makes the atom that looks for the token's regular expression: a
-// Substring where that is all it is.
+// text makes the atom that looks for the token's regular expression: a Substring if the expression
+// is a plain text.
 func (p *parser) text(tok token, scope Scope) (Q, error) {
 	tree, err := p.parseRegexp(tok, Flags)
 	if err != nil {
@@ -176,7 +176,7 @@ func (p *parser) text(tok token, scope Scope) (Q, error) {
 	}
 	if pattern, folded, ok := literal(tree); ok {
 		atom := &Substring{Pattern: pattern, Scope: scope}
-		if !folded { // (?i) in the pattern has settled it
+		if !folded { // (?i) in the pattern has decided
 			p.uncased = append(p.uncased, atom)
 		}
 		return atom, nil
@@ -190,12 +190,12 @@ func hasCapture(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpCapture || slices.ContainsFunc(tree.Sub, hasCapture)
 }
 
-// withoutCaptures gives the same expression without capturing groups, parsed
-// anew so that literals they kept apart are joined: (abc)(de) is abcde.
+// withoutCaptures gives the same expression without capturing groups. It parses the result again,
+// so that literals separated by groups are joined: (abc)(de) is abcde.
 func withoutCaptures(tree *syntax.Regexp) *syntax.Regexp {
 	tree = uncapture(tree)
 	joined, err := syntax.Parse(tree.String(), Flags)
-	if err != nil { // not known to happen; the tree is right, only less simple
+	if err != nil { // should not happen; the tree is correct, only less simple
 		return tree
 	}
 	return joined
@@ -211,9 +211,9 @@ func uncapture(tree *syntax.Regexp) *syntax.Regexp {
 	return tree
 }
 
-// literal gives the text of an expression that is only a text, in lower case if
-// it is folded. A text with U+FFFD or with a surrogate half is none: matching
-// bytes would not be the same as matching the expression.
+// literal gives the text of an expression that is a plain text, in lower case if it is folded. A
+// text with U+FFFD or with half of a surrogate pair does not count: matching bytes would differ
+// from matching the expression.
 func literal(tree *syntax.Regexp) (text string, folded, ok bool) {
 	if tree.Op != syntax.OpLiteral {
 		return "", false, false
@@ -232,7 +232,7 @@ func literal(tree *syntax.Regexp) (text string, folded, ok bool) {
 	return string(runes), folded, true
 }
 
-// lower gives the lower case of r where simple folding takes both for the same.
+// lower gives the lower case of r if simple folding treats both as equal.
 func lower(r rune) rune {
 	low := unicode.ToLower(r)
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -243,7 +243,7 @@ func lower(r rune) rune {
 	return r
 }
 
-// setCase settles whether an atom is case-sensitive: mode is yes, no, or auto.
+// setCase decides whether an atom is case-sensitive: mode is yes, no, or auto.
 func setCase(atom Q, mode string) {
 	switch a := atom.(type) {
 	case *Substring:
@@ -253,8 +253,8 @@ func setCase(atom Q, mode string) {
 	}
 }
 
-// treeHasUpper reports whether an ASCII capital stands in a literal or at an end
-// of a class's range: \w and [^[] have one, \S and [^a] have none.
+// treeHasUpper reports whether a literal, or an end of a class's range, is an ASCII capital: \w and
+// [^[] have one, \S and [^a] have none.
 func treeHasUpper(tree *syntax.Regexp) bool {
 	return hasUpper(tree.Rune) || slices.ContainsFunc(tree.Sub, treeHasUpper)
 }

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// Builder makes the atoms of a query that comes as a tree, within the limits that Parse
-// holds a text to. Expressions, names and keys together have at most Limits.Bytes. It is
-// for one query and one goroutine. Simplify the tree that is made of its atoms.
+// Builder makes the atoms of a query that comes as a tree, within the limits that Parse applies to
+// a text. Expressions, names and keys together have at most Limits.Bytes. A Builder is for one
+// query and not safe for concurrent use. The caller simplifies the tree that it makes of the atoms.
 type Builder struct {
 	p     parser
 	bytes int
@@ -23,7 +23,7 @@ func NewBuilder(opts ParseOptions) *Builder {
 	return b
 }
 
-// Enter begins the operands of a node. Leave must follow, unless it fails.
+// Enter begins the operands of a node. Unless it fails, Leave must follow.
 func (b *Builder) Enter() error { return b.p.enter() }
 
 // Leave ends the operands of a node.
@@ -37,7 +37,7 @@ func (b *Builder) Substring(text string, caseSensitive bool, scope Scope) (Q, er
 	return b.Regexp(regexp.QuoteMeta(text), caseSensitive, scope)
 }
 
-// Regexp makes the atom that looks for an expression: a Substring where that is all it is.
+// Regexp makes the atom that looks for an expression: a Substring if that is a plain text.
 func (b *Builder) Regexp(expression string, caseSensitive bool, scope Scope) (Q, error) {
 	kind := map[Scope]tokenKind{Either: tokenText, Content: tokenContent, FileName: tokenFile}[scope]
 	return b.cased(kind, expression, caseSensitive)
@@ -91,7 +91,7 @@ func (b *Builder) Branch(name string, exact bool) (Q, error) {
 	return &Branch{Pattern: name, Exact: exact}, b.take(name)
 }
 
-// Language makes a Language of a name or alias, or Const{false} of one that is unknown.
+// Language makes a Language from a name or alias, or Const{false} if it is unknown.
 func (b *Builder) Language(name string) (Q, error) { return b.atom(tokenLang, name) }
 
 // RepoSet makes a RepoSet. The names do not count as bytes.
@@ -112,7 +112,7 @@ func (b *Builder) Type(kind Kind, child Q) (Q, error) {
 	return &Type{Kind: kind, Child: child}, nil
 }
 
-// take counts an atom with its texts.
+// take counts an atom and the bytes of its texts.
 func (b *Builder) take(texts ...string) error {
 	for _, text := range texts {
 		b.bytes += len(text)
@@ -127,8 +127,8 @@ func (b *Builder) take(texts ...string) error {
 	return over(LimitAtoms, b.p.atoms, b.p.limits.Atoms)
 }
 
-// atom makes the atom that the query language has for a field and a value. Positions in
-// its errors are offsets in the value.
+// atom makes the atom that the query language has for a field and a value. Positions in its errors
+// are offsets in the value.
 func (b *Builder) atom(kind tokenKind, value string) (Q, error) {
 	if err := b.take(value); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// TestBuiltAsParsed: an atom that a program builds is the one that the query language has.
+// TestBuiltAsParsed: the builder makes the same atoms as the parser.
 func TestBuiltAsParsed(t *testing.T) {
 	options := query.ParseOptions{Language: func(name string) string {
 		return map[string]string{"golang": "Go"}[name]
@@ -46,7 +46,7 @@ func TestBuiltAsParsed(t *testing.T) {
 	}
 }
 
-// TestBuilderKeepsLimits: a tree cannot cost more than a text.
+// TestBuilderKeepsLimits: a tree cannot cost more than a text can.
 func TestBuilderKeepsLimits(t *testing.T) {
 	for limit, build := range map[string]func(*query.Builder) error{
 		query.LimitAtoms: func(b *query.Builder) (err error) {
@@ -89,7 +89,7 @@ func TestBuilderKeepsLimits(t *testing.T) {
 	}
 }
 
-// TestBuilderErrors: errors name the value and what is wrong with it.
+// TestBuilderErrors: errors name the value and the fault.
 func TestBuilderErrors(t *testing.T) {
 	b := query.NewBuilder(query.ParseOptions{})
 	for want, build := range map[string]func() (query.Q, error){

@@ -32,8 +32,8 @@ func examples(t *testing.T, reference, language string) []string {
 	return found
 }
 
-// TestReference holds docs/query.md to the parser: its examples are right or
-// wrong as it says, and it names every field and every limit.
+// TestReference checks docs/query.md against the parser: its examples are right
+// or wrong as it says, and it names every field and every limit.
 func TestReference(t *testing.T) {
 	data, err := os.ReadFile("../../docs/query.md")
 	if err != nil {

@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// ErrUnresolved is returned by an evaluation of a Type of KindRepo that
-// ResolveRepos has not replaced: a single shard cannot know all its documents.
+// ErrUnresolved is returned when a Type of KindRepo is evaluated that
+// ResolveRepos has not replaced: a single shard does not know all documents of
+// its repos.
 var ErrUnresolved = errors.New("type:repo was not resolved to a set of repos before evaluation")
 
-// SyntaxError says what is wrong with a query and how to repair it.
+// SyntaxError says what is wrong with a query and how to fix it.
 type SyntaxError struct {
 	// Position is the byte offset in the query, from 0 to its length.
 	Position int
-	// Found says what stands there, in words or quoted.
+	// Found describes or quotes the text at Position.
 	Found string
-	// Expected says what would have been right, and how to write what was
+	// Expected says what would be correct, and how to write what the author
 	// probably meant.
 	Expected string
 }
@@ -25,15 +26,15 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("query syntax error at byte %d: found %s; expected %s", e.Position, e.Found, e.Expected)
 }
 
-// LimitError says which limit a query passes.
+// LimitError says which limit a query exceeds.
 type LimitError struct {
-	// Limit is one of the names that Limits documents.
+	// Limit is one of the Limit constants.
 	Limit string
-	// Value is what the query has, at least; Max is what is allowed.
+	// Value is the query's amount, at least; Max is the largest allowed.
 	Value, Max int
 }
 
-// Advice says how to change a query that passes the limit.
+// Advice says how to change a query that exceeds the limit.
 func (e *LimitError) Advice() string {
 	switch e.Limit {
 	case LimitBytes:

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// FuzzParse makes sure that Parse ends with a tree that is simple and printable,
-// or with an error of its own types whose position is in the query.
+// FuzzParse checks that Parse returns a tree that is simple and printable, or an
+// error of its own types with a position in the query.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		"", "a b or -c", `f:"a b" (x y)`, "type:repo case:yes A", `\`, `"`, "((a) ", "a[z-b]", "(?i)a{2,3}**", "meta.a:b sym:[^a]", "a\nb", "--", "\xff", `"(" ")"`, "日本 r:x|",

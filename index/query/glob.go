@@ -11,14 +11,14 @@ func Quote(expression string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
 }
 
-// RepoGlob returns the regular expression of a glob of repo names, for the field repo:, without
-// regard to case. The globs are those of PathGlob.
+// RepoGlob returns the case-insensitive regular expression of a glob of repo names, for the field
+// repo:. The syntax is that of PathGlob.
 func RepoGlob(glob string) string { return `(?i:^` + globBody(glob) + `$)` }
 
 // PathGlob returns the regular expression of a glob of paths, for the field file:. In a glob * stands
-// for any characters but /, ** for any, ? for one but /, [a-z] and [!a-z] for one of a class, and
-// {a,b} for either. One without / is of base names, in every folder; one that ends in / is of all
-// files below a folder.
+// for any characters except /, ** for any characters, ? for one character except /, [a-z] and [!a-z]
+// for one in or not in a class, and {a,b} for either text. A glob without / matches base names in
+// every folder. One that ends in / matches all files below a folder.
 func PathGlob(glob string) string {
 	glob = strings.TrimPrefix(glob, "/")
 	if strings.HasSuffix(glob, "/") {
@@ -68,7 +68,7 @@ func globBody(glob string) string {
 	return b.String()
 }
 
-// classEnd is where the ] of a class stands, or 0.
+// classEnd returns the index of the ] that ends a class, or 0.
 func classEnd(glob string) int {
 	if end := strings.IndexByte(glob, ']'); end > 1 && glob[:2] != "[!" || end > 2 {
 		return end
@@ -76,7 +76,7 @@ func classEnd(glob string) int {
 	return 0
 }
 
-// class is the expression of the inside of a class.
+// class returns the expression for the inside of a class.
 func class(inside string) string {
 	not := ""
 	if rest, ok := strings.CutPrefix(inside, "!"); ok {

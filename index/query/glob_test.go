@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// TestQuotedIsMeant: what is quoted is the expression of one text, whatever is in it.
+// TestQuotedIsMeant: a quoted text matches exactly that text, whatever it contains.
 func TestQuotedIsMeant(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[ a-c"\\():.\-]{1,12}`).Draw(t, "text")

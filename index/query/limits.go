@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Names of limits, as LimitError has them.
+// Names of limits, as LimitError uses them.
 const (
 	LimitBytes      = "bytes"              // length of the query
 	LimitDepth      = "depth"              // groups and negations inside each other, or groups of a regular expression
@@ -27,13 +27,12 @@ const (
 // sym.kind:, type:symbol and, from revision 2 on, match:, path:, count:, timeout: and select:.
 const MaxSyntaxVersion = 2
 
-// Revision grows with each field that version 2 gets. A program that knows an older revision
-// would read such a field as text.
+// Revision grows with each field that version 2 gains. A program that knows an older revision would
+// read such a field as text.
 const Revision = 2
 
-// Limits bound what a query may cost before it has read anything. A zero field
-// means its default. Parse holds a query to them as it reads: what it takes until it
-// refuses is bounded too.
+// Limits bound what a query may cost before it has read any shard. A zero field means its default.
+// Parse checks them while it reads, so that the cost of a query that it refuses is bounded too.
 type Limits struct {
 	// Bytes is the most bytes of a query; default 16,384.
 	Bytes int

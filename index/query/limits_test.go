@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// hostile are queries that once took a router or searcher seconds, or gigabytes, with
-// the limit that each passes.
+// hostile are queries that once cost a router or searcher seconds or gigabytes, with the limit that
+// each exceeds.
 func hostile() map[string]struct{ query, limit string } {
 	atoms := func(n int, atom string) string { return strings.TrimSpace(strings.Repeat(atom+" ", n)) }
 	return map[string]struct{ query, limit string }{
@@ -34,7 +34,7 @@ func hostile() map[string]struct{ query, limit string } {
 	}
 }
 
-// TestHostileQueries: each is refused with its limit, and costs little memory until then.
+// TestHostileQueries: each query is refused with its limit, and needs little memory until then.
 func TestHostileQueries(t *testing.T) {
 	const most = 16 << 20
 	for name, h := range hostile() {
@@ -56,7 +56,7 @@ func TestHostileQueries(t *testing.T) {
 	}
 }
 
-// TestLimitsLeaveRoom: what people and programs ask stays far below the limits.
+// TestLimitsLeaveRoom: usual queries of people and programs stay far below the limits.
 func TestLimitsLeaveRoom(t *testing.T) {
 	for _, q := range []string{
 		strings.TrimSpace(strings.Repeat("word ", 1000)),
@@ -99,8 +99,8 @@ func genExpression(t *rapid.T, depth int) string {
 	return rapid.SampledFrom(leaves).Draw(t, "leaf")
 }
 
-// TestBudgetIsMonotone: what is added to a query never lowers what it costs, nor is a
-// query refused that is part of one that is not.
+// TestBudgetIsMonotone: adding to a query never lowers its cost, and every part of an accepted
+// query is accepted.
 func TestBudgetIsMonotone(t *testing.T) {
 	limits := Limits{Programs: 100, Program: 99, Repos: 60, Filters: 10, Classes: 10, TypeRepo: 2}
 	rapid.Check(t, func(t *rapid.T) {
@@ -131,7 +131,7 @@ func TestBudgetIsMonotone(t *testing.T) {
 	})
 }
 
-// TestInstructionsBoundPrograms: no program is longer than was counted.
+// TestInstructionsBoundPrograms: no program is longer than Instructions says.
 func TestInstructionsBoundPrograms(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := genExpression(t, 4)
@@ -139,7 +139,7 @@ func TestInstructionsBoundPrograms(t *testing.T) {
 		if err != nil {
 			t.Skip(err)
 		}
-		bound := instructions(tree) + 2 // the two that every program has
+		bound := instructions(tree) + 2 // every program has two more
 		prog, err := syntax.Compile(tree.Simplify())
 		if err != nil {
 			t.Fatal(err)

@@ -56,7 +56,8 @@ func TestOwnFields(t *testing.T) {
 	}
 }
 
-// TestFieldsThatAreNotThere: a field that Trawl does not have is an error that says what to write instead, in version 2 only.
+// TestFieldsThatAreNotThere: in version 2, a field that Trawl does not have is an error that says
+// what to write instead.
 func TestFieldsThatAreNotThere(t *testing.T) {
 	for field, instead := range map[string]string{"rev:v1.2": "b:release", "near:3": `open(.*\n){0,3}.*close`} {
 		_, err := Parse("open "+field+" close", ParseOptions{SyntaxVersion: 2})

@@ -19,8 +19,7 @@ func Parse(input string, opts ParseOptions) (Q, error) {
 	return q, err
 }
 
-// ParseAnswer is Parse for a caller that shapes the answer: it also returns what the query asks
-// of that.
+// ParseAnswer is Parse for a caller that shapes the answer: it also returns what the query asks for about it.
 func ParseAnswer(input string, opts ParseOptions) (Q, Answer, error) {
 	limits := opts.Limits.withDefaults()
 	switch {
@@ -67,10 +66,9 @@ type parser struct {
 	depth    int
 	atoms    int
 	spent    spent
-	// uncased are the atoms of the list being read, and of the groups in it,
-	// that no case: has settled yet.
+	// uncased are the atoms, in the current list and its groups, whose case no case: field has decided yet.
 	uncased []Q
-	// answer and returns are what the fields that hold for the whole query say.
+	// answer and returns hold the fields that apply to the whole query.
 	answer  Answer
 	returns settings
 }
@@ -85,7 +83,7 @@ type item struct {
 	symbols  bool         // type:symbol
 	ofKind   symbols.Kind // of sym.kind:
 	match    string       // of match:
-	whole    bool         // holds for the whole query, and is noted already
+	whole    bool         // applies to the whole query and has been recorded
 	start    int          // in the input
 }
 
@@ -104,7 +102,7 @@ func (p *parser) query() (Q, error) {
 	return q, err
 }
 
-// leftover explains what ended the outermost list before the end of the input.
+// leftover explains why the outermost list ended before the end of the input.
 func (p *parser) leftover() error {
 	switch p.in[p.pos] {
 	case '\n':
@@ -119,8 +117,8 @@ func (p *parser) leftover() error {
 	return &SyntaxError{p.pos, "empty quotes", "text between the quotes; leave them out to match everything"}
 }
 
-// list reads expressions up to the end or a closing parenthesis, which it
-// leaves, and applies the directives among them.
+// list reads expressions up to the end or to a closing parenthesis, which it does not consume, and applies the directives
+// among them.
 func (p *parser) list() (Q, error) {
 	outer := p.uncased
 	p.uncased = nil
@@ -146,7 +144,7 @@ func (p *parser) list() (Q, error) {
 	return p.apply(q, set)
 }
 
-// apply applies to a list what its settings say of symbols and of what is returned.
+// apply applies the settings for symbols and for returned results to a list.
 func (p *parser) apply(q Q, set settings) (_ Q, err error) {
 	if set.symbols || set.kinds != 0 {
 		q, err = p.onlySymbols(q, set)
@@ -157,7 +155,7 @@ func (p *parser) apply(q Q, set settings) (_ Q, err error) {
 	return q, err
 }
 
-// settings are what the directives of a list say.
+// settings are the effects of a list's directives.
 type settings struct {
 	caseMode string
 	kind     *Kind
@@ -166,8 +164,8 @@ type settings struct {
 	any      bool            // of the texts
 }
 
-// directives takes the settings out of a list: the last case:, the first of the kinds, and all
-// sym.kind: count.
+// directives separates the settings from the operands of a list. The last case: counts, the first type: in the order of
+// kinds, and every sym.kind:.
 func directives(items []item) (operands []item, set settings) {
 	for _, it := range items {
 		switch {
@@ -221,7 +219,7 @@ func (p *parser) skipSpace() {
 	}
 }
 
-// operators makes a disjunction of conjunctions of the operands of a list.
+// operators makes a disjunction of conjunctions from the operands of a list.
 func (p *parser) operators(items []item) (Q, error) {
 	or, and := &Or{}, &And{}
 	var last *item
@@ -342,7 +340,7 @@ func (p *parser) group(open token) (Q, error) {
 	return q, nil
 }
 
-// unclosed explains what stands where the group should have been closed.
+// unclosed explains what stands where the group should have ended.
 func (p *parser) unclosed(open token) error {
 	if p.pos < len(p.in) {
 		return p.leftover()
@@ -386,7 +384,7 @@ func choose(tok token, values ...string) (string, error) {
 		strings.Join(values[:n], ", ") + " or " + values[n]}
 }
 
-// quote quotes text for a message, the start of it when it is long.
+// quote quotes text for a message. It cuts long text.
 func quote(text string) string {
 	const most = 40
 	if text == "" {

@@ -1,8 +1,7 @@
 // Package query holds the query tree and the parser of the query language.
 //
-// The language is zoekt's (see docs/query.md), so that a query that people and
-// programs already have means here what it meant there. A tree is immutable
-// once parsed and safe for concurrent use.
+// The language is zoekt's (see docs/query.md), so that existing queries of people and programs keep
+// their meaning. A tree is immutable once parsed and safe for concurrent use.
 package query
 
 import (
@@ -12,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Q is a node of a query tree. Its String form is for people and for tests; it
-// is not the query language.
+// Q is a node of a query tree. Its String form is for people and tests; it is not the query
+// language.
 type Q interface {
 	String() string
 	isQuery()
@@ -38,31 +37,30 @@ type And struct{ Children []Q }
 // Or matches documents that some child matches; without children, none.
 type Or struct {
 	Children []Q
-	// Loose says that the children are the words of a match:any: rarer words count more, and each file says which it lacks.
+	// Loose says that the children are the words of a match:any: rarer words count more, and each
+	// file lists those that it lacks.
 	Loose bool
 }
 
-// Not matches documents that the child does not. Its ranges are never shown.
+// Not matches documents that the child does not match. Its ranges are never shown.
 type Not struct{ Child Q }
 
 // Const matches all documents or none.
 type Const struct{ Value bool }
 
-// Substring matches text that holds Pattern. Without CaseSensitive, runes are
-// compared by Unicode simple case folding, as regexp does under (?i), so that
-// U+212A matches k; with it, bytes are compared. Pattern is non-empty valid
-// UTF-8 without U+FFFD: that rune is looked for by a Regexp (see Simplify),
-// because there it also stands for a byte that is not UTF-8.
+// Substring matches text that contains Pattern. Without CaseSensitive, runes are compared by
+// Unicode simple case folding, as regexp does under (?i), so that U+212A matches k. With it, bytes
+// are compared. Pattern is non-empty, valid UTF-8 without U+FFFD. A text with that rune becomes a
+// Regexp (see Simplify), because there it also stands for an invalid byte.
 type Substring struct {
 	Pattern       string
 	CaseSensitive bool
 	Scope         Scope
 }
 
-// Regexp matches text in which the RE2 expression is found. Tree was parsed
-// with Flags, has no captures, and holds no case flag of the query: without
-// CaseSensitive the whole expression is matched under (?i). Package regex
-// compiles it.
+// Regexp matches text in which the RE2 expression is found. Tree was parsed with Flags, has no
+// captures, and does not contain the query's case setting: without CaseSensitive the whole
+// expression is matched under (?i). Package regex compiles it.
 type Regexp struct {
 	Tree          *syntax.Regexp
 	CaseSensitive bool
@@ -80,29 +78,28 @@ type Symbol struct {
 	Kinds symbols.KindSet
 }
 
-// Reference matches documents whose content holds the text of Child (a Substring or Regexp)
-// outside of the names of symbols. A match that overlaps such a name is none.
+// Reference matches documents whose content has the text of Child (a Substring or Regexp) outside
+// of the names of symbols. A match that overlaps such a name does not count.
 type Reference struct{ Child Q }
 
-// Repo matches documents of repos whose name the case-sensitive, unanchored
-// expression is found in. Tree was parsed with syntax.Perl: ^ and $ are the
-// ends of the name.
+// Repo matches documents of repos in whose name the case-sensitive, unanchored expression is found.
+// Tree was parsed with syntax.Perl: ^ and $ are the ends of the name.
 type Repo struct{ Tree *syntax.Regexp }
 
-// RepoSet matches documents of the repos named. It is what a type:repo
-// becomes once its repos are known, and what callers restrict a query with.
+// RepoSet matches documents of the named repos. A type:repo becomes one once its repos are known,
+// and callers restrict a query with one.
 type RepoSet struct{ Names map[string]bool }
 
-// Branch matches documents on a branch whose name holds Pattern, with case;
-// with Exact, whose name is Pattern. HEAD, exactly, is the repo's first branch.
+// Branch matches documents on a branch whose name contains Pattern, case-sensitively; with Exact,
+// whose name is Pattern. With Exact, HEAD is the repo's first branch.
 type Branch struct {
 	Pattern string
 	Exact   bool
 }
 
-// Matches reports whether the query names a branch by its name, or by its place among the
-// branches of its repo, from 0. A shard's search and the pruning of shards both rely on it:
-// they must agree, or pruning would lose matches.
+// Matches reports whether the query names a branch, by its name or by its place among the branches
+// of its repo, from 0. The search of a shard and the pruning of shards both use it: if they
+// disagreed, pruning would lose matches.
 func (q *Branch) Matches(name string, ordinal int) bool {
 	switch {
 	case q.Pattern == "HEAD":
@@ -116,9 +113,8 @@ func (q *Branch) Matches(name string, ordinal int) bool {
 // Language matches documents in the language with this linguist name.
 type Language struct{ Name string }
 
-// Meta matches documents of repos that have a fact Key, and whose value of it
-// the case-sensitive, unanchored expression is found in. Tree was parsed with
-// syntax.Perl.
+// Meta matches documents of repos that have a fact Key in whose value the case-sensitive,
+// unanchored expression is found. Tree was parsed with syntax.Perl.
 type Meta struct {
 	Key  string
 	Tree *syntax.Regexp
@@ -140,7 +136,7 @@ type RepoFact struct {
 	Value bool
 }
 
-// Kind is what a type: asks to be returned.
+// Kind is what a type: returns.
 type Kind uint8
 
 // Kinds of results.
@@ -149,7 +145,7 @@ const (
 	KindFileMatch Kind = iota
 	// KindFileName is a document's name, without matches in its content.
 	KindFileName
-	// KindRepo is a repo: it matches every document of a repo in which some document matches Child.
+	// KindRepo is a repo: it matches every document of a repo that has a document matching Child.
 	KindRepo
 )
 
@@ -159,7 +155,7 @@ type Type struct {
 	Child Q
 }
 
-// AsksForSymbols reports whether a query looks for names of symbols that are shown.
+// AsksForSymbols reports whether a query looks for names of symbols and shows them.
 func AsksForSymbols(q Q) (asks bool) {
 	Walk(q, func(q Q) bool {
 		switch q.(type) {

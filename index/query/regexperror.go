@@ -11,7 +11,7 @@ import (
 )
 
 // regexpError turns an error of regexp/syntax into one with a position in the
-// query and an advice, or into the limit that was passed.
+// query and advice, or into the limit that was exceeded.
 func (p *parser) regexpError(tok token, flags syntax.Flags, bad *syntax.Error) error {
 	text := string(tok.text)
 	if limit := limitOf(bad, p.limits); limit != nil {
@@ -51,7 +51,7 @@ func limitOf(bad *syntax.Error, l Limits) error {
 	return nil
 }
 
-// maxNesting is what regexp/syntax allows of groups inside each other.
+// maxNesting is the deepest nesting of groups that regexp/syntax allows.
 const maxNesting = 1000
 
 func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
@@ -95,9 +95,9 @@ func (p *parser) endsAtSpace(tok token) bool {
 	return tok.end < len(p.in) && (p.in[tok.end] == ' ' || p.in[tok.end] == '\t')
 }
 
-// errorOffset finds where in text the error is. The error has the offending
+// errorOffset finds the place of the error in text. The error has the offending
 // part but not its place. Since parsing goes from left to right, a prefix of
-// the text fails in the same way if, and only if, it holds the place.
+// the text fails in the same way if and only if it contains the place.
 func errorOffset(text string, flags syntax.Flags, bad *syntax.Error) int {
 	switch bad.Code {
 	case syntax.ErrMissingParen, syntax.ErrUnexpectedParen:
@@ -129,8 +129,8 @@ func occurrences(text, part string) []int {
 	return places
 }
 
-// parenOffset finds the first closing parenthesis that nothing opened, or else
-// the last opening one that nothing closes.
+// parenOffset finds the first closing parenthesis without an opening one, or
+// else the last opening one without a closing one.
 func parenOffset(text string) int {
 	var open []int
 	for i := 0; i < len(text); i++ {
@@ -154,7 +154,8 @@ func parenOffset(text string) int {
 	return open[len(open)-1]
 }
 
-// skipEscape gives the last byte of the escape, or of the \Q...\E, at i.
+// skipEscape returns the index of the last byte of the escape, or of the
+// \Q...\E, at i.
 func skipEscape(text string, i int) int {
 	if strings.HasPrefix(text[i:], `\Q`) {
 		if end := strings.Index(text[i:], `\E`); end >= 0 {
@@ -165,7 +166,8 @@ func skipEscape(text string, i int) int {
 	return i + 1
 }
 
-// skipClass gives the closing bracket of the class that opens at i.
+// skipClass returns the index of the closing bracket of the class that opens at
+// i.
 func skipClass(text string, i int) int {
 	j := i + 1
 	if strings.HasPrefix(text[j:], "^") {

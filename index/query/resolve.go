@@ -2,9 +2,9 @@ package query
 
 import "fmt"
 
-// ResolveRepos replaces each Type of KindRepo by the RepoSet of the names that
-// list gives for its child, the innermost first. List is called once for each;
-// its error ends the resolution.
+// ResolveRepos replaces each Type of KindRepo, the innermost first, by the
+// RepoSet of the names that list returns for its child. It calls list once for
+// each. An error of list ends the resolution.
 func ResolveRepos(q Q, list func(Q) (names []string, err error)) (Q, error) {
 	var failed error
 	resolved := Map(q, func(n Q) Q {
@@ -24,7 +24,7 @@ func ResolveRepos(q Q, list func(Q) (names []string, err error)) (Q, error) {
 	return Simplify(resolved), nil
 }
 
-// NewRepoSet makes the set of the repos named.
+// NewRepoSet makes the set of the named repos.
 func NewRepoSet(names ...string) *RepoSet {
 	set := make(map[string]bool, len(names))
 	for _, n := range names {

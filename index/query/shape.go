@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// plainInstructions is the most instructions of a query without a shape: it is too small
-// to be dear for what it is made of.
+// plainInstructions is the most instructions of a query without a shape: so small a query cannot be
+// expensive because of its structure.
 const plainInstructions = 100
 
-// Shape is what queries have in common that differ in texts and figures only: the size of
-// the query, and the operators on the way down its costliest expression, with counts by
-// their powers of two. What is added beside that expression changes the size alone, so
-// that there are few shapes. A query of at most 100 instructions has none, which is "".
+// Shape is what queries that differ only in texts and figures have in common: the size of the
+// query, and the operators on the path to its costliest expression, with counts rounded to powers
+// of two. The other parts of the query change only the size, so that there are few shapes. A query
+// of at most 100 instructions has none: its shape is "".
 func Shape(q Q) string {
 	size := Instructions(q)
 	if size <= plainInstructions {

@@ -5,17 +5,16 @@ import (
 	"strings"
 )
 
-// Simplify gives an equivalent tree without needless nodes: conjunctions and
-// disjunctions are flat and have two children or more, constants are at the
-// root only, empty patterns are constants, and a Substring that holds U+FFFD is
-// a Regexp. Trees built by hand should be simplified before evaluation. The
-// argument is not changed. A type: over a constant becomes that constant.
+// Simplify gives an equivalent tree without needless nodes: conjunctions and disjunctions are flat
+// and have at least two children, constants are only at the root, empty patterns are constants, and
+// a Substring that contains U+FFFD is a Regexp. A type: over a constant becomes that constant.
+// Trees built by hand should be simplified before evaluation. It does not change its argument.
 func Simplify(q Q) Q { return Map(q, simplifyNode) }
 
-// Map rebuilds the tree from the leaves up, replacing each node by what f
-// makes of it, called with a node whose children are already replaced. The
-// child of a Symbol or Reference is part of that atom and is left alone. The argument is
-// not changed as long as f changes no node in place.
+// Map rebuilds the tree from the leaves up. It replaces each node by the result of f, which it
+// calls with a node whose children have been replaced. It leaves the child of a Symbol or Reference
+// alone, since that is part of the atom. It does not change its argument unless f changes a node in
+// place.
 func Map(q Q, f func(Q) Q) Q {
 	switch n := q.(type) {
 	case *And:
@@ -30,8 +29,8 @@ func Map(q Q, f func(Q) Q) Q {
 	return f(q)
 }
 
-// Walk calls visit for each node, parents first, children in order. The
-// children of a node for which visit returns false are left out.
+// Walk calls visit for each node, parents first and children in order. If visit returns false for a
+// node, Walk skips its children.
 func Walk(q Q, visit func(Q) bool) {
 	if !visit(q) {
 		return
@@ -108,8 +107,7 @@ func simplifyAtom(q Q) Q {
 	return q
 }
 
-// isEmpty reports whether the expression is one for the empty text, which is
-// found everywhere.
+// isEmpty reports whether the expression is the empty text, which is found everywhere.
 func isEmpty(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpEmptyMatch:
@@ -127,7 +125,7 @@ func constIf(is, value bool, q Q) Q {
 	return q
 }
 
-// simplifyList joins simple children: and says whether by And or by Or.
+// simplifyList joins simple children; with and by And, otherwise by Or.
 func simplifyList(qs []Q, and bool) Q {
 	var flat []Q
 	for _, q := range qs {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// String gives "all" or "none".
+// String returns "all" or "none".
 func (q *Const) String() string {
 	if q.Value {
 		return "all"
@@ -69,17 +69,17 @@ func (q *Type) String() string {
 	return fmt.Sprintf("(type:%s %s)", q.Kind, q.Child)
 }
 
-// String gives the field's name in the query language.
+// String returns the field's name in the query language.
 func (f Fact) String() string {
 	return nameOf([]string{"archived", "fork", "public"}, uint8(f))
 }
 
-// String gives the value of type: in the query language.
+// String returns the value of type: in the query language.
 func (k Kind) String() string {
 	return nameOf([]string{"filematch", "filename", "repo"}, uint8(k))
 }
 
-// String gives the field's name in the query language, "text" for Either.
+// String returns the field's name in the query language, or "text" for Either.
 func (s Scope) String() string {
 	return nameOf([]string{"text", "content", "file"}, uint8(s))
 }

@@ -6,10 +6,8 @@ import (
 	"testing"
 )
 
-// TestSyntaxErrors has for each way to be wrong the position, and words that
-// found and expected must hold.
-// syntaxErrors are queries that are wrong, each with where, what is found there
-// and what was expected.
+// syntaxErrors are faulty queries. Each has the position of the fault, and words that the error's
+// Found and Expected must contain.
 var syntaxErrors = []struct {
 	query           string
 	position        int
@@ -121,7 +119,7 @@ func TestErrorMessages(t *testing.T) {
 	}
 }
 
-// TestLongTextInMessages makes sure that a message does not repeat all of a long query.
+// TestLongTextInMessages checks that a message does not repeat a long query in full.
 func TestLongTextInMessages(t *testing.T) {
 	_, err := Parse("type:"+strings.Repeat("日", 1000), ParseOptions{})
 	if err == nil || len(err.Error()) > 300 || !strings.Contains(err.Error(), "…") {
@@ -129,8 +127,8 @@ func TestLongTextInMessages(t *testing.T) {
 	}
 }
 
-// TestErrorPositionIsCheap makes sure that finding the place of a mistake does
-// not take a parse for each place it might be.
+// TestErrorPositionIsCheap checks that finding the place of a mistake does not take a parse for
+// each possible place.
 func TestErrorPositionIsCheap(t *testing.T) {
 	text := strings.Repeat("ab*", 5000) + "*"
 	_, err := Parse(text, ParseOptions{})

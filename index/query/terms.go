@@ -1,18 +1,19 @@
 package query
 
-// Term is a text or field as it stands in a query.
+// Term is a text or field as written in a query.
 type Term struct {
 	// Field is its prefix, such as "repo:"; empty for a text.
 	Field string
-	// Value is what remains without prefix and quotes.
+	// Value is the rest without prefix and quotes.
 	Value string
 	// Start and End are its place in the query, in bytes.
 	Start, End int
-	// Quoted is set if it has quotes, or is not written as it is read for other reasons.
+	// Quoted is set if the text as written differs from the value, because of quotes or for other
+	// reasons.
 	Quoted bool
 }
 
-// Terms are the texts and fields of a query that Parse reads, in their order, without those after a dash.
+// Terms returns the texts and fields of a query as Parse reads them, in order, without the negated ones.
 func Terms(input string, syntaxVersion int) (terms []Term) {
 	p := parser{in: input, fields: fields}
 	if syntaxVersion >= 2 {
@@ -30,7 +31,7 @@ func Terms(input string, syntaxVersion int) (terms []Term) {
 			negated = true
 			continue
 		case tokenOpen:
-			if depth > 0 || negated { // nothing in a group after a dash counts
+			if depth > 0 || negated { // a negated group does not count
 				depth++
 			}
 			continue
@@ -52,7 +53,7 @@ func Terms(input string, syntaxVersion int) (terms []Term) {
 	}
 }
 
-// Fields are the prefixes of all fields of the version.
+// Fields returns the prefixes of all fields of the version.
 func Fields(syntaxVersion int) (prefixes []string) {
 	list := fields
 	if syntaxVersion >= 2 {

@@ -11,7 +11,7 @@ const (
 	tokenNone  tokenKind = iota // the end, a newline, or empty quotes: nothing that could be searched
 	tokenText                   // also regex:
 	tokenOpen                   // a parenthesis that opens a group
-	tokenClose                  // one that closes it
+	tokenClose                  // a parenthesis that closes a group
 	tokenMinus
 	tokenOr
 	tokenArchived
@@ -64,7 +64,7 @@ var fields = []field{
 	{"type:", tokenType},
 }
 
-// ownFields are those that syntax version 2 adds.
+// ownFields are fields with those that syntax version 2 adds.
 var ownFields = append(slices.Clone(fields), []field{
 	{"count:", tokenCount},
 	{"match:", tokenMatch},
@@ -92,8 +92,8 @@ type token struct {
 func (t *token) cut(n int) { t.text, t.at = t.text[n:], t.at[n:] }
 
 // scanner reads one token. The rules are zoekt's: parentheses within a token
-// belong to it as long as they balance, so that a space decides whether a
-// leading one opens a group or belongs to a regular expression.
+// belong to it as long as they balance. So a space decides whether a leading
+// parenthesis opens a group or belongs to a regular expression.
 type scanner struct {
 	in     string
 	fields []field
@@ -104,7 +104,7 @@ type scanner struct {
 	done   bool // the token is complete although input remains
 }
 
-// scan reads the token that begins at pos, which is no separator.
+// scan reads the token that begins at pos, which is not a separator.
 func scan(in string, fields []field, pos int) (token, error) {
 	if pos < len(in) && in[pos] == '-' {
 		return token{kind: tokenMinus, start: pos, end: pos + 1}, nil
@@ -148,7 +148,7 @@ func (s *scanner) step() error {
 		s.open++
 		s.take(1)
 	case ')':
-		s.done = s.open == 0 // and no text before it: a token of its own
+		s.done = s.open == 0 // no text before it, so it is a token of its own
 		s.open--
 		s.take(1)
 	default:
@@ -157,7 +157,7 @@ func (s *scanner) step() error {
 	return nil
 }
 
-// take moves n bytes of the input to the text.
+// take moves n bytes of the input to the text of the token.
 func (s *scanner) take(n int) {
 	for range n {
 		s.token.text = append(s.token.text, s.in[s.pos])
@@ -166,8 +166,8 @@ func (s *scanner) take(n int) {
 	}
 }
 
-// quoted reads up to the closing quote; a backslash there only protects the
-// character after it and goes away.
+// quoted reads up to the closing quote. A backslash there only protects the
+// next character and is dropped.
 func (s *scanner) quoted() error {
 	opening := s.pos
 	s.pos++
@@ -184,9 +184,9 @@ func (s *scanner) quoted() error {
 	return nil
 }
 
-// classify decides what the token is. A single parenthesis counts even when it
-// was quoted, and so does one that begins a token with an open space: zoekt
-// looks at the text here, not at the input.
+// classify decides what the token is. As in zoekt, it looks at the text, not at
+// the input: a single parenthesis counts even if it was quoted, and so does one
+// at the start of a token with an open space.
 func (s *scanner) classify() {
 	t := &s.token
 	input := s.in[t.start:t.end]

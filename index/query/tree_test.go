@@ -41,7 +41,7 @@ func TestSimplify(t *testing.T) {
 		{NewRepoSet("b", "a"), `(repos ["a" "b"])`},
 		{&Regexp{Tree: &syntax.Regexp{Op: syntax.OpEmptyMatch}}, "all"},
 		{&Repo{Tree: &syntax.Regexp{Op: syntax.OpEmptyMatch}}, "all"},
-		// An empty text within a symbol is a symbol all the same.
+		// An empty text within a symbol is still a symbol.
 		{&Symbol{Child: sub("")}, `(symbol substring:"")`},
 	}
 	for _, tt := range tests {

@@ -8,19 +8,19 @@ import (
 	"github.com/trawl-search/trawl/index/literal"
 )
 
-// Together is how close to each other the words of a query stand in a content.
+// Together says how close to each other the words of a query are in a content.
 type Together uint8
 
 // From worst to best.
 const (
 	Scattered Together = iota
-	// OneLine has all words in one line, in any order, and as parts of words too.
+	// OneLine has all words in one line, in any order, also as parts of words.
 	OneLine
-	// InSequence has three or more in one line as they were typed: whole words, in order, a space between two.
+	// InSequence has three or more words in one line as typed: whole words, in order, with one space between them.
 	InSequence
 )
 
-// LineBytes is how much of a line counts. In longer ones, words meet by chance.
+// LineBytes is how much of a line counts. In longer lines, words meet by chance.
 const LineBytes = 512
 
 // LineWord is a word of a query.
@@ -33,7 +33,7 @@ type LineWord struct {
 type Line struct {
 	words    []*literal.Finder
 	typed    LineWord
-	sequence *literal.Finder // typed; nil for two words, which say no more in sequence
+	sequence *literal.Finder // the typed text; nil for two words, for which the sequence adds nothing
 }
 
 // NewLine returns nil for fewer than two words, or if one of them is not a word.
@@ -59,10 +59,10 @@ func NewLine(words []LineWord) *Line {
 	return line
 }
 
-// Typed is the text that words in sequence are. There is none for two words.
+// Typed returns the text of the words in sequence. There is none for two words.
 func (l *Line) Typed() (text LineWord, ok bool) { return l.typed, l.sequence != nil }
 
-// Best is how the words can stand together at best.
+// Best returns how the words can stand together at best.
 func (l *Line) Best() Together {
 	if l.sequence == nil {
 		return OneLine
@@ -70,9 +70,9 @@ func (l *Line) Best() Together {
 	return InSequence
 }
 
-// In returns how the words stand together in a part of a content, which is at most LengthUnit bytes from a multiple of that;
-// first says that it is from 0. Each part is judged by itself: a line begins behind a newline in it,
-// or at the start of the first part, and ends with the part.
+// In returns how the words stand together in a part of a content, which is at most LengthUnit bytes from a multiple of that
+// on; first says that it is the first part. Each part is judged by itself: a line begins after a newline in it, or at the
+// start of the first part, and ends with the part.
 func (l *Line) In(part []byte, first bool) (best Together) {
 	from := 0
 	if !first {

@@ -6,16 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is taken for an alternation of literals.
+// Bounds on an alternation that counts as one of literals.
 const (
 	maxLiterals  = 64
 	maxExpansion = 4 << 10 // bytes of all literals together
 )
 
 // LiteralsOf returns the literals that the expression chooses from, if it is an
-// alternation of literals: its matches are then those of the first literal in
-// the list that stands at the leftmost place where any does. Those that begin
-// or end alike may have been written, or parsed, as one: fo(o|x)(bar)?.
+// alternation of literals. Its matches are then those of the first literal in
+// the list that occurs at the leftmost place of any. Literals with a common
+// beginning or end may be written, or parsed, as one expression: fo(o|x)(bar)?.
 func LiteralsOf(tree *syntax.Regexp, caseSensitive bool) ([]Literal, bool) {
 	list, ok := expand(tree, !caseSensitive)
 	return list, ok && len(list) > 0 && each(list, func(l Literal) bool { return l.Text != "" })
@@ -53,7 +53,8 @@ func expandLiteral(tree *syntax.Regexp, fold bool) ([]Literal, bool) {
 	return pieces, len(pieces) == 1 && pieces[0].Text != ""
 }
 
-// expandClass lists the runes of a class, those that fold together once.
+// expandClass lists the runes of a class. Of those that fold together it lists
+// one.
 func expandClass(ranges []rune, fold bool) (list []Literal, ok bool) {
 	runes, ok := enumerate(ranges, maxLiterals)
 	if !ok {
@@ -86,7 +87,8 @@ func expandAlternate(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool)
 	return list, true
 }
 
-// expandConcat prefers what the first part does, then what the second does.
+// expandConcat orders by the preference of the first part, then by that of the
+// second.
 func expandConcat(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
 	list = empty
 	for _, sub := range subs {
@@ -110,7 +112,7 @@ func expandConcat(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
 	return list, true
 }
 
-// exactlyThen is then, if case counts in both literals or in none.
+// exactlyThen is then, if case counts in both literals or in neither.
 func (n Literal) exactlyThen(o Literal) (Literal, bool) {
 	if n.CaseSensitive != o.CaseSensitive && !uncased(n.Text) && !uncased(o.Text) {
 		return Literal{}, false

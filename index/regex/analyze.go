@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// Analyze says what a text must hold for the expression to match anywhere in
-// it. The method is Russ Cox's (https://swtch.com/~rsc/regexp/regexp4.html):
-// for each part the exact set of what it matches where that is small, else
-// what its matches begin with, end with, and hold in between. Sets are of whole
-// words here, not of trigrams, so that the index may choose among their n-grams.
+// Analyze returns what a text must contain for the expression to match anywhere
+// in it. The method is Russ Cox's (https://swtch.com/~rsc/regexp/regexp4.html):
+// for each part the exact set of its matches if that is small, otherwise what
+// its matches begin with, end with, and contain in between. The sets here have
+// whole words, not trigrams, so that the index can choose among their n-grams.
 //
 // The result has at most about as many literals as the expression has
-// alternatives. An error means that the tree is none that syntax.Parse makes.
+// alternatives. An error means that syntax.Parse cannot have made the tree.
 func Analyze(tree *syntax.Regexp, caseSensitive bool) (Needs, error) {
 	i, err := analyze(tree, !caseSensitive)
 	if err != nil {
@@ -35,7 +35,7 @@ type info struct {
 
 func exactly(words set) info { return info{exact: true, words: words} }
 
-// unknown is the info of what may match anything.
+// unknown is the info of a part that may match anything.
 var unknown = info{prefix: empty, suffix: empty, inner: All{}}
 
 func (i info) needs() Needs {
@@ -101,7 +101,8 @@ func combine(tree *syntax.Regexp, subs []info) (info, error) {
 	return info{}, fmt.Errorf("analyzing a regular expression: unknown operator %d", tree.Op)
 }
 
-// literal is the info of a literal, whose pieces have unknown runes between them.
+// literal returns the info of a literal, between whose pieces there are unknown
+// runes.
 func literal(tree *syntax.Regexp, fold bool) info {
 	var parts []info
 	for i, piece := range split(tree, fold) {
@@ -113,8 +114,8 @@ func literal(tree *syntax.Regexp, fold bool) info {
 	return concat(parts)
 }
 
-// class is the info of a character class: each of its runes if they are few,
-// counting those that fold together once.
+// class returns the info of a character class: each of its runes if there are
+// few. Runes that fold together count once.
 func class(ranges []rune, fold bool) info {
 	runes, ok := enumerate(ranges, 4*maxSet)
 	if !ok {
@@ -142,9 +143,9 @@ func class(ranges []rune, fold bool) info {
 	return exactly(words.normal())
 }
 
-// concat is the info of parts one after the other. It goes from left to right
-// with the run: the words that the exact parts passed last can make. A run ends
-// at a part that is not exact, or that would make it too many words.
+// concat returns the info of successive parts. It goes from left to right with
+// the run: the words that the last exact parts can form. A run ends at a part
+// that is not exact, or that would give it too many words.
 func concat(parts []info) info {
 	run := empty
 	whole := info{exact: true}
@@ -187,7 +188,7 @@ func either(first bool, a, b set) set {
 	return b
 }
 
-// alternate is the info of what matches as one of the parts does.
+// alternate returns the info of a choice between parts.
 func alternate(parts []info) info {
 	exact := true
 	begins, endings := make([]set, len(parts)), make([]set, len(parts))
@@ -202,7 +203,7 @@ func alternate(parts []info) info {
 	return info{prefix: ends(begins, false), suffix: ends(endings, true), inner: or(inner)}
 }
 
-// star is the info of any number of the part, none included.
+// star returns the info of any number of copies of the part, including none.
 func star(part info) info {
 	if part.exact && (len(part.words) == 0 || onlyEmpty(part.words)) {
 		return exactly(empty)
@@ -210,7 +211,7 @@ func star(part info) info {
 	return unknown
 }
 
-// plus is the info of one or more of the part.
+// plus returns the info of one or more copies of the part.
 func plus(part info) info {
 	if part.exact && !onlyEmpty(part.words) {
 		return info{prefix: part.words, suffix: part.words, inner: part.words.needs()}
@@ -220,11 +221,12 @@ func plus(part info) info {
 
 func onlyEmpty(words set) bool { return len(words) == 1 && words[0].Text == "" }
 
-// maxCopies is the most copies of a repeated part that are looked at: enough
+// maxCopies is the most copies of a repeated part that are considered: enough
 // for any literal that is worth looking up.
 const maxCopies = 8
 
-// repeat is the info of least to most of the part; most < 0 means without end.
+// repeat returns the info of least to most copies of the part; most < 0 means
+// any number.
 func repeat(part info, least, most int) info {
 	if most == 0 {
 		return exactly(empty)

@@ -19,7 +19,8 @@ func mustParse(t *testing.T, pattern string) *syntax.Regexp {
 	return tree
 }
 
-// TestPlans has the needs of patterns, which must be good and not only right.
+// TestPlans checks the needs of patterns, which must be good and not only
+// correct.
 func TestPlans(t *testing.T) {
 	tests := []struct{ pattern, want string }{
 		{`foo`, `"foo"`},
@@ -30,7 +31,7 @@ func TestPlans(t *testing.T) {
 		{`(?i)copyright.*intel`, `("copyright"i & "intel"i)`},
 		{`\bdma_map_(single|page)\b`, `("dma_map_page" | "dma_map_single")`},
 		{`[A-Z]+_SUSPEND`, `"_SUSPEND"`},
-		// Words that are hardly rarer than what they share are looked up as that.
+		// If words are hardly rarer than their common text, that is looked up.
 		{`static\s+int\s+\w+_probe\(`, `("static" & ("\tint" | "\nint" | "\fint" | "\rint" | " int") & ("int\t" | "int\n" | "int\f" | "int\r" | "int ") & "_probe(")`},
 		{`static\s`, `"static"`},
 		{`\sif\s`, `(("\tif" | "\nif" | "\fif" | "\rif" | " if") & ("if\t" | "if\n" | "if\f" | "if\r" | "if "))`},
@@ -62,7 +63,7 @@ func TestPlans(t *testing.T) {
 		{`[^\x00-\x{10FFFF}]`, `none`}, {`foo[^\x00-\x{10FFFF}]`, `none`}, {`foo|[^\x00-\x{10FFFF}]`, `"foo"`}, {`([^\x00-\x{10FFFF}])*foo`, `"foo"`},
 		{`\bfoo\b`, `"foo"`}, {`\Afoo\z`, `"foo"`}, {`(?m:^)foo$`, `"foo"`},
 		{`foo\nbar`, `"foo\nbar"`},
-		// Case: of the parts that are joined, all must have it.
+		// Joined parts have a case only if all of them have it.
 		{`Foo(?i:bar)`, `"foobar"i`},
 		{`Foo.(?i:bar)`, `("Foo" & "bar"i)`},
 		{`(?i:f)oo1`, `"foo1"i`},
@@ -71,7 +72,7 @@ func TestPlans(t *testing.T) {
 		{`(?i)ſtraßeK`, `"straßek"i`},
 		// The Kelvin sign is one byte once folded, so that this is too short.
 		{"\u212Ak", `all`},
-		// U+FFFD stands for bytes that are not UTF-8 as well.
+		// U+FFFD also stands for invalid UTF-8.
 		{`abc\x{FFFD}def`, `("abc" & "def")`},
 		{`ab\x{FFFD}`, `all`},
 		{`abc\x{D800}def`, `("abc" & "def")`},
@@ -107,7 +108,7 @@ func TestAnalyzeRefusesWhatIsNoTree(t *testing.T) {
 	}
 }
 
-// TestAnalyzeIsBounded has patterns that would make sets or needs explode.
+// TestAnalyzeIsBounded checks patterns that could make sets or needs explode.
 func TestAnalyzeIsBounded(t *testing.T) {
 	for _, pattern := range []string{
 		strings.Repeat("[abc]", 1000),

@@ -6,19 +6,19 @@ import (
 	"sync/atomic"
 )
 
-// maxBails is after how many searches in which automata did not pay they are
-// given up altogether.
+// maxBails is the number of searches in which automata did not pay after which they are given up
+// for good.
 const maxBails = 8
 
-// automata find matches with two deterministic automata: one reads on to the
-// end of the leftmost match, the other back from there to its start.
+// automata find matches with two deterministic automata: one reads forwards to the end of the
+// leftmost match, the other backwards from there to its start.
 type automata struct {
 	*compiled
 
 	skip   skip
-	length int // bytes of every match, if they are all alike; else -1
+	length int // bytes of every match if all have the same length; otherwise -1
 	memory *Memory
-	parts  func() (before, after *program) // of Extent, made when one is needed
+	parts  func() (before, after *program) // of Extent, made on first use
 
 	pool    sync.Pool // of *pair
 	bails   atomic.Int32
@@ -27,7 +27,7 @@ type automata struct {
 
 type pair struct{ forward, backward *dfa }
 
-// newAutomata returns ok = false if the expression is beyond what automata are for.
+// newAutomata returns ok = false if automata cannot handle the expression.
 func newAutomata(tree *syntax.Regexp, caseSensitive bool, fallback *library, memory *Memory) (a *automata, ok bool) {
 	parsed, err := syntax.Parse(fallback.first.String(), syntax.Perl)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *automata) findWhile(text []byte, from int, goOn func() bool) (start, en
 	return start, end, ok
 }
 
-// ranges finds all matches with the same states in hand.
+// ranges finds all matches with one pair of automata.
 func (a *automata) ranges(text []byte, from int, goOn func() bool, yield func(start, end int) bool) {
 	p := a.take(goOn)
 	defer a.release(p)
@@ -87,7 +87,7 @@ func (a *automata) ranges(text []byte, from int, goOn func() bool, yield func(st
 }
 
 func (a *automata) take(goOn func() bool) *pair {
-	p := a.pool.Get().(*pair) //nolint:forcetypeassert // nothing else is in there
+	p := a.pool.Get().(*pair) //nolint:forcetypeassert // the pool has nothing else
 	p.forward.goOn, p.backward.goOn = goOn, goOn
 	return p
 }
@@ -99,7 +99,7 @@ func (a *automata) release(p *pair) {
 	a.pool.Put(p)
 }
 
-// findOr finds with automata, or else with the standard library.
+// findOr finds a match with automata, or else with the standard library.
 func (a *automata) findOr(p *pair, text []byte, from int) (start, end int, ok bool) {
 	from = max(from, 0)
 	if from > len(text) || a.anchored && from > 0 {
@@ -115,8 +115,8 @@ func (a *automata) findOr(p *pair, text []byte, from int) (start, end int, ok bo
 	return a.library.findWhile(text, from, p.forward.goOn)
 }
 
-// find returns an end of -1 if there is no match; paid is false if automata do not
-// pay for this text.
+// find returns an end of -1 if there is no match; paid is false if automata do not pay for this
+// text.
 func (a *automata) find(p *pair, text []byte, from int) (start, end int, paid bool) {
 	end, paid = a.ending(p.forward, text, from)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// mustAutomata compiles a pattern that automata take.
+// mustAutomata compiles a pattern that automata can handle.
 func mustAutomata(t *testing.T, pattern string) *automata {
 	t.Helper()
 	tree, err := syntax.Parse(pattern, flags)
@@ -29,11 +29,11 @@ func mustAutomata(t *testing.T, pattern string) *automata {
 	return a
 }
 
-// tracer counts what kept the automata honest.
+// tracer counts events that show what the automata were tested with.
 type tracer struct{ matched, searches, cleared, skipped, back int }
 
-// checkAutomata compares all searches from every rune of a text with the
-// standard library's. A low limit makes automata forget their states all the time.
+// checkAutomata compares all searches from every rune of a text with the standard library's. A low
+// limit makes automata drop their states all the time.
 func checkAutomata(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, caseSensitive bool, text []byte, limit int, trace *tracer) {
 	l, err := newLibrary(tree, caseSensitive)
 	if err != nil {
@@ -41,7 +41,7 @@ func checkAutomata(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, c
 	}
 	a, ok := newAutomata(tree, caseSensitive, l, nil)
 	if !ok {
-		return // compared by checkRanges
+		return // checkRanges compares it
 	}
 	p := a.pool.New().(*pair)
 	p.forward.limit, p.backward.limit = limit, limit
@@ -77,16 +77,16 @@ func checkAutomata(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, c
 	}
 }
 
-// broken are bytes that are not UTF-8, or hardly: lone and cut runes, halves of
-// surrogate pairs, overlong forms, U+FFFD itself, line ends.
+// broken has invalid or unusual UTF-8: single and truncated bytes, halves of surrogate pairs,
+// overlong forms, U+FFFD itself, line ends.
 var broken = []string{"\xff", "\x80", "\xe6\x97", "\xe6", "\xf0\x9f\x98", "\xed\xa0\x80", "\xc0\x80", "\uFFFD", "\r\n", "日", "😀", "é", "\u212A", "ſ", "a", "b", "_", "\x00", ""}
 
 func drawBroken(t *rapid.T) []byte {
 	return []byte(strings.Join(rapid.SliceOfN(rapid.SampledFrom(broken), 0, 4).Draw(t, "broken"), ""))
 }
 
-// TestAutomataAgree is the proof that automata find what the standard library
-// finds, from everywhere, with all states in reach and with few.
+// TestAutomataAgree checks that automata find what the standard library finds, from every place,
+// with room for all states and for few.
 func TestAutomataAgree(t *testing.T) {
 	var trace tracer
 	rapid.Check(t, func(t *rapid.T) {
@@ -105,7 +105,7 @@ func TestAutomataAgree(t *testing.T) {
 	}
 }
 
-// patterns have met, or could meet, an engine that is a little wrong.
+// patterns have revealed, or could reveal, an engine that is slightly wrong.
 var patterns = []string{
 	``, `a`, `a*`, `a*?`, `(?:a*)*`, `(|a)*`, `(|a)+`, `(?:\b(?:|q))*r`, `(?:\B(?:|a)|b)*?a`, `(a|ab)(c|bcd)(d*)`, `(?:a+b|a)`, `(?:a|a.*b)`, `(?:a.*b|a)`, `a??b`, `(?U)a+b?`,
 	`^`, `$`, `\A`, `\z`, `^$`, `\b`, `\B`, `^a|b$`, `\Aa+`, `a\z`, `\n^`, `$\n`, `(?:^|a)b`, `(?:\A|a)b`, `\b\w+\b`, `\B.\B`, `\b日`, `日\b`, `\b_|_\B`, `x$|^y|\bz`,
@@ -114,7 +114,7 @@ var patterns = []string{
 	`(?i)copyright.*google`, `\bdma_map_(single|page)\b`, `.*foo`, `.*?foo.*`, `a.{3}b`, `(a|b)*a(a|b){5}`, `\r?\n`, `[\r\n]+`, `\s*$`, `^\s*#`, `a{0}`, `(?:a{0,2}){3}`, `(?:ab?){2,}`,
 }
 
-// TestAutomataPatterns runs every pattern on texts with every thing in them.
+// TestAutomataPatterns runs every pattern on texts that contain something of everything.
 func TestAutomataPatterns(t *testing.T) {
 	texts := []string{
 		"", "a", "\n", "a\nb", "ab", "aab abcd\n", "日本語foo xfoo\xe6foo", "K\u212Ak sſS straße STRASSE", "\xff\xfe\uFFFDa\xed\xa0\x80", "foo_foo A_foo AB_foo\nfoo\n_foo",

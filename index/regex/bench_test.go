@@ -73,7 +73,7 @@ func BenchmarkFind(b *testing.B) {
 	}
 }
 
-// BenchmarkNewMatcher is what a query pays for each shard.
+// BenchmarkNewMatcher measures what a query costs for each shard.
 func BenchmarkNewMatcher(b *testing.B) {
 	for _, pattern := range []string{`\bdma_map_(single|page)\b`, `(?i)copyright.*google`, `[\pL]{20}`} {
 		tree, err := syntax.Parse(pattern, flags)
@@ -91,7 +91,8 @@ func BenchmarkNewMatcher(b *testing.B) {
 	}
 }
 
-// BenchmarkLine finds in a single line, where a search costs more than reading.
+// BenchmarkLine searches in a single line, where starting a search costs more
+// than reading.
 func BenchmarkLine(b *testing.B) {
 	tree, err := syntax.Parse(`func\s+\w+\(`, flags)
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// hostile are expressions with far more states than texts have places, or with
-// large programs.
+// hostile are expressions with far more states than texts have places, or with large programs.
 var hostile = []string{
 	`(a|b)*a(a|b){12}`, `(a|b)*a(a|b){200}c`, `[\pL]{50}`, `([\pL\d]{1,20}){1,10}c`, `(?:(?:a?b?){20}){20}c`, `(?:x+x+)+y`, `(.*)(.*)(.*)(.*)(.*)c`,
 	`(?i)(?:k|s|\pL){100}c`, `(a*)*c`, `(?:\b|a|(?:a|b)*){30}c`, `.{0,500}a.{0,200}c`,
@@ -25,8 +24,8 @@ func randomText(size int) []byte {
 	return text
 }
 
-// TestStatesAreBounded runs hostile expressions that are never allowed to give
-// up: memory stays within its bound however many states come.
+// TestStatesAreBounded runs hostile expressions without letting automata give up: memory stays
+// within its bound however many states there are.
 func TestStatesAreBounded(t *testing.T) {
 	text := randomText(20_000)
 	cleared := 0
@@ -50,7 +49,7 @@ func TestStatesAreBounded(t *testing.T) {
 	}
 }
 
-// size is what the states take, as far as it can be seen.
+// size returns the bytes of the states, as far as they can be counted.
 func (d *dfa) size() int {
 	size := cap(d.rows)*4 + len(d.states)*(2*16+4+8) // two strings' headers, a number, the table around
 	for _, state := range d.states {
@@ -59,8 +58,8 @@ func (d *dfa) size() int {
 	return size
 }
 
-// TestHostileExpressionsAreLeftToTheLibrary counts the states that are made
-// until automata give up, which bounds the time spent in vain.
+// TestHostileExpressionsAreLeftToTheLibrary counts the states that automata make before they give
+// up, which bounds the time that they waste.
 func TestHostileExpressionsAreLeftToTheLibrary(t *testing.T) {
 	text := randomText(60_000)
 	a := mustAutomata(t, `(a|b)*a(a|b){200}c`)
@@ -102,7 +101,7 @@ func TestTooLargeForAutomata(t *testing.T) {
 	}
 }
 
-// TestFindAllocatesNothing once states are there.
+// TestFindAllocatesNothing checks that a search allocates nothing once it has its states.
 func TestFindAllocatesNothing(t *testing.T) {
 	text := []byte(strings.Repeat("x func  name(日本) \u212Afoo_SUSPEND\n", 50))
 	for _, pattern := range []string{`func\s+\w+\(`, `[A-Z_]+_SUSPEND`, `(?i)k\w+`, `\b\w`, `日.`} {

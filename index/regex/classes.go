@@ -10,32 +10,31 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds on what is worth automata. An expression beyond them is left to the
-// standard library.
+// Bounds on what automata handle. Expressions beyond them are left to the standard library.
 const (
-	maxColumns    = 256     // classes and the two columns that are none
-	maxSplitSteps = 1 << 21 // intervals that are put into classes, one by one
+	maxColumns    = 256     // classes, the end of the text, and bytes to decode
+	maxSplitSteps = 1 << 21 // intervals put into classes, one step each
 )
 
-// classes divides the runes into classes that no instruction of a program distinguishes.
-// Each byte that is not UTF-8 is U+FFFD, as everywhere in Go.
+// classes divides the runes into classes such that no instruction of a program distinguishes runes
+// of one class. Each invalid byte is U+FFFD, as everywhere in Go.
 type classes struct {
-	// ascii returns the class of a byte, or decode for the beginning of a longer rune.
+	// ascii returns the class of a byte, or decode for the first byte of a longer rune.
 	ascii [256]uint8
-	// from are the first runes of the intervals, ascending from 0, and of their classes.
+	// from are the first runes of the intervals, ascending from 0; of are their classes.
 	from []rune
 	of   []uint8
 
 	count  int   // classes are 0 … count-1
 	end    uint8 // the column of the end of the text
-	decode uint8 // the column of bytes from 0x80 on, whose rune is yet to be read
+	decode uint8 // the column of bytes from 0x80 on, whose rune must be decoded
 	kind   []kind
 }
 
 // columns is the width of a state's row.
 func (c *classes) columns() int { return c.count + 2 }
 
-// interval is the index of the one that holds r.
+// interval returns the index of the interval that contains r.
 func (c *classes) interval(r rune) int {
 	low, high := 0, len(c.from)
 	for low+1 < high {
@@ -58,9 +57,8 @@ var (
 	wordRunes = runeSet{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
 )
 
-// runesOf are those that an instruction matches; ok is false for one that
-// stands for half of a surrogate pair, which the standard library's search for
-// prefixes confuses with U+FFFD.
+// runesOf returns the runes that an instruction matches. ok is false for an instruction with half
+// of a surrogate pair, which the standard library's search for prefixes confuses with U+FFFD.
 func runesOf(inst *syntax.Inst) (set runeSet, ok bool) {
 	switch inst.Op {
 	case syntax.InstRuneAny:
@@ -116,7 +114,7 @@ func alphabetOf(sets []runeSet) (c *classes, members []classSet, ok bool) {
 	return c, members, true
 }
 
-// cuts are the places where an interval begins.
+// cuts returns the places where an interval begins.
 func cuts(sets []runeSet) []rune {
 	from := []rune{0, utf8.RuneSelf}
 	for _, set := range sets {
@@ -129,12 +127,12 @@ func cuts(sets []runeSet) []rune {
 	return from[:sort.Search(len(from), func(i int) bool { return from[i] > unicode.MaxRune })]
 }
 
-// split gives intervals the same class if they are in the same sets.
+// split gives two intervals the same class if they are in the same sets.
 func (c *classes) split(sets []runeSet) bool {
 	of := make([]int, len(c.from))
 	count, steps := 1, 0
 	for _, set := range sets {
-		inside := map[int]int{} // from the class of before to that of the part within the set
+		inside := map[int]int{} // from the old class to that of its part within the set
 		for at := range c.within(set) {
 			if steps++; steps > maxSplitSteps {
 				return false
@@ -178,7 +176,7 @@ func (c *classes) within(set runeSet) iter.Seq[int] {
 	}
 }
 
-// key tells sets apart.
+// key returns a string that identifies the set.
 func (s runeSet) key() string {
 	b := make([]byte, 0, 4*len(s))
 	for _, r := range s {

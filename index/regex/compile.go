@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// Compile makes the standard library's engine for the expression: leftmost
-// match, of those the first in the order of the alternatives. It is the
-// reference for every other engine.
+// Compile makes the standard library's engine for the expression: it finds the
+// leftmost match, and of several there the first in the order of the
+// alternatives. It is the reference for every other engine.
 func Compile(tree *syntax.Regexp, caseSensitive bool) (*regexp.Regexp, error) {
 	source := Source(tree, caseSensitive)
 	re, err := regexp.Compile(source)
@@ -22,18 +22,18 @@ func Compile(tree *syntax.Regexp, caseSensitive bool) (*regexp.Regexp, error) {
 	return re, nil
 }
 
-// Source writes the expression so that it means the same under the flags of
-// regexp.Compile. Every part carries its own flags, which makes it longer than
-// the tree's String but leaves nothing to context. Captures are gone. Without
-// case, a class that is everything but some runes is folded as those runes: [^a]
-// then excludes A too.
+// Source writes the expression so that it has the same meaning under the flags
+// of regexp.Compile. Every part carries its own flags, so the text is longer
+// than the tree's String but does not depend on context. It has no captures.
+// Without case, a class of all but some runes excludes also what those runes
+// fold to: [^a] excludes A.
 func Source(tree *syntax.Regexp, caseSensitive bool) string {
 	var b strings.Builder
 	write(&b, tree, !caseSensitive)
 	return b.String()
 }
 
-// fixed are the operators that are written in one way only.
+// fixed are the operators with only one spelling.
 var fixed = map[syntax.Op]string{
 	syntax.OpNoMatch:        `[^\x00-\x{10FFFF}]`,
 	syntax.OpEmptyMatch:     `(?:)`,
@@ -90,7 +90,7 @@ func writeRunes(b *strings.Builder, runes []rune) {
 	}
 }
 
-// writeRune writes letters as they are, which are parsed faster.
+// writeRune writes letters as they are, which is faster to parse.
 func writeRune(b *strings.Builder, r rune) {
 	if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r >= utf8.RuneSelf && unicode.IsLetter(r) {
 		b.WriteRune(r)
@@ -101,8 +101,9 @@ func writeRune(b *strings.Builder, r rune) {
 	b.WriteByte('}')
 }
 
-// writeClass writes a class with its case folded already: under (?i) the standard
-// library folds a range rune by rune, which takes 10 ms for a wide one.
+// writeClass writes a class with its case already folded: under (?i) the
+// standard library folds a range rune by rune, which takes 10 ms for a wide
+// one.
 func writeClass(b *strings.Builder, ranges []rune, fold bool) {
 	if len(ranges) == 0 {
 		b.WriteString(fixed[syntax.OpNoMatch])
@@ -122,7 +123,8 @@ func writeClass(b *strings.Builder, ranges []rune, fold bool) {
 	b.WriteByte(']')
 }
 
-// repetition is what follows the operand of a repetition, nothing for a capture.
+// repetition returns the suffix of a repetition's operand; for a capture it is
+// empty.
 func repetition(tree *syntax.Regexp) string {
 	s := ""
 	switch tree.Op {

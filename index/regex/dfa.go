@@ -1,12 +1,12 @@
 package regex
 
-// A transition is the index of the next state's row, or one of these, or a row
-// with marks that the search has to look at.
+// A transition is the index of the next state's row, one of the first two marks, or a row with the
+// other marks, which the search has to check.
 const (
 	unmade   uint32 = 1 << 28 // not made yet
 	dead     uint32 = 1 << 29 // no match can follow
 	matching uint32 = 1 << 30 // a match lies before the rune that was read
-	resting  uint32 = 1 << 31 // nothing has begun yet: search may skip ahead
+	resting  uint32 = 1 << 31 // nothing has begun yet, so the search may skip ahead
 	special         = unmade
 	rowMask         = unmade - 1
 )
@@ -14,32 +14,32 @@ const (
 // Bounds on the states of one automaton; a searching goroutine holds two.
 const (
 	maxBytes  = 768 << 10
-	stateCost = 96 // bytes that a state takes beside its row and its key, about
-	leastGain = 10 // bytes read for each state, when all are thrown away
+	stateCost = 96 // estimated bytes of a state in addition to its row and key
+	leastGain = 10 // bytes to read for each state before all are dropped
 )
 
-// dfa makes the states of a program as a text asks for them, and forgets them
-// all when they are too many. It is used by one goroutine at a time.
+// dfa makes the states of a program when a text needs them, and drops all when there are too many.
+// It is not safe for concurrent use.
 type dfa struct {
 	program *program
 	closure closure
 	rests   bool // mark the states in which nothing has begun
 	limit   int  // bytes that all states together may take
 	lease   *lease
-	gain    int // bytes that must be read for each state, or else automata do not pay
+	gain    int // bytes that must be read for each state for automata to pay
 
 	rows    []uint32 // transitions, columns for each state
 	states  []string
 	numbers map[string]uint32 // row by state, with its marks
 	used    int               // bytes
-	starts  [kinds]uint32     // where a search starts, by the kind of what it leaves behind
+	starts  [kinds]uint32     // initial states, by the kind of rune before them
 	key     []byte
 
 	gained  int // bytes read with these states, before this search
 	entered int // where this search began
 
-	goOn    func() bool // is asked every lookEvery bytes, unless it is nil
-	stopped bool        // it said no
+	goOn    func() bool // called every lookEvery bytes, unless nil
+	stopped bool        // goOn returned false
 }
 
 // newDFA makes an automaton without states. Memory may bound it further than its limit.
@@ -50,7 +50,7 @@ func newDFA(p *program, rests bool, memory *Memory) *dfa {
 	return d
 }
 
-// clear forgets all states.
+// clear drops all states.
 func (d *dfa) clear() {
 	d.rows, d.states, d.used = d.rows[:0], d.states[:0], 0
 	clear(d.numbers)
@@ -59,8 +59,7 @@ func (d *dfa) clear() {
 	}
 }
 
-// start is the state before any text; begins tells whether a match may begin
-// later, too.
+// start returns the state before any text; begins says whether a match may also begin later.
 func (d *dfa) start(k kind, begins bool) uint32 {
 	if d.starts[k] == unmade {
 		d.key = append(d.key[:0], byte(k))
@@ -74,7 +73,7 @@ func (d *dfa) start(k kind, begins bool) uint32 {
 	return d.starts[k]
 }
 
-// number returns the row of a state, which it makes if there is none yet.
+// number returns the row of a state. It makes the state if there is none yet.
 func (d *dfa) number(key []byte) uint32 {
 	if n, ok := d.numbers[string(key)]; ok {
 		return n
@@ -97,8 +96,8 @@ func (d *dfa) number(key []byte) uint32 {
 	return n
 }
 
-// next makes the transition of a state by a class, at a place in the text. It
-// is not ok if states are made faster than they are used.
+// next makes the transition of a state by a class, at a place in the text. ok is false if states
+// are made faster than they are used.
 func (d *dfa) next(row uint32, class uint8, at int) (to uint32, ok bool) {
 	columns := d.program.classes.columns()
 	var matched bool
@@ -125,8 +124,8 @@ func (d *dfa) next(row uint32, class uint8, at int) (to uint32, ok bool) {
 // lookEvery is how many bytes are read between two calls of goOn.
 const lookEvery = 16 << 10
 
-// pause is where a search that is at a place, or before it, asks next whether it
-// may go on.
+// pause returns how far a search that is at a place may read before it asks again whether to
+// continue.
 func (d *dfa) pause(text []byte, at int) int {
 	if d.goOn == nil {
 		return len(text)
@@ -134,7 +133,7 @@ func (d *dfa) pause(text []byte, at int) int {
 	return min(len(text), at+lookEvery)
 }
 
-// pauseBefore is pause for a search that goes back, at the farthest to from.
+// pauseBefore is pause for a search backwards, which ends at from.
 func (d *dfa) pauseBefore(from, at int) int {
 	if d.goOn == nil {
 		return from
@@ -147,7 +146,7 @@ func (d *dfa) mayGoOn() bool {
 	return !d.stopped
 }
 
-// enter and leave say where a search begins and ends.
+// enter and leave record where a search begins and ends.
 func (d *dfa) enter(at int) { d.entered = at }
 func (d *dfa) leave(at int) { d.gained += distance(at, d.entered) }
 

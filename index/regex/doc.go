@@ -1,11 +1,9 @@
-// Package regex says what can be known about a regular expression before any
-// text is read, and compiles it.
+// Package regex analyzes regular expressions before any text is read, and compiles them.
 //
-// An expression is a tree of regexp/syntax together with whether case counts;
-// without case the whole tree is matched under (?i), and a part that the
-// pattern itself put under (?i) is folded either way. All functions take trees
-// as syntax.Parse gives them (not simplified, no node shared), do not change
-// them, and may be called concurrently.
+// An expression is a tree of regexp/syntax and whether case counts. Without case the whole tree is
+// matched under (?i). A part that the pattern itself puts under (?i) is folded in either mode. All
+// functions take trees as syntax.Parse returns them (not simplified, no node shared), do not change
+// them, and are safe for concurrent use.
 //
 //	Analyze       which literals a text must hold to be matched (for the n-gram index)
 //	LiteralOf     the literal that the whole expression is
@@ -22,21 +20,17 @@
 //
 // # The engine
 //
-// A literal or an alternation of literals is looked for as such (index/literal).
-// Another expression becomes two programs of nodes, one that reads forwards and one
-// that reads backwards (program.go), over classes of runes that it does not
-// tell apart (classes.go). A deterministic automaton is made of each while it
-// runs: its states are lists of nodes in the order of preference (state.go),
-// kept in a table of bounded size that is emptied when it is full (dfa.go).
-// Forwards it finds where the leftmost match of the preferred alternative ends,
-// backwards the leftmost start of a match with that end (search.go). What
-// stands on both sides of a place decides ^, $, \A, \z,  and \B (look.go).
-// While nothing has begun, the search jumps to the next literal that a match
-// needs (skip.go), or to the next bytes with which one can begin (prefix.go).
+// A literal, or an alternation of literals, is searched for directly (index/literal). Other
+// expressions become two programs of nodes, one that reads forwards and one that reads backwards
+// (program.go), over classes of runes that no node distinguishes (classes.go). Each becomes a
+// deterministic automaton while it runs: its states are lists of nodes in order of preference
+// (state.go), kept in a table of bounded size that is emptied when it is full (dfa.go). Forwards it
+// finds the end of the leftmost match of the preferred alternative, backwards the leftmost start of
+// a match with that end (search.go). The runes on both sides of a place decide ^, $, \A, \z, \b and
+// \B (look.go). While nothing has begun, the search jumps to the next literal that a match needs
+// (skip.go), or to the next bytes with which a match can begin (prefix.go).
 //
-// Text is read rune by rune, where a byte below 0x80 is one by itself and a byte
-// that is not UTF-8 is U+FFFD: exactly as the standard library reads it, in both
-// directions. The standard library takes over for programs that are too large,
-// for halves of surrogate pairs, and for texts that need new states again and
-// again.
+// Text is read rune by rune, exactly as the standard library reads it, in both directions: a byte
+// below 0x80 is a rune by itself, and an invalid byte is U+FFFD. The standard library handles
+// programs that are too large, halves of surrogate pairs, and texts that keep needing new states.
 package regex

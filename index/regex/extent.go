@@ -2,11 +2,11 @@ package regex
 
 import "slices"
 
-// Extent reports how far matches can reach over the lines before and after a place. It
-// is for one goroutine at a time.
+// Extent reports how far matches can reach over the lines before and after a place. It is not safe
+// for concurrent use.
 type Extent struct{ before, after inside }
 
-// NewExtent returns ok = false for matchers whose matches may go on anywhere.
+// NewExtent returns ok = false for matchers whose matches may continue anywhere.
 func NewExtent(m Matcher) (e *Extent, ok bool) {
 	a, ok := m.(*automata)
 	if !ok {
@@ -16,11 +16,11 @@ func NewExtent(m Matcher) (e *Extent, ok bool) {
 	return &Extent{before: newInside(before, a.memory), after: newInside(after, a.memory)}, true
 }
 
-// Reset forgets the lines: the next ones are beside another place.
+// Reset starts over at another place.
 func (e *Extent) Reset() { e.before.begun, e.after.begun = false, false }
 
-// Before reports whether a match can begin before a line, with its newline, and
-// end after all of the lines since Reset: from the last one backwards.
+// Before reports whether a match can begin before a line, with its newline, and extend past all
+// lines since Reset. Lines go from the last one backwards.
 func (e *Extent) Before(line []byte) bool {
 	c := e.before.program.classes
 	for end := len(line); end > 0; {
@@ -33,8 +33,8 @@ func (e *Extent) Before(line []byte) bool {
 	return true
 }
 
-// After reports whether a match can begin before all of the lines since Reset and
-// end after this one, which begins with its newline: from the first one forwards.
+// After reports whether a match can begin before all lines since Reset and end after this one,
+// which begins with its newline. Lines go from the first one forwards.
 func (e *Extent) After(line []byte) bool {
 	c := e.after.program.classes
 	for len(line) > 0 {
@@ -52,15 +52,15 @@ type inside struct {
 	*dfa
 	begun bool
 	state uint32
-	lost  bool // it does not pay
+	lost  bool // the automaton does not pay
 }
 
 func newInside(p *program, memory *Memory) inside { return inside{dfa: newDFA(p, false, memory)} }
 
-// step reads a rune; it is false if no part of a match has the runes read.
+// step reads a rune. It returns false if no part of a match has the runes read so far.
 func (i *inside) step(class uint8) bool {
 	if i.lost {
-		return true // it is not known, so it is possible
+		return true // unknown, so possible
 	}
 	if !i.begun {
 		i.begun, i.state = true, i.start(other, false)
@@ -79,8 +79,8 @@ func (i *inside) step(class uint8) bool {
 	return i.lost || i.state&dead == 0
 }
 
-// inside is the program of all parts of what a program matches, but for the
-// empty-width operators, which hold anywhere.
+// inside returns the program of all parts of what a program matches. Empty-width operators hold
+// everywhere in it.
 func (p *program) inside() *program {
 	q := &program{letters: p.letters, nodes: slices.Clone(p.nodes), reverse: true}
 	var all []uint16

@@ -9,7 +9,7 @@ import (
 
 // foldable lists the runes that fold to others, ascending.
 var foldable = sync.OnceValue(func() (runes []rune) {
-	for _, c := range unicode.CaseRanges { // of those that fold together, one at least has another case
+	for _, c := range unicode.CaseRanges { // of runes that fold together, at least one has another case
 		for r := rune(c.Lo); r <= rune(c.Hi); r++ {
 			for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
 				runes = append(runes, r, f)
@@ -20,9 +20,9 @@ var foldable = sync.OnceValue(func() (runes []rune) {
 	return slices.Compact(runes)
 })
 
-// foldClass adds to a class, which is sorted, what its runes fold to. A class that is
-// everything but some runes is everything but those and what they fold to. The time
-// depends on how many ranges there are, not on how wide they are.
+// foldClass adds to a sorted class what its runes fold to. From a class of all but some runes it
+// also excludes what those fold to. Its time depends on the number of ranges, not on how wide they
+// are.
 func foldClass(ranges []rune) []rune {
 	last := len(ranges) - 1
 	if ranges[0] != 0 || ranges[last] != unicode.MaxRune || last == 1 {
@@ -60,7 +60,7 @@ func addFolds(ranges []rune) []rune {
 	return joinRanges(all)
 }
 
-// joinRanges sorts ranges, and makes one of those that meet.
+// joinRanges sorts ranges and joins those that touch.
 func joinRanges(ranges []rune) []rune {
 	pairs := make([][2]rune, len(ranges)/2)
 	for i := range pairs {

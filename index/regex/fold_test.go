@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFoldable holds the list against all runes.
+// TestFoldable compares the list with all runes.
 func TestFoldable(t *testing.T) {
 	var want []rune
 	for r := range rune(unicode.MaxRune + 1) {
@@ -45,7 +45,8 @@ func TestFoldClass(t *testing.T) {
 	})
 }
 
-// parseClass returns the ranges of an expression that is a class, or one rune or any.
+// parseClass returns the ranges of an expression that is a class, a single rune or
+// any rune.
 func parseClass(t interface{ Fatal(...any) }, pattern string) []rune {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// library is the standard library as a Matcher. It cannot start within a text and still
-// see what precedes. So next matches what precedes too; it is nil where that does not
-// matter.
+// library is the standard library as a Matcher. It cannot start within a text and still see what
+// precedes, so next matches what precedes too. next is nil if that does not matter.
 type library struct{ first, next *regexp.Regexp }
 
 func newLibrary(tree *syntax.Regexp, caseSensitive bool) (*library, error) {
@@ -24,7 +23,7 @@ func newLibrary(tree *syntax.Regexp, caseSensitive bool) (*library, error) {
 	return &library{first: first, next: next}, err
 }
 
-// seesBefore reports whether what stands before a match can decide it.
+// seesBefore reports whether the text before a match can decide it.
 func seesBefore(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpBeginLine, syntax.OpBeginText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -50,7 +49,7 @@ func (m *library) findWhile(text []byte, from int, goOn func() bool) (start, end
 		}
 		return from + loc[0], from + loc[1], true
 	}
-	base := from - 1 // one byte of the rune is enough: ^ and \b ask for ASCII only
+	base := from - 1 // one byte of the rune is enough, since ^ and \b check only ASCII
 	loc := findIndex(m.next, text[base:], goOn)
 	if loc == nil {
 		return 0, 0, false
@@ -59,8 +58,8 @@ func (m *library) findWhile(text []byte, from int, goOn func() bool) (start, end
 	return base + loc[0] + skipped, base + loc[1], true
 }
 
-// findIndex is re.FindIndex, which asks goOn in a long text, and finds nothing once
-// that is false.
+// findIndex is re.FindIndex. In a long text it calls goOn, and finds nothing once that returns
+// false.
 func findIndex(re *regexp.Regexp, text []byte, goOn func() bool) []int {
 	if goOn == nil || len(text) <= lookEvery {
 		return re.FindIndex(text)
@@ -73,8 +72,7 @@ func findIndex(re *regexp.Regexp, text []byte, goOn func() bool) []int {
 	return loc
 }
 
-// runes gives the runes of a text to a regexp.Regexp, which cannot be stopped but
-// by the end of what it reads.
+// runes passes the runes of a text to a regexp.Regexp, which only the end of its input can stop.
 type runes struct {
 	text      []byte
 	at, pause int

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// LiteralOf returns the literal that the whole expression is, if it is one: its
-// matches are then exactly the occurrences of it.
+// LiteralOf returns the literal that the expression consists of, if it is one:
+// its matches are then exactly the occurrences of the literal.
 func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
 	for tree.Op == syntax.OpCapture {
 		tree = tree.Sub[0]
@@ -23,17 +23,16 @@ func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
 	return pieces[0], true
 }
 
-// FixedLiteral returns the longest literal that every match holds at the same
-// offset, in bytes from its start, if there is one. For want of a longer one it
-// may be a single byte.
+// FixedLiteral returns the longest literal that every match has at the same
+// offset, in bytes from its start, if there is one. It may be a single byte.
 func FixedLiteral(tree *syntax.Regexp, caseSensitive bool) (lit Literal, offset int, ok bool) {
 	f := fixedSearch{fold: !caseSensitive}
 	f.visit(tree)
 	return f.best, f.bestAt, f.best.Text != ""
 }
 
-// fixedSearch goes over an expression from the left as long as what it has
-// passed has only one possible length.
+// fixedSearch walks an expression from the left as long as what it has passed
+// has a fixed length.
 type fixedSearch struct {
 	fold   bool
 	at     int
@@ -41,7 +40,7 @@ type fixedSearch struct {
 	bestAt int
 }
 
-// visit reports whether what follows the tree still has a fixed offset.
+// visit reports whether the part after the tree still has a fixed offset.
 func (f *fixedSearch) visit(tree *syntax.Regexp) bool {
 	begin := f.at
 	switch tree.Op {
@@ -66,9 +65,9 @@ func (f *fixedSearch) visit(tree *syntax.Regexp) bool {
 	return l.min == l.max && l.max < unbounded
 }
 
-// split returns the text of a literal node, in pieces where a rune interrupts it
-// that no text stands for: U+FFFD, which also matches bytes that are not UTF-8,
-// and halves of surrogate pairs. Pieces may be empty; there is at least one.
+// split returns the text of a literal node in pieces, separated by runes that
+// have no text: U+FFFD, which also matches invalid bytes, and halves of
+// surrogate pairs. Pieces may be empty; there is at least one.
 func split(tree *syntax.Regexp, fold bool) []Literal {
 	fold = fold || tree.Flags&syntax.FoldCase != 0
 	var pieces []Literal
@@ -92,8 +91,8 @@ func split(tree *syntax.Regexp, fold bool) []Literal {
 	return pieces
 }
 
-// representative returns one rune for all that fold together: the ASCII one in
-// lower case if there is one, else the first.
+// representative returns one rune for all that fold together: the lower-case
+// ASCII one if there is one, otherwise the first.
 func representative(r rune) rune {
 	least := r
 	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
@@ -115,7 +114,7 @@ func uncased(text string) bool {
 	return true
 }
 
-// folded is the text with each rune replaced by its representative.
+// folded returns the text with each rune replaced by its representative.
 func (n Literal) folded() string {
 	if !n.CaseSensitive {
 		return n.Text
@@ -123,7 +122,8 @@ func (n Literal) folded() string {
 	return strings.Map(representative, n.Text)
 }
 
-// then is the literal followed by another; case counts only if it does in both.
+// then returns the literal followed by another. Case counts only if it does in
+// both.
 func (n Literal) then(o Literal) Literal {
 	switch {
 	case n.Text == "":

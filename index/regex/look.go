@@ -2,14 +2,14 @@ package regex
 
 import "regexp/syntax"
 
-// kind is what the empty-width operators see of the rune beside a place.
+// kind is what empty-width operators distinguish in the rune next to a place.
 type kind uint8
 
 const (
 	other   kind = iota
 	word         // ASCII letter, digit or underscore
 	newline      // \n
-	edge         // none: an end of the text
+	edge         // no rune: an end of the text
 	kinds
 )
 
@@ -19,8 +19,8 @@ const (
 	wordLooks = syntax.EmptyWordBoundary | syntax.EmptyNoWordBoundary
 )
 
-// sight maps kinds to those that a program tells apart. The fewer, the fewer
-// states it has.
+// sight maps kinds to those that a program distinguishes. The fewer they are,
+// the fewer states the program has.
 type sight [kinds]kind
 
 func newSight(looks syntax.EmptyOp) sight {
@@ -32,7 +32,7 @@ func newSight(looks syntax.EmptyOp) sight {
 		s[newline] = other
 	}
 	if looks&textLooks == 0 {
-		s[edge] = s[newline] // lines end with the text
+		s[edge] = s[newline] // the text's end also ends its last line
 	}
 	return s
 }
@@ -47,7 +47,8 @@ func byteKind(b byte) kind {
 	return other
 }
 
-// before is the kind of what stands before a place; after, of what stands there.
+// before returns the kind of the rune before a place, after that of the rune at
+// it.
 func (s *sight) before(text []byte, at int) kind {
 	if at == 0 {
 		return s[edge]
@@ -62,7 +63,7 @@ func (s *sight) after(text []byte, at int) kind {
 	return s[byteKind(text[at])]
 }
 
-// looks are the empty-width operators that hold between two runes.
+// looks returns the empty-width operators that hold between two runes.
 func looks(before, after kind) syntax.EmptyOp {
 	holds := syntax.EmptyNoWordBoundary
 	if (before == word) != (after == word) {

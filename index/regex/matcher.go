@@ -8,27 +8,24 @@ import (
 	finder "github.com/trawl-search/trawl/index/literal"
 )
 
-// Matcher finds the matches of one expression. It may be used concurrently.
+// Matcher finds the matches of one expression. It is safe for concurrent use.
 type Matcher interface {
-	// Find returns the leftmost match, empty ones too, that starts at from or
-	// later; of those that start there, the first by the order of the
-	// alternatives. What stands before from still counts for ^ and \b. From is
-	// 0, the end of a match, or another place where a rune begins. Matches of
-	// the empty text can follow a match at once; Ranges leaves them out.
+	// Find returns the leftmost match, which may be empty, that starts at from or later; of several
+	// that start there, the first in the order of the alternatives. The text before from still
+	// counts for ^ and \b. from is 0, the end of a match, or another place where a rune begins. An
+	// empty match may directly follow another match; Ranges skips those.
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
-// NewMatcher compiles the expression: literals, and alternations of them, into a
-// search for those, others into automata whose states are made as texts need
-// them, or, where it is too large for those, with the standard library. All
-// find the same. The error is that of Compile.
+// NewMatcher compiles the expression: literals and alternations of them into a search for these,
+// other expressions into automata that make their states when texts need them, and expressions too
+// large for automata with the standard library. All find the same. The errors are those of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	return NewMatcherIn(nil, tree, caseSensitive)
 }
 
-// NewMatcherIn is NewMatcher, whose states, in all goroutines that search, take no more
-// than memory has. Where it has no more, the standard library searches: it finds the
-// same, more slowly.
+// NewMatcherIn is NewMatcher with a bound on the states in all goroutines that search: memory. When
+// it is used up, the standard library searches, which finds the same more slowly.
 func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	if literals, ok := LiteralsOf(tree, caseSensitive); ok && worthFinding(literals) {
 		return newFinder(literals), nil
@@ -43,8 +40,8 @@ func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matc
 	return l, nil
 }
 
-// worthFinding reports whether a search for literals is faster than an automaton:
-// of several, those that are too short have no table.
+// worthFinding reports whether a search for literals is faster than an automaton. Of several
+// literals, none may be too short for the search's table.
 func worthFinding(literals []Literal) bool {
 	return len(literals) == 1 || each(literals, func(l Literal) bool { return len(l.Text) >= minLookup })
 }
@@ -61,27 +58,26 @@ func newFinder(literals []Literal) Matcher {
 	return finder.NewSet(patterns)
 }
 
-// Ranges returns the successive matches in text that are not empty, as start and
-// end: what FindAllIndex of the standard library gives, less the empty ones. It
-// allocates nothing.
+// Ranges returns the successive matches in text that are not empty, as start and end: those of
+// FindAllIndex in the standard library without the empty ones. It allocates nothing.
 func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesFrom(m, text, 0) }
 
-// RangesFrom returns those that Find gives from a place on.
+// RangesFrom is Ranges for the matches that Find returns from a place on.
 func RangesFrom(m Matcher, text []byte, from int) iter.Seq2[int, int] {
 	return RangesWhile(m, text, from, nil)
 }
 
-// RangesWhile is RangesFrom in a text that takes long. It asks goOn every 16 KiB or
-// so, even where nothing matches, and ends when that is false. Only searches for
-// literals, which read a MiB in less than some milliseconds, do not ask between two matches.
+// RangesWhile is RangesFrom for a text that takes long. It calls goOn about every 16 KiB, even if
+// nothing matches, and ends when that returns false. Only searches for literals, which read a MiB
+// in a few milliseconds at most, do not call it between two matches.
 func RangesWhile(m Matcher, text []byte, from int, goOn func() bool) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) { // small enough to be inlined into the caller's loop
 		ranges(m, text, from, goOn, yield)
 	}
 }
 
-// FindWhile is m.Find in a text that takes long; see RangesWhile. It is not ok once
-// goOn was false.
+// FindWhile is m.Find for a text that takes long; see RangesWhile. ok is false once goOn has
+// returned false.
 func FindWhile(m Matcher, text []byte, from int, goOn func() bool) (start, end int, ok bool) {
 	switch m := m.(type) {
 	case *automata:
@@ -112,7 +108,7 @@ func ranges(m Matcher, text []byte, from int, goOn func() bool, yield func(start
 	}
 }
 
-// following is where the search goes on after a match.
+// following returns where the search continues after a match.
 func following(text []byte, start, end int) int {
 	if start < end {
 		return end

@@ -6,19 +6,19 @@ import (
 	"sync"
 )
 
-// SearchBytes is the most that the states of one expression take while one goroutine
-// searches with it.
+// SearchBytes is the most bytes for the states of one expression while one goroutine searches with
+// it.
 const SearchBytes = 2 * maxBytes
 
-// leaseBytes is what an automaton takes of a Memory at a time.
+// leaseBytes is how much an automaton takes from a Memory at a time.
 const leaseBytes = 16 << 10
 
-// Memory bounds the bytes of expressions and of the states of their automata: of one
-// query within those of a process. Half of it at most is for states, which a search can
-// do without, so that it never lacks room for compiling because others search. It is
-// safe for concurrent use. A nil Memory has no bound.
+// Memory bounds the bytes of expressions and of the states of their automata, for one query within
+// the bound of a process. At most half of it is for states: a search can do without them, so
+// searches never take the room for compiling. It is safe for concurrent use. A nil Memory has no
+// bound.
 type Memory struct {
-	within *Memory // nil for that of a process
+	within *Memory // nil for a process
 
 	mu     sync.Mutex
 	size   int
@@ -32,26 +32,26 @@ const (
 	processShare      = 8
 )
 
-// NewProcessMemory makes an account for all queries of a server: of 256 MiB, or an eighth
-// of GOMEMLIMIT if that is less.
+// NewProcessMemory returns the Memory for all queries of a server: 256 MiB, or an eighth of
+// GOMEMLIMIT if that is less.
 func NewProcessMemory() *Memory {
 	return NewMemory(int(min(mostProcessMemory, debug.SetMemoryLimit(-1)/processShare)))
 }
 
-// NewMemory makes an account of that many bytes.
+// NewMemory returns a Memory of size bytes.
 func NewMemory(size int) *Memory { return &Memory{size: size} }
 
-// Within makes an account for a part of m, of at most that many bytes. Close gives back
-// what it has taken.
+// Within returns a Memory for a part of m, of at most size bytes. Close returns what it has taken.
 func (m *Memory) Within(size int) *Memory { return &Memory{within: m, size: size} }
 
-// Reserve takes the bytes of compiled expressions, if that leaves as much to others in
-// each account: the larger a query, the earlier it is refused. Close gives them back.
+// Reserve takes the bytes of compiled expressions, if at least as much remains for others in m and
+// in the Memory that m is within: the larger a query, the earlier it is refused. Close returns
+// them.
 func (m *Memory) Reserve(bytes int) (ok bool) {
 	return m.take(bytes, func(free, _ int) bool { return bytes <= free/2 })
 }
 
-// forStates takes bytes of states.
+// forStates takes bytes for states.
 func (m *Memory) forStates(bytes int) (ok bool) {
 	return m.take(bytes, func(free, size int) bool { return free-bytes >= size/2 })
 }
@@ -81,7 +81,7 @@ func (m *Memory) give(bytes int) {
 	}
 }
 
-// Close gives everything back. What is taken afterwards is refused.
+// Close returns everything to the Memory that m is within. Later requests fail.
 func (m *Memory) Close() {
 	if m == nil {
 		return
@@ -93,13 +93,13 @@ func (m *Memory) Close() {
 	m.taken = 0
 }
 
-// lease is what one automaton has of a Memory, until it is garbage.
+// lease is what one automaton has taken from a Memory. The collector of garbage returns it.
 type lease struct {
 	of    *Memory
 	bytes int
 }
 
-// leaseFor is nil if there is no bound.
+// leaseFor returns nil if there is no bound.
 func leaseFor(d *dfa, m *Memory) *lease {
 	if m == nil {
 		return nil
@@ -109,7 +109,7 @@ func leaseFor(d *dfa, m *Memory) *lease {
 	return l
 }
 
-// covers takes more if that is needed. It is not ok if there is no more.
+// covers takes more if needed. ok is false if there is no more.
 func (l *lease) covers(bytes int) (ok bool) {
 	if l == nil {
 		return true

@@ -10,7 +10,7 @@ import (
 )
 
 // TestStatesShareTheirMemory: many hostile expressions, searched by several goroutines,
-// take no more for states than their account has, and find what they find without bound.
+// take no more for states than their Memory allows, and find the same as without a bound.
 func TestStatesShareTheirMemory(t *testing.T) {
 	const size = 256 << 10
 	process := NewMemory(2 * size)
@@ -27,7 +27,7 @@ func TestStatesShareTheirMemory(t *testing.T) {
 		}
 	}
 	var searching sync.WaitGroup
-	var most [2]int // bytes taken, as each goroutine saw: the collector of garbage gives back what is not in use
+	var most [2]int // bytes taken, as each goroutine saw: the collector of garbage returns what is not in use
 	for worker := range most {
 		searching.Go(func() {
 			for i, m := range matchers {
@@ -47,7 +47,7 @@ func TestStatesShareTheirMemory(t *testing.T) {
 		}
 	}
 	taken := max(takenOf(memory), most[0], most[1])
-	if room := size/2 + 4*len(matchers)*(4<<10); taken > size/2 || states > room { // each has a state of its own besides
+	if room := size/2 + 4*len(matchers)*(4<<10); taken > size/2 || states > room { // each also has a state of its own
 		t.Errorf("%d bytes are taken for %d of states, of %d", taken, states, size/2)
 	}
 	if taken < size/4 {
@@ -58,7 +58,7 @@ func TestStatesShareTheirMemory(t *testing.T) {
 	if process.taken != 0 || process.closed {
 		t.Errorf("%d bytes are still taken", process.taken)
 	}
-	runtime.GC() // what automata give back now was given back before
+	runtime.GC() // what automata return now was returned already
 	if memory.forStates(1) || process.taken != 0 {
 		t.Errorf("after the end %d bytes are taken", process.taken)
 	}
@@ -77,8 +77,8 @@ func found(m Matcher, text []byte) (all [][2]int) {
 	return all
 }
 
-// TestMemoryIsCounted: whatever accounts do, a process's is the sum of its parts, none is
-// beyond its size, and there is always room for something small.
+// TestMemoryIsCounted: after any operations, the Memory of a process has the sum of its
+// parts, none exceeds its size, and there is always room for something small.
 func TestMemoryIsCounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		process := NewMemory(1 << 20)

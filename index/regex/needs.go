@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// Needs is what a text must hold to be matched: an All, Literal, And or Or.
-// It is necessary, not sufficient: it excludes no text with a match.
+// Needs is what a text must contain to be matched: an All, Literal, And or Or.
+// It is necessary but not sufficient: it excludes no text with a match.
 type Needs interface {
 	// String is for people and tests.
 	String() string
 	isNeeds()
 }
 
-// All excludes nothing: the expression cannot be looked up.
+// All excludes nothing: the index cannot narrow down the expression.
 type All struct{}
 
-// Literal is held by texts in which Text stands as it is, or, without
-// CaseSensitive, in any case by simple folding. Text is valid UTF-8 without
-// U+FFFD; without CaseSensitive each rune is the representative of those
-// that fold together, in lower case where that is ASCII. In a Needs it has three
-// bytes or more. CaseSensitive is also true where no rune has another case.
+// Literal is met by texts that contain Text exactly, or, without CaseSensitive,
+// in any case by simple folding. Text is valid UTF-8 without U+FFFD. Without
+// CaseSensitive each rune is the representative of those that fold together, in
+// lower case if that is ASCII. In a Needs it has at least three bytes.
+// CaseSensitive is also true if no rune has another case.
 type Literal struct {
 	Text          string
 	CaseSensitive bool
 }
 
-// And is held by texts that hold all of it, which are two or more.
+// And is met by texts that meet all children, of which there are at least two.
 type And struct{ Children []Needs }
 
-// Or is held by texts that hold some of it; without children by none, which
-// is what an expression gets that matches nothing at all.
+// Or is met by texts that meet a child. Without children no text meets it: that
+// is the Needs of an expression that matches nothing.
 type Or struct{ Children []Needs }
 
 func (All) isNeeds()     {}
@@ -42,7 +42,7 @@ func (Or) isNeeds()      {}
 func (All) String() string   { return "all" }
 func (n And) String() string { return joined(n.Children, " & ") }
 
-// String quotes the text, followed by an i if case does not count.
+// String quotes the text, with a suffix i if case does not count.
 func (n Literal) String() string {
 	if n.CaseSensitive {
 		return strconv.Quote(n.Text)
@@ -65,7 +65,7 @@ func joined(children []Needs, separator string) string {
 	return "(" + strings.Join(parts, separator) + ")"
 }
 
-// and is held by what holds them all, without the parts that others imply.
+// and returns what meets all needs, without the parts that others imply.
 func and(needs []Needs) Needs {
 	var all []Needs
 	for _, n := range needs {
@@ -92,7 +92,7 @@ func conjuncts(n Needs) []Needs {
 	return []Needs{n}
 }
 
-// or is held by what holds any, without the parts that imply others.
+// or returns what meets any of the needs, without the parts that imply others.
 func or(needs []Needs) Needs {
 	var all []Needs
 	for _, n := range needs {
@@ -120,7 +120,7 @@ func disjuncts(n Needs) []Needs {
 const mostCompared = 64
 
 // addStrongest adds n unless a part is stronger, and drops the parts that are
-// weaker than n. Lists that are too long to compare are only appended to.
+// weaker than n. It only appends to lists that are too long to compare.
 func addStrongest(all []Needs, n Needs, stronger func(a, b Needs) bool) []Needs {
 	if len(all) > mostCompared {
 		return append(all, n)
@@ -137,7 +137,7 @@ func addStrongest(all []Needs, n Needs, stronger func(a, b Needs) bool) []Needs 
 	return append(kept, n)
 }
 
-// implies reports whether every text that holds a is known to hold b.
+// implies reports whether every text that meets a certainly meets b.
 func implies(a, b Needs) bool {
 	switch a := a.(type) {
 	case Or:
@@ -163,7 +163,7 @@ func each[N any](all []N, ok func(N) bool) bool {
 	return !slices.ContainsFunc(all, func(n N) bool { return !ok(n) })
 }
 
-// contains reports whether a text that holds n must hold o.
+// contains reports whether a text that contains n must contain o.
 func (n Literal) contains(o Literal) bool {
 	if o.CaseSensitive {
 		return (n.CaseSensitive || uncased(o.Text)) && strings.Contains(n.Text, o.Text)

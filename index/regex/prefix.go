@@ -17,7 +17,7 @@ const (
 // byteSet is a set of bytes.
 type byteSet [256]bool
 
-// frequency is how many in 10,000 bytes of source code are in the set.
+// frequency returns how many in 10,000 bytes of source code are in the set.
 func (s *byteSet) frequency() (sum int) {
 	for b, in := range s {
 		if in {
@@ -27,17 +27,17 @@ func (s *byteSet) frequency() (sum int) {
 	return sum
 }
 
-// prefix finds where matches may begin by the sets of bytes that their first
-// bytes are in. It goes through the text as Boyer and Moore's search does ("A
-// fast string searching algorithm", 1977), with sets in place of letters.
+// prefix finds where matches may begin, by the sets that their first bytes are in. It moves through
+// the text like Boyer and Moore's search ("A fast string searching algorithm", 1977), with sets in
+// place of letters.
 type prefix struct {
-	// shifts say, for a byte that a match has at an offset, how far on the next
-	// match can begin; 0 if it may begin here.
+	// shifts give, for a byte that a match has at an offset, the distance to the next possible
+	// start of a match; 0 if one may begin here.
 	shifts [][256]uint8
 }
 
-// Figures that make a prefix worth it: how far each look brings the search on
-// average, and how frequent the rarest of the sets may be, in 10,000.
+// Conditions for a prefix to pay: how far each look moves the search on average, and how frequent
+// the rarest of the sets may be, in 10,000.
 const (
 	leastShift   = 15_000
 	mostFrequent = 5_500
@@ -50,7 +50,7 @@ func newPrefix(sets []byteSet) (p *prefix, ok bool) {
 	}
 	p = &prefix{shifts: make([][256]uint8, len(sets))}
 	rarest := 10_000
-	var last [256]uint8 // offset at which a match may have a byte, and 1 more; 0 if there is none
+	var last [256]uint8 // last offset at which a match may have a byte, plus 1; 0 if there is none
 	for at := range sets {
 		rarest = min(rarest, sets[at].frequency())
 		for b, in := range &sets[at] {
@@ -67,7 +67,7 @@ func newPrefix(sets []byteSet) (p *prefix, ok bool) {
 	return p, average >= leastShift && rarest <= mostFrequent
 }
 
-// next is the first place, at or later, where a match can begin; -1 if there is none.
+// next returns the first place, at or after at, where a match can begin; -1 if there is none.
 func (p *prefix) next(text []byte, at int) int {
 	last := len(p.shifts) - 1
 	shifts := &p.shifts[last]
@@ -84,16 +84,16 @@ func (p *prefix) next(text []byte, at int) int {
 	return -1
 }
 
-// place is where a program can be after some bytes: at a node, once some more
-// bytes of a rune are read.
+// place is where a program can be after some bytes: at a node, once it has read some more bytes of
+// a rune.
 type place struct {
 	node uint16
 	more uint8
 }
 
-// firstSets are the bytes that matches have at their first offsets, at most up
-// to where the shortest ends; none if that may be empty. They may be too large:
-// empty-width operators are not looked at.
+// firstSets returns the sets of bytes that matches have at their first offsets, at most up to the
+// end of the shortest match. There are none if that may be empty. The sets may be too large, since
+// empty-width operators are ignored.
 func firstSets(p *program) (sets []byteSet) {
 	places := []place{{node: p.start}}
 	c := newClosure(p)
@@ -118,8 +118,8 @@ func firstSets(p *program) (sets []byteSet) {
 	return sets
 }
 
-// firstBytes adds the bytes with which the runes of a node begin, and where the
-// program is after such a byte.
+// firstBytes adds the bytes with which the runes of a node begin, and where the program is after
+// such a byte.
 func (p *program) firstBytes(set *byteSet, next []place, n *node) []place {
 	runes, c := &p.sets[n.set], p.classes
 	ascii := false
@@ -136,7 +136,7 @@ func (p *program) firstBytes(set *byteSet, next []place, n *node) []place {
 			continue
 		}
 		to := c.last(i)
-		if from <= utf8.RuneError && utf8.RuneError <= to { // bytes that are no UTF-8, too
+		if from <= utf8.RuneError && utf8.RuneError <= to { // also invalid bytes
 			set.addRange(utf8.RuneSelf, 0xFF)
 			next = append(next, place{n.out, 0})
 		}
@@ -162,7 +162,7 @@ func (c *classes) last(interval int) rune {
 	return utf8.MaxRune
 }
 
-// runeLen is that of utf8 for runes from 0x80 on, and 3 for halves of pairs.
+// runeLen returns the length in UTF-8 of runes from 0x80 on, and 3 for halves of surrogate pairs.
 func runeLen(r rune) uint8 {
 	switch {
 	case r < 1<<11:
@@ -175,7 +175,7 @@ func runeLen(r rune) uint8 {
 
 func leadByte(r rune) byte {
 	if 0xD800 <= r && r <= 0xDFFF {
-		return 0xED // where these halves of pairs would be
+		return 0xED // where halves of surrogate pairs would be
 	}
 	var buf [utf8.UTFMax]byte
 	utf8.EncodeRune(buf[:], r)

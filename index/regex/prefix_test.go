@@ -17,8 +17,9 @@ func beginsAt(sets []byteSet, text []byte, at int) bool {
 	return true
 }
 
-// TestFirstSetsHoldMatches makes sure that no beginning of a match is left out,
-// and that the search for beginnings finds just what looking everywhere does.
+// TestFirstSetsHoldMatches checks that the sets cover every beginning of a
+// match, and that the search for beginnings finds the same places as a look at
+// each place.
 func TestFirstSetsHoldMatches(t *testing.T) {
 	checked, shifted := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -8,9 +8,9 @@ const maxNodes = 1 << 14
 type op uint8
 
 const (
-	opSplit op = iota // goes on at all of outs, the first one first; fails if there is none
+	opSplit op = iota // continues at all of outs, the first one first; fails without outs
 	opRune            // consumes a rune of set
-	opLook            // goes on where look holds
+	opLook            // continues if look holds
 	opMatch
 )
 
@@ -22,8 +22,8 @@ type node struct {
 	outs []uint16
 }
 
-// program is a nondeterministic automaton over classes of runes. Read from its
-// start on, a program goes over the text forwards or backwards.
+// program is a nondeterministic automaton over classes of runes. It reads the text forwards or
+// backwards.
 type program struct {
 	*letters
 
@@ -32,7 +32,7 @@ type program struct {
 	reverse bool
 }
 
-// letters are what both directions share.
+// letters are what programs of both directions share.
 type letters struct {
 	classes *classes
 	sets    []classSet // by set of a node
@@ -61,7 +61,7 @@ func compile(prog *syntax.Prog) (c *compiled, ok bool) {
 	}, true
 }
 
-// newLetters also gives the number of the set of each instruction.
+// newLetters also returns the number of each instruction's set.
 func newLetters(prog *syntax.Prog) (shared *letters, setOf []uint16, ok bool) {
 	var sets []runeSet
 	numbers := map[string]uint16{}
@@ -106,7 +106,7 @@ func newLetters(prog *syntax.Prog) (shared *letters, setOf []uint16, ok bool) {
 	return &letters{c, members, sight}, setOf, true
 }
 
-// forwards has a node for each instruction, at the same index.
+// forwards makes a node for each instruction, at the same index.
 func forwards(prog *syntax.Prog, shared *letters, setOf []uint16) *program {
 	p := &program{letters: shared, nodes: make([]node, len(prog.Inst)), start: uint16(prog.Start)}
 	for i := range prog.Inst {
@@ -129,9 +129,9 @@ func forwards(prog *syntax.Prog, shared *letters, setOf []uint16) *program {
 	return p
 }
 
-// backwards has a node for each instruction, at the same index, that goes on at
-// all that lead to the instruction. It starts where the other direction
-// matches, and matches where that starts.
+// backwards makes a node for each instruction, at the same index, that continues at all
+// instructions that lead to it. It starts where the other direction matches, and matches where that
+// one starts.
 func backwards(prog *syntax.Prog, shared *letters, setOf []uint16) *program {
 	p := &program{letters: shared, nodes: make([]node, len(prog.Inst), 2*len(prog.Inst)+2), reverse: true}
 	add := func(n node) uint16 {

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// holds reports whether the text holds what is needed, by the plainest means.
+// holds reports whether the text meets the needs, by the simplest means.
 func holds(n Needs, text []byte) bool {
 	switch n := n.(type) {
 	case Literal:
@@ -44,10 +44,10 @@ func foldText(text []byte) string {
 	return b.String()
 }
 
-// tally counts how often a property had something to say.
+// tally counts how often each property was actually tested.
 type tally struct{ matched, narrowed, excluded, fixed, lines int }
 
-// checkText checks all that is promised about a tree against its matches in a text.
+// checkText checks everything that the package promises about a tree against its matches in a text.
 func checkText(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, caseSensitive bool, text []byte, count *tally) {
 	re, err := Compile(tree, caseSensitive)
 	if err != nil {
@@ -151,8 +151,8 @@ func checkLines(t interface{ Fatalf(string, ...any) }, re *regexp.Regexp, text [
 	}
 }
 
-// TestRandomTrees is the proof that no match is ever excluded, and of all else
-// that is said about trees, on trees of every shape and texts made to match.
+// TestRandomTrees checks that no match is ever excluded, and everything else that the package
+// promises about trees, on trees of every shape and texts made to match.
 func TestRandomTrees(t *testing.T) {
 	var count tally
 	runs := 0
@@ -172,9 +172,8 @@ func TestRandomTrees(t *testing.T) {
 	}
 }
 
-// TestBrokenRunes has expressions that may begin with bytes that are no UTF-8, and
-// texts full of runes whose last bytes alone would be such: no match begins within
-// a rune.
+// TestBrokenRunes has expressions that may begin with invalid bytes, and texts full of runes whose
+// last bytes alone would be invalid: no match begins within a rune.
 func TestBrokenRunes(t *testing.T) {
 	var count tally
 	broken := []*syntax.Regexp{
@@ -196,8 +195,8 @@ func TestBrokenRunes(t *testing.T) {
 	}
 }
 
-// TestNearMisses runs trees on the texts of other trees, where most must be
-// excluded rightly.
+// TestNearMisses runs trees on the texts of other trees, most of which must be excluded, and
+// correctly so.
 func TestNearMisses(t *testing.T) {
 	var count tally
 	rapid.Check(t, func(t *rapid.T) {
@@ -212,8 +211,8 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// FuzzAnalyze does the same for patterns and texts that are not made for each
-// other, and compares Compile with the library's own way.
+// FuzzAnalyze does the same for patterns and texts that are not made for each other, and compares
+// Compile with direct use of the library.
 func FuzzAnalyze(f *testing.F) {
 	for pattern, text := range map[string]string{
 		`[ab]foo`: "xafoo", `(?i)straße.*k`: "STRAßE \u212A", `^a|b$`: "b\na", `\bx+?y{2,3}`: "xxyyy", `(foo|ba[rz])+\n`: "foobaz\n", `a\x{FFFD}`: "a\xff", `\x{FFFD}本`: "É本K\xff本",
@@ -246,15 +245,15 @@ func FuzzAnalyze(f *testing.F) {
 	})
 }
 
-// sample is an expression and a text that is made to match it, nearly.
+// sample is an expression and a text that is made to match it almost always.
 type sample struct {
 	tree          *syntax.Regexp
 	text          []byte
 	caseSensitive bool
 }
 
-// TestManyPairs checks ten thousand pairs, others in every run. A failure names
-// the seed, which gives the same pair again.
+// TestManyPairs checks ten thousand pairs, different ones in every run. A failure names the seed,
+// which reproduces the pair.
 func TestManyPairs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("ten thousand expressions take long")

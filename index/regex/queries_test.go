@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// fromQueries are expressions as the tests of the query language have them.
+// fromQueries are expressions from the tests of the query language.
 var fromQueries = []string{
 	`foo.*bar`, `abc[p-q]`, `(foo|bar)baz`, `f(oo)?`, `\bword\b`, `^start`, `end$`, `^$`, `(?i)straße`, `a\.b`, `\d+\.\d+`, `[[:alpha:]_]\w*`, `(?s)a.b`, `(?-i)A`,
 	`main\.go$`, `\.(go|c)$`, `[^/]+$`, `(?:)`, `x{2,3}?`, `\x{212A}`, `\pN`, `"[^"]*"`, `\t+`, `\s+$`, `TODO|FIXME`, `func \([a-z]+ \*?\w+\)`, `\w+::\w+`, `(a|ab)(bc|c)`,

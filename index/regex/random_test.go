@@ -9,9 +9,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// alphabet is small, so that what is drawn twice is often the same, and has the
-// runes that fold to others of another length, one that stands for bytes that
-// are no UTF-8, one that no text can have, and the newline.
+// alphabet is small, so that equal runes are often drawn twice. It has runes
+// that fold to others of another length, one that stands for invalid bytes, one
+// that no text can have, and the newline.
 var alphabet = []rune{'a', 'b', 'f', 'o', 'o', 'k', 'K', '\u212A', 's', 'S', 'ſ', 'é', 'É', '日', '本', '1', '_', ' ', '\n', '😀', utf8.RuneError, 0xD800}
 
 var leaves = []syntax.Op{syntax.OpLiteral, syntax.OpLiteral, syntax.OpLiteral, syntax.OpLiteral, syntax.OpLiteral, syntax.OpLiteral,
@@ -21,7 +21,7 @@ var leaves = []syntax.Op{syntax.OpLiteral, syntax.OpLiteral, syntax.OpLiteral, s
 var branches = []syntax.Op{syntax.OpConcat, syntax.OpConcat, syntax.OpConcat, syntax.OpAlternate, syntax.OpAlternate,
 	syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat, syntax.OpCapture}
 
-// drawTree draws any tree at all, also those that no pattern gives.
+// drawTree draws any tree, including those that no pattern produces.
 func drawTree(t *rapid.T, depth int) *syntax.Regexp {
 	if depth == 0 || rapid.IntRange(0, 3).Draw(t, "leaf") == 0 {
 		return drawLeaf(t)
@@ -87,8 +87,8 @@ func complement(ranges []rune) []rune {
 	return append(others, next, unicode.MaxRune)
 }
 
-// drawText appends a text that the tree probably matches: only the empty-width
-// operators are left to luck.
+// drawText appends a text that the tree probably matches: only empty-width
+// operators are left to chance.
 func drawText(t *rapid.T, text []byte, tree *syntax.Regexp, fold bool) []byte {
 	fold = fold || tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase != 0
 	times := 1
@@ -133,7 +133,7 @@ func appendRune(t *rapid.T, text []byte, r rune, fold bool) []byte {
 	return utf8.AppendRune(text, r)
 }
 
-// drawNoise draws what stands around a match.
+// drawNoise draws the text around a match.
 func drawNoise(t *rapid.T) []byte {
 	var text []byte
 	for _, r := range rapid.SliceOfN(rapid.SampledFrom(alphabet), 0, 4).Draw(t, "noise") {

@@ -2,25 +2,25 @@ package regex
 
 import "regexp/syntax"
 
-// Reach says how much of a text decides the matches that hold a literal that
-// every match holds (Analyze), so that the rest need not be read.
+// Reach says which part of a text decides the matches that contain a literal
+// that every match has (Analyze), so that the rest need not be read.
 type Reach struct {
 	// Whole says that all of the text may decide.
 	Whole bool
 	// Lines says that only whole lines give the same matches as the text.
 	Lines bool
-	// Bytes is how far a match can reach on either side of the literal; 0 with
-	// Lines means within the lines of the literal.
+	// Bytes is how far a match can reach on either side of the literal. With
+	// Lines, 0 means within the lines of the literal.
 	Bytes int
-	// Open says that there is no such bound, with Lines: an Extent tells how far
-	// matches go on in a text.
+	// Open says, with Lines, that there is no such bound: an Extent finds how
+	// far matches continue in a text.
 	Open bool
 }
 
-// maxReach is the farthest reach that is of use: much less than most texts.
+// maxReach is the farthest useful reach: much less than most texts.
 const maxReach = 1 << 12
 
-// ReachOf is the reach of the matches that NewMatcher finds.
+// ReachOf returns the reach of the matches that NewMatcher finds.
 func ReachOf(tree *syntax.Regexp, caseSensitive bool) Reach {
 	if _, ok := LiteralOf(tree, caseSensitive); ok {
 		return Reach{}

@@ -2,8 +2,8 @@ package regex
 
 import "unicode/utf8"
 
-// ending finds where the leftmost match that starts at from or later ends; -1
-// if there is none. It is not ok if the automaton does not pay.
+// ending returns the end of the leftmost match that starts at from or later; -1
+// if there is none. ok is false if the automaton does not pay.
 func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 	c := a.forward.classes
 	skip := a.skip.at(text)
@@ -23,7 +23,7 @@ func (a *automata) ending(d *dfa, text []byte, from int) (end int, ok bool) {
 				s = d.start(a.forward.sight.before(text, at), true)
 			}
 		}
-		rows, row, part := d.rows, s&rowMask, text[:pause] // which spares looks at its bounds
+		rows, row, part := d.rows, s&rowMask, text[:pause] // avoids bounds checks
 		for at < len(part) {
 			to := rows[row+uint32(c.ascii[part[at]])]
 			if to >= special {
@@ -68,8 +68,8 @@ func (c *classes) read(text []byte) (class uint8, size int) {
 	return c.of[c.interval(r)], size
 }
 
-// readLast is read at the end of a text. Runes are the same in both directions:
-// a byte that may begin one is never within another.
+// readLast is read at the end of a text. Runes are the same in both directions,
+// because a byte that may begin one is never within another.
 func (c *classes) readLast(text []byte) (class uint8, size int) {
 	last := text[len(text)-1]
 	if last < utf8.RuneSelf {
@@ -79,8 +79,8 @@ func (c *classes) readLast(text []byte) (class uint8, size int) {
 	return c.of[c.interval(r)], size
 }
 
-// starting finds the leftmost place, from or later, where a match that ends at
-// end starts.
+// starting finds the leftmost start, at from or later, of a match that ends at
+// end.
 func (a *automata) starting(d *dfa, text []byte, from, end int) (start int, ok bool) {
 	c := a.backward.classes
 	start, at := -1, end

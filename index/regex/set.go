@@ -12,18 +12,18 @@ const (
 	maxSet = 16
 	// maxSetBytes bounds their total length.
 	maxSetBytes = 64 << 10
-	// minLookup is the least bytes, once folded, that an n-gram index can look up.
+	// minLookup is the fewest bytes, once folded, that an n-gram index can look up.
 	minLookup = 3
 )
 
-// set is a set of words. The empty word in it means that nothing is known; an
-// empty set, that there is no match at all.
+// set is a set of words. If it contains the empty word, nothing is known. If it has no words, there
+// is no match at all.
 type set []Literal
 
 // empty is the set of the empty word.
 var empty = set{{Text: "", CaseSensitive: true}}
 
-// product is each word of a followed by each of b; ok is false if it is too large.
+// product returns each word of a followed by each of b; ok is false if there are too many.
 func product(a, b set) (words set, ok bool) {
 	if len(a)*len(b) > maxSet || a.bytes()*len(b)+b.bytes()*len(a) > maxSetBytes {
 		return nil, false
@@ -45,19 +45,19 @@ func (s set) bytes() int {
 	return n
 }
 
-// union is the words of all sets; ok is false if it is too large.
+// union returns the words of all sets; ok is false if there are too many.
 func union(sets []set) (words set, ok bool) {
 	words = slices.Concat(sets...).normal()
 	return words, len(words) <= maxSet && words.bytes() <= maxSetBytes
 }
 
-// normal sorts the words and drops those said twice.
+// normal sorts the words and drops duplicates.
 func (s set) normal() set {
 	slices.SortFunc(s, func(a, b Literal) int {
 		if c := cmp.Compare(a.Text, b.Text); c != 0 || a.CaseSensitive == b.CaseSensitive {
 			return c
 		}
-		if b.CaseSensitive { // the one that says less first: it stays
+		if b.CaseSensitive { // the less specific one first: it stays
 			return -1
 		}
 		return 1
@@ -99,8 +99,8 @@ func lastRunes(s string, n int) string {
 // lengthsTried are the lengths to which words are cut to make a set small enough.
 var lengthsTried = []int{8, 4, 3, 2, 1}
 
-// ends is the union of the sets, of shorter words where it would be too large.
-// They are beginnings of words, or endings if fromEnd.
+// ends returns the union of the sets, with shorter words if it would be too large. The words are
+// beginnings, or endings if fromEnd.
 func ends(sets []set, fromEnd bool) set {
 	words, ok := union(sets)
 	for _, n := range lengthsTried {
@@ -116,7 +116,7 @@ func ends(sets []set, fromEnd bool) set {
 	return empty
 }
 
-// overlap joins the ends of the words of a to b, as much of them as fits.
+// overlap joins the ends of the words of a to b, as long as they fit.
 func overlap(a, b set) (set, bool) {
 	for _, n := range lengthsTried {
 		if words, ok := product(a.shortened(n, true), b); ok {
@@ -126,7 +126,7 @@ func overlap(a, b set) (set, bool) {
 	return nil, false
 }
 
-// needs is what a text must hold that holds some word of the set.
+// needs returns what a text must contain that has some word of the set.
 func (s set) needs() Needs {
 	for _, w := range s {
 		if len(w.folded()) < minLookup {
@@ -144,15 +144,14 @@ func (s set) needs() Needs {
 }
 
 const (
-	manyWords  = 4  // from so many words on, one text that they share may be better
-	longCore   = 5  // if it has so many bytes
-	smallGain  = 2  // and they have so few more
+	manyWords  = 4  // with this many words, a text that they share may be better
+	longCore   = 5  // if it has this many bytes
+	smallGain  = 2  // and they have at most this many more
 	longestTry = 64 // not tried on longer words
 )
 
-// core returns the text that all words share, if looking up the words instead
-// would cost more than it would exclude: static\s has five words that are
-// hardly rarer than static.
+// core returns the text that all words share, if looking up the words instead would cost more than
+// it would exclude: static\s has five words that are hardly rarer than static.
 func (s set) core() (Literal, bool) {
 	if len(s) < manyWords {
 		return Literal{}, false

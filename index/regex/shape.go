@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// CrossesLines reports whether a match can hold a newline. If not, the matches in
-// a text are those in each of its lines, unless SeesTextEnds.
+// CrossesLines reports whether a match can contain a newline. If not, the
+// matches in a text are those in each of its lines, unless SeesTextEnds.
 func CrossesLines(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpAnyChar:
@@ -21,8 +21,8 @@ func CrossesLines(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, CrossesLines)
 }
 
-// SeesTextEnds reports whether the expression holds \A or \z, which match at the
-// ends of the text only: it must not be run on lines by themselves.
+// SeesTextEnds reports whether the expression has \A or \z, which match only at
+// the ends of the text: it must not be run on single lines.
 func SeesTextEnds(tree *syntax.Regexp) bool {
 	if tree.Op == syntax.OpBeginText || tree.Op == syntax.OpEndText {
 		return true
@@ -30,13 +30,13 @@ func SeesTextEnds(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, SeesTextEnds)
 }
 
-// MinLen is a lower bound on the bytes of a match.
+// MinLen returns a lower bound on the bytes of a match.
 func MinLen(tree *syntax.Regexp, caseSensitive bool) int {
 	return lengths(tree, !caseSensitive).min
 }
 
-// MaxLen is an upper bound on the bytes of a match; bounded is false if there
-// is none, or none below 1 GiB.
+// MaxLen returns an upper bound on the bytes of a match; bounded is false if
+// there is none, or none below 1 GiB.
 func MaxLen(tree *syntax.Regexp, caseSensitive bool) (n int, bounded bool) {
 	l := lengths(tree, !caseSensitive)
 	return l.max, l.max < unbounded
@@ -44,7 +44,7 @@ func MaxLen(tree *syntax.Regexp, caseSensitive bool) (n int, bounded bool) {
 
 const unbounded = 1 << 30
 
-// span bounds a number of bytes. Both ends stop at unbounded.
+// span bounds a number of bytes. Both ends saturate at unbounded.
 type span struct{ min, max int }
 
 func (s span) plus(o span) span {
@@ -53,7 +53,7 @@ func (s span) plus(o span) span {
 
 func (s span) or(o span) span { return span{min(s.min, o.min), max(s.max, o.max)} }
 
-// times repeats a span; most < 0 means without end.
+// times repeats a span; most < 0 means any number of times.
 func (s span) times(least, most int) span {
 	high := unbounded
 	if s.max == 0 {
@@ -95,7 +95,7 @@ func lengths(tree *syntax.Regexp, fold bool) span {
 	case syntax.OpRepeat:
 		return lengths(tree.Sub[0], fold).times(tree.Min, tree.Max)
 	}
-	total := span{} // concatenations and captures; nothing for the rest
+	total := span{} // concatenations and captures; zero for the rest
 	for _, sub := range tree.Sub {
 		total = total.plus(lengths(sub, fold))
 	}
@@ -103,7 +103,7 @@ func lengths(tree *syntax.Regexp, fold bool) span {
 }
 
 // width bounds the bytes that a rune of a pattern matches. U+FFFD also matches
-// a byte that is not UTF-8; a surrogate half matches nothing.
+// an invalid byte; half of a surrogate pair matches nothing.
 func width(r rune, fold bool) span {
 	if r == utf8.RuneError || !utf8.ValidRune(r) {
 		return span{1, utf8.UTFMax}
@@ -129,7 +129,7 @@ func classWidth(ranges []rune, fold bool) span {
 	return w
 }
 
-// enumerate lists the runes of a class if they are at most most.
+// enumerate lists the runes of a class if there are at most most.
 func enumerate(ranges []rune, most int) ([]rune, bool) {
 	var runes []rune
 	for i := 0; i+1 < len(ranges); i += 2 {

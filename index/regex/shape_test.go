@@ -80,8 +80,8 @@ func TestLengthsDoNotOverflow(t *testing.T) {
 	}
 }
 
-// TestSource makes sure that a written expression does not depend on flags
-// around it, and that a class of all but some runes folds as those.
+// TestSource checks that a written expression does not depend on the flags
+// around it, and that a class of all but some runes folds correctly.
 func TestSource(t *testing.T) {
 	for pattern, want := range map[string]string{
 		`^a.b$`:     `(?:(?m:^)(?:a)(?-s:.)(?:b)(?m:$))`,
@@ -101,8 +101,8 @@ func TestSource(t *testing.T) {
 	}
 }
 
-// TestFindSeesWhatIsBefore makes sure that a search that goes on in the middle
-// is one of the same text.
+// TestFindSeesWhatIsBefore checks that a search from the middle of a text sees
+// the text before it.
 func TestFindSeesWhatIsBefore(t *testing.T) {
 	tests := []struct {
 		pattern, text string

@@ -12,21 +12,21 @@ import (
 type skip struct {
 	useful bool
 
-	// finder finds a literal of every match, at the same offset in each, or one
-	// of several anywhere within the line.
+	// finder finds a literal that every match has at the same offset, or one of several literals
+	// anywhere within the line.
 	finder Matcher
 	offset int
 	inLine bool
 
-	// first are the bytes with which matches begin, if those are rare; prefix
-	// tells more, if it can.
+	// first are the bytes with which matches begin, if those are rare. prefix knows more than the
+	// first byte, if it pays.
 	first  *byteSet
 	prefix *prefix
 }
 
 const (
-	shortLiteral = 3     // a longer one anywhere in the line is preferred to one at a known offset
-	rareFirst    = 1_000 // in 10,000 bytes: with so many, stopping at each costs as much as reading on
+	shortLiteral = 3     // a longer one anywhere in the line is better than one at a known offset
+	rareFirst    = 1_000 // in 10,000 bytes: with as many, stopping at each costs as much as reading on
 )
 
 func newSkip(tree *syntax.Regexp, caseSensitive bool, p *program) skip {
@@ -56,8 +56,8 @@ func newSkip(tree *syntax.Regexp, caseSensitive bool, p *program) skip {
 	return s
 }
 
-// anyOf returns literals such that every match holds one of them, the longest that are
-// known; none if no such set is known.
+// anyOf returns literals such that every match contains one of them, the longest known; none if no
+// such set is known.
 func anyOf(needs Needs) (best []Literal) {
 	switch n := needs.(type) {
 	case Literal:
@@ -80,7 +80,7 @@ func anyOf(needs Needs) (best []Literal) {
 	return best
 }
 
-// shortest is the length of the shortest literal, 0 if there is none.
+// shortest returns the length of the shortest literal, 0 if there is none.
 func shortest(literals []Literal) int {
 	if len(literals) == 0 {
 		return 0
@@ -88,20 +88,20 @@ func shortest(literals []Literal) int {
 	return len(slices.MinFunc(literals, func(a, b Literal) int { return cmp.Compare(len(a.Text), len(b.Text)) }).Text)
 }
 
-// skipping is a skip at work on a text.
+// skipping is a skip applied to a text.
 type skipping struct {
 	*skip
 
 	text  []byte
-	found int // the literal begins here, and nowhere between where it was looked for and here
-	begin int // no match that holds it there begins earlier
+	found int // where the literal begins next, as seen from the place of the last search
+	begin int // no match with the literal there begins earlier
 }
 
 func (s *skip) at(text []byte) skipping { return skipping{s, text, -1, 0} }
 
-// next is the first place, at or later, where a match can begin; -1 if there is none.
-// The sets know bytes only: those within a rune are no place to begin, though they
-// would be bytes that are no UTF-8 if they stood alone.
+// next returns the first place, at or after at, where a match can begin; -1 if there is none. The
+// sets know only bytes. Bytes within a rune are not a place to begin, though alone they would be
+// invalid bytes, which can match.
 func (s *skipping) next(at int) int {
 	for {
 		at = s.nextByte(at)
@@ -112,7 +112,7 @@ func (s *skipping) next(at int) int {
 	}
 }
 
-// begins reports whether a rune, or a byte that is in none, begins at a place.
+// begins reports whether a rune, or a byte outside of any rune, begins at a place.
 func begins(text []byte, at int) bool {
 	if at >= len(text) || utf8.RuneStart(text[at]) {
 		return true

@@ -8,9 +8,9 @@ import (
 
 // A state of the deterministic automaton is what is left of a program after
 // some text: the kind of the last rune, whether matches may still begin, and
-// the nodes that come next, the preferred first. Which of those an
-// empty-width operator keeps out is decided with the next rune. All of that is
-// written into one string, which tells states apart.
+// the next nodes, the preferred first. The next rune decides which of them an
+// empty-width operator excludes. One string encodes all of that and identifies
+// the state.
 const (
 	kindBits   = 3      // of the first byte
 	beginsBit  = 1 << 2 // of the first byte: a match may begin here or later
@@ -21,7 +21,7 @@ const (
 type closure struct {
 	program *program
 	leaves  []uint16
-	seen    []uint32 // by node: the round in which it was last met
+	seen    []uint32 // by node: the round that last met it
 	round   uint32
 	stack   []uint16
 }
@@ -50,8 +50,8 @@ func (c *closure) meet(at uint16) bool {
 	return first
 }
 
-// add goes on from a node where the empty-width operators of holds do. It tells
-// whether there was a match; forwards it ends at that, since what is left is
+// add follows a node as far as the empty-width operators in holds allow. It
+// reports whether there was a match. Forwards it stops there, since the rest is
 // less preferred.
 func (c *closure) add(from uint16, holds syntax.EmptyOp) (matched bool) {
 	c.stack = append(c.stack[:0], from)
@@ -83,7 +83,7 @@ func (c *closure) add(from uint16, holds syntax.EmptyOp) (matched bool) {
 }
 
 // follow writes into buf the state that follows another one by a rune of a
-// class, and tells whether there was a match before that rune.
+// class, and reports whether there was a match before that rune.
 func (c *closure) follow(buf []byte, state string, class uint8) (next []byte, matched bool) {
 	p := c.program
 	k := p.classes.kind[class]
@@ -111,7 +111,7 @@ func (c *closure) consume(next []byte, class uint8) []byte {
 	p := c.program
 	c.forget()
 	if p.reverse {
-		slices.Sort(c.leaves) // all are equal there, so that one order gives fewer states
+		slices.Sort(c.leaves) // all are equal there, and one order gives fewer states
 	}
 	for _, leaf := range c.leaves {
 		n := &p.nodes[leaf]

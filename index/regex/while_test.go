@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// someText is text of few letters, with long lines, runes of several bytes and bytes
-// that are no runes.
+// someText returns text of few letters, with long lines, runes of several bytes and
+// invalid bytes.
 func someText(size int) []byte {
 	random := rand.New(rand.NewPCG(5, 6))
 	var text strings.Builder
@@ -21,14 +21,14 @@ func someText(size int) []byte {
 	return []byte(text.String())
 }
 
-// TestRangesWhile: matches are the same, whether or not somebody asks for a pause, and a
-// search that may not go on ends soon, be it where everything matches or nothing.
+// TestRangesWhile: matches are the same whether or not goOn is called. A search that
+// must stop ends soon, even if everything or nothing matches.
 func TestRangesWhile(t *testing.T) {
 	const size = 40 * lookEvery
 	text := someText(size)
 	for _, try := range []struct {
 		expression string
-		library    bool // forces it
+		library    bool // forces the standard library
 	}{
 		{`[ab]+x`, false}, {`(?s)a.*b`, false}, {`a.*c`, false}, {`.`, false}, {`\A(?s).*x`, false}, {`[^q]+q`, false}, {`q*`, false},
 		{`\bx\b`, false}, {`(?s)x.{900}.*b\z`, false},

@@ -7,10 +7,10 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// WithinWords reports whether every match is one or more word bytes, or runes that fold to
-// them, and depends on nothing but the extended word that it lies in (package ngram): then
-// an index of words knows all matches. \b and \B are fine; ends of lines and an expression
-// that can match nothing are not.
+// WithinWords reports whether every match consists of one or more word bytes, or runes
+// that fold to them, and depends on nothing but the extended word that it is in (package
+// ngram). Then an index of words knows all matches. \b and \B are allowed; ends of lines
+// and expressions that can match the empty text are not.
 func WithinWords(tree *syntax.Regexp, caseSensitive bool) bool {
 	return MinLen(tree, caseSensitive) > 0 && ofWords(tree)
 }
@@ -26,7 +26,7 @@ func ofWords(tree *syntax.Regexp) bool {
 		for i := 0; i+1 < len(tree.Rune); i += 2 {
 			for r := tree.Rune[i]; r <= tree.Rune[i+1]; r++ {
 				if !isWordRune(r) {
-					return false // soon: word runes do not follow each other for long
+					return false // quickly, since word runes have few neighbours
 				}
 			}
 		}

@@ -11,14 +11,15 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// postingSections hold what a search reads only of lists that a search has chosen.
+// postingSections hold the posting lists. A search reads them only for the lists that it has
+// chosen.
 var postingSections = []format.Tag{
 	format.TagPostings, format.TagMasks, format.TagNamePostings, format.TagNameMasks,
 	format.TagWordPostings, format.TagWordTails, format.TagUnits, format.TagNames,
 }
 
-// TestAbsentEndsTheSearch: what a shard cannot hold ends a query before a posting list of
-// other words, or content, is read.
+// TestAbsentEndsTheSearch: a query for what a shard cannot hold ends before the search reads
+// content or a posting list of another word.
 func TestAbsentEndsTheSearch(t *testing.T) {
 	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
 	for i := range 4000 {
@@ -41,7 +42,7 @@ func TestAbsentEndsTheSearch(t *testing.T) {
 	}
 }
 
-// sectionsRead returns the sections of postings, masks and units of which a search reads.
+// sectionsRead returns the sections of postings, masks and units that a search reads.
 func sectionsRead(t *testing.T, whole []byte, text string) (read []format.Tag) {
 	t.Helper()
 	known, err := format.NewFile("whole", whole)
@@ -53,7 +54,8 @@ func sectionsRead(t *testing.T, whole []byte, text string) (read []format.Tag) {
 	f, err := format.NewSparse("sparse", data, func(off, n int64) error {
 		copy(data[off:off+n], whole[off:])
 		for _, s := range known.Sections() {
-			// Blocks of checksums reach into neighbours: what lies within a section is read for it.
+			// Blocks of checksums reach into neighbours: only reads within a section count as reads
+			// of it.
 			if begun && off >= s.Offset && off+n <= s.Offset+s.Length && slices.Contains(postingSections, s.Tag) {
 				read = append(read, s.Tag)
 			}

@@ -1,6 +1,6 @@
 //go:build !race
 
-// Under the race detector pools forget what they are given.
+// Under the race detector, pools drop some of what they are given.
 
 package shard_test
 
@@ -11,7 +11,7 @@ import (
 )
 
 // TestAllocationsAreOfTheResult searches twice as many candidates for the same
-// number of files.
+// number of files: the number of allocations must not grow.
 func TestAllocationsAreOfTheResult(t *testing.T) {
 	small, large := openShard(t, buildShard(t, manyFiles(1000))), openShard(t, buildShard(t, manyFiles(2000)))
 	for _, text := range []string{"common", "c:a", "co", "common word", `w\w+d`, "c:(common|rare)", "f:1 common", "lang:Go", "-x"} {
@@ -26,7 +26,8 @@ func TestAllocationsAreOfTheResult(t *testing.T) {
 	}
 }
 
-// allocations are the fewest of a few runs: pools are emptied now and then.
+// allocations returns the fewest allocations of a few runs: the collector
+// empties pools now and then.
 func allocations(t *testing.T, s *shard.Shard, q *shard.Query, opts shard.Options) float64 {
 	t.Helper()
 	least := testing.AllocsPerRun(1, func() { search(t, s, q, opts) })

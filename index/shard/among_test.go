@@ -9,8 +9,9 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// TestCommonWordsBesideRareOnes: words that must match beside a rare one are looked up in the
-// documents of that one, by reading short lists and by seeking in long ones.
+// TestCommonWordsBesideRareOnes: common words that must match together with a rare one are
+// looked up only in the documents of the rare one, by reading short lists and by seeking in
+// long ones.
 func TestCommonWordsBesideRareOnes(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 2))
 	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}

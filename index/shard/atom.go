@@ -4,12 +4,11 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// atomNode is a Substring or Regexp of the query: a text to be found in the
-// content, the path, or either.
+// atomNode is a Substring or Regexp of the query: it finds a text in the content, the path, or either.
 type atomNode struct {
 	content contentNode // nil with scope FileName
 	name    *nameAtom   // nil with scope Content
-	// word is where the text may be defined as a whole word.
+	// word says where the text may be defined as a whole word.
 	word nameIn
 	// loose is set for a word of a match:any.
 	loose *rank.LooseWord
@@ -20,8 +19,8 @@ type contentNode interface {
 	plan() (plan, error)
 	cost() uint64
 	matches(d *document) (bool, error)
-	// gather adds the ranges in a document, or counts them. It returns how many there are: those of whole words
-	// beyond rank.Enough only as far as they score.
+	// gather adds the ranges in a document, or counts them, and returns how many there are. It counts whole
+	// words beyond rank.Enough only as far as they score.
 	gather(d *document, g *gathered) (rank.Counts, error)
 }
 
@@ -111,27 +110,27 @@ func (n *atomNode) cost() uint64 {
 
 // gathered are the ranges of one document.
 type gathered struct {
-	content []*spanList // of each atom that has some
+	content []*spanList // per atom that has some
 	name    []span
-	shown   []span // the first of all that are in the content
+	shown   []span // the first of all ranges in the content
 	merge   spanMerge
-	// more counts ranges of the content that are in no list.
+	// more counts the ranges of the content that are in no list.
 	more int
-	// counting says that matches within words are counted, and not read.
+	// counting says that matches within words are counted without reading them.
 	counting bool
-	// inWords has, for each atom whose matches were counted, where these are.
+	// inWords has, for each atom whose matches were counted, where they are.
 	inWords []inWords
-	// opaque counts the atoms with matches in opaque superblocks.
+	// opaque counts the atoms that match in opaque superblocks.
 	opaque int
 	// atLeast says that there may be more matches than were counted.
 	atLeast bool
 	// namesOnly leaves content ranges out.
 	namesOnly bool
-	// terms are how the atoms with a range match.
+	// terms says how the atoms that have a range match.
 	terms []rank.Term
 }
 
-// release lets go of the atoms' lists.
+// release drops the references to the atoms' lists.
 func (g *gathered) release() {
 	clear(g.content[:cap(g.content)])
 	clear(g.inWords[:cap(g.inWords)])

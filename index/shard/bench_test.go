@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// BenchmarkSearch searches the Go standard library for what is rare, common
-// and in between, and for the best files of what is common.
+// BenchmarkSearch searches the Go standard library for rare words, common ones and some in between,
+// and for the best files of common ones.
 func BenchmarkSearch(b *testing.B) {
 	s := goSourceShard(b)
 	for name, text := range map[string]string{
@@ -66,7 +66,8 @@ func goSourceShard(b *testing.B) *shard.Shard {
 	return openShard(b, buildShard(b, c))
 }
 
-// BenchmarkFacets counts the files of searches by repo and language, as a page asks, beside the searches themselves.
+// BenchmarkFacets counts the files of searches by repo and language, as the web page does, next to
+// the searches themselves.
 func BenchmarkFacets(b *testing.B) {
 	s := goSourceShard(b)
 	for _, text := range []string{"WithDeadline", "return", "context deadline timer", `func\s+\w+Deadline\(\w`} {

@@ -7,18 +7,18 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// hit is a document that matches, before it is made ready to be shown.
+// hit is a document that matches, not yet made ready to be shown.
 type hit struct {
 	doc, blob uint32
 	repo      int
 	score     float64
 	features  rank.Document
 	matches   int
-	spans     []span    // the first of them
+	spans     []span    // the first ones
 	onPath    bool      // spans are in the path
-	inWords   []inWords // where the matches are that were counted; there are no spans yet
+	inWords   []inWords // where the counted matches are; there are no spans yet
 	ranges    int       // how many spans will be shown
-	atLeast   bool      // there may be more matches, which are looked for when they are shown
+	atLeast   bool      // there may be more matches, which are found when it is shown
 }
 
 // compareHits is the total order within one shard: documents are numbered in
@@ -34,32 +34,33 @@ func lastFirst(a, b *hit) int { return compareHits(*b, *a) }
 // leastSize is the least that FileMatch.Size will be.
 func (h *hit) leastSize() int64 { return fileSize + rangeSize*int64(h.ranges) }
 
-// best keeps the first limit hits in the total order, or fewer when these are of
-// as many bytes as may be returned. The last of them is at hand, since it decides
-// what is still worth looking at: a heap, the last first.
+// best keeps the first limit hits in the total order, or fewer when these reach
+// the limit of bytes. It is a heap with the last hit first, because that one
+// decides which documents are still worth looking at.
 type best struct {
 	limit int
 	hits  []hit
-	// size is the sum of the hits' least sizes. Once it is maxBytes or more, what
-	// comes after the last hit has no room; 0: there is no such limit.
+	// size is the sum of the hits' least sizes. Once it reaches maxBytes, no
+	// hit after the last one has room. A maxBytes of 0 sets no limit.
 	size, maxBytes int64
-	// cut is set when a hit was left out for want of bytes.
+	// cut is set when a hit was left out for lack of room.
 	cut bool
 }
 
-// full reports whether nothing has room that comes after the last hit.
+// full reports whether no hit after the last one has room.
 func (b *best) full() bool { return len(b.hits) == b.limit || b.stuffed() }
 
-// stuffed reports whether the hits are of as many bytes as may be returned.
+// stuffed reports whether the hits have reached the limit of bytes.
 func (b *best) stuffed() bool { return b.maxBytes > 0 && b.size >= b.maxBytes }
 
-// admits reports whether a document with that score is among the best so far.
+// admits reports whether a document with this score is among the best so far.
 func (b *best) admits(score float64, doc uint32) bool {
 	return !b.full() || b.limit > 0 && compareScored(score, doc, b.hits[0].score, b.hits[0].doc) < 0
 }
 
-// add keeps h, which is admitted, with a copy of its lists. What it pushes out
-// leaves its memory to it, so that memory is bounded by the limits.
+// add keeps h, which the caller knows to be admitted, with a copy of its lists.
+// It reuses the memory of the hit that h pushes out, so that the limits bound
+// memory.
 func (b *best) add(h hit) {
 	b.size += h.leastSize()
 	if len(b.hits) < b.limit {
@@ -79,14 +80,15 @@ func (b *best) add(h hit) {
 	}
 }
 
-// dropLast drops the last hit, for want of bytes.
+// dropLast drops the last hit for lack of room.
 func (b *best) dropLast() {
 	b.cut = true
 	b.size -= b.hits[0].leastSize()
 	b.hits = dropFirst(b.hits, lastFirst)
 }
 
-// sorted returns the best hits in the total order; none can be added after.
+// sorted returns the best hits in the total order; no hit can be added
+// afterwards.
 func (b *best) sorted() []hit {
 	slices.SortFunc(b.hits, compareHits)
 	return b.hits

@@ -7,9 +7,10 @@ import (
 )
 
 // blobs iterates over candidate blobs in ascending order. A candidate may turn
-// out not to match, but what matches is always a candidate.
+// out not to match, but every match is a candidate.
 type blobs interface {
-	// seek returns the first candidate at or after from. Calls ascend.
+	// seek returns the first candidate at or after from. Callers pass ascending
+	// numbers.
 	seek(from uint32) (blob uint32, ok bool, err error)
 }
 
@@ -64,13 +65,13 @@ func (a anyOf) seek(from uint32) (best uint32, found bool, err error) {
 	return best, found, nil
 }
 
-// literalBlobs has as candidates the blobs with a superblock in which a
-// literal may have its anchor. Its cursor is shared with the
-// verification of what holds the literal: both only move forward.
+// literalBlobs has as candidates the blobs with a superblock in which a literal
+// may have its anchor. It shares its cursor with the verification of those
+// blobs: both only move forward.
 type literalBlobs struct {
 	content *docstore.Content
 	cand    places
-	maxLen  int // bytes that a text can have which matches the literal
+	maxLen  int // the longest text in bytes that matches the literal
 
 	started bool
 	done    bool

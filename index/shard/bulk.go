@@ -10,34 +10,34 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Most documents that match a common word are only counted: others are better. Where the
-// query is one atom, or several that must all match or of which one must, and all are
-// answered from words, a blob's number of matches and the most that its documents can
-// score are known without a look at them. bulk counts those that cannot be among the
-// best, and leaves the others, and those with a match in their path, to eachOf. What must
-// match beside may be decided by paths and columns: of such a filter the documents are known.
+// Most documents that match a common word are only counted, because others are better. Suppose that the query is one atom,
+// several that must all match, or several of which one must match, and that words answer all of them. Then a blob's number of
+// matches and the highest score of its documents are known without looking at them. bulk counts the documents that cannot be
+// among the best. It leaves the others, and those with a match in their path, to eachOf. The query may have other conditions that
+// paths and columns decide: the documents that pass such a filter are known.
 
-// namedBlob is a blob with a match in the path of a document. Of one document, and where
-// the query is one atom, it is known how that matches.
+// namedBlob is a blob with a match in the path of a document. If it has one document and the query is one atom, how the path
+// matches is known.
 type namedBlob struct {
 	blob uint32
 	namePlace
 	known bool
-	// score is the most for the paths, of all atoms together.
+	// score is the most that the paths score, for all atoms together.
 	score float64
 }
 
-// bulk is how a search passes blobs whose documents are only counted.
+// bulk passes over blobs whose documents are only counted.
 type bulk struct {
 	atoms []*wordAtom
 	names []*nameIn   // of the atoms
-	all   bool        // all atoms must match; else one
+	all   bool        // all atoms must match; otherwise one
 	named []namedBlob // with a match in the path of a document, ascending
-	// lists are what is left of the blobs of the atoms, a heap by the next blob, if one must match; merged was taken out last.
+	// lists are what is left of each atom's blobs, as a heap by the next blob, if only one atom must match. merged was taken out
+	// last.
 	lists   [][]blobTally
 	merged  blobTally
 	matched int
-	// docs are those that the filter lets through, and within their blobs, if there is one.
+	// docs are the documents that the filter lets through, and within their blobs, if there is a filter.
 	docs     runs
 	within   *blobRuns
 	filtered bool
@@ -47,7 +47,7 @@ type bulk struct {
 	shared eliasfano.List
 }
 
-// planBulk returns how blobs can be passed; nil if their documents must be looked at.
+// planBulk returns how to pass over blobs; nil if their documents must be looked at.
 func (s *search) planBulk() (*bulk, error) {
 	if !s.counting.byWords || s.opts.After != nil {
 		return nil, nil
@@ -66,13 +66,13 @@ func (s *search) planBulk() (*bulk, error) {
 	}
 	b.all = all
 	for _, a := range atoms {
-		b.atoms = append(b.atoms, a.content.(*wordAtom)) //nolint:forcetypeassert // bulkAtoms has asked
+		b.atoms = append(b.atoms, a.content.(*wordAtom)) //nolint:forcetypeassert // bulkAtoms has checked
 		b.names = append(b.names, &a.word)
 		if a.name == nil {
 			continue
 		}
 		if (all || len(atoms) == 1) && !a.name.candidates.narrow && len(a.content.(*wordAtom).hits.blobs) < int(s.docs.Len()/2) { //nolint:forcetypeassert // as above
-			return nil, nil // of several alternatives, all paths are looked at in any case
+			return nil, nil // if one of several atoms is enough, all paths are looked at anyway
 		}
 		if err := b.addNamed(a.name, !all && len(atoms) == 1); err != nil {
 			return nil, err
@@ -92,7 +92,7 @@ func (s *search) planBulk() (*bulk, error) {
 	return b, err
 }
 
-// bulkAtoms returns the atoms of a tree that is one atom or a list of them, nil for other trees.
+// bulkAtoms returns the atoms of a tree that is one atom or a list of them; nil for other trees.
 func bulkAtoms(root node) (atoms []*atomNode, all bool) {
 	children := []node{root}
 	switch n := root.(type) {
@@ -133,8 +133,7 @@ func (b *bulk) addNamed(a *nameAtom, known bool) error {
 	return err
 }
 
-// sortNamed sorts the named blobs. Of one with several documents, or of several atoms, less
-// is known.
+// sortNamed sorts the named blobs. It knows less about blobs with several documents, or that several atoms match.
 func (b *bulk) sortNamed() {
 	slices.SortFunc(b.named, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
 	kept := b.named[:0]
@@ -150,7 +149,7 @@ func (b *bulk) sortNamed() {
 	b.named = kept
 }
 
-// bulkScan has the blobs wait that a search with a bulk may have to look at; see scan.
+// bulkScan queues the blobs that a search with a bulk may have to look at; see scan.
 func (s *search) bulkScan(from, to uint32, enough func() bool) (next uint32, err error) {
 	b := s.bulk
 	named, _ := slices.BinarySearchFunc(b.named, from, func(n namedBlob, from uint32) int { return cmp.Compare(n.blob, from) })
@@ -206,20 +205,21 @@ func (s *search) bulkScan(from, to uint32, enough func() bool) (next uint32, err
 	}
 }
 
-// boundOf bounds the score of the documents of a blob: unknown if not all is known of how they match. Of several documents, whether
-// a filter lets them through or not, it is not known which one's path matches.
+// boundOf bounds the score of a blob's documents. The bound is unknown if it is not certain how they match. If a blob has several
+// documents, filtered or not, nothing says which one's path matches.
 func (s *search) boundOf(c *candidate, t *blobTally, name *namedBlob, matched int) {
 	b := s.bulk
 	counted := b.all && matched == len(b.atoms)                     // whatever the path says
 	onPath := name != nil && !counted && (!name.known || c.several) // may be
-	// A blob surely matches if one atom must, or if all do in the content. Of several documents, it is not known whose path does.
+	// A blob certainly matches if one atom must match, or if all match in the content. Of several documents, nothing says whose
+	// path matches.
 	sure := (!b.all || counted) && !(onPath && c.several && matched == 0)
 	if !sure || s.opts.Mode != TopK && (t.opaque || onPath) || !counted && c.matches == 0 {
 		c.bound = unknown
 		return
 	}
 	if c.inexact = t.opaque || onPath; c.inexact {
-		c.matches = 0 // those of two atoms may overlap
+		c.matches = 0 // matches of two atoms may overlap
 	}
 	c.content = t.content + s.together.mostIn(t.blob)
 	if s.mayDefine(t.blob) {
@@ -236,11 +236,11 @@ func (s *search) boundOf(c *candidate, t *blobTally, name *namedBlob, matched in
 	c.bound = s.total(c)
 }
 
-// mostDefined is the most for definitions and a compound in a blob, in which all terms match or some.
+// mostDefined bounds what definitions and a compound add in a blob in which all terms match, or some.
 func (s *search) mostDefined(blob uint32, all bool) (most float64) {
 	each := rank.Defined(s.terms)
 	if !all {
-		each = rank.Defined(1) // of one term, and less of more together
+		each = rank.Defined(1) // for one term; several together get less
 	}
 	for _, name := range s.bulk.names {
 		if name.mayDefine(blob) {
@@ -254,7 +254,7 @@ func (s *search) mostDefined(blob uint32, all bool) (most float64) {
 	return most
 }
 
-// boundByPath has a blob wait again for what the path of its one document says.
+// boundByPath queues a blob again with a bound that includes the path of its one document.
 func (s *search) boundByPath(c *candidate) error {
 	doc, err := s.docs.FirstDoc(c.number)
 	if err != nil {
@@ -271,7 +271,7 @@ func (s *search) boundByPath(c *candidate) error {
 	return nil
 }
 
-// bestPlace is how well a text of the query matches in a path, at best.
+// bestPlace returns the best place that a text of the query has in a path.
 func (s *search) bestPlace(path []byte) (best rank.Name) {
 	for _, a := range s.nameAtoms {
 		for start, end := range regex.Ranges(a.matcher, path) {
@@ -294,7 +294,7 @@ func (c *sharedBlobs) begin(from uint32) {
 	c.next, c.some = c.it.Next()
 }
 
-// documents returns how many documents a blob has. Calls ascend.
+// documents returns how many documents a blob has. Callers pass ascending numbers.
 func (c *sharedBlobs) documents(blob uint32) int {
 	for c.some && c.next < uint64(blob) {
 		c.next, c.some = c.it.Next()
@@ -306,14 +306,14 @@ func (c *sharedBlobs) documents(blob uint32) int {
 	return n
 }
 
-// mayBeShown reports whether a document of a blob may be among the best with a score.
+// mayBeShown reports whether a document of a blob may be among the best with this score.
 func (s *search) mayBeShown(blob uint32, score float64) bool {
 	// The documents of a blob have its number or a higher one.
 	return s.opts.MaxFiles > 0 && s.admits(score, blob)
 }
 
-// next returns the first blob from one on whose content matches, with its tallies added
-// up, and how many atoms match there: 0 if there is no such blob.
+// next returns the first blob at or after from whose content matches, with its tallies added up, and how many atoms match there;
+// 0 if there is none.
 func (b *bulk) next(from uint32) (t blobTally, matched int) {
 	for {
 		if b.all {
@@ -335,15 +335,15 @@ func (b *bulk) next(from uint32) (t blobTally, matched int) {
 	}
 }
 
-// nextOfAny merges the lists by a heap of what is left of them: there may be a thousand.
+// nextOfAny merges the lists through a heap, since there may be a thousand of them.
 func (b *bulk) nextOfAny(from uint32) (t blobTally, matched int) {
-	if b.matched == 0 || b.merged.blob < from { // else it is asked for again
+	if b.matched == 0 || b.merged.blob < from { // otherwise the same blob is asked for again
 		b.merged, b.matched = b.merge(from)
 	}
 	return b.merged, b.matched
 }
 
-// merge takes the first blob from one on out of the lists, with its tallies added up.
+// merge takes the first blob at or after from out of the lists, with its tallies added up.
 func (b *bulk) merge(from uint32) (t blobTally, matched int) {
 	for len(b.lists) > 0 {
 		first := b.lists[0]
@@ -403,16 +403,16 @@ func (t *blobTally) add(o *blobTally) {
 	t.opaque = t.opaque || o.opaque
 }
 
-// rate scores the matches in a content of as many superblocks, which are the unit of its length.
+// rate scores the matches in a content of that many superblocks, the unit of its length.
 func (t *blobTally) rate(superblocks uint32) {
 	quality, matches := t.counts.Best(int(superblocks))
 	t.content = rank.Content(quality, matches, int(superblocks))
 }
 
-// A length in superblocks is one in units of package rank.
+// A superblock is the unit of length in package rank.
 var _ [rank.LengthUnit]struct{} = [docstore.SuperblockSize]struct{}{}
 
-// allShown reports whether every document of the shard may be read, if that is soon known.
+// allShown reports whether it is quickly known that every document of the shard may be read.
 func (v *repoView) allShown() (bool, error) {
 	if len(v.replaced) > 0 {
 		return false, nil
@@ -431,7 +431,7 @@ func (v *repoView) allShown() (bool, error) {
 	return true, nil
 }
 
-// fewRepos is up to how many repos are asked for before any document is looked at.
+// fewRepos is the most repos that are checked before any document is looked at.
 const fewRepos = 64
 
 // blobOfSuperblocks finds the blobs of ascending superblocks.
@@ -444,7 +444,7 @@ type blobOfSuperblocks struct {
 	begun, end bool
 }
 
-// nearBlobs is how many blobs are stepped over before one is looked up.
+// nearBlobs is how many blobs are stepped over before a lookup is cheaper.
 const nearBlobs = 12
 
 // of returns the blob of a superblock, -1 if it has none.
@@ -468,7 +468,7 @@ func (c *blobOfSuperblocks) of(superblock uint32) int {
 	return c.blob
 }
 
-// superblocks is how many the blob has that was found last, of all that there are.
+// superblocks returns how many superblocks the blob found last has; all is the number in the shard.
 func (c *blobOfSuperblocks) superblocks(all uint32) uint32 {
 	if c.end {
 		return all - uint32(c.first)

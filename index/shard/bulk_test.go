@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestBestOfAlternatives: of the atoms of an or those count for the score that match, also
-// where the documents that cannot be among the best are only counted.
+// TestBestOfAlternatives: only the atoms of an "or" that match count for the score, even
+// where documents that cannot be among the best are only counted.
 func TestBestOfAlternatives(t *testing.T) {
 	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
 	for i, content := range []string{"bar", "xbar", "foo foo foo", "foo", "bar foo", "bar foo bar foo", "tests of bar"} {

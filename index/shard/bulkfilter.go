@@ -2,8 +2,8 @@ package shard
 
 import "slices"
 
-// planFilter finds the documents that may match by their paths and columns, if there are
-// enough words to be counted in them.
+// planFilter finds the documents that may match by their paths and columns, if counting enough
+// words in them makes that worthwhile.
 func (s *search) planFilter(b *bulk) error {
 	n, ok := s.root.(*andNode)
 	if !ok {
@@ -29,11 +29,11 @@ func (s *search) planFilter(b *bulk) error {
 	return err
 }
 
-// looksPerCount is how many paths may be looked at for each document that is then counted
-// and not looked at, which is a guess.
+// looksPerCount is how many paths may be looked at for each document that is then counted instead
+// of looked at. It is a guess.
 const looksPerCount = 2
 
-// leaveOutNamed leaves out those that the filter does not let through.
+// leaveOutNamed removes the named blobs that the filter excludes.
 func (b *bulk) leaveOutNamed() {
 	if !b.filtered {
 		return

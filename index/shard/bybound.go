@@ -8,11 +8,11 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Where the query has one text, which only reading decides, the length of a content and how often the rarest words of the text are
-// there bound the score. A TopK search looks at the candidates in the order of that bound: many a common phrase
-// is among the best in short files, and the others need not be read.
+// If the query has one text, which only reading decides, the length of a content and the counts of the text's rarest words in it
+// bound the score. A TopK search looks at the candidates in the order of that bound: the best matches of a common phrase are often
+// in short files, and the others need not be read.
 
-// boundedBlob is a candidate and the most that a document with its content may score if its path does not match.
+// boundedBlob is a candidate with the highest score that a document with its content can reach if its path does not match.
 type boundedBlob struct {
 	bound float64
 	blob  uint32
@@ -20,7 +20,7 @@ type boundedBlob struct {
 
 func compareBounded(a, b *boundedBlob) int { return compareScored(a.bound, a.blob, b.bound, b.blob) }
 
-// knowsBounds reports whether candidates can be looked at in the order of their bounds.
+// knowsBounds reports whether the search can look at candidates in the order of their bounds.
 func (s *search) knowsBounds() bool {
 	_, alone := s.root.(*atomNode)
 	return alone && s.opts.Mode == TopK && s.onlyText != nil && s.inContent && s.terms == 1 && len(s.defined) == 0 && s.workers == nil &&
@@ -28,10 +28,10 @@ func (s *search) knowsBounds() bool {
 		!slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil })
 }
 
-// leastBounded is how many places there are for each document that is wanted, for their order to matter.
+// leastBounded is the least number of places, for each document that is wanted, for which the order pays.
 const leastBounded = 16
 
-// scanByBound looks at the documents with a match in their path, and then at the others in the order of their bounds.
+// scanByBound looks first at the documents with a match in their path, and then at the others in the order of their bounds.
 func (s *search) scanByBound() error {
 	named, err := s.scanNamed()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *search) scanByBound() error {
 		// The documents of a blob have its number or a higher one.
 		if !s.mayReach(c.bound, c.blob) {
 			s.leaveOutFrom(c.blob)
-			break // and so is none of the others
+			break // so no later one may be either
 		}
 		s.onlyText.anchors[0].rewind()
 		if err := cmp.Or(s.tick(), s.eachOf(c.blob, s.hit)); err != nil {
@@ -80,11 +80,11 @@ func (s *search) scanNamed() (named runs, err error) {
 
 // rewind starts again from the first place.
 func (l *literalBlobs) rewind() {
-	l.cand = l.cand.(*wordPlaces).again() //nolint:forcetypeassert // knowsBounds has asked
+	l.cand = l.cand.(*wordPlaces).again() //nolint:forcetypeassert // knowsBounds has checked
 	l.started, l.done = false, false
 }
 
-// boundedBlobs returns the other blobs with places and their bounds, as a heap.
+// boundedBlobs returns the other blobs that have places, with their bounds, as a heap.
 func (s *search) boundedBlobs(named runs) ([]boundedBlob, error) {
 	lengths, err := s.lengths()
 	if err != nil {
@@ -122,24 +122,24 @@ func (s *search) boundedBlobs(named runs) ([]boundedBlob, error) {
 		content := max(rank.Content(rank.Word, words, length), rank.Content(rank.Partial, matches, length))
 		bound := rank.Bound(content, s.terms, rank.NoName, false)
 		if after := s.opts.After; after != nil {
-			bound = min(bound, after.Score) // what is above was on an earlier page
+			bound = min(bound, after.Score) // anything above was on an earlier page
 		}
 		candidates = push(candidates, boundedBlob{bound, blob}, compareBounded)
 	}
 	return candidates, nil
 }
 
-// wholePiece is where a word of a literal is, in superblocks that are not opaque.
+// wholePiece says where a word of a literal is, in superblocks that are not opaque.
 type wholePiece struct {
-	tallies []tally // those that are left
+	tallies []tally // the remaining ones
 	df      uint64
 }
 
-// mostWholePieces is how many words of a literal are looked up.
+// mostWholePieces is the most words of a literal that are looked up.
 const mostWholePieces = 2
 
-// wholePieces looks up the rarest words of a literal: a match that is one of whole words has each of them as a whole word. It reads
-// at most that many postings, and leaves out the words that would take more.
+// wholePieces looks up the rarest words of a literal: a match of whole words has each of them as a whole word. It reads at most
+// that many postings and skips the words that would take more.
 func (s *search) wholePieces(l regex.Literal, most uint64) ([]wholePiece, error) {
 	var found []wholePiece
 	var spelled [][]wordMatch
@@ -173,7 +173,7 @@ func (s *search) wholePieces(l regex.Literal, most uint64) ([]wholePiece, error)
 	return found, nil
 }
 
-// in is how often the word is in superblocks [first, end), up to rank.Enough. Calls ascend.
+// in returns how often the word is in superblocks [first, end), up to rank.Enough. Callers pass ascending numbers.
 func (p *wholePiece) in(first, end uint32) (words int) {
 	p.tallies = p.tallies[seekTally(p.tallies, 0, first):]
 	for i := 0; i < len(p.tallies) && p.tallies[i].superblock < end && words < rank.Enough; i++ {

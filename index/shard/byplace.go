@@ -6,21 +6,21 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// Documents with a match in their path score more than others, and the more the better its
-// place there. A search among whole words looks at the documents of the best place first: when
-// there are as many as are wanted, no text of others is read.
+// Documents with a match in their path score more than others, and a better place in the path
+// scores more. A search among whole words looks at the documents with the best place first. Once it
+// has as many as are wanted, it reads no text of others.
 
 // placeOrder is the order in which documents are looked at.
 type placeOrder struct {
-	// now is the place of the documents that are looked at now.
+	// now is the place whose documents are looked at now.
 	now rank.Name
-	// places are those of all documents by number; nil if no path is looked at.
+	// places has the place of each document by its number; nil if no path is looked at.
 	places []rank.Name
 	// docs are the documents of each place.
 	docs [rank.Base + 1]runs
 }
 
-// later reports whether a document is looked at with those of another place.
+// later reports whether a document belongs to another place's turn.
 func (o *placeOrder) later(doc uint32) bool { return o.places != nil && o.places[doc] != o.now }
 
 // fill orders the documents of a shard by how their paths match.
@@ -36,7 +36,7 @@ func (o *placeOrder) fill(hits *nameHits, docs uint32) {
 	}
 }
 
-// scanByPlace looks at the documents among whole words: first at those with a match in their path.
+// scanByPlace looks at the documents among whole words, those with a match in their path first.
 func (s *search) scanByPlace() error {
 	o, atom := &s.wholeWords.order, s.wholeWords.atom
 	if atom == nil { // nothing matches: the rest of the query has excluded the shard

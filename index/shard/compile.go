@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// compile makes a tree ready for this shard; see node. What the shard alone decides, such as
-// a repo's name, becomes a constant.
+// compile makes a tree ready for this shard; see node. Properties of the shard alone, such as a
+// repo's name, become constants.
 func (s *search) compile(p *Query, q query.Q) (node, error) {
 	switch q := q.(type) {
 	case *query.Const:
@@ -22,7 +22,7 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 	case *query.Not:
 		names, words, texts := len(s.nameAtoms), len(s.wordAtoms), s.textAtoms
 		child, err := s.node(p, q.Child)
-		s.nameAtoms, s.wordAtoms, s.textAtoms = s.nameAtoms[:names], s.wordAtoms[:words], texts // its ranges are not shown
+		s.nameAtoms, s.wordAtoms, s.textAtoms = s.nameAtoms[:names], s.wordAtoms[:words], texts // the child's ranges are not shown
 		if c, ok := child.(constNode); ok {
 			return !c, err
 		}
@@ -55,9 +55,9 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 	return nil, fmt.Errorf("query node %T cannot be evaluated in a shard", q)
 }
 
-// and makes what repos, columns and paths decide ready first: when that excludes the whole
-// shard, no posting list of the content is touched, and otherwise the words are looked up in
-// what is left.
+// and first prepares the parts that repos, columns and paths decide. If they exclude the whole
+// shard, no posting list of the content is touched. Otherwise the words are looked up in the
+// documents that are left.
 func (s *search) and(p *Query, qs []query.Q) (node, error) {
 	parts := order(p, s.words != nil, qs)
 	outer := s.among
@@ -83,15 +83,15 @@ func (s *search) and(p *Query, qs []query.Q) (node, error) {
 	return all, nil
 }
 
-// part is one of what must all match.
+// part is one of the parts of a query that must all match.
 type part struct {
 	q    query.Q
 	kind partKind
-	// blocks of the lexicon are read for it.
+	// blocks is how many blocks of the lexicon it reads.
 	blocks int
 }
 
-// partKind is how a part is decided, from what takes least to what takes most.
+// partKind is how a part is decided, the cheapest way first.
 type partKind uint8
 
 const (
@@ -120,9 +120,9 @@ func order(p *Query, words bool, qs []query.Q) []part {
 	return parts
 }
 
-// filterParts finds the documents that the parts made ready so far let through: before the
-// words of the rest are looked up, where a few paths decide that, and again when it is known
-// what these take. It reports whether there are none. Of the rest, what is in the fewest
+// filterParts finds the documents that the parts made ready so far let through. It does so before
+// the words of the rest are looked up, if a few paths decide, and again once the cost of those
+// words is known. It reports whether no document is left. Of the rest, the part in the fewest
 // blocks of the lexicon comes first.
 func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, err error) {
 	if err := s.filter(all, firstBlocks); err != nil || all.filtered && len(all.filter) == 0 {
@@ -147,8 +147,8 @@ func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, er
 	return all.filtered && len(all.filter) == 0, err
 }
 
-// A block of the lexicon takes as long as looking at looksPerBlock paths. What is not answered
-// from words counts as contentBlocks, and finding out in how many blocks words are as
+// Reading a block of the lexicon takes as long as looking at looksPerBlock paths. Contents that
+// words do not answer count as contentBlocks, and finding out which blocks hold the words as
 // firstBlocks. All are guesses.
 const (
 	looksPerBlock = 64
@@ -156,8 +156,8 @@ const (
 	firstBlocks   = 8
 )
 
-// filter finds the documents that the parts made ready so far let through, if that takes less
-// than finding words in some blocks of the lexicon. All that follows is looked up in these.
+// filter finds the documents that the parts made ready so far let through, if that takes less than
+// finding words in that many blocks of the lexicon. All later parts are looked up in these only.
 func (s *search) filter(all *andNode, blocks int) error {
 	if err := all.decide(looksPerBlock * uint64(blocks)); err != nil || !all.filtered {
 		return err
@@ -177,7 +177,7 @@ func (s *search) filter(all *andNode, blocks int) error {
 	return nil
 }
 
-// narrowTo has the words that must match beside a node looked up in the few blobs only
+// narrowTo restricts the lookup of the words that must match together with a node to the few blobs
 // that the node can match.
 func (s *search) narrowTo(n node) error {
 	a, ok := n.(*atomNode)
@@ -247,8 +247,8 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 	return nodes, nil
 }
 
-// contentAtom makes what finds a text in the content ready: by the index of words where
-// that knows all matches.
+// contentAtom prepares finding a text in the content: by the index of words where that knows all
+// matches.
 func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
 	if s.wholeWords != nil {
 		n.content, err = s.wholeWordAtom()
@@ -328,7 +328,7 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if err := n.name.prepare(); err != nil {
 			return nil, err
 		}
-		if s.wholeWords != nil { // documents without the whole word are left out but for these
+		if s.wholeWords != nil { // documents without the whole word are left out, except for these
 			n.name.uncounted = !n.name.candidates.narrow
 			if _, err := n.name.enumerate(anyCost); err != nil {
 				return nil, err

@@ -22,7 +22,7 @@ const conformanceFile = "testdata/conformance.txt"
 type conformance struct {
 	line    int
 	kind    string // zoekt, v1 or v2
-	text    string // as it stands in the file
+	text    string // exactly as in the file
 	query   string
 	meaning []string
 }
@@ -34,7 +34,7 @@ func (c *conformance) version() int {
 	return 1
 }
 
-// conformanceCases reads the cases. Lines that belong to no case are kept in other, by the number of cases before them.
+// conformanceCases reads the cases. Lines outside of all cases are kept in other, by the number of cases before them.
 func conformanceCases(t *testing.T) (cases []conformance, other map[int][]string) {
 	t.Helper()
 	data, err := os.ReadFile(conformanceFile)
@@ -64,8 +64,8 @@ func conformanceCases(t *testing.T) (cases []conformance, other map[int][]string
 	return cases, other
 }
 
-// TestConformance holds each query of the file to what it must mean: the parser to the tree or the
-// error, the oracle and a shard to the files and lines.
+// TestConformance checks what each query of the file means: the parser gives the tree or the error, and the oracle and
+// a shard find the files and lines.
 func TestConformance(t *testing.T) {
 	cases, other := conformanceCases(t)
 	if len(cases) < 400 {
@@ -96,7 +96,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// conforms says what a query means. The error says where shard and oracle differ.
+// conforms returns what a query means, in the form of the file. The error reports a difference between shard and
+// oracle.
 func conforms(oracle *indextest.Oracle, engine indextest.Engine, c *conformance) ([]string, error) {
 	q, asks, err := query.ParseAnswer(c.query, query.ParseOptions{SyntaxVersion: c.version(), Language: conformanceLanguage})
 	if err != nil {
@@ -131,7 +132,7 @@ func conforms(oracle *indextest.Oracle, engine indextest.Engine, c *conformance)
 	return append(meaning, "finds "+strings.Join(a, "  ")), nil
 }
 
-// foundPlaces are the files with the lines where matches in the content begin, in order.
+// foundPlaces lists the files in order, with the lines on which matches in the content begin.
 func foundPlaces(results []indextest.Result) (places []string) {
 	for _, r := range results {
 		content := ""
@@ -199,7 +200,7 @@ func documentsAt(repo, path string) (all []indextest.Document) {
 	return all
 }
 
-// conformanceCorpus are two repos with all that the cases look for.
+// conformanceCorpus has two repos with everything that the cases look for.
 func conformanceCorpus() *indextest.Corpus {
 	pond := indextest.Repo{
 		Name: "pond", Branches: []string{"main", "release/1"}, Public: true, Meta: map[string]string{"team": "infra", "owner": "a b"},

@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestBestOfSeveralWords searches for the files that have several common words, in one shard, in one merged of several and in two
-// with a floor: files are those of the exhaustive search, and counts no more than its.
+// TestBestOfSeveralWords searches for the files with several common words: in one shard, in one merged from several, and in two
+// with a floor. The files are those of the exhaustive search, and the counts are no higher.
 func TestBestOfSeveralWords(t *testing.T) {
 	narrowed, bare := 0, 0
 	for seed := range corpora(5) {
@@ -50,7 +50,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 				if less && !got.Stats.CountsInexact || got.Stats.FilesMatched > want.Stats.FilesMatched || got.Stats.Matches > want.Stats.Matches {
 					t.Fatalf("seed %d, %s: counts %+v of %+v", seed, text, got.Stats, want.Stats)
 				}
-				opts.Explain, opts.Mode = false, shard.Exhaustive // the order of the words in an explanation is that of a shard
+				opts.Explain, opts.Mode = false, shard.Exhaustive // the order of the words in an explanation depends on the shard
 				want = search(t, s, q, opts)
 				opts.Mode = shard.TopK
 				parts, err := searchParts(halves, q, opts)
@@ -71,7 +71,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 	}
 }
 
-// someNames calls some of the files by common words, and joins these to a name in some.
+// someNames names some of the files after common words, and joins several of these in some names.
 func someNames(c *indextest.Corpus, rnd *rand.Rand) *indextest.Corpus {
 	for _, r := range c.Repos {
 		for i := range r.Documents {
@@ -89,7 +89,7 @@ func someNames(c *indextest.Corpus, rnd *rand.Rand) *indextest.Corpus {
 	return c
 }
 
-// someDefinitions defines common words in some of the files in Go.
+// someDefinitions defines common words in some of the Go files.
 func someDefinitions(c *indextest.Corpus, rnd *rand.Rand) *indextest.Corpus {
 	for _, r := range c.Repos {
 		for i := range r.Documents {
@@ -101,8 +101,8 @@ func someDefinitions(c *indextest.Corpus, rnd *rand.Rand) *indextest.Corpus {
 	return c
 }
 
-// TestBestOfSeveralWordsByTheirSpellings searches for two words that hundreds of other words hold: the posting lists of their own
-// spellings are opened, and the text of few files is read.
+// TestBestOfSeveralWordsByTheirSpellings searches for two words that hundreds of other words contain. The search opens the
+// posting lists of their own spellings and reads the text of few files.
 func TestBestOfSeveralWordsByTheirSpellings(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range 3000 {
@@ -128,9 +128,10 @@ func TestBestOfSeveralWordsByTheirSpellings(t *testing.T) {
 	}
 }
 
-// TestBestOfSeveralWordsInOtherFiles has files with both words that are not the best, by what others have.
+// TestBestOfSeveralWordsInOtherFiles has files with both words that are not the best, because other files score for something
+// else.
 func TestBestOfSeveralWordsInOtherFiles(t *testing.T) {
-	var lexicon strings.Builder // beside which reading takes little
+	var lexicon strings.Builder // it makes reading cheap in comparison
 	for i := range 20000 {
 		fmt.Fprintf(&lexicon, "w%04xneedle\nw%04xthread\n", i, i)
 	}

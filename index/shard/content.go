@@ -10,8 +10,7 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// contentAtom finds a text in the content of documents. It keeps the ranges of
-// the blob it looked at last, since documents can share a blob.
+// contentAtom finds a text in the content of documents. It keeps the ranges of the last blob, since documents can share a blob.
 type contentAtom struct {
 	s       *search
 	matcher regex.Matcher
@@ -19,23 +18,22 @@ type contentAtom struct {
 	reach   regex.Reach
 	// maybeEmpty says that the empty text can match.
 	maybeEmpty bool
-	// most bounds the bytes of a match, 0 if they may be very many.
+	// most bounds the bytes of a match; 0 if there is no useful bound.
 	most int
 	// alone is the only text that matches; its Text is empty if there are others.
 	alone   regex.Literal
 	planned plan
-	// anchors are literals such that every match holds one of them, where their candidate
-	// blocks are known: then only what is around those is decoded.
+	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
+	// is decoded.
 	anchors []*literalBlobs
 	windows windows
-	// verifies says that candidates are found by others.
+	// verifies says that other atoms find the candidates.
 	verifies bool
-	// inNames says that matches are in the names of symbols, by the rules for the document
-	// that was looked at last.
+	// inNames restricts matches to the names of symbols, by the rules for the last document.
 	inNames bool
 	kinds   symbols.KindSet // of the symbols
 	rules   *symbols.Language
-	// outside says that matches that overlap a name are none. Names are those that were not passed.
+	// outside excludes matches that overlap a name. names are the names that are still ahead.
 	outside bool
 	names   []symbols.Symbol
 
@@ -44,11 +42,11 @@ type contentAtom struct {
 	found  bool
 	spans  spanList
 	counts rank.Counts // of all matches
-	// keep is how many spans are kept, 0 for all; more counts the others.
+	// keep is how many spans are kept, 0 for all; more counts the rest.
 	keep, more int
 }
 
-// prepare looks the needs up in the n-gram offset table.
+// prepare looks the needs up in the table of n-grams.
 func (a *contentAtom) prepare() error {
 	p, err := a.s.contentPlan(a.needs)
 	if err != nil {
@@ -79,7 +77,7 @@ func (a *contentAtom) cost() uint64 {
 	return costScan
 }
 
-// matches decides the document and leaves the ranges in spans.
+// matches decides the document and leaves its ranges in spans.
 func (a *contentAtom) matches(d *document) (bool, error) {
 	var rules *symbols.Language
 	if a.inNames || a.outside {
@@ -140,8 +138,8 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.counts, nil
 }
 
-// mostMatches bounds how often the text can match in a blob, up to rank.Enough: each match has a word of its own, and how often
-// that is there is known.
+// mostMatches bounds how often the text can match in a blob, up to rank.Enough. Each match has a word of its own, and the index
+// knows how often that word is there.
 func (a *contentAtom) mostMatches(blob uint32) (int, error) {
 	places := a.countedPlaces()
 	if places == nil {
@@ -154,7 +152,7 @@ func (a *contentAtom) mostMatches(blob uint32) (int, error) {
 	return places.mostIn(first, first+uint32(units(length))), nil
 }
 
-// countedPlaces are where the text may match, if words say how often; nil if they do not.
+// countedPlaces returns where the text may match, if words say how often; otherwise nil.
 func (a *contentAtom) countedPlaces() *wordPlaces {
 	if places := a.wordPlaces(); places != nil && places.counted {
 		return places
@@ -162,7 +160,7 @@ func (a *contentAtom) countedPlaces() *wordPlaces {
 	return nil
 }
 
-// wordPlaces are where the text may match, if its places were narrowed; nil if they were not.
+// wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.
 func (a *contentAtom) wordPlaces() *wordPlaces {
 	if len(a.anchors) != 1 {
 		return nil
@@ -171,7 +169,7 @@ func (a *contentAtom) wordPlaces() *wordPlaces {
 	return places
 }
 
-// add takes a match; they come in ascending order.
+// add takes a match. Matches ascend.
 func (a *contentAtom) add(m span, quality rank.Quality) {
 	if a.outside && a.inName(m) {
 		return
@@ -185,15 +183,14 @@ func (a *contentAtom) add(m span, quality rank.Quality) {
 	}
 }
 
-// rates reports whether the quality of the next match can be of any consequence.
+// rates reports whether the quality of the next match still matters.
 func (a *contentAtom) rates() bool { return a.counts[rank.Word] < rank.Enough }
 
-// pieceBytes is about how much content is searched between two looks at the clock:
-// the slowest of expressions take about a millisecond for it.
+// pieceBytes is about how much content is searched between two looks at the clock: the slowest expressions take about a
+// millisecond for it.
 const pieceBytes = 16 << 10
 
-// searchText finds all matches in the whole content, a piece at a time. An empty one
-// makes the atom true but gives no range.
+// searchText finds all matches in the whole content, a piece at a time. An empty match makes the atom true but has no range.
 func (a *contentAtom) searchText(text []byte) error {
 	for from := 0; from < len(text); {
 		limit, cut := a.piece(text, from)
@@ -219,9 +216,8 @@ func (a *contentAtom) searchText(text []byte) error {
 	return a.s.ended
 }
 
-// piece is the next part of the text to search: matches that begin before limit
-// are those of the text up to cut, for that is as far as they and what they look
-// at can reach.
+// piece returns the next part of the text to search. Matches that begin before limit do not depend on the text after cut:
+// neither they nor what they look at reaches farther.
 func (a *contentAtom) piece(text []byte, from int) (limit, cut int) {
 	if a.reach.Whole || len(text)-from <= pieceBytes {
 		return len(text), len(text)

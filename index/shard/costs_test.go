@@ -18,8 +18,8 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// BenchmarkCosts measures, on the Go tree, what the constants compare that choose between
-// words and text: the time for each unit of work.
+// BenchmarkCosts measures, on the Go tree, the time for each unit of work that the constants
+// compare when they choose between words and text.
 func BenchmarkCosts(b *testing.B) {
 	s := goTree(b)
 	for _, c := range []struct {
@@ -101,10 +101,11 @@ func goTree(b *testing.B) *Shard {
 	return s
 }
 
-// longList is how many postings a long list has at least.
+// longList is the least number of postings of a long list.
 const longList = 500
 
-// found are the words that hold a literal and have that many postings, and the number of these.
+// found returns the words that hold a literal and have at least that many postings, and the number
+// of their postings.
 func found(b *testing.B, run *search, text string, least int) (words []wordMatch, postings int) {
 	b.Helper()
 	l := regex.Literal{Text: text}
@@ -137,7 +138,7 @@ func benchPostings(b *testing.B, run *search, text string, least int, masks bool
 	return postings
 }
 
-// benchArray adds up one posting in the array of all superblocks.
+// benchArray adds up postings in the array of all superblocks.
 func benchArray(b *testing.B, run *search) int {
 	words, _ := found(b, run, "ErrFlightBusy", 0)
 	for b.Loop() {
@@ -198,7 +199,7 @@ func benchBlocksAndPostings(b *testing.B, run *search) int {
 	return len(blocks)
 }
 
-// benchText decodes and searches some blobs as a whole.
+// benchText decodes and searches some whole blobs.
 func benchText(b *testing.B, run *search) (size int) {
 	a := &contentAtom{s: run, matcher: literal.New("Deadline", false), most: len("Deadline"), keep: 1}
 	for b.Loop() {
@@ -218,7 +219,7 @@ func benchText(b *testing.B, run *search) (size int) {
 	return size
 }
 
-// benchPlaces decodes and searches a block in the middle of a superblock, of many.
+// benchPlaces decodes and searches a block in the middle of each of many superblocks.
 func benchPlaces(b *testing.B, run *search) (places int) {
 	m := literal.New("Deadline", false)
 	for b.Loop() {

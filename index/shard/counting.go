@@ -8,20 +8,20 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Ranges of two atoms that overlap count once, so that counts of words add up only where
-// no word has matches of two atoms. Where some has, what is counted twice is known for
-// each of its occurrences, and taken off.
+// Overlapping ranges of two atoms count once, so that counts of words add up only where no word has
+// matches of two atoms. Where a word has, the search knows how many matches each of its occurrences
+// counts twice, and subtracts them.
 
 // counting says how the matches of a document are counted.
 type counting struct {
 	// byWords says that all atoms whose ranges in the content are shown are wordAtoms.
 	byWords bool
-	// twice has for each blob what its atoms together count too often, ascending by blob.
+	// twice has, for each blob, how many matches its atoms count too often, ascending by blob.
 	twice []blobTally
 	next  int
 }
 
-// planCounting finds out how matches are counted, once the atoms are there.
+// planCounting decides how matches are counted, once the atoms are ready.
 func (s *search) planCounting(q query.Q) error {
 	s.counting = counting{}
 	if s.textAtoms > 0 {
@@ -65,7 +65,7 @@ type sharedWord struct {
 	atoms []*wordAtom
 }
 
-// sharedWords returns the words in which two atoms or more have matches, ascending.
+// sharedWords returns the words in which at least two atoms have matches, ascending.
 func sharedWords(atoms []*wordAtom) (shared []sharedWord) {
 	type use struct {
 		word uint32
@@ -91,9 +91,9 @@ func sharedWords(atoms []*wordAtom) (shared []sharedWord) {
 	return shared
 }
 
-// holdTogether reports whether the ranges of all atoms that match in a document are shown,
-// if it matches at all. They are not where some of what must match together may be
-// missing, in one of several alternatives.
+// holdTogether reports whether the ranges of all atoms that match in a document are shown whenever
+// it matches. They are not if some of the atoms that must match together, in one of several
+// alternatives, may be missing.
 func holdTogether(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.And:
@@ -114,7 +114,7 @@ func isAnd(q query.Q) bool {
 	return ok
 }
 
-// countTwice returns how many matches of the atoms overlap others in one occurrence of a word.
+// countTwice returns how many matches overlap those of other atoms in one occurrence of a word.
 func (s *search) countTwice(w *sharedWord) (wordSums, error) {
 	if err := s.words.Block(w.word/blockWords, &s.lexicon); err != nil {
 		return 0, err
@@ -131,7 +131,7 @@ func (s *search) countTwice(w *sharedWord) (wordSums, error) {
 	return wordSums(all - len(settle(s.overlap))), nil
 }
 
-// twiceIn is how many matches of a blob are counted too often.
+// twiceIn returns how many matches of a blob are counted too often.
 func (c *counting) twiceIn(blob uint32) int {
 	if c.next > 0 && c.twice[c.next-1].blob >= blob {
 		c.next = 0

@@ -12,24 +12,24 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// A document in which a literal of the query is defined, as a whole word, scores more than others, and so does
-// one with a name that the words of the query make up. Those documents are few and known from the posting
-// lists: a TopK search looks at all of them, and what it knows of the scores of others holds
-// without that.
+// A document scores more if it defines a literal of the query as a whole word, or has a name that the words of
+// the query make up. These documents are few, and posting lists know them. A TopK search looks at all of them,
+// so its bounds for the other documents leave both out.
 
-// nameIn is where a literal is a whole word. All blobs ascend.
+// nameIn says where a literal is a whole word. All lists of blobs ascend.
 type nameIn struct {
 	literal regex.Literal
-	// marked are the blobs that are marked as defining it.
+	// marked are the blobs marked as defining it.
 	marked []uint32
-	// byText are the blobs that have it and a document in another language than that of the marks.
+	// byText are the blobs that hold it and have a document in another language than the one that the marks
+	// follow.
 	byText []uint32
-	// blobs are all, if these are asked for.
+	// blobs are all blobs that hold it, if the caller asked for them.
 	blobs []uint32
 }
 
-// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those
-// that a search for the best looks at. A shard without marks has none.
+// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those that a
+// search for the best looks at. A shard without marks returns none.
 func (s *search) definedIn(m *matching) (nameIn, error) {
 	if s.words == nil || !s.words.Marked() {
 		return nameIn{}, nil
@@ -44,8 +44,8 @@ func (in *nameIn) mayDefine(blob uint32) bool {
 	return holds(in.marked, blob) || holds(in.byText, blob)
 }
 
-// defines reports whether the literal is defined in a document, by the rules for its own language:
-// the score of a document must not depend on which other documents of its content are in the shard.
+// defines reports whether a document defines the literal, by the rules for its own language. The score of a
+// document must not depend on the other documents with its content in the shard.
 func (in *nameIn) defines(d *document) (bool, error) {
 	if !holds(in.byText, d.blob) {
 		return holds(in.marked, d.blob), nil
@@ -65,7 +65,7 @@ func (in *nameIn) defines(d *document) (bool, error) {
 	return in.definesByText(d, rules)
 }
 
-// definesByText looks for the definition in the text, where it is not opaque.
+// definesByText looks for the definition in the text, outside of opaque superblocks.
 func (in *nameIn) definesByText(d *document, rules *symbols.Language) (bool, error) {
 	s := d.s
 	text, err := s.text.load(s, d.blob)
@@ -107,7 +107,7 @@ func (in *nameIn) isWord(word []byte) bool {
 	return strings.EqualFold(string(word), in.literal.Text)
 }
 
-// nameIn returns where a literal is a whole word.
+// nameIn returns where a literal is a whole word; all asks for nameIn.blobs.
 func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 	literal, ok := m.needs.(regex.Literal)
 	if !ok || !m.withinWords || m.followed || s.words == nil {
@@ -149,13 +149,13 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 	return in, nil
 }
 
-// compound is where the words of the query make up a name.
+// compound says where the words of the query make up a name.
 type compound struct {
 	blobs []uint32 // ascending
 	names []nameIn
 }
 
-// prepareCompound finds the blobs with a name that the words of the query make up.
+// prepareCompound finds the blobs with a name that the query's words make up.
 func (s *search) prepareCompound(q *Query) error {
 	s.compound = compound{}
 	for _, m := range q.compound {
@@ -173,7 +173,7 @@ func (s *search) prepareCompound(q *Query) error {
 	return nil
 }
 
-// in reports whether a document has such a name, and whether one is defined there.
+// in reports whether a document has such a name, and whether it defines one.
 func (c *compound) in(d *document) (some, defined bool, err error) {
 	some = holds(c.blobs, d.blob)
 	for i := range c.names {
@@ -185,7 +185,7 @@ func (c *compound) in(d *document) (some, defined bool, err error) {
 	return some, defined, err
 }
 
-// appendThoseOf appends those of some blobs, which ascend, that have a word.
+// appendThoseOf appends the blobs of some, which ascend, that have a word.
 func (s *search) appendThoseOf(blobs []uint32, list postings.WordList, some []uint32) ([]uint32, error) {
 	defer s.explain.during(PhasePostings)()
 	it := &s.wordIterator
@@ -205,7 +205,7 @@ func (s *search) appendThoseOf(blobs []uint32, list postings.WordList, some []ui
 	return blobs, it.Err()
 }
 
-// appendBlobs appends the blobs in which a word is defined, or all that have it.
+// appendBlobs appends the blobs that define a word, or all that have it.
 func (s *search) appendBlobs(blobs []uint32, list postings.WordList, all bool) ([]uint32, error) {
 	defer s.explain.during(PhasePostings)()
 	it := &s.wordIterator
@@ -234,7 +234,7 @@ func (s *search) appendBlobs(blobs []uint32, list postings.WordList, all bool) (
 	return blobs, it.Err()
 }
 
-// mayDefine reports whether a literal of the query may be defined in a blob, or their compound is there.
+// mayDefine reports whether a blob may define a literal of the query or has a compound of them.
 func (s *search) mayDefine(blob uint32) bool { return holds(s.defined, blob) }
 
 func holds(blobs []uint32, blob uint32) bool {

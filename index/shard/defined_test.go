@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// definitions is a corpus in which a few names are defined in some documents, among them long ones, tests
-// and such with opaque superblocks, and used in many. Some documents are of no language.
+// definitions is a corpus that defines a few names in some documents and uses them in many. Among
+// the documents are long ones, tests, some with opaque superblocks and some of no language.
 func definitions(seed uint64) *indextest.Corpus {
 	rnd := rand.New(rand.NewPCG(seed, 9))
 	pick := func(from ...string) string { return from[rnd.IntN(len(from))] }
@@ -46,9 +46,9 @@ func definitions(seed uint64) *indextest.Corpus {
 	return c
 }
 
-// TestDefinitionsRank: documents score as the oracle says, which looks for definitions in their
-// text, and the best files are the first of the exhaustive search in one shard, in a merged one, in
-// two with a floor, and in pieces.
+// TestDefinitionsRank: documents score as in the oracle, which looks for definitions in their text.
+// The best files are the first of the exhaustive search: in one shard, in a merged one, in two with
+// a floor, and in pieces.
 func TestDefinitionsRank(t *testing.T) {
 	texts := []string{
 		"foo", "case:yes Foo", "c:foo", "f:foo", "foo bar", "foo or bar", "foo -bar", "x", "k", "task lang:go", "foo f:tests", "test foo", "foobar", "bar foo x",

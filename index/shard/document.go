@@ -5,8 +5,7 @@ import "math"
 // span is a match in a text, [start, end).
 type span struct{ start, end uint32 }
 
-// document is what is known of the document that is being decided. One is
-// reused for all documents of a search.
+// document is the current document and what is known of it. A search reuses one for all documents.
 type document struct {
 	s    *search
 	id   uint32
@@ -16,7 +15,7 @@ type document struct {
 	path     []byte // valid when hasPath
 	hasPath  bool
 	built    []uint32 // branches of the shard
-	branches []uint32 // those now; valid when hasBr
+	branches []uint32 // branches now; valid when hasBr
 	hasBr    bool
 }
 
@@ -25,7 +24,7 @@ func (d *document) reset(id, blob uint32, repo int) {
 	d.hasPath, d.hasBr = false, false
 }
 
-// loadPath returns the document's path, valid until the next document.
+// loadPath returns the document's path. It is valid until the next document.
 func (d *document) loadPath() (path []byte, err error) {
 	if !d.hasPath {
 		if d.path, err = d.s.docs.AppendPath(d.path[:0], d.id); err != nil {
@@ -36,8 +35,8 @@ func (d *document) loadPath() (path []byte, err error) {
 	return d.path, nil
 }
 
-// loadBranches returns ordinals of the branches that the document is on now, valid until
-// the next document.
+// loadBranches returns the ordinals of the branches that hold the document now. They are valid
+// until the next document.
 func (d *document) loadBranches() (branches []uint32, err error) {
 	if !d.hasBr {
 		if d.built, err = d.s.docs.AppendBranches(d.built[:0], d.id); err != nil {
@@ -52,7 +51,7 @@ func (d *document) loadBranches() (branches []uint32, err error) {
 	return d.branches, nil
 }
 
-// blobText is the content of one blob, or the first bytes of it, kept while it is decided or shown.
+// blobText is the content of one blob or its first bytes, kept while the blob is searched or shown.
 type blobText struct {
 	blob  uint32
 	text  []byte
@@ -60,10 +59,10 @@ type blobText struct {
 	whole bool
 }
 
-// holds reports whether it has the content of a blob.
+// holds reports whether t is the whole content of a blob.
 func (t *blobText) holds(blob uint32) bool { return t.whole && t.has(blob, 0) }
 
-// has reports whether it has the first bytes of a blob.
+// has reports whether t has the first bytes of a blob.
 func (t *blobText) has(blob, bytes uint32) bool {
 	return t.valid && t.blob == blob && int64(len(t.text)) >= int64(bytes)
 }
@@ -73,7 +72,8 @@ func (t *blobText) load(s *search, blob uint32) ([]byte, error) {
 	return t.loadUpTo(s, blob, math.MaxUint32)
 }
 
-// loadUpTo returns the first bytes of a blob: that many, or all there are, or more that are at hand.
+// loadUpTo returns the first bytes of a blob: that many, all if there are fewer, or more if t has
+// them already.
 func (t *blobText) loadUpTo(s *search, blob, bytes uint32) ([]byte, error) {
 	if t.whole && t.has(blob, 0) || t.has(blob, bytes) {
 		return t.text, nil

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// TestEffortsAnswerAlike: however much effort was made to make contents small,
-// a shard gives the same answers, and differs in how contents are encoded only.
+// TestEffortsAnswerAlike: a shard gives the same answers whatever the effort of
+// compression. Only the encoding of contents differs.
 func TestEffortsAnswerAlike(t *testing.T) {
 	for seed := range uint64(10) {
 		c := indextest.Random(seed)

@@ -2,61 +2,61 @@ package shard
 
 import "time"
 
-// Explanation says how the search of one shard was answered. What its nodes and Other read
-// adds up to what Stats count; Reads that Stats do not have are counted here only.
+// Explanation says how the search of one shard was answered. The reads of Nodes and Other add up to
+// the Stats of the search, for the fields that Stats have.
 type Explanation struct {
 	// Nodes of the query's tree, each before its children.
 	Nodes []ExplainedNode
-	// Other is what was read for no node alone, and to show files.
+	// Other counts the reads for no single node, and those to show files.
 	Other Reads
-	// Phases are what the search took by phase. All goroutines of a search count.
+	// Phases is the time by phase, summed over all goroutines of a search.
 	Phases [phases]time.Duration
 	// Elapsed is how long the caller waited.
 	Elapsed time.Duration
 	// Candidates counts contents whose documents were looked at.
 	Candidates uint64
-	// Bulk counts documents that match and were only counted: none of them was looked at.
+	// Bulk counts documents that match but were only counted, not looked at.
 	Bulk uint64
-	// SecondPass says that documents of low priority were looked at in a pass of their own.
+	// SecondPass says that a second pass looked at documents of low priority.
 	SecondPass bool
-	// Stopped says why documents were left out that may match, in mode TopK.
+	// Stopped says why a TopK search left out documents that may match.
 	Stopped Stop
 }
 
 // ExplainedNode is a node of a query's tree.
 type ExplainedNode struct {
-	// Query is the node alone, without its children, as package query writes it.
+	// Query is the node without its children, as package query writes it.
 	Query string
 	// Depth is 0 for the root.
 	Depth int
-	// Methods that answer it.
+	// Methods are the ways in which it was answered.
 	Methods Methods
-	// Estimate is how many candidates were expected: contents where words alone answer,
-	// superblocks of 4 KiB where n-grams lead to text, paths where they lead to names, and
-	// documents, which are counted, where ranges decide.
+	// Estimate is the expected number of candidates: contents if words alone answer, superblocks of
+	// 4 KiB if n-grams lead to text, paths if n-grams lead to names. If ranges decide, it is the
+	// exact number of documents.
 	Estimate uint64
-	// Checked counts documents that the node was asked about, Matched those it matches. One
-	// that ranges decide is asked about none.
+	// Checked counts the documents that the node was asked about, Matched those that it matched. A
+	// node that ranges decide is asked about none.
 	Checked, Matched uint64
 	Reads
 }
 
-// Reads say what was read, and how long that took with all that came of it.
+// Reads counts reads, and the time that they and the work on them took.
 type Reads struct {
-	// LexiconBlocks that were read, and Words of them in which an atom matches.
+	// LexiconBlocks counts the blocks that were read, Words the words in them in which an atom
+	// matches.
 	LexiconBlocks, Words uint64
-	// Lists are posting lists that were opened, Postings those read from lists of words.
+	// Lists counts the posting lists that were opened, Postings those read from lists of words.
 	Lists, Postings uint64
-	// Bytes and Units of content that were decoded.
+	// Bytes and Units count the content that was decoded.
 	Bytes, Units uint64
 	Time         time.Duration
 }
 
-// Methods is a set of ways in which a node is answered.
+// Methods is a set of ways to answer a node.
 type Methods uint16
 
-// Ways in which a node is answered. A text that is looked for in contents and in paths has
-// one of each.
+// Ways to answer a node. A text that is looked for in contents and paths has one for each.
 const (
 	// ByWords alone: no text is read to find matches.
 	ByWords Methods = 1 << iota
@@ -64,7 +64,7 @@ const (
 	ByWordsAndText
 	// ByNgramsAndText: n-grams lead to the text.
 	ByNgramsAndText
-	// ByCandidates: the text of what other nodes leave is read.
+	// ByCandidates: the text of the candidates of other nodes is read.
 	ByCandidates
 	// ByEveryText: nothing leads to the text.
 	ByEveryText
@@ -72,18 +72,18 @@ const (
 	ByNames
 	// ByEveryName: all paths are read.
 	ByEveryName
-	// ByPaths: the path of each document that other nodes leave is read.
+	// ByPaths: the path of each candidate of other nodes is read.
 	ByPaths
 	// ByColumn: a property of the document decides.
 	ByColumn
-	// ByRanges: paths and columns decide, as ranges of documents that are known before any is
+	// ByRanges: paths and columns decide, as ranges of documents known before any document is
 	// looked at.
 	ByRanges
 	// ByChildren: the nodes below decide.
 	ByChildren
-	// ByShardAll: all documents of the shard match.
+	// ByShardAll: every document of the shard matches.
 	ByShardAll
-	// ByShardNone: none does.
+	// ByShardNone: no document of the shard matches.
 	ByShardNone
 	// NotAsked: another node has excluded the shard.
 	NotAsked
@@ -94,7 +94,7 @@ type Phase uint8
 
 // Phases of a search.
 const (
-	// PhasePlan is what the others are not.
+	// PhasePlan is everything outside of the other phases.
 	PhasePlan Phase = iota
 	// PhaseWords looks words up in the lexicon.
 	PhaseWords
@@ -102,7 +102,7 @@ const (
 	PhasePostings
 	// PhaseNames reads the paths that n-grams lead to.
 	PhaseNames
-	// PhaseScan decides candidates.
+	// PhaseScan decides which candidates match.
 	PhaseScan
 	// PhaseShow makes files ready to be shown.
 	PhaseShow
@@ -114,20 +114,20 @@ func (p Phase) String() string {
 	return [phases]string{"plan", "words", "postings", "names", "scan", "show"}[p]
 }
 
-// Stop says why documents were left out that may match.
+// Stop says why documents that may match were left out.
 type Stop uint8
 
 // Reasons to stop.
 const (
-	// NotStopped means that none were.
+	// NotStopped means that none were left out.
 	NotStopped Stop = iota
-	// StoppedByOwn files: this shard has as many better ones as are wanted.
+	// StoppedByOwn: this shard has enough better files.
 	StoppedByOwn
-	// StoppedByFloor: other shards have (Options.Floor).
+	// StoppedByFloor: other shards have enough better files (Options.Floor).
 	StoppedByFloor
 )
 
-// AddShown adds what Show explains, which may be nil, to what Find does.
+// AddShown adds the explanation of Show, which may be nil, to that of Find.
 func (x *Explanation) AddShown(shown *Explanation) {
 	if shown == nil {
 		return
@@ -198,7 +198,7 @@ func (e *explainer) contentMethod(n contentNode) Methods {
 	return 0
 }
 
-// blobsMethod is what led to candidates.
+// blobsMethod returns the methods that led to candidates.
 func blobsMethod(b blobs) (m Methods) {
 	var parts []blobs
 	switch b := b.(type) {

@@ -2,14 +2,14 @@ package shard
 
 import "context"
 
-// InPieces returns options by which that many helpers search the shard in
-// small pieces, however little there is to do.
+// InPieces returns options with which that many helpers search the shard in small pieces, however little work
+// there is.
 func InPieces(o Options, helpers int) Options {
 	o.pieces = helpers
 	return o
 }
 
-// InSmallLexicons returns options by which contents are looked at first however few words hold those of a query.
+// InSmallLexicons returns options with which contents are read first even if few words hold those of a query.
 func InSmallLexicons(o Options) Options {
 	o.smallLexicons = true
 	return o
@@ -24,9 +24,8 @@ func (s *Shard) Help(ctx context.Context, q *Query) error {
 	return run.help(q)
 }
 
-// MatchingPaths enumerates the documents whose path matches what q, of one atom, looks for: a
-// budget of step looks at paths first, then of twice as many, and so on. It returns how many
-// it took.
+// MatchingPaths enumerates the documents whose path matches q, a single atom. Its first budget is step looks at
+// paths, and each further one is twice as large. It returns the documents and the number of looks.
 func (s *Shard) MatchingPaths(ctx context.Context, q *Query, step uint64) (docs []uint32, looks uint64, err error) {
 	err = s.with(ctx, Options{}, func(run *search) error {
 		root, err := run.node(q, q.tree)
@@ -54,8 +53,7 @@ func (s *Shard) MatchingPaths(ctx context.Context, q *Query, step uint64) (docs 
 	return docs, looks, err
 }
 
-// NotRuns, AndRuns and OrRuns are operations on sets of numbers, given as ascending numbers
-// below n.
+// NotRuns, AndRuns and OrRuns are operations on sets of numbers below n, given in ascending order.
 func NotRuns(a []uint32, n uint32) []uint32 { return numbersOf(runsOf(a).not(n)) }
 func AndRuns(a, b []uint32) []uint32        { return numbersOf(runsOf(a).and(runsOf(b))) }
 func OrRuns(a, b []uint32) []uint32         { return numbersOf(runsOf(a).or(runsOf(b))) }
@@ -92,7 +90,7 @@ func ContendersDo(ctx context.Context, s *Shard, q *Query, opts Options) (done b
 	return done
 }
 
-// MergeRuns sorts numbers that are the given ascending runs as the tallies of words are sorted.
+// MergeRuns sorts the numbers of ascending runs in the way in which the tallies of words are sorted.
 func MergeRuns(sorted [][]uint32) (numbers []uint32) {
 	var tallies []tally
 	var ends []int

@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Facet is a property by which documents are counted.
+// Facet is a property by which documents can be counted.
 type Facet uint8
 
 // Facets of documents.
 const (
 	ByRepo Facet = iota
 	ByLanguage
-	// ByFolder is the folder of a repo that holds the document itself, not one above.
+	// ByFolder is the folder that holds the document directly, not a parent of it.
 	ByFolder
 	// ByBranch counts a document once for each branch that holds it.
 	ByBranch
@@ -33,18 +33,18 @@ type FacetCount struct {
 	Documents uint64
 }
 
-// Most values of a facet that are counted apart, and most bytes of their names.
+// Bounds on the values of a facet that are counted apart: their number, and the bytes of their names.
 const (
 	maxFacetValues = 10_000
 	maxFacetBytes  = 256 << 10
 )
 
-// FacetCounts counts documents by one facet. The zero value has none. It is for one goroutine.
+// FacetCounts counts documents by one facet. The zero value is empty. It is not safe for concurrent use.
 type FacetCounts struct {
 	counts map[FacetValue]uint64
 	bytes  int
-	// NotCounted are documents whose values there was no room for. If there are any, other counts are
-	// lower bounds.
+	// NotCounted counts the documents for whose values there was no room. If there are any, the other counts
+	// are lower bounds.
 	NotCounted uint64
 }
 
@@ -64,7 +64,7 @@ func (c *FacetCounts) Add(v FacetValue, documents uint64) {
 	c.counts[v] += documents
 }
 
-// Merge adds what others have counted.
+// Merge adds the counts of another.
 func (c *FacetCounts) Merge(o *FacetCounts) {
 	for _, v := range o.Values() {
 		c.Add(v.FacetValue, v.Documents)
@@ -72,7 +72,7 @@ func (c *FacetCounts) Merge(o *FacetCounts) {
 	c.NotCounted += o.NotCounted
 }
 
-// Values are those with the most documents first, then by repo and name.
+// Values returns the counts, most documents first, then by repo and name.
 func (c *FacetCounts) Values() []FacetCount {
 	values := make([]FacetCount, 0, len(c.counts))
 	for v, n := range c.counts {
@@ -88,14 +88,14 @@ func (c *FacetCounts) Values() []FacetCount {
 type Counted struct {
 	// Facets in the order in which they were asked for.
 	Facets []FacetCounts
-	// Stats say what counting took. Matches are not counted.
+	// Stats say what counting took. They do not count matches.
 	Stats Stats
 	// Incomplete is nil when the whole shard was searched; otherwise it is why not (a context's error).
 	Incomplete error
 }
 
-// Count counts all documents that q matches, by facets. Of the options it uses Repos and Overlays. Errors are
-// those of Search.
+// Count counts all documents that q matches, by facets. Of the options it uses Repos and Overlays. Its errors
+// are those of Search.
 func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (*Counted, error) {
 	counted := &Counted{Facets: make([]FacetCounts, len(by))}
 	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays}
@@ -114,7 +114,7 @@ func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (
 	return counted, nil
 }
 
-// facetCounter counts documents of a shard by the numbers that their values have there.
+// facetCounter counts documents of a shard by the numbers of their values in it.
 type facetCounter struct {
 	repos     map[int]uint64
 	languages map[uint16]uint64
@@ -181,7 +181,7 @@ func inRepo[K comparable](counts map[int]map[K]uint64, repo int) map[K]uint64 {
 	return of
 }
 
-// name adds what was counted by numbers under the names of the values.
+// name adds the counts by number to those by name.
 func (s *search) name(c *facetCounter, by Facet, counts *FacetCounts) error {
 	for id, n := range c.languages {
 		if by != ByLanguage {

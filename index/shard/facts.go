@@ -7,7 +7,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// languageNode matches documents in the language with this number in the shard.
+// languageNode matches documents in the language with a number in the shard.
 type languageNode struct {
 	docs *docstore.Docs
 	id   uint16

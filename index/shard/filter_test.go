@@ -16,8 +16,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// folders is a corpus of many small files in folders of all sizes, with the same contents
-// here and there.
+// folders is a corpus of many small files in folders of all sizes. Some files have the same
+// content.
 func folders(seed uint64, files int) *indextest.Corpus {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	part := func() string {
@@ -63,14 +63,14 @@ func folders(seed uint64, files int) *indextest.Corpus {
 	return c
 }
 
-// filters are on paths; what follows a match decides some of them.
+// filters are conditions on paths; for some of them, what follows a match decides.
 var filters = []string{
 	`f:test`, `f:jdk`, `f:src/`, `f:/src/`, `f:(?-i)Test`, `f:\btest\b`, `f:test$`, `f:\.rs$`, `f:^test`, `f:test\B`, `f:te.t`,
 	`f:[^/]*/src/`, `f:src.*rs`, `f:nothing_at_all`, `f:a/`, `f:1`, `f:(jdk|deep)/`, `f:x*`, `f:case`,
 }
 
-// TestMatchingPaths compares the documents whose paths match with those that a look at each
-// path finds, whatever the budget of looks.
+// TestMatchingPaths compares the documents whose paths match with a look at each path, for several
+// budgets of looks.
 func TestMatchingPaths(t *testing.T) {
 	for seed := range uint64(2) {
 		c := folders(seed, 1200)
@@ -105,7 +105,7 @@ func TestMatchingPaths(t *testing.T) {
 	}
 }
 
-// TestFolderTakesFewLooks: of a folder whose path matches, few paths are looked at.
+// TestFolderTakesFewLooks: if a folder's path matches, few paths in it are looked at.
 func TestFolderTakesFewLooks(t *testing.T) {
 	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
 	for i := range 20_000 {
@@ -122,8 +122,8 @@ func TestFolderTakesFewLooks(t *testing.T) {
 	}
 }
 
-// TestBestBesideFilters: the best files are those of a search that shows all, and counts are
-// the same, where documents are let through by paths and columns and the others only counted.
+// TestBestBesideFilters: where paths and columns let documents through and the others are only
+// counted, the best files and the counts are those of a search that shows everything.
 func TestBestBesideFilters(t *testing.T) {
 	words := []string{"foo", "bar", "c:foo", "foo bar", "(?-i)Foo", "foo or bar", "test", "foo test"}
 	for seed := range uint64(2) {
@@ -147,7 +147,7 @@ func TestBestBesideFilters(t *testing.T) {
 	}
 }
 
-// sameBest compares searches of few files with one of all.
+// sameBest compares searches for few files with a search for all.
 func sameBest(t *testing.T, s *shard.Shard, q query.Q, text string) {
 	t.Helper()
 	all := mustSearch(t, s, q, shard.Options{MaxFiles: 1 << 20})
@@ -198,7 +198,7 @@ func bitsOf(bits uint64) (numbers []uint32) {
 	return numbers
 }
 
-// TestNoPathNoWords: where a few paths decide that no document is left, no word is looked up.
+// TestNoPathNoWords: if a few paths decide that no document is left, no word is looked up.
 func TestNoPathNoWords(t *testing.T) {
 	s := openShard(t, buildShard(t, folders(1, 400)))
 	for text, none := range map[string]bool{`foo f:\.nothing$`: true, `c:foobar bar f:nothing lang:go`: true, `foo f:\.rs$`: false} {

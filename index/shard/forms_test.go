@@ -17,9 +17,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// form is one way to index a corpus: in shards that are searched one after another,
-// of which some documents may be hidden. In each form a corpus must give the same
-// answers.
+// form is one way to index a corpus: in shards that are searched one after another, with some documents hidden or
+// not. In each form a corpus must give the same answers.
 type form struct {
 	name  string
 	parts []part
@@ -29,15 +28,16 @@ type form struct {
 type part struct {
 	shard    *shard.Shard
 	overlays map[string]shard.Overlay
-	// late is at which call of Options.FloorNow the floor of the shards before is known, from 1; 0: from the start.
+	// late is the call of Options.FloorNow, from 1, that first returns the floor of the shards before; 0: the floor
+	// is known from the start.
 	late int
 }
 
 // formNames are the names of all forms.
 var formNames = []string{"fresh", "compact", "hidden", "apart", "merged"}
 
-// formOf indexes the corpus in the form called so. Where documents are hidden, rng
-// chooses them and what they hold.
+// formOf indexes the corpus in the named form. In the form with hidden documents, rng chooses these and their
+// contents.
 func formOf(t fataler, name string, c *indextest.Corpus, rng *rand.Rand) form {
 	t.Helper()
 	f := form{name: name}
@@ -60,7 +60,7 @@ func formOf(t fataler, name string, c *indextest.Corpus, rng *rand.Rand) form {
 	return f
 }
 
-// pager asks the shards.
+// pager returns the function that searches the shards.
 func (f form) pager() indextest.Pager {
 	var asked query.Q
 	var ready *shard.Query // of asked
@@ -91,8 +91,7 @@ func (f form) pager() indextest.Pager {
 	}}
 }
 
-// deal spreads the documents of each repo over two or three corpora, as a base and
-// its deltas do.
+// deal spreads the documents of each repo over two or three corpora, like a base and its deltas.
 func deal(c *indextest.Corpus, rng *rand.Rand) []*indextest.Corpus {
 	parts := make([]*indextest.Corpus, 2+rng.IntN(2))
 	for i := range parts {
@@ -111,13 +110,13 @@ func deal(c *indextest.Corpus, rng *rand.Rand) []*indextest.Corpus {
 	return parts
 }
 
-// dirty is a corpus to which documents came that are to be hidden.
+// dirty is a corpus with additional documents that are to be hidden.
 type dirty struct {
 	corpus *indextest.Corpus
 	hidden map[string][]uint32 // their numbers in each repo
 }
 
-// newDirty adds documents that have contents and paths of others, or nearly.
+// newDirty adds documents whose contents and paths are equal or similar to those of others.
 func newDirty(c *indextest.Corpus, rng *rand.Rand) dirty {
 	d := dirty{&indextest.Corpus{Name: c.Name}, map[string][]uint32{}}
 	var some []indextest.Document
@@ -156,7 +155,7 @@ func newDirty(c *indextest.Corpus, rng *rand.Rand) dirty {
 	return d
 }
 
-// part builds the shard, with an overlay that hides.
+// part builds the shard, with an overlay that hides the additional documents.
 func (d dirty) part(t fataler) part {
 	t.Helper()
 	p := part{shard: openShard(t, buildShard(t, d.corpus)), overlays: map[string]shard.Overlay{}}
@@ -166,7 +165,7 @@ func (d dirty) part(t fataler) part {
 	return p
 }
 
-// mergedShard merges shards that the documents are dealt to, without the hidden ones.
+// mergedShard deals the documents to several shards and merges these without the hidden documents.
 func mergedShard(t fataler, c *indextest.Corpus, rng *rand.Rand) *shard.Shard {
 	t.Helper()
 	var inputs []merge.Input
@@ -189,8 +188,8 @@ func mergedShard(t fataler, c *indextest.Corpus, rng *rand.Rand) *shard.Shard {
 	return openShard(t, buf.Bytes())
 }
 
-// checkForms runs queries over a corpus in every form, and compares all answers with
-// the oracle's. The seed is that of the forms.
+// checkForms runs queries over a corpus in every form and compares all answers with the oracle's. The seed is for
+// the forms.
 func checkForms(t *testing.T, c *indextest.Corpus, queries []indextest.Query, seed uint64) {
 	t.Helper()
 	var pagers []indextest.Pager
@@ -206,8 +205,7 @@ func checkForms(t *testing.T, c *indextest.Corpus, queries []indextest.Query, se
 	indextest.CheckPages(t, c, queries, pagers...)
 }
 
-// TestWords compares the engine with brute force on corpora that are hard on an
-// index of words, in every form that a corpus can have.
+// TestWords compares the engine with brute force, in every form, on corpora that are hard for an index of words.
 func TestWords(t *testing.T) {
 	for seed := range corpora(15) {
 		c := indextest.Words(seed)
@@ -215,8 +213,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// TestRandomCorporaInEveryForm does so on the corpora that are hard on other parts
-// of an index.
+// TestRandomCorporaInEveryForm does the same on corpora that are hard for other parts of an index.
 func TestRandomCorporaInEveryForm(t *testing.T) {
 	for seed := range corpora(10) {
 		c := indextest.Random(seed)

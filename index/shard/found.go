@@ -8,23 +8,23 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// A search has two phases. Find ranks the documents of one shard, and Show reads what is
-// shown of some of them. In between, a Ranking says which documents of several shards are
-// the best of all, so that no others are read to be shown.
+// A search has two phases. Find ranks the documents of one shard, and Show reads what is shown of
+// some of them. In between, a Ranking chooses the best documents of several shards, so that no
+// others are read to be shown.
 
-// Found is what Find found in a shard. It holds no more memory than its hits need, and
-// nothing of the shard.
+// Found is the result of Find. It holds no more memory than its hits need, and nothing of the
+// shard.
 type Found struct {
 	// Hits are the best documents, at most Options.MaxFiles, in the total order of Compare.
 	Hits []Hit
-	// Cut is set when documents that match, and that MaxFiles has room for, are left
-	// out because of MaxBytes. They come after the last of Hits.
+	// Cut is set when MaxBytes leaves out matching documents that MaxFiles has room for. They come
+	// after the last of Hits.
 	Cut bool
-	// Stats are of finding alone, and so is Explanation; see Result.Explanation.
+	// Stats and Explanation cover finding alone; see Result.Explanation.
 	Stats       Stats
 	Explanation *Explanation
-	// Incomplete is nil when the whole shard was searched; otherwise it is why
-	// not (a context's error), and what was found before stands.
+	// Incomplete is nil if the whole shard was searched. Otherwise it is the reason (a context's
+	// error), and Found holds what was found before.
 	Incomplete error
 	// Options are those of the search.
 	Options Options
@@ -40,15 +40,15 @@ type Hit struct {
 // LeastSize is the least that FileMatch.Size will be.
 func (h *Hit) LeastSize() int64 { return h.hit.leastSize() }
 
-// Finder is a shard to be searched in two phases.
+// Finder is a shard that can be searched in two phases.
 type Finder interface {
 	Find(ctx context.Context, q *Query, opts Options) (*Found, error)
 	Show(ctx context.Context, found *Found, n int) (*Result, error)
 }
 
-// Search finds the documents that q matches in one shard, and shows the best. When the
-// context ends first, the result holds what was found by then, shown all the same, and says
-// why in Incomplete; an error means that the shard could not be read (format.ErrCorrupt).
+// Search finds the documents that q matches in one shard, and shows the best. If the context ends
+// first, the result shows what was found until then and gives the reason in Incomplete. An error
+// means that the shard could not be read (format.ErrCorrupt).
 func Search(ctx context.Context, s Finder, q *Query, opts Options) (*Result, error) {
 	found, err := s.Find(ctx, q, opts)
 	if err != nil {
@@ -70,14 +70,14 @@ func Search(ctx context.Context, s Finder, q *Query, opts Options) (*Result, err
 	return res, nil
 }
 
-// Search is Search of this shard.
+// Search calls the function Search with this shard.
 func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, error) {
 	return Search(ctx, s, q, opts)
 }
 
-// Find finds the documents that q matches, and decodes nothing to show them. When the
-// context ends first, Found holds what was found by then and says why in Incomplete; an
-// error means that the shard could not be read (format.ErrCorrupt).
+// Find finds the documents that q matches, and decodes nothing to show them. If the context ends
+// first, Found holds what was found until then and gives the reason in Incomplete. An error means
+// that the shard could not be read (format.ErrCorrupt).
 func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error) {
 	opts.loose = q.loose
 	found := &Found{Options: opts}
@@ -105,9 +105,9 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 }
 
 // Show reads what is shown of the first n hits that Find found in this shard, as far as
-// Options.MaxBytes has room for them. When the context ends first, the result has the files
-// that were shown by then and says why in Incomplete; an error means that the shard could
-// not be read. Statistics and explanation are of showing alone.
+// Options.MaxBytes has room for them. If the context ends first, the result has the files shown
+// until then and gives the reason in Incomplete. An error means that the shard could not be read.
+// Statistics and explanation cover showing alone.
 func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) {
 	res, began := &Result{}, time.Now()
 	err := s.with(ctx, found.Options, func(run *search) error {
@@ -128,8 +128,8 @@ func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) 
 	return res, nil
 }
 
-// hits returns the best hits in the total order, with all that is needed to show them
-// later. With an error it returns those before the one that could not be read.
+// hits returns the best hits in the total order, with all that is needed to show them later. With
+// an error it returns the hits before the one that could not be read.
 func (s *search) hits() ([]Hit, error) {
 	best := s.best.sorted()
 	hits := make([]Hit, 0, len(best))
@@ -158,7 +158,7 @@ func (s *search) hits() ([]Hit, error) {
 	return hits, nil
 }
 
-// detach copies the tallies of a hit, so that those of the whole shard need not stay.
+// detach copies the tallies of a hit, so that those of the whole shard can be freed.
 func (s *search) detach(h *hit) error {
 	if len(h.inWords) == 0 {
 		return nil

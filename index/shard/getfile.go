@@ -13,8 +13,8 @@ import (
 
 // File is a document as indexed.
 type File struct {
-	// Content is the part that was asked for; it is empty when Skip says that the content
-	// was not indexed. Size is that of all of it.
+	// Content is the requested part, empty if Skip says that the content was not indexed. Size is
+	// the size of the whole content.
 	Content          []byte
 	Size             uint32
 	Language, Commit string
@@ -23,11 +23,11 @@ type File struct {
 	Skip             docstore.SkipReason
 }
 
-// Part is the part of a content that is wanted: up to MaxBytes from Offset on. MaxBytes 0
-// sets no bound.
+// Part is the requested part of a content: up to MaxBytes from Offset on. MaxBytes 0 means no
+// bound.
 type Part struct{ Offset, MaxBytes uint64 }
 
-// of returns the part of a content of that many bytes.
+// of returns the part for a content of size bytes.
 func (p Part) of(size uint32) (from, n uint32) {
 	from = uint32(min(p.Offset, uint64(size)))
 	n = size - from
@@ -37,9 +37,9 @@ func (p Part) of(size uint32) (from, n uint32) {
 	return from, n
 }
 
-// File returns the document of a repo at a path on a branch; an empty branch
-// is the repo's first. What is not there, or not any more, is ErrNoFile. No more of the
-// content is decoded than the part needs.
+// File returns the document of a repo at a path on a branch. An empty branch is the repo's first.
+// The error is ErrNoFile if there is no such document now. It decodes no more of the content than
+// the part needs.
 func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay, part Part) (f *File, err error) {
 	opts := Options{Overlays: map[string]Overlay{repo: overlay}}
 	err = s.with(ctx, opts, func(run *search) error {

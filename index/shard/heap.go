@@ -1,6 +1,7 @@
 package shard
 
-// A heap is a slice whose first element comes before all others, by a comparison that is less than zero if a comes before b.
+// A heap is a slice whose first element comes before all others. compare returns less than zero if
+// a comes before b.
 
 // push adds an element to a heap.
 func push[E any](heap []E, e E, compare func(a, b *E) int) []E {
@@ -25,7 +26,7 @@ func dropFirst[E any](heap []E, compare func(a, b *E) int) []E {
 	return heap[:end]
 }
 
-// sink makes a heap again of one whose first element has changed.
+// sink restores the order of a heap whose first element has changed.
 func sink[E any](heap []E, compare func(a, b *E) int) {
 	for i := 0; ; {
 		first := i

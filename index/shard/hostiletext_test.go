@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// TestHostileTexts searches texts that are unlike source code, between and beside ordinary
-// ones: with opaque superblocks or very many words they are searched as exactly as others.
+// TestHostileTexts searches texts that are unlike source code, next to ordinary ones. With
+// opaque superblocks or very many words, the answers are as exact as for others.
 func TestHostileTexts(t *testing.T) {
 	size, queries := 300_000, 300
 	if testing.Short() {

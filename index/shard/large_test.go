@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// textOf is size bytes of lines with one needle in every 100,000 bytes and "rare" once.
+// textOf returns size bytes of lines with a needle in every 100,000 bytes and one "rare".
 func textOf(size int) []byte {
 	random := rand.New(rand.NewPCG(8, 9))
 	var text bytes.Buffer
@@ -30,7 +30,7 @@ func textOf(size int) []byte {
 	return append(text.Bytes(), bytes.Repeat([]byte("\n"), size-text.Len())...)
 }
 
-// noiseOf is text of nearly as many different n-grams as it has bytes.
+// noiseOf returns text with nearly as many different n-grams as it has bytes.
 func noiseOf(size int) []byte {
 	random := rand.New(rand.NewPCG(1, 2))
 	noise := make([]byte, size)
@@ -40,9 +40,9 @@ func noiseOf(size int) []byte {
 	return noise
 }
 
-// TestLargeText: text of 20 MiB is found by content, and its matches are counted; so is
-// what has very many different n-grams. What is over the limit is found by its name,
-// which says why.
+// TestLargeText: a search finds a text of 20 MiB by content and counts its matches, and likewise
+// text with very many different n-grams. A file over the limit is found by its name, and the match
+// says why it was skipped.
 func TestLargeText(t *testing.T) {
 	text, noise := textOf(20<<20), noiseOf(1<<20)
 	copy(noise[500_000:], "a NEEDLE in noise")
@@ -88,8 +88,8 @@ func TestLargeText(t *testing.T) {
 	}
 }
 
-// TestLinesWithoutRoom: showing files whose lines are longer than what may be shown
-// does not read them all.
+// TestLinesWithoutRoom: showing files with lines longer than the room in the answer does not read
+// them all.
 func TestLinesWithoutRoom(t *testing.T) {
 	const files, length = 20, 512 << 10
 	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
@@ -108,7 +108,7 @@ func TestLinesWithoutRoom(t *testing.T) {
 	}
 }
 
-// TestFileEndsInTime: reading a large file looks at the clock.
+// TestFileEndsInTime: reading a large file checks the context.
 func TestFileEndsInTime(t *testing.T) {
 	s := oneFile(t, textOf(2<<20))
 	clock := &looks{Context: context.Background(), end: 5}
@@ -117,7 +117,7 @@ func TestFileEndsInTime(t *testing.T) {
 	}
 }
 
-// TestPartsOfLargeFiles: a part of a file is decoded without the rest of it.
+// TestPartsOfLargeFiles: a part of a file is decoded without the rest.
 func TestPartsOfLargeFiles(t *testing.T) {
 	text := textOf(2 << 20)
 	s := oneFile(t, text)
@@ -137,7 +137,7 @@ func TestPartsOfLargeFiles(t *testing.T) {
 	}
 }
 
-// TestLimitIsOfTheOptions: a limit on the size of files is the builder's.
+// TestLimitIsOfTheOptions: the limit on the size of files is an option of the builder.
 func TestLimitIsOfTheOptions(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{
 		Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{

@@ -13,8 +13,9 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestMaxBytesKeepsTheBeginning: with any limit of bytes the files are those with
-// which the whole answer begins, as many as there is room for; counts are of all.
+// TestMaxBytesKeepsTheBeginning: under any limit of bytes, the files are the
+// beginning of the whole answer, as many as have room, and the counts cover
+// everything.
 func TestMaxBytesKeepsTheBeginning(t *testing.T) {
 	cuts := 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,7 +74,7 @@ func checkBeginning(t *rapid.T, got, whole *shard.Result, opts shard.Options) {
 	}
 }
 
-// TestMaxBytesBoundsMemory: ranges that have no room are not kept until the end.
+// TestMaxBytesBoundsMemory: ranges without room are not kept until the end.
 func TestMaxBytesBoundsMemory(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range 300 {
@@ -90,7 +91,7 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 		runtime.ReadMemStats(&after)
 		return after.TotalAlloc - before.TotalAlloc, r
 	}
-	allocated(1 << 20) // what searches share is there
+	allocated(1 << 20) // allocates what searches share
 	all, whole := allocated(0)
 	some, cut := allocated(1 << 20)
 	if whole.Stats.Matches != 300*20_000 || cut.Stats.Matches != whole.Stats.Matches || !cut.Cut || len(cut.Files) != 2 {

@@ -9,16 +9,16 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// RepoStats describe a repo in a shard.
+// RepoStats describes a repo in a shard.
 type RepoStats struct {
 	Repo docstore.Repo
-	// Documents counts all documents, Skipped those whose content is not searchable.
+	// Documents counts all documents, Skipped those without searchable content.
 	Documents, Skipped uint64
-	// ContentBytes of searchable documents of this repo in this shard.
+	// ContentBytes counts the searchable content of this repo in this shard.
 	ContentBytes uint64
 	// Languages in order of name.
 	Languages []LanguageShare
-	// SkippedFiles are the first of the skipped documents.
+	// SkippedFiles are the first skipped documents.
 	SkippedFiles []SkippedFile
 }
 
@@ -28,7 +28,7 @@ type LanguageShare struct {
 	Documents, Bytes uint64
 }
 
-// SkippedFile is a document that is found by name only.
+// SkippedFile is a document that only its name finds.
 type SkippedFile struct {
 	Path   []byte
 	Reason docstore.SkipReason
@@ -39,7 +39,7 @@ type SkippedFile struct {
 type ListOptions struct {
 	// Repos says which repos may be read; nil means all.
 	Repos func(name string) bool
-	// Overlays are what has become of repos, as in Options.
+	// Overlays describe what has become of repos, as in Options.
 	Overlays map[string]Overlay
 	// MaxSkippedFiles bounds RepoStats.SkippedFiles.
 	MaxSkippedFiles int
@@ -47,9 +47,9 @@ type ListOptions struct {
 
 // ListResult is what List found.
 type ListResult struct {
-	// Repos in the shard's order, which is that of their names.
+	// Repos are in the shard's order, which is the order of their names.
 	Repos []RepoStats
-	// Incomplete is nil, or why some repos may be missing (a context's error).
+	// Incomplete is the reason why some repos may be missing (a context's error), or nil.
 	Incomplete error
 	// BytesDecoded counts content that was decompressed.
 	BytesDecoded uint64
@@ -87,7 +87,7 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 	return res, nil
 }
 
-// matchedRepos finds the repos with a match, leaving each at its first.
+// matchedRepos finds the repos with a match. It leaves a repo at its first match.
 func (s *search) matchedRepos(q *Query) (matched []bool, err error) {
 	matched = make([]bool, s.docs.Repos())
 	if err := s.begin(q); err != nil {

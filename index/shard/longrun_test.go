@@ -17,30 +17,30 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// Variables of the environment that make TestRealTreeParts a long run.
+// Environment variables that turn TestRealTreeParts into a long run.
 const (
-	// queriesEnv is how many queries of each kind are run over each tree.
+	// queriesEnv is the number of queries of each kind for each tree.
 	queriesEnv = "TRAWL_TEST_QUERIES"
-	// treeEnv are the folders, with the separator of PATH. Default: the source of Go.
+	// treeEnv lists the folders, separated as in PATH. Default: the source of Go.
 	treeEnv = "TRAWL_TEST_TREE"
-	// seedEnv begins the seeds of the parts. Default: 1.
+	// seedEnv is the first seed of the parts. Default: 1.
 	seedEnv = "TRAWL_TEST_SEED"
 )
 
-// Parts of a tree are small, since brute force takes as long as the text is: most are
-// of 4 to 64 KiB, and asked up to perPart queries of each kind. One in largeEvery is
-// large, so that its posting lists have many blocks, and is asked one.
+// Parts of a tree are small, since brute force takes time in proportion to the text. Most have 4 to
+// 64 KiB and get up to perPart queries of each kind. One in largeEvery is large, so that its
+// posting lists have many blocks, and gets one query of each kind.
 const (
 	perPart     = 10
 	smallestLog = 12
 	largestLog  = 16
 	largeEvery  = 64
 	largeSize   = 1 << 20
-	hugeEvery   = 8 // of the large ones
+	hugeEvery   = 8 // of the large parts
 	hugeSize    = 16 << 20
 )
 
-// sizeOf draws the size of a part, and how many queries of each kind it is asked.
+// sizeOf draws the size of a part and its number of queries of each kind.
 func sizeOf(rng *rand.Rand) (size int64, perKind int) {
 	if rng.IntN(largeEvery) > 0 {
 		return 1 << (smallestLog + rng.IntN(largestLog-smallestLog+1)), perPart
@@ -51,14 +51,13 @@ func sizeOf(rng *rand.Rand) (size int64, perKind int) {
 	return hugeSize, 1
 }
 
-// TestRealTreeParts compares the engine with brute force on random parts of real
-// trees in every form of index: pages, scores and counts too. As many queries as
-// wanted are run by
+// TestRealTreeParts compares the engine with brute force on random parts of real trees in every
+// form of index, including pages, scores and counts. To choose the number of queries:
 //
 //	TRAWL_TEST_QUERIES=10000 TRAWL_TEST_TREE=/usr/src:/usr/include go test ./index/shard -run RealTreeParts -v -timeout 0
 //
-// A part depends on its tree and its seed alone: to repeat one that failed, begin with
-// its seed and ask for 10 queries.
+// A part depends only on its tree and its seed. To repeat a failed one, start with its seed and ask
+// for 10 queries.
 func TestRealTreeParts(t *testing.T) {
 	trees, queries := []string{goSource(t)}, fromEnv(t, queriesEnv, 3)
 	if s := os.Getenv(treeEnv); s != "" {
@@ -102,23 +101,22 @@ type longRun struct {
 	mu          sync.Mutex
 	seed        uint64 // of the next part
 	dealt, done int    // queries of each kind
-	parts       int    // that are done
+	parts       int    // finished
 	logged      time.Time
 	failures    int
 	kinds       map[string]*tally
 }
 
-// enough failures end a run.
+// enough is the number of failures that ends a run.
 const enough = 10
 
-// tally counts the queries of a kind, those that found something, and the time that
-// all took.
+// tally counts the queries of a kind, those with results, and the time of all.
 type tally struct {
 	asked, found int
 	took         time.Duration
 }
 
-// Fatalf ends a part. A goroutine must not end the test.
+// Fatalf ends a part: a goroutine must not end the test.
 func (r *longRun) Fatalf(format string, args ...any) {
 	r.Helper()
 	r.failf(format, args...)
@@ -151,7 +149,7 @@ func (r *longRun) run() {
 	}
 }
 
-// treePart is one part of a tree that is still to be asked.
+// treePart is a part of a tree that has not been searched yet.
 type treePart struct {
 	seed    uint64
 	rng     *rand.Rand
@@ -159,7 +157,7 @@ type treePart struct {
 	perKind int
 }
 
-// take gives the next part, if one is wanted and there is time for it.
+// take returns the next part, if more queries are wanted and time is left.
 func (r *longRun) take() (p treePart, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -178,7 +176,7 @@ func (r *longRun) take() (p treePart, ok bool) {
 	return p, true
 }
 
-// part indexes a part of the tree in some form, and asks it.
+// part indexes a part of the tree in some form and runs its queries.
 func (r *longRun) part(p treePart) {
 	c, err := r.tree.Part(p.seed, p.size)
 	if err != nil {
@@ -189,7 +187,7 @@ func (r *longRun) part(p treePart) {
 	r.count(p, r.ask(c, formOf(r, form, c, p.rng), indextest.Queries(c, p.seed, p.perKind*indextest.Kinds())))
 }
 
-// ask compares the answers of queries over a corpus with the oracle's.
+// ask compares the answers to queries over a corpus with the oracle's.
 func (r *longRun) ask(c *indextest.Corpus, f form, queries []indextest.Query) map[string]*tally {
 	for _, p := range f.parts {
 		if err := p.shard.Verify(context.Background()); err != nil {
@@ -217,7 +215,7 @@ func (k *tally) add(more tally) {
 	k.asked, k.found, k.took = k.asked+more.asked, k.found+more.found, k.took+more.took
 }
 
-// count takes over what a part counted, and says once a minute how far the run is.
+// count adds the counts of a part, and reports progress once a minute.
 func (r *longRun) count(p treePart, counts map[string]*tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// looseQueries are queries with match:any of up to some words that a corpus has, and of words that nobody has.
+// looseQueries returns match:any queries with up to that many words, some from the corpus and some that no document has.
 func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []indextest.Query) {
 	texts := c.Repos[rng.IntN(len(c.Repos))].Documents
 	for i := range n {
@@ -43,8 +43,8 @@ func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []
 	return queries
 }
 
-// TestAny holds what any of some words finds, with its scores, to the oracle, and the best to the beginning of the whole: with
-// floors and pages, in one goroutine and in several.
+// TestAny compares match:any results and their scores with the oracle, and the best with the beginning of the whole answer: with floors and
+// pages, in one goroutine and in several.
 func TestAny(t *testing.T) {
 	for seed := range corpora(12) {
 		rng := rand.New(rand.NewPCG(seed, 10))
@@ -75,8 +75,8 @@ func TestAny(t *testing.T) {
 	}
 }
 
-// TestAnyRanksRareWordsFirst: a file with the rare word is ahead of those with a word that all files have, however often, and files say
-// what they lack.
+// TestAnyRanksRareWordsFirst: a file with the rare word comes before those that repeat a word of all files, and files list the words that
+// they lack.
 func TestAnyRanksRareWordsFirst(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range 100 {
@@ -100,7 +100,7 @@ func TestAnyRanksRareWordsFirst(t *testing.T) {
 	}
 }
 
-// thousandOther are words with letters beyond ASCII. Forty of them are in one file each.
+// thousandOther has words with letters beyond ASCII. Forty of them are in one file each.
 func thousandOther(t *testing.T) (*shard.Shard, *shard.Query) {
 	t.Helper()
 	c := manyFiles(2000)
@@ -116,7 +116,7 @@ func thousandOther(t *testing.T) (*shard.Shard, *shard.Query) {
 	return openShard(t, buildShard(t, c)), prepareOwn(t, text.String())
 }
 
-// TestAnyOfOtherTexts: as TestAnyOfAThousandWords, of words with letters that are not ASCII and of names with dots.
+// TestAnyOfOtherTexts repeats TestAnyOfAThousandWords for words with letters beyond ASCII and names with dots.
 func TestAnyOfOtherTexts(t *testing.T) {
 	s, q := thousandOther(t)
 	got, err := s.Find(context.Background(), q, shard.Options{Mode: shard.TopK, MaxFiles: 10})
@@ -125,7 +125,7 @@ func TestAnyOfOtherTexts(t *testing.T) {
 	}
 }
 
-// TestAnyOfAThousandEndsInTime: the answer is whole, or says that it ended with the deadline. After that nothing more is looked at.
+// TestAnyOfAThousandEndsInTime: the answer is complete or says that the deadline ended it, and the search does no work after that.
 func TestAnyOfAThousandEndsInTime(t *testing.T) {
 	s, q := thousandOther(t)
 	for _, after := range []time.Duration{0, time.Millisecond, 200 * time.Millisecond} {
@@ -145,7 +145,8 @@ func TestAnyOfAThousandEndsInTime(t *testing.T) {
 	}
 }
 
-// TestAnyOfAThousandWords: of a thousand words, one of which is in every file and most in none, only about as many files are looked at as are wanted.
+// TestAnyOfAThousandWords: one of a thousand words is in every file and most are in none. The search looks at only about as many files as
+// are wanted.
 func TestAnyOfAThousandWords(t *testing.T) {
 	c := manyFiles(2000)
 	for i := range 40 {

@@ -6,10 +6,13 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// A text of a match:any that words do not decide, such as naïve or foo.bar, is looked for where its n-grams are, once and before the
-// documents are looked at. So it has tallies as words have, and the best of a thousand words are found without a look at the other files.
+// Words do not decide some texts of a match:any, such as naïve or foo.bar. The search looks for
+// these at the places of their n-grams, once, before it looks at documents. They then have tallies
+// as words have, and the best documents for a thousand words are found without looking at the other
+// files.
 
-// looseHits are the blobs that hold such a text. Ok is false if the text has no n-grams that say where it may be.
+// looseHits finds the blobs that hold such a text. ok is false if the text has no n-grams that say
+// where it may be.
 func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 	known := s.known[m]
 	if known.hits != nil {
@@ -33,8 +36,9 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 	return h, true, nil
 }
 
-// addText adds a blob if it holds the text of an atom. How often is counted for the blob alone: its one tally is as good as those of opaque
-// superblocks, since what is shown is looked for in the whole text.
+// addText adds a blob if it holds the text of an atom. It counts matches for the whole blob: one
+// tally serves as well as those of opaque superblocks, since showing a file searches its whole
+// text.
 func (h *wordHits) addText(a *contentAtom, blob uint32, weight *rank.LooseWord) (err error) {
 	a.spans.reset()
 	a.counts = rank.Counts{}

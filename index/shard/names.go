@@ -14,31 +14,30 @@ import (
 type nameAtom struct {
 	*matching
 	s *search
-	// candidates narrow the documents whose path may match.
+	// candidates narrow down the documents whose path may match.
 	candidates nameCandidates
-	// placed says that how each path matches is wanted, and not only whether it does.
+	// placed says that the search needs how each path matches, not only whether it does.
 	placed bool
-	// uncounted says that how often is not.
+	// uncounted says that it does not need the number of matches.
 	uncounted bool
 	// within, if not nil, are the only documents that can match.
 	within runs
-	// hits are nil until the documents that match are enumerated.
+	// hits are nil until the matching documents have been enumerated.
 	hits   *nameHits
-	blobs  runs      // of these, once asked for
-	walker *nameWalk // enumerates them, once begun
+	blobs  runs      // of the hits, once asked for
+	walker *nameWalk // enumerates the hits, once begun
 	ranges []span
 }
 
-// nameHits are the documents whose paths match. They are made once for a search and not
-// changed.
+// nameHits are the documents whose paths match. A search finds them once and does not change them.
 type nameHits struct {
 	docs   runs
-	places []namePlace // of each document, if that is wanted
-	// uncounted says that places say how well paths match, and not how often.
+	places []namePlace // of each document, if placed
+	// uncounted says that places have no numbers of matches.
 	uncounted bool
 }
 
-// namePlace is how well a path matches, and how often.
+// namePlace says how well a path matches, and how often.
 type namePlace struct {
 	name   rank.Name
 	ranges uint16
@@ -48,7 +47,7 @@ type namePlace struct {
 // in the source of Go 1.26, whose paths have 38 bytes on average.
 const pathsPerSuperblock = 100
 
-// prepare looks the needs up in the n-grams of the names.
+// prepare looks up the needs in the n-grams of the names.
 func (a *nameAtom) prepare() (err error) {
 	a.hits = a.s.known[a.matching].names
 	a.candidates, err = a.s.nameCandidates(a.needs)
@@ -75,7 +74,7 @@ func (a *nameAtom) open(budget uint64) (blobs, error) {
 	return &blobRuns{rest: found}, err
 }
 
-// matchingBlobs are those of the documents that match, which are enumerated.
+// matchingBlobs returns the blobs of the matching documents, which have been enumerated.
 func (a *nameAtom) matchingBlobs() (_ runs, err error) {
 	if a.blobs == nil {
 		a.blobs, err = a.s.blobsOf(a.hits.docs)
@@ -83,7 +82,7 @@ func (a *nameAtom) matchingBlobs() (_ runs, err error) {
 	return a.blobs, err
 }
 
-// documents are the documents whose path matches.
+// documents returns the documents whose path matches.
 func (a *nameAtom) documents(budget uint64) (runs, bool, error) {
 	ok, err := a.enumerate(budget)
 	if !ok || err != nil {
@@ -92,8 +91,8 @@ func (a *nameAtom) documents(budget uint64) (runs, bool, error) {
 	return a.hits.docs, true, nil
 }
 
-// enumerate finds the documents that match. It returns false when it has looked at more
-// paths than budget; with a larger budget it goes on from there.
+// enumerate finds the matching documents. It returns false once it has looked at more paths than
+// budget; a call with a larger budget continues from there.
 func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 	if a.hits != nil {
 		return true, nil
@@ -117,8 +116,8 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 	return true, nil
 }
 
-// placeUncounted is place without how often, of a literal that is within words: what is in the
-// base name decides, and there one match that is not inside a word.
+// placeUncounted is place without the number of matches, for a literal within words. A match in the
+// base name decides, and there a match that is not inside a word.
 func (a *nameAtom) placeUncounted(path []byte) (p namePlace, ok bool) {
 	base := bytes.LastIndexByte(path, '/') + 1
 	for start, end := range regex.RangesFrom(a.matcher, path, base) {
@@ -135,7 +134,7 @@ func (a *nameAtom) placeUncounted(path []byte) (p namePlace, ok bool) {
 	return p, true
 }
 
-// place says whether a path matches, and how.
+// place reports whether a path matches, and how.
 func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
 	if a.uncounted {
 		return a.placeUncounted(path)
@@ -147,7 +146,7 @@ func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
 	if p.ranges > 0 {
 		return p, true
 	}
-	_, _, ok = a.matcher.Find(path, 0) // of nothing, perhaps
+	_, _, ok = a.matcher.Find(path, 0) // the match may be empty
 	return p, ok
 }
 
@@ -163,7 +162,7 @@ func (a *nameAtom) matches(d *document) (bool, error) {
 	return ok, nil
 }
 
-// spans returns the ranges in the document's path, valid until the next call.
+// spans returns the ranges in the document's path. They are valid until the next call.
 func (a *nameAtom) spans(d *document) ([]span, error) {
 	a.ranges = a.ranges[:0]
 	if a.hits != nil && !a.hits.docs.has(d.id) {
@@ -179,15 +178,14 @@ func (a *nameAtom) spans(d *document) ([]span, error) {
 	return a.ranges, nil
 }
 
-// nameCandidates are the places in the names such that every match in a path
-// has one.
+// nameCandidates are places in the names such that every match in a path has one of them.
 type nameCandidates struct {
-	narrow      bool // false when that could be anywhere
+	narrow      bool // false if a match may be anywhere
 	superblocks uint64
 	lists       []places
 }
 
-// nameCandidates looks up what is needed: of several needs the rarest.
+// nameCandidates looks up the needs; of several that must all be met, the rarest.
 func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
 	switch n := n.(type) {
 	case regex.Literal:
@@ -220,8 +218,8 @@ func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error)
 	return found, nil
 }
 
-// namesAround returns the stretches of the names of the candidate blocks, ascending: the
-// rarest n-gram of a match starts in one.
+// namesAround returns the stretches of names around the candidate blocks, ascending: the rarest
+// n-gram of a match starts in one of these blocks.
 func (s *search) namesAround(lists []places) (stretches []stretch, err error) {
 	total := int64(s.docs.NamesLen())
 	for _, cand := range lists {

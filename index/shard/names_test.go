@@ -8,7 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/literal"
 )
 
-// TestPlaceUncounted: where a path matches is the same whether matches are counted or not.
+// TestPlaceUncounted: the place of a path's best match does not depend on whether matches
+// are counted.
 func TestPlaceUncounted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[a-cA-Ck_]{1,2}`).Draw(t, "text")

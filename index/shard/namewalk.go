@@ -6,30 +6,30 @@ import (
 	"sort"
 )
 
-// nameWalk visits the paths that may match. Paths stand in order, and a match that the
-// rest of a path cannot undo is one of every path that begins alike: of a folder that
-// matches few paths are looked at, however many there are.
+// nameWalk visits the paths that may match. Paths are sorted. If the rest of a path cannot undo a
+// match, every path with the same prefix matches too. So in a folder that matches, the walk looks
+// at few paths, however many there are.
 type nameWalk struct {
 	*nameAtom
 	stretches []stretch // to be visited
-	at, step  int64     // where to go on, and how much to read
+	at, step  int64     // the next offset, and how much to read
 	looks     uint64    // at paths so far
 	found     nameHits
-	// prefix is what paths begin with that match because one of them did; of the last one
-	// that was looked at.
+	// prefix is the start of the path looked at last: every path that begins with it matches. It is
+	// nil if there is none.
 	prefix []byte
 }
 
 const (
-	// leastNames and mostNames are how much of the names is read at once: little
-	// where it may be that few paths are looked at, and then more and more.
+	// leastNames and mostNames bound how much of the names is read at once. Reads start small,
+	// because few paths may be enough, and grow.
 	leastNames = 4 << 10
 	mostNames  = 64 << 10
-	// seekLooks is what a look at a path that is not the next one counts.
+	// seekLooks is the cost, in looks, of a look at a path that is not the next one.
 	seekLooks = 8
 )
 
-// begin finds the stretches of names to be visited.
+// begin finds the stretches of names to visit.
 func (w *nameWalk) begin() (err error) {
 	w.step, w.stretches = leastNames, []stretch{{0, int64(w.s.docs.NamesLen())}}
 	if w.candidates.narrow {
@@ -38,7 +38,7 @@ func (w *nameWalk) begin() (err error) {
 	return err
 }
 
-// walk goes on until all is visited, or more paths than budget were looked at since the
+// walk continues until it has visited everything, or has looked at more paths than budget since the
 // walk began.
 func (w *nameWalk) walk(budget uint64) (done bool, err error) {
 	for len(w.stretches) > 0 {
@@ -60,8 +60,8 @@ func (w *nameWalk) walk(budget uint64) (done bool, err error) {
 	return true, nil
 }
 
-// visit adds the documents that match and whose path lies at least partly in the names from
-// lo to hi. It returns where to go on, at least hi.
+// visit adds the matching documents whose path lies at least partly in the names from lo to hi. It
+// returns the offset to continue from, at least hi.
 func (w *nameWalk) visit(lo, hi int64) (int64, error) {
 	if err := w.s.tick(); err != nil {
 		return 0, err
@@ -162,8 +162,8 @@ func (w *nameWalk) decide(doc uint32, path []byte) {
 	w.prefix = path[:end]
 }
 
-// prefixEnd returns the first document after one whose path begins with the prefix that does
-// not, or is of another repo, and how many paths it looked at. It gallops.
+// prefixEnd returns the first document after doc whose path does not begin with the prefix, or that
+// belongs to another repo, and the number of paths looked at. It uses a galloping search.
 func (s *search) prefixEnd(doc uint32, prefix []byte) (end uint32, looks uint64, err error) {
 	repo, err := s.docs.RepoOf(doc)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// around returns the superblocks that may hold a place between least and most bytes behind one
-// of a tally, which has blocks.
+// around returns the superblocks that may hold a place between least and most bytes after a place
+// of the tally, whose blocks must be set.
 func (t *tally) around(least, most int) (first, last uint32) {
 	low := bits.TrailingZeros8(t.blocks) + floorDiv(least, docstore.BlockSize)
 	high := bits.Len8(t.blocks) - 1 + floorDiv(most+docstore.BlockSize-1, docstore.BlockSize)
@@ -16,7 +16,7 @@ func (t *tally) around(least, most int) (first, last uint32) {
 	return first, uint32(max(0, int64(t.superblock)+int64(floorDiv(high, ngram.BlocksPerSuperblock))))
 }
 
-// talliesNear is tallies, with masks, of the superblocks around others only.
+// talliesNear is tallies, with masks, for only the superblocks around others.
 func (s *search) talliesNear(found []wordMatch, others []tally, least, most int) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
@@ -50,8 +50,8 @@ func (s *search) talliesNear(found []wordMatch, others []tally, least, most int)
 	return joinTallies(mergeRuns(near, ends)), nil
 }
 
-// keepNear keeps the tallies, and of these the blocks, with a place between least and most
-// bytes before one of others. It does so in the memory of the tallies.
+// keepNear keeps the tallies, and in them the blocks, that hold a place between least and most
+// bytes before a place of others. It reuses the memory of the tallies.
 func keepNear(tallies, others []tally, least, most int) []tally {
 	at := blockCursor{tallies: others}
 	kept := tallies[:0]
@@ -63,14 +63,14 @@ func keepNear(tallies, others []tally, least, most int) []tally {
 	return kept
 }
 
-// blockCursor looks at the blocks around ascending superblocks.
+// blockCursor looks at the blocks around superblocks, which ascend.
 type blockCursor struct {
 	tallies []tally
 	next    int
 }
 
-// around returns the blocks b of a superblock for which a block of the tallies holds a place
-// that is between least and most bytes behind one of b.
+// around returns the blocks of a superblock that have, between least and most bytes after them, a
+// place in a block of the tallies.
 func (c *blockCursor) around(superblock uint32, least, most int) (blocks uint8) {
 	low, high := floorDiv(least, docstore.BlockSize), floorDiv(most+docstore.BlockSize-1, docstore.BlockSize)
 	first := int64(superblock) + int64(floorDiv(low, ngram.BlocksPerSuperblock))

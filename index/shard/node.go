@@ -6,42 +6,43 @@ import (
 	"slices"
 )
 
-// node is a query tree made ready for one shard. matches and collect see each
-// document after plan's candidates reached its blob, blobs ascending.
+// node is a query tree prepared for one shard. The search calls matches and collect for each
+// document in ascending order of blobs, after plan's candidates have reached its blob.
 type node interface {
-	// documents are those that match, if paths and columns alone decide that. It looks at up
-	// to budget paths; ok is false if more decides, or more paths would have to be looked at.
+	// documents returns the matching documents, if paths and columns alone decide. It looks at up
+	// to budget paths. ok is false if more than paths and columns decides, or if the budget is too
+	// small.
 	documents(budget uint64) (found runs, ok bool, err error)
-	// plan narrows the blobs that can match; see plan.
+	// plan narrows down the blobs that can match; see plan.
 	plan() (plan, error)
-	// matches decides the document.
+	// matches reports whether the document matches.
 	matches(d *document) (bool, error)
 	// collect adds the ranges of a document that matches.
 	collect(d *document, g *gathered) error
-	// cost orders children: what is cheap to decide comes first.
+	// cost orders children: the cheap ones decide first.
 	cost() uint64
 }
 
 // plan is a way to enumerate a superset of the matching blobs.
 type plan struct {
-	// blobs is nil when every blob is a candidate.
+	// blobs is nil if every blob is a candidate.
 	blobs blobs
-	// estimate of how many candidates there are.
+	// estimate is the expected number of candidates.
 	estimate uint64
-	// counted says that the candidates of a blob's content are its matches: nothing is read
+	// counted says that the candidates of a blob's content are its matches, so that nothing is read
 	// to verify them.
 	counted bool
-	// open, when set, makes blobs when the plan is used. It looks at up to budget paths, and
-	// returns nil if that does not do.
+	// open, if set, makes blobs when the plan is used. It looks at up to budget paths, and returns
+	// nil if that is not enough.
 	open func(budget uint64) (blobs, error)
 }
 
-// anyCost is the budget of what must be done.
+// anyCost is the budget for work that must be done.
 const anyCost = math.MaxUint64
 
 func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
 
-// iterator makes the plan's blobs, nil if that takes more looks at paths than budget.
+// iterator makes the plan's blobs; nil if that needs more than budget looks at paths.
 func (p plan) iterator(budget uint64) (blobs, error) {
 	if p.open != nil {
 		return p.open(budget)
@@ -49,8 +50,8 @@ func (p plan) iterator(budget uint64) (blobs, error) {
 	return p.blobs, nil
 }
 
-// Costs of nodes only order them: a column is read sooner than a path, and
-// that sooner than content. They are guesses of nanoseconds for each document.
+// Costs of nodes serve only to order them: columns before paths, paths before content. They are
+// guesses in nanoseconds per document.
 const (
 	costConst   = 1
 	costColumn  = 20
@@ -62,22 +63,22 @@ const (
 type andNode struct {
 	s        *search
 	children []node
-	// filter are the documents that some of the children let through, if any is known to
-	// be decided by paths and columns alone; rest are the other children.
+	// filter has the documents that some of the children let through, if paths and columns alone
+	// decide any child; rest has the other children.
 	filter   runs
 	filtered bool
 	blobs    runs // of the filter, once asked for
 	rest     []node
 }
 
-// add adds a child that is not false; what is true anyway is left out.
+// add adds a child that is not false. It drops a child that is always true.
 func (n *andNode) add(c node) {
 	if c != constNode(true) {
 		n.children, n.rest = append(n.children, c), append(n.rest, c)
 	}
 }
 
-// sort puts what is cheap to decide first.
+// sort puts cheap children first.
 func (n *andNode) sort() {
 	for _, list := range [][]node{n.children, n.rest} {
 		slices.SortStableFunc(list, func(a, b node) int {
@@ -86,8 +87,8 @@ func (n *andNode) sort() {
 	}
 }
 
-// decide moves those of rest to the filter that paths and columns alone decide, by looking at
-// up to budget paths for each.
+// decide moves children that paths and columns alone decide from rest to the filter. It looks at up
+// to budget paths for each.
 func (n *andNode) decide(budget uint64) (err error) {
 	n.rest = slices.DeleteFunc(n.rest, func(c node) bool {
 		if err != nil {
@@ -106,7 +107,7 @@ func (n *andNode) decide(budget uint64) (err error) {
 	return err
 }
 
-// filterBlobs are the blobs of the documents that the filter lets through.
+// filterBlobs returns the blobs of the documents that the filter lets through.
 func (n *andNode) filterBlobs() (_ runs, err error) {
 	if n.blobs == nil {
 		n.blobs, err = n.s.blobsOf(n.filter)
@@ -151,9 +152,9 @@ func (n *andNode) plan() (plan, error) {
 	return plan{estimate: lead.estimate, counted: lead.counted, open: func(budget uint64) (blobs, error) { return openAll(parts, budget) }}, nil
 }
 
-// looksPay is how many paths may be looked at for each candidate that it may
-// save: that takes some 0.2 µs, verifying a candidate 2.5 µs and more. Where nothing
-// is to be verified, the path of a candidate is all that is read.
+// looksPay is how many paths may be looked at for each candidate that this may save. A look takes
+// some 0.2 µs, and verifying a candidate takes 2.5 µs and more. If nothing has to be verified, only
+// the path of a candidate is read.
 func (p plan) looksPay() uint64 {
 	if p.counted {
 		return 2
@@ -161,7 +162,7 @@ func (p plan) looksPay() uint64 {
 	return 8
 }
 
-// openAll leaves out parts that cost more to enumerate than they can save.
+// openAll opens the parts. It drops those that cost more to enumerate than they can save.
 func openAll(parts []plan, budget uint64) (blobs, error) {
 	var all allOf
 	for _, p := range parts {
@@ -210,7 +211,7 @@ func (n *andNode) cost() (sum uint64) {
 	return sum
 }
 
-// orNode may hold what is true anyway: the ranges of the others are shown all the same.
+// orNode keeps children that are always true: the ranges of the others are still shown.
 type orNode struct{ children []node }
 
 func newOr(children []node) node {
@@ -269,7 +270,7 @@ func (n *orNode) matches(d *document) (bool, error) {
 	return false, nil
 }
 
-// collect asks every child again: matches stopped at the first.
+// collect asks every child again, because matches stops at the first one that matches.
 func (n *orNode) collect(d *document, g *gathered) error {
 	for _, c := range n.children {
 		ok, err := c.matches(d)
@@ -317,7 +318,7 @@ func (n *notNode) collect(*document, *gathered) error { return nil }
 
 func (n *notNode) cost() uint64 { return n.child.cost() }
 
-// fileNameNode is type:filename: ranges in the content are not shown.
+// fileNameNode is type:filename: it does not show ranges in the content.
 type fileNameNode struct{ child node }
 
 func (n *fileNameNode) documents(budget uint64) (runs, bool, error) { return n.child.documents(budget) }
@@ -343,7 +344,7 @@ func (n constNode) plan() (plan, error) {
 	return plan{blobs: &blobList{}}, nil
 }
 
-// documents leaves out what is decided for the whole shard.
+// documents returns ok false for a node that is true: it is decided for the whole shard.
 func (n constNode) documents(uint64) (runs, bool, error) { return nil, !bool(n), nil }
 
 func (n constNode) matches(*document) (bool, error)    { return bool(n), nil }

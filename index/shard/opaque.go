@@ -12,14 +12,12 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// opaqueRun is superblocks [from, to) that are all opaque and of one blob, in which an
-// expression may match.
+// opaqueRun is the superblocks [from, to), all opaque, in which an expression may match.
 type opaqueRun struct{ from, to uint32 }
 
-// opaqueTallies appends the tallies of the extended words that start in opaque
-// superblocks, where the text decides. Of those superblocks only the ones are read
-// in which the n-grams of what is needed are; most is the longest match in bytes, 0 if
-// it may be longer than a piece.
+// opaqueTallies appends the tallies of the extended words that start in opaque superblocks, where
+// the text decides. It reads only those superblocks that have the n-grams of the needs. The longest
+// match has m.most bytes; 0 means that it may be longer than a piece.
 func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
@@ -54,8 +52,8 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 	return dst, nil
 }
 
-// opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or
-// its rarest n-gram may start; all says that it may be any.
+// opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
+// rarest n-gram may start; all says that it may start in any.
 func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {
 	switch n := needs.(type) {
 	case regex.Literal:
@@ -96,8 +94,8 @@ func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (fo
 	return nil, true, nil
 }
 
-// collectOpaque returns the opaque superblocks of candidates. An n-gram in another
-// superblock is one of a word that starts in the opaque one before.
+// collectOpaque returns the opaque superblocks of candidates. A candidate after an opaque
+// superblock stands for it: its n-gram belongs to a word that starts there.
 func collectOpaque(opaque *eliasfano.List, candidates *postings.Candidates) (found []uint32, all bool, err error) {
 	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
 		i := opaque.Last(uint64(superblock))
@@ -111,8 +109,8 @@ func collectOpaque(opaque *eliasfano.List, candidates *postings.Candidates) (fou
 	return found, false, candidates.Err()
 }
 
-// opaqueRuns joins the candidates, or all opaque superblocks, with those beside them that
-// a match can reach into.
+// opaqueRuns joins the candidates, or all opaque superblocks, with the adjacent ones that a match
+// can reach into.
 func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int) (runs []opaqueRun) {
 	if all {
 		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
@@ -127,7 +125,7 @@ func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int)
 	}
 	for _, c := range candidates {
 		if n := len(runs); n > 0 && reach == opaque.Len() && c < runs[n-1].to {
-			continue // its run is there as a whole
+			continue // its whole run is there already
 		}
 		i := opaque.Search(uint64(c))
 		first, last := c, c
@@ -150,7 +148,7 @@ func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
 	return append(runs, opaqueRun{from, to})
 }
 
-// tallyOpaque appends the tallies of a run in a blob, whose first superblock is given.
+// tallyOpaque appends the tallies of a run in a blob; first is the blob's first superblock.
 func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, blob, first uint32, run opaqueRun) ([]tally, error) {
 	is := func(superblock uint32) bool {
 		_, found := opaque.Find(uint64(superblock))
@@ -173,20 +171,20 @@ func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, b
 	return dst, err
 }
 
-// wordPart is superblocks [from, to) of a blob whose words are looked at.
+// wordPart is the superblocks [from, to) of a blob, whose words are searched.
 type wordPart struct {
 	blob, from, to uint32
-	// head says that the extended word that goes on from the superblock before is left out.
+	// head excludes the extended word that continues from the superblock before.
 	head bool
-	// cut says that the superblock that follows is opaque, too, so that words end anywhere.
+	// cut says that the next superblock is opaque too, so that words may end anywhere.
 	cut bool
 }
 
-// contextBytes are read before and behind the words: the longest rune.
+// contextBytes are read before and after the words: the longest rune.
 const contextBytes = utf8.UTFMax
 
-// wordRanges calls found for each match in the extended words that start in a part of a
-// blob, where the matches of an expression are within words, until it returns false.
+// wordRanges calls found for each match in the extended words that start in a part of a blob, until
+// found returns false. The expression's matches are within words.
 func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint32, quality rank.Quality) bool) error {
 	begin, end := int64(p.from)*docstore.SuperblockSize, int64(p.to)*docstore.SuperblockSize
 	ahead := ngram.MaxWord

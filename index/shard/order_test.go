@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestOrder shows in which order some files answer some queries.
+// TestOrder shows the order of files in the answers to some queries.
 func TestOrder(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	contents := map[string]string{

@@ -6,35 +6,34 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// Overlay is what has become of a repo since a shard of it was built. Its zero value
-// is that nothing has.
+// Overlay describes what has become of a repo since a shard of it was built. The zero value means
+// that nothing has changed.
 type Overlay struct {
-	// Hidden are documents that are neither read nor counted, since they are not the
-	// repo's any more: their numbers from its first one in the shard.
+	// Hidden documents are neither read nor counted, since the repo no longer has them. Their
+	// numbers count from the repo's first document in the shard.
 	Hidden docstore.Set
-	// Branches are the repo's branches now, in their order; nil: those of the shard.
+	// Branches are the repo's branches now, in their order; nil means those of the shard.
 	Branches []Branch
 }
 
-// Branch is a branch whose documents in a shard are those that one of the shard's
-// branches has there: itself, one that it was renamed from, or one that it differs
-// from only where documents are hidden.
+// Branch is a branch of the repo now. It has the documents of one of the shard's branches: of
+// itself, of one that it was renamed from, or of one that it differs from only in hidden documents.
 type Branch struct {
 	Name string
-	// Place of the shard's branch among the repo's, from 0; none has documents of a
-	// branch with another place.
+	// Place of the shard's branch among the repo's branches, from 0; another value means that it
+	// has no document in the shard.
 	Place int
 }
 
-// branchView is what the branches of a repo in a shard are now.
+// branchView maps the branches of a repo in a shard to its branches now.
 type branchView struct {
 	now []docstore.Branch
-	// of are, for each branch of the shard, those of now that have its documents,
-	// ascending; nil where nothing has changed.
+	// of has, for each branch of the shard, the ascending indexes of the branches now that have its
+	// documents; nil if nothing has changed.
 	of [][]uint32
 }
 
-// branchesNow is the view of a repo; the last one is kept.
+// branchesNow returns the view of a repo. It keeps the last one.
 func (s *search) branchesNow(repo int) (*branchView, error) {
 	if s.named != nil && s.namedOf == repo {
 		return s.named, nil
@@ -64,8 +63,8 @@ func overlaid(built []docstore.Branch, overlay []Branch) *branchView {
 	return v
 }
 
-// at appends the branches now of a document that is on branches of the shard, as
-// ascending indexes into now. No branch now has two places.
+// at appends the branches that now have a document, as ascending indexes into now. built are the
+// document's branches in the shard. Each branch now has one place at most.
 func (v *branchView) at(dst, built []uint32) []uint32 {
 	if v.of == nil {
 		return append(dst, built...)

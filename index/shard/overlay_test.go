@@ -17,8 +17,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// change hides documents of a corpus and changes branches of its repos: it returns that
-// for a shard of the corpus, and the corpus as it is then.
+// change hides documents of a corpus and changes branches of its repos. It returns the overlays for
+// a shard of the corpus, and the corpus after the changes.
 func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]shard.Overlay, *indextest.Corpus) {
 	overlays := map[string]shard.Overlay{}
 	rest := &indextest.Corpus{Name: c.Name}
@@ -37,7 +37,7 @@ func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]shard.Overlay, *ind
 		for i, d := range docs {
 			was := d.Branches
 			d.Branches = rename(was)
-			renamed := d.Skipped && !slices.Equal(was, d.Branches) // its object is another then
+			renamed := d.Skipped && !slices.Equal(was, d.Branches) // its Git object then differs
 			if rnd.IntN(4) < share || len(d.Branches) == 0 || renamed {
 				numbers = append(numbers, uint32(i))
 			} else {
@@ -52,8 +52,8 @@ func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]shard.Overlay, *ind
 	return overlays, rest
 }
 
-// rearrange gives a repo other branches: some of before, some that others are called
-// now, several that were one. It returns them, and what branches of a document become.
+// rearrange gives a repo other branches: some stay, some are renamed, and some become several. It
+// returns them and a function that maps the branches of a document.
 func rearrange(r *indextest.Repo, rnd *rand.Rand) (branches []shard.Branch, rename func([]string) []string) {
 	before := r.Branches
 	r.Branches = nil
@@ -74,9 +74,9 @@ func rearrange(r *indextest.Repo, rnd *rand.Rand) (branches []shard.Branch, rena
 	}
 }
 
-// TestOverlay: a shard of which documents are hidden, and branches have changed, answers as
-// one that was built of what is left: files, scores, counts, pages of the best, lists,
-// files by path. It takes all corpora even if short: few of them have branches in another order.
+// TestOverlay: a shard with hidden documents and changed branches answers like a shard built from
+// what is left: files, scores, counts, pages of the best, lists, and files by path. It takes all
+// corpora even in short runs, because few of them have branches in another order.
 func TestOverlay(t *testing.T) {
 	for seed := range uint64(12) {
 		c := someTests(indextest.Random(seed))
@@ -93,7 +93,7 @@ func TestOverlay(t *testing.T) {
 			}
 			ready, err := shard.Prepare(tree)
 			if err != nil {
-				continue // as the oracle's tests know
+				continue // the oracle's tests cover this
 			}
 			what := fmt.Sprintf("seed %d, %s", seed, q.Text)
 			opts := shard.Options{MaxFiles: 1 + rnd.IntN(10), MaxMatchesPerFile: 5, ContextLines: 1, After: somewhere(want, ready, rnd)}
@@ -128,7 +128,7 @@ func compareLists(t *testing.T, what string, have, want *shard.Shard, q *shard.Q
 	}
 	for _, list := range []*shard.ListResult{whole, got} {
 		for i := range list.Repos {
-			list.Repos[i].Repo.FirstDoc, list.Repos[i].Repo.Docs, list.Repos[i].Repo.Branches = 0, 0, nil // those of the shard
+			list.Repos[i].Repo.FirstDoc, list.Repos[i].Repo.Docs, list.Repos[i].Repo.Branches = 0, 0, nil // they depend on the shard
 		}
 	}
 	if !reflect.DeepEqual(got.Repos, whole.Repos) || !errors.Is(got.Incomplete, whole.Incomplete) {
@@ -136,7 +136,7 @@ func compareLists(t *testing.T, what string, have, want *shard.Shard, q *shard.Q
 	}
 }
 
-// compareFiles asks for every path of c on every branch, before and after.
+// compareFiles requests every path of c on every branch, before and after.
 func compareFiles(t *testing.T, s *shard.Shard, c, rest *indextest.Corpus, overlays map[string]shard.Overlay) {
 	t.Helper()
 	for i, r := range c.Repos {

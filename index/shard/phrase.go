@@ -11,30 +11,30 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// A literal with other bytes than word bytes falls into pieces of words that know where
-// they end: of "let Some(n" a word ends in let, one is Some, and one begins with n. Where
-// the words of several pieces start in blocks that fit each other, and the n-grams between
-// words are, too, the text decides.
+// A literal with bytes that are not word bytes falls into pieces of words, which fix where the
+// words end: for "let Some(n" a word ends in let, one is Some, and one begins with n. The search
+// reads the text where the words of several pieces start in blocks that fit together, and the
+// n-grams between the words do too.
 
-// phrase narrows the places of such a literal: the rarest of its pieces and n-grams leads, and
-// the others keep those of its places around which they are. What takes least to look up comes
-// first, and what takes more than verifying the places that are left is left out.
+// phrase narrows down the places of such a literal. The rarest of its pieces and n-grams leads, and
+// the others keep the leading places that have one of theirs nearby. The cheapest lookups come
+// first. A lookup that costs more than verifying the places that are left is skipped.
 type phrase struct {
 	s       *search
 	literal regex.Literal
 	ngrams  *postings.Candidates
-	pieces  []piece // that no place was met with yet
-	// tallies are the places that are left, which start between least and most bytes behind
-	// the start of a match.
+	pieces  []piece // not yet compared with the places
+	// tallies are the places that are left. They start between least and most bytes after the start
+	// of a match.
 	tallies     []tally
 	least, most int
-	// counted says that a piece leads: its words are counted.
+	// counted says that a piece leads, so that the tallies count its words.
 	counted bool
 }
 
-// narrow finds fewer places than cand, those of a literal's windows; nil if its words do not
-// allow it. Without case, runes that are not ASCII may have variants of other lengths, so that
-// it is not known where pieces are.
+// narrow returns fewer places than cand, which are those of a literal's windows; nil if its words
+// do not allow that. Without case, runes beyond ASCII may have variants of other lengths, so that
+// the offsets of pieces are unknown.
 func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *postings.Candidates) (*wordPlaces, error) {
 	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
 		return nil, nil
@@ -49,32 +49,33 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *postings.
 	return places, s.addNearOpaque(places, windows, p.ngrams)
 }
 
-// fewPlaces are not worth being narrowed further.
+// fewPlaces is a number of places that is not worth narrowing further.
 const fewPlaces = 64
 
 // Costs are compared in postings: one of a long list with its mask takes 136 to 244 ns, a seek
 // 435 to 694 ns, finding the words of a block of the lexicon with their postings 4.2 to 10.4 µs,
 // and verifying a place 6.6 to 20 µs (BenchmarkCosts, on a busy machine).
 const (
-	// verifyPays is how many postings are read for each place that they may save, and seekPays
-	// how many a seek counts.
+	// verifyPays is how many postings are read for each place that they may save, and seekPays is
+	// the cost of a seek in postings.
 	verifyPays = 48
 	seekPays   = 4
-	// A piece may lead if its words are in fewBlocks of the lexicon, or in one block for leadShare
-	// places of the rarest so far. Later a block is read for each place that is left.
+	// A piece may lead if its words are in at most fewBlocks of the lexicon, or in at most one
+	// block for each leadShare places of the rarest so far. After that, one block may be read for
+	// each place that is left.
 	fewBlocks = 8
 	leadShare = 32
-	// mostVerified is of how many places text is read where their bounds leave the others out.
+	// mostVerified is the most places whose text is read if bounds exclude the others.
 	mostVerified = 256
 )
 
-// lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest of them, or of the
-// n-grams. Words that begin with a piece follow each other in the lexicon; those that end in one are
-// looked up by n-grams, and only where the others are not rare.
+// lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest piece,
+// or of the n-grams. Words that begin with a piece are adjacent in the lexicon. Words that end in
+// one are looked up by n-grams, and only if the other pieces are not rare.
 func (p *phrase) lead() error {
 	slices.SortStableFunc(p.pieces, func(a, b piece) int {
 		if a.ends != b.ends {
-			return cmp.Compare(b.offset, a.offset) // the first piece is the one
+			return cmp.Compare(b.offset, a.offset) // only the first piece has ends
 		}
 		return cmp.Compare(len(b.text), len(a.text))
 	})
@@ -108,7 +109,7 @@ func (p *phrase) find(piece *piece, blocks uint64) error {
 	return p.s.findPiece(piece, p.literal.CaseSensitive, p.literal.Text, blocks)
 }
 
-// fromNgrams takes the places of the n-grams.
+// fromNgrams uses the places of the n-grams.
 func (p *phrase) fromNgrams() error {
 	for superblock, blocks, ok := p.ngrams.SeekGE(0); ok; superblock, blocks, ok = p.ngrams.SeekGE(superblock + 1) {
 		if err := p.s.tick(); err != nil {
@@ -121,8 +122,8 @@ func (p *phrase) fromNgrams() error {
 	return err
 }
 
-// meetPieces keeps the places around which the others are: of the pieces that are rarer than
-// the n-grams, then of these, and then of the other pieces.
+// meetPieces keeps the places with the other pieces nearby: first those rarer than the n-grams,
+// then the n-grams, and then the remaining pieces.
 func (p *phrase) meetPieces() error {
 	slices.SortStableFunc(p.pieces, func(a, b piece) int { return cmp.Compare(a.order(), b.order()) })
 	for i := range p.pieces {
@@ -145,8 +146,8 @@ func (p *phrase) meetPieces() error {
 	return p.meetNgrams()
 }
 
-// order is that in which pieces are met: by their postings, or else by the blocks of the
-// lexicon that are to be read.
+// order is the key for meeting pieces: the number of their postings, or of the blocks of the
+// lexicon to be read.
 func (p *piece) order() uint64 {
 	if p.words != nil {
 		return p.df
@@ -154,7 +155,7 @@ func (p *piece) order() uint64 {
 	return 1<<48 + uint64(len(p.blocks))
 }
 
-// meet keeps the places around which the words of a piece start, if that pays.
+// meet keeps the places with a word of the piece in the right distance, if that pays.
 func (p *phrase) meet(piece *piece) error {
 	left := uint64(len(p.tallies))
 	if piece.words == nil {
@@ -182,7 +183,7 @@ func (p *phrase) meet(piece *piece) error {
 	return err
 }
 
-// meetNgrams keeps the places around which the literal's n-grams are.
+// meetNgrams keeps the places with the literal's n-grams in the right distance.
 func (p *phrase) meetNgrams() error {
 	defer p.s.explain.during(PhasePostings)()
 	least, most := p.ngrams.AnchorOffset()
@@ -213,8 +214,8 @@ func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
-// addNearOpaque adds the places of the literal's n-grams in and beside opaque superblocks,
-// where no words are known. Cand are those places if nobody has moved on in them, or else nil.
+// addNearOpaque adds the places of the literal's n-grams in and next to opaque superblocks, where
+// words are unknown. cand are those places if their iterator has not moved yet, otherwise nil.
 func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *postings.Candidates) error {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {

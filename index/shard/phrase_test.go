@@ -13,7 +13,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// phraseText is text of words of all frequencies, in both cases, and of opaque places.
+// phraseText returns text with words of all frequencies, in both cases, and with opaque
+// places.
 func phraseText(rng *rand.Rand, size int) string {
 	vocabulary := []string{"the", "a", "if", "int", "Static", "static", "return", "THE", "x", "of"}
 	for i := range 400 {
@@ -36,7 +37,7 @@ func phraseText(rng *rand.Rand, size int) string {
 }
 
 // TestPhrases compares the matches of phrases from anywhere in large texts, with and without
-// case, with those of the standard library.
+// case, with those that the standard library finds.
 func TestPhrases(t *testing.T) {
 	const seed = 5
 	rng := rand.New(rand.NewPCG(seed, 11))

@@ -12,23 +12,23 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// piece is a part of a literal that is a word, or the end or the beginning of one.
+// piece is a part of a literal that is a whole word, the end of one, or its beginning.
 type piece struct {
 	text string // in small letters
-	// offset in the literal.
+	// offset of the piece in the literal.
 	offset int
-	// ends and begins say that the word may begin before the piece, or end behind it.
+	// ends says that the word may begin before the piece, begins that it may end after it.
 	ends, begins bool
 
-	// located says that the blocks of the lexicon that hold its words are known. With many,
-	// there are too many blocks or words for the piece to narrow a search.
+	// located says that the blocks of the lexicon with its words are known. many says that there
+	// are too many blocks or words for the piece to narrow a search.
 	located, many bool
 	blocks        []uint32
 	words         []wordMatch // nil until they are found
 	df            uint64      // postings of all words
 }
 
-// starts bounds how many bytes after the start of a match the word starts.
+// starts bounds the distance in bytes from the start of a match to the start of the word.
 func (p *piece) starts() (least, most int) {
 	if p.ends {
 		return p.offset - farthestWord, p.offset
@@ -36,7 +36,7 @@ func (p *piece) starts() (least, most int) {
 	return p.offset, p.offset
 }
 
-// piecesOf cuts the pieces out of a literal that are near its start.
+// piecesOf returns the pieces near the start of a literal.
 func piecesOf(text string) (pieces []piece) {
 	for start := 0; start < min(len(text), ngram.MaxSpan); {
 		end := start
@@ -51,15 +51,15 @@ func piecesOf(text string) (pieces []piece) {
 	return pieces
 }
 
-// Pieces whose words are more than mostPieceWords, or in more blocks of the lexicon than
-// mostPieceBlocks, narrow little and are left out.
+// Pieces with more words than mostPieceWords, or in more blocks of the lexicon than
+// mostPieceBlocks, hardly narrow a search and are skipped.
 const (
 	mostPieceWords  = 2048
 	mostPieceBlocks = 2048
 )
 
-// findPiece finds the words of a piece, and how many postings they have, if at most the given
-// number of blocks of the lexicon hold them and they narrow a search.
+// findPiece finds the words of a piece and the number of their postings, if they narrow a search and the
+// lexicon holds them in at most the given number of blocks.
 func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks uint64) error {
 	defer s.explain.during(PhaseWords)()
 	if !p.located {
@@ -100,7 +100,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 	return nil
 }
 
-// locatePiece finds the blocks of the lexicon that may have the words of a piece.
+// locatePiece finds the blocks of the lexicon that may hold the words of a piece.
 func (s *search) locatePiece(p *piece) (err error) {
 	p.located = true
 	if p.ends {
@@ -123,7 +123,7 @@ func (s *search) locatePiece(p *piece) (err error) {
 	return nil
 }
 
-// fits reports whether a word may be that of a piece.
+// fits reports whether a word may be the word of the piece.
 func (p *piece) fits(word []byte, exact string, caseSensitive bool) bool {
 	n := len(p.text)
 	if len(word) < n || len(word) > n && !p.ends && !p.begins {
@@ -140,8 +140,8 @@ func (p *piece) fits(word []byte, exact string, caseSensitive bool) bool {
 	return bytes.EqualFold(word, []byte(p.text))
 }
 
-// piecePlaces finds the places of a literal whose n-grams are all left to words: those of
-// its rarest piece. It returns nil if they would be too many, or are not known.
+// piecePlaces finds the places of a literal all of whose n-grams are left to words, by its rarest
+// piece. It returns nil if there are too many or they are unknown.
 func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 	if !isASCII(l.Text) {
 		return nil, nil
@@ -180,7 +180,7 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 }
 
 // addPieceOpaque adds the places where the word of a piece starts in an opaque superblock. All
-// n-grams that start in such a word are indexed; known is false if the literal has none.
+// n-grams that start in such a word are indexed. known is false if the literal has none.
 func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (known bool, err error) {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {

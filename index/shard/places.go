@@ -9,35 +9,33 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// places are the superblocks and blocks in which a literal may be: in those of its rarest
-// n-gram, or of the words that hold it.
+// places are the superblocks and blocks in which a literal may be: the places of its rarest n-gram, or of the words that hold it.
 type places interface {
-	// SeekGE moves to the first place whose superblock is at least that given, and never
-	// back. Bit j of blocks is set if block j may have the anchor of a match.
+	// SeekGE moves to the first place whose superblock is at least the given one, and never back. Bit j of blocks is set if block j
+	// may have the anchor of a match.
 	SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool)
-	// AnchorOffset bounds how many bytes after the start of a match its anchor starts.
+	// AnchorOffset bounds the distance in bytes from the start of a match to the start of its anchor.
 	AnchorOffset() (least, most int)
-	// Cost is the most places that there may be.
+	// Cost is the largest possible number of places.
 	Cost() uint64
 	Err() error
 }
 
-// wordPlaces are places of a literal by words that hold it or a piece of it, and by n-grams
-// where no words are known.
+// wordPlaces are places of a literal by words that hold it or a piece of it, and by n-grams where words are unknown.
 type wordPlaces struct {
-	tallies       []tally // not changed
-	at, countedAt int     // in tallies, of SeekGE and of mostIn
+	tallies       []tally // never changed
+	at, countedAt int     // indexes in tallies, for SeekGE and mostIn
 	least, most   int     // see AnchorOffset
-	// counted says that tallies bound how often the literal is there, where they are not opaque.
+	// counted says that tallies bound the number of matches, except the opaque ones.
 	counted bool
 }
 
-// again are the same places, from the first one on.
+// again returns the same places, from the first one on.
 func (p *wordPlaces) again() *wordPlaces {
 	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
 }
 
-// Words that hold a literal start up to that many bytes before it.
+// farthestWord is how many bytes before a literal a word that holds it may start.
 const farthestWord = ngram.MaxWord - 1
 
 func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
@@ -64,7 +62,7 @@ func (p *wordPlaces) mostIn(first, end uint32) int {
 	return most
 }
 
-// mostIn bounds how many matches the first tallies have, those of superblocks before end, up to rank.Enough. N is how many these are.
+// mostIn bounds the number of matches in the tallies of superblocks before end, up to rank.Enough. n is the number of these tallies.
 func mostIn(tallies []tally, end uint32) (most, n int) {
 	for ; n < len(tallies) && tallies[n].superblock < end; n++ {
 		if t := &tallies[n]; t.opaque || t.matches == 0 {
@@ -81,15 +79,15 @@ func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
 func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
 func (p *wordPlaces) Err() error   { return nil }
 
-// Beyond mostPlaceWords words, or one part in placeShare of all superblocks, the places of
-// a literal do not narrow a search enough to be worth adding up.
+// With more than mostPlaceWords words, or more than one in placeShare of all superblocks, the places of a literal narrow a search too
+// little to be worth adding up.
 const (
 	mostPlaceWords = 1 << 13
 	placeShare     = 3
 )
 
-// contentPlaces finds where a literal may be in the content; ok is false if it may be
-// anywhere, as far as is known. Its places by words are looked up once for all parts of a search.
+// contentPlaces finds where a literal may be in the content; ok is false if it may be anywhere. All parts of a search share one
+// lookup of its places by words.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	if s.words == nil {
 		cand, ok, err := s.ngramPlaces(s.shardText, s.shardText.Windows(l.Text, l.CaseSensitive))
@@ -122,7 +120,7 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 	return s.keepPlaces(l, known, cand, err)
 }
 
-// keepPlaces keeps the places of a literal by words, and returns them or else the others.
+// keepPlaces remembers the places of a literal by words and returns them, or the others if they are nil.
 func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, err error) (places, bool, error) {
 	if err != nil {
 		return nil, false, err
@@ -151,8 +149,7 @@ func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p *post
 	return cand, true, nil
 }
 
-// wordPlaces looks up a literal that words of that many bytes and more hold; nil if these may
-// be anywhere.
+// wordPlaces looks up a literal that is in words of at least size bytes; it returns nil if these may be anywhere.
 func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if size < leastLookup {
 		return nil, nil
@@ -174,7 +171,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	return p, nil
 }
 
-// leastLookup is the length from which on the n-grams of the lexicon find a literal.
+// leastLookup is the least length of a literal that the n-grams of the lexicon find.
 const leastLookup = 3
 
 // addOpaque adds the places of the literal's n-grams in opaque superblocks.

@@ -5,7 +5,7 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// contentPlan narrows the blobs that hold what is needed.
+// contentPlan narrows down the blobs that may hold what is needed.
 type contentPlan struct {
 	plan
 	// anchors are literals such that every match holds one of them; nil if none are known.
@@ -29,7 +29,8 @@ func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 	return contentPlan{}, nil
 }
 
-// contentAll has the anchors of the part with the fewest candidates.
+// contentAll plans for several needs. The anchors are those of the part with the fewest
+// candidates.
 func (s *search) contentAll(children []regex.Needs) (contentPlan, error) {
 	var all allOf
 	var best contentPlan

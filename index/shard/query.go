@@ -13,52 +13,52 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Query is a query made ready once for any number of shards: its expressions
-// are compiled. It is immutable and safe for concurrent use.
+// Query is a query prepared once for any number of shards, with its expressions compiled. It is
+// immutable and safe for concurrent use.
 type Query struct {
 	tree   query.Q
-	memory *regex.Memory              // nil if it has no bound
-	texts  map[query.Q]*matching      // of each Substring and Regexp
-	repos  map[query.Q]*regexp.Regexp // of each Repo and Meta
-	// inContent says that a document can have ranges in its content, and alone that these are of
-	// one text.
+	memory *regex.Memory              // nil if there is no bound
+	texts  map[query.Q]*matching      // by Substring and Regexp
+	repos  map[query.Q]*regexp.Regexp // by Repo and Meta
+	// inContent says that a document can have ranges in its content, and alone that all of them
+	// belong to one text.
 	inContent, alone bool
-	// terms is how many texts count for a document's score at most, and asksForLow says that one of
-	// them asks for what has low priority.
+	// terms is the most texts that count for a document's score. asksForLow says that one of them
+	// asks for documents of low priority.
 	terms      int
 	asksForLow bool
 	// compound are the names that the words of the query make up.
 	compound []*matching
-	// line finds these words together; nil if there are none.
+	// line finds these words in one line; nil if there are none.
 	line *rank.Line
-	// bare are the texts that are demanded anywhere, in their order.
+	// bare are the texts that may match anywhere and must match, in their order.
 	bare []*query.Substring
 	// loose are the words of a match:any, in their order.
 	loose []*rank.LooseWord
 }
 
-// Prepare makes a query ready. The error says why no shard can answer it:
-// query.ErrUnresolved for a type:repo, or an expression that cannot be compiled.
+// Prepare makes a query ready. The error says why no shard can answer it: query.ErrUnresolved for a
+// type:repo, or an expression that cannot be compiled.
 func Prepare(q query.Q) (*Query, error) {
 	return PrepareIn(nil, q)
 }
 
-// ErrMemory is returned by PrepareIn if other queries take the memory that the query's
+// ErrMemory is returned by PrepareIn if other queries occupy the memory that the query's
 // expressions need.
 var ErrMemory = errors.New("other queries take the memory that the expressions of this one need")
 
-// What a query takes while it is compiled and after that, in bytes, about: for each of its
-// instructions, and for each node.
+// Estimated bytes that a query takes during and after compilation, for each of its instructions and
+// each node.
 const (
 	instructionBytes = 1 << 10
 	nodeBytes        = 4 << 10
 )
 
-// statesOfQuery is the most bytes of the states of all automata of a query, unless one
-// expression alone may take more on all processors.
+// statesOfQuery is the most bytes for the states of all automata of a query, unless a single
+// expression on all processors may take more.
 const statesOfQuery = 16 << 20
 
-// memoryFor reserves what a query needs, and bounds what its states take.
+// memoryFor reserves the memory that a query needs, and bounds the memory of its states.
 func memoryFor(process *regex.Memory, q query.Q) (m *regex.Memory, ok bool) {
 	if process == nil {
 		return nil, true
@@ -73,8 +73,8 @@ func memoryFor(process *regex.Memory, q query.Q) (m *regex.Memory, ok bool) {
 	return m, m.Reserve(need)
 }
 
-// PrepareIn is Prepare within the memory of a process, which bounds the automata too.
-// The caller closes the query when nothing searches with it any more.
+// PrepareIn is Prepare within the memory of a process, which also bounds the automata. The caller
+// closes the query when no search uses it any more.
 func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	memory, ok := memoryFor(process, q)
 	if !ok {
@@ -86,7 +86,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
-			return false // its ranges are not shown
+			return false // the ranges of the child are not shown
 		case *query.Substring:
 			p.terms++
 			p.asksForLow = p.asksForLow || rank.AsksForLow(q.Pattern)
@@ -128,8 +128,8 @@ func (p *Query) prepareLoose() {
 	})
 }
 
-// prepareBare makes ready what is scored of all texts that the query demands anywhere: the names that they make up, and how
-// they stand together.
+// prepareBare prepares what scores the texts that may match anywhere and must match: the names that
+// they make up, and how close together they are.
 func (p *Query) prepareBare() {
 	and, ok := p.tree.(*query.And)
 	if !ok {
@@ -149,10 +149,10 @@ func (p *Query) prepareBare() {
 	p.line = rank.NewLine(words)
 }
 
-// Close gives the memory of a query back that PrepareIn made.
+// Close returns the memory that PrepareIn reserved.
 func (p *Query) Close() { p.memory.Close() }
 
-// String is that of the tree.
+// String returns the tree as text.
 func (p *Query) String() string { return p.tree.String() }
 
 func (p *Query) prepare(q query.Q) (err error) {
@@ -187,12 +187,12 @@ func (p *Query) prepareRepo(q query.Q, tree *syntax.Regexp) error {
 	return err
 }
 
-// shownTexts is how many texts can have ranges that are shown in the content of a document.
+// shownTexts returns how many texts can have ranges that are shown in the content of a document.
 func shownTexts(q query.Q) (n int) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
-			return false // its ranges are not shown
+			return false // the ranges of the child are not shown
 		case *query.Type:
 			return q.Kind != query.KindFileName
 		default:
@@ -205,7 +205,7 @@ func shownTexts(q query.Q) (n int) {
 	return n
 }
 
-// looksAtContent reports whether q is an atom that is looked for in contents.
+// looksAtContent reports whether q is an atom that searches contents.
 func looksAtContent(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.Symbol, *query.Reference:
@@ -218,7 +218,7 @@ func looksAtContent(q query.Q) bool {
 	return false
 }
 
-// matching is how the text of an atom is found.
+// matching says how to find the text of an atom.
 type matching struct {
 	scope   query.Scope
 	matcher regex.Matcher
@@ -226,19 +226,19 @@ type matching struct {
 	reach   regex.Reach
 	// maybeEmpty says that the empty text can match.
 	maybeEmpty bool
-	// most bounds the bytes of a match, 0 if they may be more than a piece.
+	// most bounds the bytes of a match; 0 if a match may be longer than a piece.
 	most int
-	// literals are all texts that can match, whatever stands around them, if these are a few.
+	// literals are all texts that can match, in any context, if there are only a few.
 	literals []regex.Literal
 	// withinWords says that an index of words knows all matches.
 	withinWords bool
 	inWords     wordMatcher // finds them in words
-	// inNames is how the text is found in the names of symbols, if it is looked for there; the
-	// rest is how it is found in the content.
+	// inNames says how to find the text in the names of symbols, if the atom asks for those. The
+	// other fields then say how to find it in the content.
 	inNames *matching
-	// outside says that matches that overlap the name of a symbol are none.
+	// outside excludes matches that overlap the name of a symbol.
 	outside bool
-	// followed says that whether there is a match may depend on what follows it.
+	// followed says that a match may depend on the text after it.
 	followed bool
 	// loose is set for a word of a match:any.
 	loose *rank.LooseWord
@@ -268,7 +268,8 @@ func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {
 	return m, err
 }
 
-// mostAlternatives is how many texts an expression may choose from to be looked for as they are.
+// mostAlternatives is the most texts that an expression may choose from for the search to look for
+// each as a literal.
 const mostAlternatives = 16
 
 func literalMatching(text string, caseSensitive bool, scope query.Scope) *matching {

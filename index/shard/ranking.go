@@ -2,21 +2,21 @@ package shard
 
 import "slices"
 
-// Ranking ranks the hits of several shards among each other: the best files of all are the
-// first ones in the total order, up to a number, and up to a number of bytes by their sizes
-// but one at least. It must not be used concurrently.
+// Ranking ranks the hits of several shards together. The best files are the first ones in the total
+// order, within a number of files and a number of bytes, but at least one. It is not safe for
+// concurrent use.
 type Ranking struct {
 	limit    int
 	maxBytes int64
 
 	stats []Stats // of each part
 	files []ranked
-	// bound is the place after which files were left out that may belong to the best: none
-	// that come later can be returned, since others are missing before them. Nil: no such place.
+	// bound is the place after which files of the best may have been left out. No later file can be
+	// returned, since others before it are missing. Nil means that there is no such place.
 	bound *Key
 }
 
-// ranked is one of the best hits. Its size is the least that it can have, until it is shown.
+// ranked is one of the best hits. Until it is shown, size is its least possible size.
 type ranked struct {
 	key  Key
 	part int
@@ -24,12 +24,12 @@ type ranked struct {
 	file *FileMatch
 }
 
-// NewRanking ranks up to that many files, of that many bytes; 0 bytes are no bound.
+// NewRanking returns a ranking of up to maxFiles files and maxBytes bytes; 0 bytes means no bound.
 func NewRanking(maxFiles int, maxBytes int64) *Ranking {
 	return &Ranking{limit: maxFiles, maxBytes: maxBytes}
 }
 
-// Floor is what Options.Floor is for the next shard: nil while there are fewer files than wanted.
+// Floor returns Options.Floor for the next shard: nil while there are fewer files than wanted.
 func (r *Ranking) Floor() *Key {
 	switch {
 	case r.bound != nil:
@@ -41,8 +41,8 @@ func (r *Ranking) Floor() *Key {
 	return &last
 }
 
-// Add ranks what Find found in a shard, which is a part of the ranking by the number that
-// it returns. Parts count from 0.
+// Add ranks the hits that Find found in a shard. It returns the number of this part of the ranking,
+// counted from 0.
 func (r *Ranking) Add(found *Found) (part int) {
 	part = len(r.stats)
 	r.stats = append(r.stats, found.Stats)
@@ -54,7 +54,7 @@ func (r *Ranking) Add(found *Found) (part int) {
 	return part
 }
 
-// merge puts hits among the files.
+// merge merges hits into the files.
 func (r *Ranking) merge(hits []Hit, part int) {
 	before := r.files
 	if len(hits) == 0 {
@@ -74,7 +74,7 @@ func (r *Ranking) merge(hits []Hit, part int) {
 	}
 }
 
-// Count is how many of the hits of a part are among the best: its first ones.
+// Count returns how many hits of a part are among the best. These are its first ones.
 func (r *Ranking) Count(part int) (n int) {
 	for i := range r.files {
 		if r.files[i].part == part {
@@ -84,8 +84,8 @@ func (r *Ranking) Count(part int) (n int) {
 	return n
 }
 
-// Shown takes what Show made of as many hits of a part as Count said. Those that were not
-// shown in time are no more among the best.
+// Shown takes the result of Show for the first hits of a part, as many as Count returned. Hits that
+// were not shown in time are no longer among the best.
 func (r *Ranking) Shown(part int, shown *Result) {
 	r.stats[part].Add(shown.Stats)
 	files := shown.Files
@@ -107,15 +107,15 @@ func (r *Ranking) Shown(part int, shown *Result) {
 	r.trim()
 }
 
-// Drop leaves a part out that turned out not to be readable: its files and its statistics.
+// Drop removes the files and statistics of a part that turned out to be unreadable.
 func (r *Ranking) Drop(part int) {
 	r.stats[part] = Stats{}
 	r.forget(part)
 }
 
-// forget removes the files of a part that are not shown. Those that were left out because
-// there were as many before them as are wanted are missing now, so that the answer ends
-// where they would begin.
+// forget removes the files of a part that are not shown. The limit may have left out files that
+// would take their place. These are not available any more, so the answer ends where they would
+// begin.
 func (r *Ranking) forget(part int) {
 	n := len(r.files)
 	if n == 0 {
@@ -128,7 +128,7 @@ func (r *Ranking) forget(part int) {
 	}
 }
 
-// trim leaves out the files that there is no room for.
+// trim removes the files that have no room.
 func (r *Ranking) trim() {
 	var size int64
 	for i := range r.files {
@@ -139,7 +139,7 @@ func (r *Ranking) trim() {
 	}
 }
 
-// cutAfter leaves out the files after a place.
+// cutAfter removes the files after a place.
 func (r *Ranking) cutAfter(place Key) {
 	if r.bound == nil || Compare(place, *r.bound) < 0 {
 		r.bound = &place
@@ -154,7 +154,7 @@ func (r *Ranking) cutAfter(place Key) {
 	r.files = r.files[:n]
 }
 
-// Result is what was found and shown of all parts.
+// Result returns what was found and shown in all parts.
 func (r *Ranking) Result() *Result {
 	res := &Result{Files: make([]FileMatch, 0, len(r.files))}
 	for _, stats := range r.stats {

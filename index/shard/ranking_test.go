@@ -17,8 +17,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// searchParts searches shards in turn, the later ones with what the earlier ones found as
-// the floor, and then shows the best files of all.
+// searchParts searches shards in turn, each with the results of the earlier ones as its floor, and
+// then shows the best files of all.
 func searchParts(parts []part, q *shard.Query, opts shard.Options) (*shard.Result, error) {
 	ctx := context.Background()
 	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
@@ -73,15 +73,15 @@ func find(t fataler, s *shard.Shard, q *shard.Query, opts shard.Options) *shard.
 	return found
 }
 
-// spread is a corpus as one shard, and dealt over several.
+// spread is a corpus as one shard, and dealt over several shards.
 type spread struct {
 	whole *shard.Shard
 	parts []part
 }
 
-// TestPartsShowWhatTheWholeShows: whatever the shards and the limits, ranking the hits of
-// all shards and then showing the best gives the files that one shard of everything gives,
-// which are those of merging what each shard shows.
+// TestPartsShowWhatTheWholeShows: for all shards and limits, ranking the hits of all shards and
+// showing the best gives the files of one shard with everything. Merging the answers that each
+// shard shows gives the same.
 func TestPartsShowWhatTheWholeShows(t *testing.T) {
 	corpora := map[uint64]spread{}
 	cuts := 0
@@ -105,7 +105,7 @@ func TestPartsShowWhatTheWholeShows(t *testing.T) {
 		}
 		q, err := shard.Prepare(tree)
 		if err != nil {
-			return // as the oracle's tests know
+			return // the oracle's tests cover this
 		}
 		opts := shard.Options{
 			MaxFiles: rapid.IntRange(0, 30).Draw(rt, "files"), MaxMatchesPerFile: rapid.IntRange(0, 20).Draw(rt, "matches"),
@@ -143,12 +143,12 @@ func TestPartsShowWhatTheWholeShows(t *testing.T) {
 			}
 		}
 	})
-	if cuts == 0 && !testing.Short() { // whose few draws may miss it
+	if cuts == 0 && !testing.Short() { // a short run has few draws and may miss it
 		t.Error("no answer was cut")
 	}
 }
 
-// checkMerge holds the whole against what each shard shows on its own.
+// checkMerge compares the whole answer with what each shard shows on its own.
 func checkMerge(t *rapid.T, parts []part, q *shard.Query, opts shard.Options, whole *shard.Result) {
 	t.Helper()
 	var all []shard.FileMatch
@@ -170,7 +170,7 @@ func checkMerge(t *rapid.T, parts []part, q *shard.Query, opts shard.Options, wh
 	}
 }
 
-// eighths are n files of a unit each, in eight shards.
+// eighths returns n files of one unit each, in eight shards.
 func eighths(t *testing.T, n int) []part {
 	t.Helper()
 	all := manyFiles(n)
@@ -186,8 +186,8 @@ func eighths(t *testing.T, n int) []part {
 	return parts
 }
 
-// TestOnlyTheBestAreDecoded searches for a word, which needs no text: what is decoded is
-// of the files that are shown.
+// TestOnlyTheBestAreDecoded searches for a word, which needs no text: only the files that are shown
+// are decoded.
 func TestOnlyTheBestAreDecoded(t *testing.T) {
 	const shown = 50
 	for _, text := range []string{"common", "c:common", "(word|nowhere)", "a word", "-nowhere common"} {
@@ -196,7 +196,7 @@ func TestOnlyTheBestAreDecoded(t *testing.T) {
 		if err != nil || len(res.Files) != shown {
 			t.Fatalf("%s: %d files, %v", text, len(res.Files), err)
 		}
-		if text == "a word" { // a phrase is read to be found
+		if text == "a word" { // finding a phrase reads text
 			continue
 		}
 		if res.Stats.UnitsDecoded > shown {
@@ -205,7 +205,7 @@ func TestOnlyTheBestAreDecoded(t *testing.T) {
 	}
 }
 
-// TestShownAgainIsTheSame: showing changes nothing of what was found.
+// TestShownAgainIsTheSame: showing does not change what was found.
 func TestShownAgainIsTheSame(t *testing.T) {
 	s := openShard(t, buildShard(t, manyFiles(30)))
 	for _, text := range []string{"common", "a common", "(common|word)", "f:1"} {
@@ -224,8 +224,8 @@ func TestShownAgainIsTheSame(t *testing.T) {
 	}
 }
 
-// TestEndedContextShowsNothing: files that were not shown in time are missing, and
-// the result says so; the ranking goes on with those that are there.
+// TestEndedContextShowsNothing: files that were not shown in time are missing, and the result says
+// so. The ranking continues with the others.
 func TestEndedContextShowsNothing(t *testing.T) {
 	parts := eighths(t, 80)
 	ended, cancel := context.WithCancel(context.Background())
@@ -251,7 +251,7 @@ func TestEndedContextShowsNothing(t *testing.T) {
 		}
 		ranking.Shown(i, res)
 	}
-	// Others were left out of as many as are wanted, and would have room now.
+	// The limit had left out others, which would now have room.
 	if res := ranking.Result(); len(res.Files) != want || want == 0 || !res.Cut || res.Stats.FilesMatched != 80 {
 		t.Errorf("%d of %d files, cut %v; want %d", len(res.Files), res.Stats.FilesMatched, res.Cut, want)
 	}
@@ -261,7 +261,7 @@ func TestEndedContextShowsNothing(t *testing.T) {
 	}
 }
 
-// TestDamageIsFoundWhileShowing: words are found without the text, whose damage is then
+// TestDamageIsFoundWhileShowing: words are found without the text. Showing damaged text then gives
 // an error that names it.
 func TestDamageIsFoundWhileShowing(t *testing.T) {
 	data := buildShard(t, manyFiles(30))
@@ -287,7 +287,7 @@ func TestDamageIsFoundWhileShowing(t *testing.T) {
 	}
 }
 
-// TestRankingIsASortOfAll: the best hits of all are a beginning of each part's.
+// TestRankingIsASortOfAll: the best hits of all are the first hits of each part.
 func TestRankingIsASortOfAll(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(0, 20).Draw(t, "limit")

@@ -4,16 +4,16 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// referenceAtom finds a text outside of the names of symbols, where the index of words knows in
-// which blobs a match is in such a name. In those the text decides; in all others every match
-// counts, and words alone answer.
+// referenceAtom finds a text outside of the names of symbols, if the index of words knows the blobs
+// with a match in such a name. In those blobs the text decides. In all others every match counts,
+// and words alone answer.
 type referenceAtom struct {
 	words    *wordAtom
 	text     *contentAtom
 	defining []uint32 // ascending
 }
 
-// referenceAtom makes what finds a text outside of names ready.
+// referenceAtom prepares finding a text outside of names.
 func (s *search) referenceAtom(p *Query, m *matching) (node, error) {
 	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, outside: true}
 	if s.words == nil || !m.withinWords || !s.words.Marked() {
@@ -34,13 +34,13 @@ func (s *search) referenceAtom(p *Query, m *matching) (node, error) {
 	if p.alone {
 		s.wordAtoms = append(s.wordAtoms, words)
 	} else {
-		s.textAtoms++ // what overlaps ranges of others is known of the text only
+		s.textAtoms++ // only the text shows which ranges overlap those of others
 	}
 	text.planned, _ = words.plan()
 	return &atomNode{content: &referenceAtom{words, text, defining}}, nil
 }
 
-// in returns what decides a document.
+// in returns the node that decides a document.
 func (a *referenceAtom) in(d *document) contentNode {
 	if holds(a.defining, d.blob) {
 		return a.text
@@ -58,7 +58,7 @@ func (a *referenceAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.in(d).gather(d, g)
 }
 
-// inName reports whether a match overlaps the name of a symbol. Matches ascend.
+// inName reports whether a match overlaps the name of a symbol. Matches ascend from call to call.
 func (a *contentAtom) inName(m span) bool {
 	for len(a.names) > 0 && a.names[0].End <= m.start {
 		a.names = a.names[1:]

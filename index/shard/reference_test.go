@@ -11,7 +11,7 @@ import (
 )
 
 // TestReferenceExamples searches with each example of docs/query.md: the shard finds what
-// the oracle finds, and that is something, but not everything.
+// the oracle finds, which is something, but not everything.
 func TestReferenceExamples(t *testing.T) {
 	page, err := os.ReadFile("../../docs/query.md")
 	if err != nil {

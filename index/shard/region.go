@@ -7,12 +7,12 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// regionGap is how much content without a match is decoded rather than skipped.
+// regionGap is the longest content without a match that is decoded rather than skipped.
 const regionGap = docstore.SuperblockSize
 
-// stepAfter is how much content is read at once to find where a line starts or ends
-// which was not found in that many bytes: first a part of a superblock, of which what
-// follows need not be decoded, and in long lines many superblocks.
+// stepAfter returns how much content to read next in search of the start or end of a line, after so
+// many bytes without one. It starts with a part of a superblock, whose rest need not be decoded,
+// and takes many superblocks at once in long lines.
 func stepAfter(bytes uint32) uint32 {
 	if bytes < docstore.SuperblockSize {
 		return docstore.BlockSize
@@ -20,10 +20,9 @@ func stepAfter(bytes uint32) uint32 {
 	return readStep
 }
 
-// contentChunks cuts the chunks of spans out of a blob, decoding only what is
-// near them: a shown file is often much larger than what is shown of it. A line that
-// is longer than the room there is ends it: its chunk is left out, and so is all that
-// follows. It uses the spans up.
+// contentChunks cuts the chunks of spans out of a blob and decodes only the content near them: a
+// file is often much larger than what is shown of it. It stops at a line longer than the room that
+// is left, without that line's chunk. It modifies the spans.
 func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	size, err := s.content.Len(blob)
 	if err != nil {
@@ -51,7 +50,7 @@ func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	return chunks, nil
 }
 
-// errNoRoom means that there is no line's start or end as near as is wanted.
+// errNoRoom means that a line starts or ends too far away.
 var errNoRoom = errors.New("a line is too long to be shown")
 
 // blobLines finds lines of a blob without decoding all of it.
@@ -61,31 +60,29 @@ type blobLines struct {
 	size uint32
 }
 
-// region is [lo, hi) of a blob: whole lines that hold the first n of some spans
-// with their context.
+// region is [lo, hi) of a blob: whole lines that hold the first n of some spans with their context.
 type region struct {
 	lo, hi uint32
 	n      int
-	// lastIsLonger says that the last chunk goes on with the next span, in a line
-	// that there is no room for.
+	// lastIsLonger says that the last chunk continues with the next span, in a line for which there
+	// is no room.
 	lastIsLonger bool
 }
 
-// region finds the region of the first spans; the context of the next span does not
-// touch it, or there is no room for that one. The error is errNoRoom if there is none
-// for the first.
+// region finds the region of the first spans. It ends before a span whose context does not touch
+// it, or that has no room. The error is errNoRoom if the first span has no room.
 func (b *blobLines) region(spans []span) (r region, err error) {
 	context := b.s.opts.ContextLines
 	if r.lo, err = b.lineStart(spans[0].start, context, b.s.room); err != nil {
 		return r, err
 	}
-	covered := uint32(0) // end of the last line that holds a span
+	covered := uint32(0) // end of the last line with a span
 	for r.n = range spans {
 		sp, next := spans[r.n], r.lo
 		if r.n > 0 && sp.start > r.hi {
 			next, err = b.lineStart(sp.start, context, int64(sp.start-r.hi))
 			if errors.Is(err, errNoRoom) {
-				next, err = r.hi, nil // or before
+				next, err = r.hi, nil // the start is at r.hi or before
 			}
 			if err != nil || next > r.hi+regionGap {
 				return r, err
@@ -113,8 +110,8 @@ func (b *blobLines) region(spans []span) (r region, err error) {
 	return r, nil
 }
 
-// lineStart returns the start of the line that is n lines before that of off, or
-// errNoRoom if that is farther away than limit.
+// lineStart returns the start of the line n lines before that of off, or errNoRoom if it is more
+// than limit bytes away.
 func (b *blobLines) lineStart(off uint32, n int, limit int64) (uint32, error) {
 	for hi := off; hi > 0; {
 		if int64(off-hi) > limit {
@@ -137,9 +134,8 @@ func (b *blobLines) lineStart(off uint32, n int, limit int64) (uint32, error) {
 	return 0, nil
 }
 
-// lineEnd returns where the line ends that is n lines after that of off: the
-// place of its newline, or the end of the blob. It is errNoRoom if there is no room
-// for so much.
+// lineEnd returns the end of the line n lines after that of off: the place of its newline, or the
+// end of the blob. The error is errNoRoom if it is farther away than there is room.
 func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	for lo := off; lo < b.size; {
 		if int64(lo-off) > b.s.room {
@@ -166,7 +162,7 @@ func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	return b.size, nil
 }
 
-// read returns the content [lo, hi), good until the next call.
+// read returns the content [lo, hi). It is valid until the next call.
 func (b *blobLines) read(lo, hi uint32) (text []byte, err error) {
 	if t := &b.s.text; t.has(b.blob, hi) {
 		return t.text[lo:hi], nil
@@ -186,7 +182,7 @@ func (b *blobLines) linesBefore(at uint32) (uint32, error) {
 	return lines + uint32(bytes.Count(t.text[start:at], []byte{'\n'})), err
 }
 
-// appendChunks cuts the chunks of spans out of [lo, hi), and makes the spans relative to lo.
+// appendChunks cuts the chunks of spans out of [lo, hi). It makes the spans relative to lo.
 func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([]Chunk, error) {
 	line, err := b.linesBefore(lo)
 	if err != nil {
@@ -196,7 +192,7 @@ func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([
 	if err != nil {
 		return nil, err
 	}
-	for i := range spans { // which nobody needs any more
+	for i := range spans { // the caller does not need them any more
 		spans[i].start -= lo
 		spans[i].end -= lo
 	}

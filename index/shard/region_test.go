@@ -14,7 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// oneDocument opens a shard of one document with that content.
+// oneDocument opens a shard of one document.
 func oneDocument(t *rapid.T, content []byte) *Shard {
 	var buf bytes.Buffer
 	b, err := build.NewBuilder(&buf, build.Options{})
@@ -51,8 +51,8 @@ func within(chunks []Chunk, room int64) []Chunk {
 	return chunks
 }
 
-// TestChunksOfPartsAreThoseOfTheWhole cuts chunks out of what is decoded near
-// the spans, and out of the whole content: they must be the same.
+// TestChunksOfPartsAreThoseOfTheWhole cuts chunks out of the content decoded
+// near the spans and out of the whole content: they must be the same.
 func TestChunksOfPartsAreThoseOfTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var content []byte

@@ -10,23 +10,24 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// repoView is what a search knows of the repos of its shard. A shard can hold
-// thousands: whether one may be read is asked when a document of it is first
-// looked at. It is safe for concurrent use.
+// repoView is what a search knows of the repos of its shard. Because a shard
+// can hold thousands, a search asks whether it may read one when it first looks
+// at a document of it. It is safe for concurrent use.
 type repoView struct {
 	docs    *docstore.Docs
 	allowed func(name string) bool // nil allows all
 
-	mu    sync.Mutex      // held while allowed is asked
+	mu    sync.Mutex      // held during calls of allowed
 	known []atomic.Uint32 // by repo: unknownRepo, liveRepo or hiddenRepo
-	// replaced are the documents that are not their repo's any more, by repo; not
-	// changed while a search runs.
+	// replaced are the documents that their repo no longer has, by repo. It
+	// does not change while a search runs.
 	replaced map[int]replaced
-	// branches are those of a repo now, where they are not those of the shard.
+	// branches are the branches of a repo now, if they differ from those of the
+	// shard.
 	branches map[int][]Branch
 }
 
-// replaced are documents of a repo, by their numbers from its first one.
+// replaced are documents of a repo, numbered from its first one.
 type replaced struct {
 	first uint32
 	docs  docstore.Set
@@ -38,7 +39,7 @@ const (
 	hiddenRepo
 )
 
-// reset makes the view ready for a search, in the memory of the last one.
+// reset prepares the view for a search. It reuses the memory of the last one.
 func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	v.docs, v.allowed = docs, opts.Repos
 	v.known = slices.Grow(v.known[:0], docs.Repos())[:docs.Repos()]
@@ -62,7 +63,7 @@ func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	return nil
 }
 
-// addOverlay notes which documents of a repo are hidden, and its branches.
+// addOverlay records a repo's hidden documents and its branches.
 func (v *repoView) addOverlay(repo int, overlay Overlay) error {
 	if v.replaced == nil {
 		v.replaced, v.branches = make(map[int]replaced), make(map[int][]Branch)
@@ -111,10 +112,10 @@ func (v *repoView) live(repo int) (bool, error) {
 	return v.known[repo].Load() == liveRepo, nil
 }
 
-// hide leaves out the documents of a repo from here on.
+// hide excludes the documents of a repo from now on.
 func (v *repoView) hide(repo int) { v.known[repo].Store(hiddenRepo) }
 
-// repo returns the record of a repo; the last one is kept.
+// repo returns the record of a repo. It keeps the last one.
 func (s *search) repo(i int) (*docstore.Repo, error) {
 	if s.record == nil || s.recordOf != i {
 		r, err := s.docs.Repo(i)
@@ -126,8 +127,8 @@ func (s *search) repo(i int) (*docstore.Repo, error) {
 	return s.record, nil
 }
 
-// repoAtom decides an atom about repos for each repo of the shard. It is a
-// constant when that is the same for all live ones.
+// repoAtom decides an atom about repos for each repo of the shard. The node is
+// a constant if the result is the same for all live ones.
 func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
 	n := &repoNode{s: s, in: make([]bool, s.docs.Repos())}
 	if err := s.decideRepos(p, q, n.in); err != nil {
@@ -171,7 +172,7 @@ func (s *search) decideRepos(p *Query, q query.Q, in []bool) error {
 	return nil
 }
 
-// findRepos looks few names up among many repos.
+// findRepos looks up a few names among many repos.
 func (s *search) findRepos(set *query.RepoSet, in []bool) error {
 	for name, wanted := range set.Names {
 		i, ok, err := s.docs.FindRepo(name)
@@ -222,7 +223,7 @@ func fact(r *docstore.Repo, f query.Fact) bool {
 type repoNode struct {
 	s    *search
 	in   []bool
-	docs runs // of those repos
+	docs runs // documents of those repos
 }
 
 func (n *repoNode) matches(d *document) (bool, error)    { return n.in[d.repo], nil }

@@ -9,7 +9,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// manyRepos is a corpus of n small repos. Every tenth says tenth, one says needle.
+// manyRepos returns a corpus of n small repos. Every tenth contains "tenth", and
+// one contains "needle".
 func manyRepos(n int) *indextest.Corpus {
 	c := &indextest.Corpus{}
 	for i := range n {
@@ -28,9 +29,9 @@ func manyRepos(n int) *indextest.Corpus {
 	return c
 }
 
-// TestReposAreAskedOnce counts how often a search asks whether a repo may be
-// read: for documents that it looks at, or, with a condition on repos, for those
-// that decide whether that is the same for all.
+// TestReposAreAskedOnce counts how often a search asks whether it may read a repo:
+// for documents that it looks at, or, with a condition on repos, for those that
+// show whether the result is the same for all.
 func TestReposAreAskedOnce(t *testing.T) {
 	const n = 500
 	s := openShard(t, buildShard(t, manyRepos(n)))
@@ -64,7 +65,7 @@ func TestReposAreAskedOnce(t *testing.T) {
 	}
 }
 
-// TestOneRepoOfMany searches one repo by its name: the others are not looked at.
+// TestOneRepoOfMany searches one repo by its name, without looking at the others.
 func TestOneRepoOfMany(t *testing.T) {
 	many := openShard(t, buildShard(t, manyRepos(3000)))
 	opts := shard.Options{MaxFiles: 10}

@@ -6,11 +6,11 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// runs are numbers of documents, or of blobs: ascending runs that neither overlap nor
-// touch. Documents are in the order of their paths, so that a folder is one run.
+// runs are numbers of documents or of blobs, as ascending runs that neither overlap nor touch.
+// Documents are sorted by path, so that a folder is one run.
 type runs []docstore.Run
 
-// end is what all numbers are below.
+// end is greater than all numbers.
 func (r runs) end() uint32 {
 	if len(r) == 0 {
 		return 0
@@ -18,7 +18,7 @@ func (r runs) end() uint32 {
 	return r[len(r)-1].To
 }
 
-// add adds from ≤ n < to; from is not below any run's start.
+// add adds the numbers from ≤ n < to. from must not be below the start of any run.
 func (r runs) add(from, to uint32) runs {
 	if n := len(r); n > 0 && from <= r[n-1].To {
 		r[n-1].To = max(r[n-1].To, to)
@@ -43,7 +43,7 @@ func (r runs) has(n uint32) bool {
 	return i < len(r) && r[i].From <= n
 }
 
-// count is how many numbers there are.
+// count returns how many numbers there are.
 func (r runs) count() (n uint64) {
 	for _, run := range r {
 		n += uint64(run.To - run.From)
@@ -51,7 +51,7 @@ func (r runs) count() (n uint64) {
 	return n
 }
 
-// not returns the other numbers below n.
+// not returns the numbers below n that are not in r.
 func (r runs) not(n uint32) runs {
 	others := make(runs, 0, len(r)+1)
 	from := uint32(0)
@@ -67,7 +67,7 @@ func (r runs) not(n uint32) runs {
 	return others
 }
 
-// and returns what both have.
+// and returns the numbers in both.
 func (r runs) and(o runs) (both runs) {
 	for len(r) > 0 && len(o) > 0 {
 		if from, to := max(r[0].From, o[0].From), min(r[0].To, o[0].To); from < to {
@@ -82,7 +82,7 @@ func (r runs) and(o runs) (both runs) {
 	return both
 }
 
-// or returns what one of both has.
+// or returns the numbers in either.
 func (r runs) or(o runs) (either runs) {
 	for len(r) > 0 || len(o) > 0 {
 		if len(o) == 0 || len(r) > 0 && r[0].From <= o[0].From {
@@ -94,7 +94,7 @@ func (r runs) or(o runs) (either runs) {
 	return either
 }
 
-// runsOf returns the runs of numbers, which it sorts.
+// runsOf returns numbers, which it sorts, as runs.
 func runsOf(numbers []uint32) (r runs) {
 	slices.Sort(numbers)
 	for _, n := range numbers {
@@ -113,7 +113,7 @@ func (s *search) blobsOf(documents runs) (runs, error) {
 type blobRuns struct{ rest runs }
 
 func (b *blobRuns) seek(from uint32) (uint32, bool, error) {
-	// Mostly the next run is at hand.
+	// The next run is usually close.
 	for n := 0; len(b.rest) > 0 && b.rest[0].To <= from; n++ {
 		if n == nearBlobs {
 			b.rest = b.rest[b.rest.seek(from):]

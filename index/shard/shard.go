@@ -1,8 +1,8 @@
 // Package shard opens and searches shards.
 //
-// A Shard is a memory-mapped file: opening one reads its footer and table of
-// contents, and searching one decodes the posting lists and the content units
-// that the query needs. Nothing per document or per n-gram is kept on the heap.
+// A Shard is a memory-mapped file. Opening one reads its footer and table of contents. Searching
+// one decodes the posting lists and content units that the query needs. The heap holds nothing per
+// document or per n-gram.
 package shard
 
 import (
@@ -28,19 +28,19 @@ type Shard struct {
 	text    *postings.Index // of the content
 	names   *postings.Index // of the concatenated paths
 	words   *words.Index    // of the content; nil in a shard of format 1
-	// otherwise are the blobs of otherwiseMarked, once they are known.
+	// otherwise are the blobs of otherwiseMarked, once found.
 	otherwise atomic.Pointer[[]uint32]
-	// lengths are those of the contents, from when they are asked for until memory is collected.
+	// lengths are the lengths of the contents, from the first use until the next collection of
+	// garbage.
 	lengths atomic.Pointer[weak.Pointer[[]uint8]]
 }
 
-// Open maps the shard file at path. A file that is not an intact shard gives
-// an error that is format.ErrCorrupt or format.ErrVersion; damage further
-// inside is found when it is read, or by Verify.
+// Open maps the shard file at path. A file that is not an intact shard gives format.ErrCorrupt or
+// format.ErrVersion. Damage deeper inside is found by the search that reads it, or by Verify.
 func Open(path string) (*Shard, error) {
 	f, err := format.OpenFile(path)
 	if err != nil {
-		return nil, err // it says that the shard cannot be opened, and which
+		return nil, err // it says that the shard cannot be opened, and which one
 	}
 	s, err := OpenFile(f)
 	if err != nil {
@@ -49,7 +49,7 @@ func Open(path string) (*Shard, error) {
 	return s, nil
 }
 
-// OpenFile opens the shard in f, which Close will close.
+// OpenFile opens the shard in f. Close closes f.
 func OpenFile(f *format.File) (*Shard, error) {
 	s := &Shard{file: f}
 	err := f.Guard(func() error { return s.open(f) })
@@ -85,14 +85,14 @@ func (s *Shard) open(f *format.File) (err error) {
 // Close unmaps the file. No search may be running.
 func (s *Shard) Close() error { return s.file.Close() }
 
-// Name is the name of the shard's file.
+// Name returns the name of the shard's file.
 func (s *Shard) Name() string { return s.file.Name() }
 
-// Size is the size of the shard's file in bytes.
+// Size returns the size of the shard's file in bytes.
 func (s *Shard) Size() int64 { return s.file.Size() }
 
-// Documents is the number of documents.
+// Documents returns the number of documents.
 func (s *Shard) Documents() int { return int(s.docs.Len()) }
 
-// ContentBytes is the size of the searchable content, identical blobs counted once.
+// ContentBytes returns the size of the searchable content, with identical blobs counted once.
 func (s *Shard) ContentBytes() uint64 { return s.content.Bytes() }

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// drawSpans draws a text and ascending, non-overlapping, non-empty spans of it
-// that begin and end where runes do.
+// drawSpans draws a text and ascending, non-overlapping, non-empty spans of it that begin and end
+// at the borders of runes.
 func drawSpans(t *rapid.T) (text []byte, spans []span) {
 	runes := rapid.SliceOfN(rapid.SampledFrom([]rune("ab\n\né日")), 1, 60).Draw(t, "text")
 	offset := func(runeIndex int) uint32 { return uint32(len(string(runes[:runeIndex]))) }
@@ -27,7 +27,7 @@ func drawSpans(t *rapid.T) (text []byte, spans []span) {
 	}
 }
 
-// naiveLocation counts from the start of the text.
+// naiveLocation counts lines and columns from the start of the text.
 func naiveLocation(text []byte, off uint32) Location {
 	before := text[:off]
 	line := before[bytes.LastIndexByte(before, '\n')+1:]
@@ -135,8 +135,8 @@ func TestSettleKeepsEarlierThenLonger(t *testing.T) {
 	})
 }
 
-// TestSettleContent: what several lists have together is settled as if it were one,
-// and what is not shown is counted.
+// TestSettleContent: ranges in several lists are settled as if they were in one, and those that are
+// not shown are counted.
 func TestSettleContent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var g gathered
@@ -164,7 +164,7 @@ func TestSettleContent(t *testing.T) {
 	})
 }
 
-// TestShelfIsNotCopied counts what is allocated for a result of a million ranges.
+// TestShelfIsNotCopied measures what a result of a million ranges allocates.
 func TestShelfIsNotCopied(t *testing.T) {
 	const files, each = 1000, 1000
 	text := bytes.Repeat([]byte{'x'}, each)

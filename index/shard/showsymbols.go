@@ -6,27 +6,27 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Symbol is a definition that matches of a file are in.
+// Symbol is a definition that contains matches of a file.
 type Symbol struct {
 	Name string
 	Kind symbols.Kind
-	// Scope is the name of the innermost definition around it, empty if there is none or it is
-	// not known.
+	// Scope is the name of the innermost definition around it; empty if there is none or it is
+	// unknown.
 	Scope string
 }
 
-// Bounds of symbols, in bytes: the content that is searched for them, the symbols of a file as
-// Symbol.size counts them, and a name.
+// Bounds in bytes: the content that is searched for symbols, the symbols of a file as Symbol.size
+// counts them, and a name.
 const (
 	maxSymbolText  = 4 << 20
 	maxSymbolBytes = 256 << 10
 	maxSymbolName  = 256
 )
 
-// size is how much room it takes in an answer, in bytes.
+// size is the room in bytes that it takes in an answer.
 func (s *Symbol) size() int { return symbolSize + len(s.Name) + len(s.Scope) }
 
-// nameSymbols says which symbols the ranges of a file's chunks are in.
+// nameSymbols adds the symbols that contain the ranges of a file's chunks.
 func (s *search) nameSymbols(doc, blob uint32, f *FileMatch) error {
 	if len(f.Chunks) == 0 || f.Chunks[0].FileName {
 		return nil

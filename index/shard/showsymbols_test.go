@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// hostileSymbols are files with many definitions, in one line or in many, and with names of all
-// bytes.
+// hostileSymbols has files with many definitions, in one line or in many, and with names of
+// arbitrary bytes.
 func hostileSymbols(t *testing.T) *shard.Shard {
 	t.Helper()
 	repo := indextest.Repo{Name: "example.com/hostile", Branches: []string{"main"}}
@@ -34,8 +34,8 @@ func hostileSymbols(t *testing.T) *shard.Shard {
 	return openShard(t, buildShard(t, &indextest.Corpus{Name: "hostile", Repos: []indextest.Repo{repo}}))
 }
 
-// TestSymbolsOfHostileFiles says which symbols matches are in, of files of strangers: as much as
-// there is room for.
+// TestSymbolsOfHostileFiles: the symbols of matches in hostile files are reported as far as
+// there is room.
 func TestSymbolsOfHostileFiles(t *testing.T) {
 	s := hostileSymbols(t)
 	res := search(t, s, prepareOwn(t, "case:yes fish"), shard.Options{MaxFiles: 100, MaxMatchesPerFile: 200_000, Symbols: true})
@@ -69,7 +69,7 @@ func TestSymbolsOfHostileFiles(t *testing.T) {
 	}
 }
 
-// TestSymbolsTakeRoom counts symbols where an answer is bounded.
+// TestSymbolsTakeRoom checks that symbols count towards the limit of an answer.
 func TestSymbolsTakeRoom(t *testing.T) {
 	s := openShard(t, buildShard(t, symbolCorpus(t)))
 	ready := prepareOwn(t, "sym:search")

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// spanList has the matches of one atom in one content, ascending and apart. It
-// takes two or three bytes for each where they are dense: a large file may have
-// millions.
+// spanList has the matches of one atom in one content, ascending and without
+// overlap. Where they are dense, each takes two or three bytes: a large file
+// may have millions.
 type spanList struct {
-	code []byte // of each the bytes since the last one, and its length
+	code []byte // for each match, the bytes since the last one and its length
 	n    int
 	end  uint32 // of the last one
 }
@@ -29,7 +29,7 @@ type spanReader struct {
 	at   span
 }
 
-// next reads the next match; it is false behind the last one.
+// next reads the next match. It returns false after the last one.
 func (r *spanReader) next() bool {
 	if len(r.code) == 0 {
 		return false
@@ -45,7 +45,7 @@ func (r *spanReader) next() bool {
 // earlier one, then the longer one.
 func (s span) before(o span) bool { return s.start < o.start || s.start == o.start && s.end > o.end }
 
-// spanMerge reads several lists as one, in the order of before: a heap.
+// spanMerge reads several lists as one, in the order of before. It is a heap.
 type spanMerge []spanReader
 
 // begin starts to read lists.
@@ -89,9 +89,9 @@ func (m *spanMerge) sink(i int) {
 // settleEvery is how many matches are settled between two calls of goOn.
 const settleEvery = 1 << 14
 
-// settleContent counts the ranges of the content without those that overlap one
-// before, and returns the first of them, at most limit. It ends early when goOn
-// is false.
+// settleContent counts the ranges of the content, without those that overlap an
+// earlier one, and returns the first of them, at most limit. It stops early if
+// goOn returns false.
 func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, count int) {
 	g.merge.begin(g.content)
 	g.shown = g.shown[:0]
@@ -103,7 +103,7 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 			}
 			count++
 		}
-		if len(g.content) == 1 && count >= limit { // there is nothing to overlap
+		if len(g.content) == 1 && count >= limit { // nothing can overlap
 			return g.shown, g.content[0].n + g.more
 		}
 		if steps%settleEvery == 0 && !goOn() {
@@ -114,9 +114,9 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 	return g.shown, count + g.more
 }
 
-// settle puts spans in order and returns those that overlap none before them:
-// earlier ones win, then longer ones. The others are left behind them, since they
-// count for the score.
+// settle sorts spans and returns those that do not overlap an earlier one:
+// earlier spans win, then longer ones. The others stay behind them in the
+// slice, since they count for the score.
 func settle(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int {
 		if a.start != b.start {

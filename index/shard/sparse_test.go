@@ -10,8 +10,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// openSparse opens a shard of which each byte is brought when it is read, but
-// nothing after that many pieces: then err comes.
+// openSparse opens a shard whose bytes are loaded when they are read. After
+// that many pieces, loading fails with err.
 func openSparse(whole []byte, pieces int, err error) (*shard.Shard, error) {
 	data := make([]byte, len(whole))
 	f, openErr := format.NewSparse("sparse.trawl", data, func(off, n int64) error {
@@ -27,8 +27,8 @@ func openSparse(whole []byte, pieces int, err error) (*shard.Shard, error) {
 	return shard.OpenFile(f)
 }
 
-// TestSparseShard: a shard that is brought piece by piece answers as the whole
-// one does; wherever the pieces end, the answer is the same or that error.
+// TestSparseShard: a shard loaded piece by piece answers like the whole one.
+// Wherever loading fails, the search gives the same answer or that error.
 func TestSparseShard(t *testing.T) {
 	whole, queries := smallShard(t)
 	want, err := answers(openShard(t, whole), queries)

@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// spreadAfter is how much work one goroutine does alone, in bytes decoded: about
-	// a millisecond. Most searches end within it.
+	// spreadAfter is how much work one goroutine does alone, in bytes decoded: about a millisecond.
+	// Most searches end earlier.
 	spreadAfter = 1 << 20
-	// documentWork is what looking at a document counts beside its bytes.
+	// documentWork is the work of looking at a document, in addition to its bytes.
 	documentWork = 2 << 10
-	// pieceSuperblocks is the least that is worth handing to a helper.
+	// pieceSuperblocks is the least work to give to a helper.
 	pieceSuperblocks = 128
-	// piecesEach is in how many pieces the work of a goroutine is cut, so that
-	// none waits long for the last.
+	// piecesEach is the number of pieces for each goroutine. With several, none waits long for the
+	// last one.
 	piecesEach = 16
 )
 
-// helping counts the goroutines of all searches in the process that help others.
-// There are never more than processors beside the one that every search has.
+// helping counts the goroutines in the process that help searches. There are at most as many as
+// processors, less one, in addition to the goroutine of each search.
 var helping atomic.Int32
 
 // all finds the documents that the query matches, or the best of them.
@@ -36,8 +36,8 @@ func (s *search) all(q *Query) error {
 	return s.passes(q)
 }
 
-// passes finds the documents that the query matches: in one pass, or with a second
-// one for those of low priority that the first has left.
+// passes finds the documents that the query matches, in one pass or with a second one for the
+// documents of low priority that the first has left out.
 func (s *search) passes(q *Query) error {
 	if err := s.beginHits(q); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (s *search) passes(q *Query) error {
 	return s.from(q, s.deferredFrom)
 }
 
-// beginHits makes the query ready to be scanned for hits.
+// beginHits prepares the query for a scan for hits.
 func (s *search) beginHits(q *Query) (err error) {
 	if err = s.begin(q); err == nil {
 		s.bulk, err = s.planBulk()
@@ -60,11 +60,11 @@ func (s *search) beginHits(q *Query) (err error) {
 	return err
 }
 
-// from scans the blobs from the first on: alone at first, then, if there is more to do, with
-// the processors that are free.
+// from scans the blobs from the first on, alone at first. If there is more to do, it continues with
+// the free processors.
 func (s *search) from(q *Query, first uint32) error {
 	defer s.explain.scanning()()
-	if s.wholeWords != nil { // what there is to do is bounded
+	if s.wholeWords != nil { // the work is bounded
 		return s.scanByPlace()
 	}
 	if s.bulk == nil && first == 0 && s.knowsBounds() {
@@ -87,8 +87,8 @@ func (s *search) from(q *Query, first uint32) error {
 	return s.spread(q, next, n)
 }
 
-// worked reports whether the search has taken long enough to ask for help.
-// TopK often ends soon after, and helpers would work in vain.
+// worked reports whether the search has worked long enough to ask for help. TopK often ends soon
+// after, and helpers would work in vain.
 func (s *search) worked() bool {
 	enough := uint64(spreadAfter)
 	if s.opts.Mode == TopK {
@@ -97,7 +97,7 @@ func (s *search) worked() bool {
 	return s.opts.pieces > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
 }
 
-// helpers takes the processors that are free, until release.
+// helpers takes the free processors until the caller calls release.
 func (s *search) helpers() (n int, release func()) {
 	if s.opts.pieces > 0 {
 		return s.opts.pieces, func() {}
@@ -113,25 +113,24 @@ func (s *search) helpers() (n int, release func()) {
 	return n, func() { helping.Add(-int32(n)) }
 }
 
-// workers are the goroutines of one search. They take pieces of the shard in
-// ascending order, and share a floor: the score of the worst document that is kept.
+// workers are the goroutines of one search. They take pieces of the shard in ascending order and
+// share a floor.
 type workers struct {
 	bounds []uint32 // piece i has the blobs from bounds[i] to bounds[i+1]
 	taken  atomic.Int64
 	failed atomic.Bool
 	floor  atomic.Pointer[floor]
-	// stuffed is set when the floor may be that of as many bytes as are wanted.
+	// stuffed is set when the limit of bytes, not of documents, may have set the floor.
 	stuffed atomic.Bool
 }
 
-// floor is the last of as many documents as are wanted: what comes after is not
-// among the best.
+// floor is the last of the wanted number of documents: later ones are not among the best.
 type floor struct {
 	score float64
 	doc   uint32
 }
 
-// errWorkerFailed ends the other workers of a search.
+// errWorkerFailed stops the other workers of a search.
 var errWorkerFailed = errors.New("another part of the search failed")
 
 // spread searches the blobs from next on together with n helpers.
@@ -166,11 +165,11 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 		s.join(part)
 		part.release()
 	}
-	s.workers = nil // what its floor kept out, the best do now
+	s.workers = nil // what its floor excluded, the best exclude now
 	return firstFailure(errs)
 }
 
-// pieces cuts the blobs from next on into pieces of about as much content.
+// pieces cuts the blobs from next on into pieces with about as much content each.
 func (s *search) pieces(next uint32, workers int) (bounds []uint32, err error) {
 	least := uint32(pieceSuperblocks)
 	if s.opts.pieces > 0 {
@@ -193,12 +192,12 @@ func (s *search) pieces(next uint32, workers int) (bounds []uint32, err error) {
 	return append(bounds, s.content.Blobs()), nil
 }
 
-// help is what a helper does.
+// help runs a helper.
 func (s *search) help(q *Query) error {
 	return s.shard.file.Guard(func() error {
 		err := s.beginHits(q)
 		if err == nil {
-			s.stats = Stats{} // the lists are those that the search has counted
+			s.stats = Stats{} // the search has counted these lists already
 			s.explain.forget()
 			defer s.explain.scanning()()
 			err = s.work()
@@ -223,7 +222,7 @@ func (s *search) work() error {
 	}
 }
 
-// join takes over what a helper found.
+// join adds what a helper found.
 func (s *search) join(part *search) {
 	part.countReads()
 	s.counts.candidates += part.counts.candidates
@@ -242,7 +241,7 @@ func (s *search) join(part *search) {
 	s.explain.join(part.explain)
 }
 
-// publish raises the floor to that of the best so far. It fails when another worker has failed.
+// publish raises the floor to that of the best so far. It fails if another worker has failed.
 func (c *workers) publish(b *best) error {
 	if c.failed.Load() {
 		return errWorkerFailed
@@ -265,14 +264,14 @@ func (c *workers) publish(b *best) error {
 	}
 }
 
-// admits reports whether a document may be among the best of all.
+// admits reports whether a document may be among the best of all workers.
 func (c *workers) admits(score float64, doc uint32) bool {
 	f := c.floor.Load()
 	return f == nil || compareScored(score, doc, f.score, f.doc) <= 0
 }
 
-// firstFailure returns why the search failed: a cause, rather than that another worker
-// failed or that the time is over.
+// firstFailure returns why the search failed: the cause, rather than that another worker failed or
+// that the time is over.
 func firstFailure(errs []error) error {
 	var ended error
 	for _, err := range errs {

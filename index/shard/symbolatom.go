@@ -11,9 +11,9 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// symbolMatching is how a text is found in the names of symbols. The matcher sees a name alone:
-// ^ and $ are its ends. What leads to candidates is a text of the content: names have no part
-// of a word, so that \b holds where a name begins or ends with a word byte.
+// symbolMatching says how to find a text in the names of symbols. The matcher sees only a name: ^
+// and $ are its ends. A text of the content leads to candidates. Names never begin or end within a
+// word, so \b holds at an end that is a word byte.
 func symbolMatching(q *query.Symbol, memory *regex.Memory) (*matching, error) {
 	m, err := newMatching(q.Child, memory)
 	if err != nil {
@@ -33,7 +33,7 @@ func symbolMatching(q *query.Symbol, memory *regex.Memory) (*matching, error) {
 	return inText, nil
 }
 
-// atBoundaries is an expression with \b for all that looks at ends of lines and texts.
+// atBoundaries replaces the assertions for ends of lines and texts by \b.
 func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 	changed := *tree
 	switch tree.Op {
@@ -47,8 +47,8 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 	return &changed
 }
 
-// symbolAtom makes what finds a text in the names of symbols ready: candidates are the blobs in
-// which a word that the text is in is marked as defined, where there are marks.
+// symbolAtom prepares finding a text in the names of symbols. If there are marks, candidates are
+// the blobs that mark, as defined, a word that contains the text.
 func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	names := m.inNames
 	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
@@ -63,9 +63,9 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	return &atomNode{content: a}, err
 }
 
-// definingBlobs returns the blobs that may have a symbol in whose name an expression matches:
-// by the marks, by the text where superblocks are opaque, and those whose marks are not of all
-// of their documents.
+// definingBlobs returns the blobs that may have a symbol whose name an expression matches: by the
+// marks, by the text where superblocks are opaque, and all blobs whose marks do not fit all of
+// their documents.
 func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	known := s.known[m]
 	if known.defining != nil {
@@ -107,7 +107,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	return known.defining, nil
 }
 
-// definingSuperblocks returns those in which one of the words is defined, in any order.
+// definingSuperblocks returns the superblocks that define one of the words, in any order.
 func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
@@ -134,7 +134,7 @@ func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err er
 		if err := cmp.Or(r.Err(), s.tick()); err != nil {
 			return nil, err
 		}
-		if len(tallies) > int(s.words.Superblocks()) { // of many words: each superblock once
+		if len(tallies) > int(s.words.Superblocks()) { // with many words, each superblock may be there several times
 			slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
 			tallies = joinTallies(tallies)
 		}
@@ -142,9 +142,9 @@ func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err er
 	return tallies, nil
 }
 
-// otherwiseMarked returns the blobs, ascending, with a document in another language than that by
-// whose rules the blob's definitions are marked. They are found once for a shard: identical
-// files of two languages are few.
+// otherwiseMarked returns the blobs, ascending, with a document in another language than the one by
+// whose rules the blob's definitions are marked. A shard finds them once: few identical files have
+// two languages.
 func (s *search) otherwiseMarked() ([]uint32, error) {
 	if known := s.shard.otherwise.Load(); known != nil {
 		return *known, nil
@@ -184,7 +184,8 @@ func (s *search) otherwiseMarked() ([]uint32, error) {
 	return found, nil
 }
 
-// symbolsOf returns the symbols of a document, good until those of another are asked for.
+// symbolsOf returns the symbols of a document. They are valid until the next call for another
+// document.
 func (s *search) symbolsOf(rules *symbols.Language, blob uint32, text []byte) []symbols.Symbol {
 	known := &s.symbols
 	if !known.valid || known.blob != blob || known.rules != rules {
@@ -194,7 +195,7 @@ func (s *search) symbolsOf(rules *symbols.Language, blob uint32, text []byte) []
 	return known.found
 }
 
-// knownSymbols are those of the document that was looked at last.
+// knownSymbols are the symbols of the last document.
 type knownSymbols struct {
 	valid bool
 	blob  uint32
@@ -202,7 +203,7 @@ type knownSymbols struct {
 	found []symbols.Symbol
 }
 
-// rulesOf are the rules for a document.
+// rulesOf returns the rules for a document.
 func (s *search) rulesOf(doc uint32) (*symbols.Language, error) {
 	language, err := s.docs.Language(doc)
 	return symbols.For(language), err

@@ -10,32 +10,32 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// Words of the query that stand together in a line make a document score more. The text of a superblock decides whether they do, and
-// postings say before it is read where they may. So documents have a bound, and text is read of those that may be
-// among the best by theirs, the best first: see queue.
+// Words of the query that stand together in a line raise the score of a document. The text of a superblock decides whether they do,
+// and postings show where they may before it is read. So documents get a bound, and text is read only for those whose bound may put
+// them among the best, the highest bound first: see queue.
 
 // together knows where the words of the query may stand in one line.
 type together struct {
 	line  *rank.Line
 	terms int
-	// places are superblocks that have all words, and sequence says of each whether these may follow each other there.
+	// places are superblocks that have all words, and sequence says for each whether the words may follow each other there.
 	places   []uint32
 	sequence []bool
-	// blobs[i] has places[firsts[i]:firsts[i+1]]. Its words stand together as in best[i], at best until read[i] is set.
+	// blobs[i] has places[firsts[i]:firsts[i+1]]. best[i] says how its words stand together: a bound until read[i] is set.
 	blobs  []uint32
 	firsts []int
 	best   []rank.Together
 	read   []bool
-	at     int // in blobs, of the one asked for last or the next one
+	at     int // in blobs: the last one found, or the next one
 }
 
-// prepareTogether finds the superblocks that may have all words of the query in a line. A shard without an index of words
-// has none. Opaque ones, whose words are not all known, do not count.
+// prepareTogether finds the superblocks that may have all words of the query in a line. A shard without an index of words has none.
+// Opaque superblocks do not count, since their words are not all known.
 func (s *search) prepareTogether(q *Query) (err error) {
 	t := &s.together
 	*t = together{line: q.line, terms: q.terms}
 	if q.line == nil || s.words == nil || s.opts.MaxFiles == 0 || s.narrowed != nil && s.narrowed.read {
-		return nil // contenders are read: see togetherIn
+		return nil // togetherIn handles contenders, which are read
 	}
 	if hits := s.bareHits(q); len(hits) > 0 {
 		t.places, err = s.commonPlaces(hits)
@@ -51,7 +51,7 @@ func (s *search) prepareTogether(q *Query) (err error) {
 	return s.placesByBlob()
 }
 
-// markSequences marks the places in which the words may follow each other: where the n-grams across the spaces are.
+// markSequences marks the places where the words may follow each other: those with the n-grams across the spaces.
 func (s *search) markSequences() error {
 	t := &s.together
 	t.sequence = make([]bool, len(t.places))
@@ -76,7 +76,7 @@ func (s *search) markSequences() error {
 	return nil
 }
 
-// bareHits are those of the words of the query that were looked up, those in the fewest superblocks first.
+// bareHits returns the hits of the query's words that were looked up, in ascending order of their superblocks.
 func (s *search) bareHits(q *Query) (hits []*wordHits) {
 	for _, b := range q.bare {
 		if known := s.known[q.texts[b]].hits; known != nil {
@@ -87,7 +87,7 @@ func (s *search) bareHits(q *Query) (hits []*wordHits) {
 	return hits
 }
 
-// commonPlaces are the superblocks that are not opaque in which all have matches.
+// commonPlaces returns the superblocks, except opaque ones, in which all hits have matches.
 func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 	opaque, err := s.words.Opaque()
 	if err != nil {
@@ -112,10 +112,10 @@ func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 	}
 }
 
-// placesRead are all superblocks that are not opaque of the few contents that are read for a word, where none was looked up.
+// placesRead returns all superblocks, except opaque ones, of the few contents that are read because no word was looked up.
 func (s *search) placesRead(q *Query) (places []uint32, err error) {
 	i := slices.IndexFunc(q.bare, func(b *query.Substring) bool { return s.known[q.texts[b]].read != nil })
-	if i < 0 { // paths have excluded all
+	if i < 0 { // paths have excluded all documents
 		return nil, nil
 	}
 	opaque, err := s.words.Opaque()
@@ -133,7 +133,7 @@ func (s *search) placesRead(q *Query) (places []uint32, err error) {
 	return places, err
 }
 
-// seekTally returns the index, not below at, of the first tally of a superblock from one on.
+// seekTally returns the index, not below at, of the first tally whose superblock is at least from.
 func seekTally(tallies []tally, at int, from uint32) int {
 	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
 }
@@ -162,7 +162,7 @@ func (s *search) placesByBlob() error {
 	return nil
 }
 
-// togetherIn has all superblocks of a blob as the places where the words may stand together.
+// togetherIn makes all superblocks of a blob, except opaque ones, places where the words may stand together.
 func (s *search) togetherIn(blob uint32) error {
 	t := &s.together
 	if t.line == nil {
@@ -192,7 +192,7 @@ func (s *search) togetherIn(blob uint32) error {
 	return nil
 }
 
-// find reports whether a blob has places, which are then those of t.blobs[t.at]. It is soon done where blobs ascend.
+// find reports whether a blob has places, and sets t.at to its index. It is fast if callers pass ascending blobs.
 func (t *together) find(blob uint32) bool {
 	if t.at > 0 && t.blobs[t.at-1] >= blob {
 		t.at = 0
@@ -201,7 +201,7 @@ func (t *together) find(blob uint32) bool {
 	return t.at < len(t.blobs) && t.blobs[t.at] == blob
 }
 
-// atBest is how the words stand together in a blob at best, as far as is known without its text.
+// atBest returns how the words stand together in a blob, at best if its text has not been read.
 func (t *together) atBest(blob uint32) rank.Together {
 	if !t.find(blob) {
 		return rank.Scattered
@@ -209,14 +209,14 @@ func (t *together) atBest(blob uint32) rank.Together {
 	return t.best[t.at]
 }
 
-// mostIn is the most that this adds to the score of a document.
+// mostIn returns the most that this adds to the score of a document.
 func (t *together) mostIn(blob uint32) float64 { return rank.TogetherScore(t.atBest(blob), t.terms) }
 
-// known reports whether it is known how the words stand together in a blob.
+// known reports whether it is certain how the words stand together in a blob.
 func (t *together) known(blob uint32) bool { return !t.find(blob) || t.read[t.at] }
 
-// readTogether finds out how the words stand together in a blob: where they may follow each other, and then in others only until they
-// stand in one line.
+// readTogether reads how the words stand together in a blob. It first reads the places where they may follow each other. It reads the
+// others only until the words stand in one line.
 func (s *search) readTogether(blob uint32) (err error) {
 	t := &s.together
 	if t.known(blob) {

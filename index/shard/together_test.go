@@ -13,14 +13,14 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// scatteredWords is a corpus of few words: scattered, in one line, in sequence, around the ends of superblocks and beyond what
-// counts of a line.
+// scatteredWords is a corpus of few words: scattered, in one line, in sequence, around the ends of superblocks, and in lines beyond
+// the length that counts.
 func scatteredWords(seed uint64) *indextest.Corpus {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	words := []string{"read", "file", "header", "reader", "Files", "read_file", "x", "\u212Aelvin", strings.Repeat("w", 130)}
 	seps := []string{" ", " ", " ", "\n", "\n", ", ", "_", strings.Repeat(".", 400), "\n" + strings.Repeat("-", 500)}
 	c := &indextest.Corpus{Name: fmt.Sprintf("words %d", seed), Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
-	for i := range 64 { // the one line with all is around the ends of blocks and superblocks
+	for i := range 64 { // the only line with all words is around the ends of blocks and superblocks
 		text := strings.Repeat("-", 500+i%16) + "\nread the file header\n"
 		if i >= 32 {
 			text = strings.Replace(text, "the ", "", 1)
@@ -45,8 +45,8 @@ func scatteredWords(seed uint64) *indextest.Corpus {
 	return c
 }
 
-// TestTogether holds scores of words that stand together to those of the oracle, and the best to the beginning of the whole: documents
-// wait for others, in one goroutine and in several, and on later pages.
+// TestTogether compares the scores of words that stand together with the oracle, and the best files with the beginning of the whole
+// answer: with a queue, in one goroutine and in several, and on later pages.
 func TestTogether(t *testing.T) {
 	var texts []indextest.Query
 	for i, text := range []string{"read file", "file read", "read file header", "case:yes read file header", "header file x", "read Files", "read file or x", "read file -x", "x f:tests read header",
@@ -72,7 +72,7 @@ func TestTogether(t *testing.T) {
 				opts.Mode = shard.TopK
 				if n := len(whole.Files); n == opts.MaxFiles {
 					key := whole.Files[n-1].Key()
-					opts.Floor = &key // which the last one is not behind
+					opts.Floor = &key // the last file is not after it
 				}
 				if got := search(t, s, ready, shard.InPieces(opts, helpers)); !sameFiles(got.Files, whole.Files) {
 					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
@@ -82,8 +82,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherIsAmongTheBest: the best file is the last that is looked at, and only its words in sequence make it the best: at the
-// end of a block, and in a test, which is looked at only because of them.
+// TestTogetherIsAmongTheBest: the search looks at the best file last, and only words in sequence make it the best. They are at the end
+// of a block, and in a test file, which is looked at only because of them.
 func TestTogetherIsAmongTheBest(t *testing.T) {
 	for name, tt := range map[string]struct{ path, text, others string }{
 		"end of a block": {"z.go", strings.Repeat("-", 510) + "\nread file header\n", "read a file header\n"},
@@ -105,8 +105,8 @@ func TestTogetherIsAmongTheBest(t *testing.T) {
 	}
 }
 
-// TestTogetherReadsFew: text is read only where postings and masks let the words stand in a line, and of those documents only that are
-// among the best by it.
+// TestTogetherReadsFew: text is read only where postings and masks allow the words in one line, and only for documents whose bound
+// puts them among the best.
 func TestTogetherReadsFew(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range 400 {

@@ -7,9 +7,8 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// verifyPostings extracts all n-grams anew and compares them with those in the
-// posting lists: as sums over a hash of each posting, since lists and text are
-// in different orders.
+// verifyPostings extracts all n-grams again and compares them with those in the posting lists. It
+// compares sums over a hash of each posting, since lists and text are in different orders.
 func (s *search) verifyPostings() error {
 	want, err := s.contentSum(ngram.NewExtractor(s.shardText.Scheme()))
 	if err != nil {
@@ -35,8 +34,8 @@ func (s *search) verifyPostings() error {
 	return nil
 }
 
-// contentSum is the sum over the n-grams of all blobs. Where there is an index of words, it
-// compares that with the blobs, too.
+// contentSum returns the sum over the n-grams of all blobs. If there is an index of words, it also
+// compares that with the blobs.
 func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 	var verifier *words.Verifier
 	if s.words != nil {
@@ -77,7 +76,7 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 	return sum, err
 }
 
-// languageOfBlob is the rules by which definitions of a blob were marked: those of the language
+// languageOfBlob returns the rules by which a blob's definitions were marked: those of the language
 // of its first document.
 func (s *search) languageOfBlob(blob uint32) (*symbols.Language, error) {
 	doc, err := s.docs.FirstDoc(blob)

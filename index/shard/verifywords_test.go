@@ -22,8 +22,8 @@ func contentShard(t *testing.T, texts [2]string) []byte {
 	}}}})
 }
 
-// TestVerifyComparesWordsWithContent gives a shard the index of words of another one, sound
-// in itself, whose content differs in one way: Verify says that it is not that of the content.
+// TestVerifyComparesWordsWithContent gives a shard the sound index of words of another shard
+// whose content differs in one way. Verify reports that it does not fit the content.
 func TestVerifyComparesWordsWithContent(t *testing.T) {
 	base := [2]string{
 		"alpha beta\n" + strings.Repeat(".", 1000) + "alpha gamma\n" + strings.Repeat(".", 4096) + "delta alpha" + strings.Repeat(" ", 100),

@@ -8,14 +8,14 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// wholeWordAtom finds a literal in the documents that have it as a whole word. Others match
-// only by their path; whatever matches has all its ranges.
+// wholeWordAtom finds a literal in the documents that have it as a whole word; others match only by their path.
+// A document that matches has all its ranges.
 type wholeWordAtom struct {
 	s       *search
 	words   *wholeWords
 	tallies []tally  // of the spellings
 	opaque  []uint32 // blobs with opaque superblocks, ascending
-	// What is known of the blob looked at last: its matches, or with atLeast those of them that score.
+	// What is known of the last blob: its matches, or with atLeast only those that score.
 	blob    uint32
 	valid   bool
 	atLeast bool
@@ -57,14 +57,14 @@ func (s *search) opaqueBlobs() (blobs []uint32, err error) {
 	return blobs, nil
 }
 
-// plan names no candidates: scanWholeWords finds them.
+// plan does not narrow down candidates: scanWholeWords finds them.
 func (a *wholeWordAtom) plan() (plan, error) {
 	return plan{blobs: everyBlob(a.s.content.Blobs()), estimate: uint64(len(a.tallies)), counted: true}, nil
 }
 
 func (a *wholeWordAtom) cost() uint64 { return costContent }
 
-// wholeIn is how often a content has whole words, without those of opaque superblocks.
+// wholeIn says how often a content has whole words, outside of opaque superblocks.
 type wholeIn struct {
 	whole  uint32
 	length int // in superblocks
@@ -83,7 +83,7 @@ func (a *wholeWordAtom) in(blob uint32) (in wholeIn, err error) {
 	return in, err
 }
 
-// most is the highest score that the content may have, with parts of words beside the whole ones.
+// most returns the highest score that the content may have, with parts of words in addition to the whole ones.
 func (in *wholeIn) most() float64 {
 	whole := min(in.whole, rank.Enough)
 	if in.opaque {
@@ -92,7 +92,7 @@ func (in *wholeIn) most() float64 {
 	return wholeCeilings[min(in.length, rank.CountedUnits)][whole]
 }
 
-// wholeCeilings are the highest scores by the length of the content and how many whole words it has.
+// wholeCeilings are the highest scores by the length of the content and its number of whole words.
 var wholeCeilings = func() (most [rank.CountedUnits + 1][rank.Enough + 1]float64) {
 	for length := range most {
 		for whole := range most[length] {
@@ -102,7 +102,7 @@ var wholeCeilings = func() (most [rank.CountedUnits + 1][rank.Enough + 1]float64
 	return most
 }()
 
-// most is the highest score for the content that a document can have, definitions included.
+// most returns the highest score that a document with this content can have for it, with definitions.
 func (a *wholeWordAtom) most(blob uint32) (float64, error) {
 	in, err := a.in(blob)
 	most := in.most()
@@ -112,7 +112,7 @@ func (a *wholeWordAtom) most(blob uint32) (float64, error) {
 	return most, err
 }
 
-// matches leaves documents out that have the literal in parts of words only, if at all.
+// matches excludes documents that have the literal only in parts of words, or not at all.
 func (a *wholeWordAtom) matches(d *document) (bool, error) {
 	in, err := a.in(d.blob)
 	if err != nil || in.whole > 0 || !in.opaque {
@@ -133,8 +133,8 @@ func (a *wholeWordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.counts, nil
 }
 
-// look counts the matches in a blob: those that are whole words if no others can score more, and
-// otherwise all in its text.
+// look counts the matches in a blob: only whole words if no others can score more, otherwise all matches in its
+// text.
 func (a *wholeWordAtom) look(blob uint32) error {
 	if a.valid && a.blob == blob {
 		return nil
@@ -156,14 +156,14 @@ func (a *wholeWordAtom) look(blob uint32) error {
 	return err
 }
 
-// wholeWordWork is what looking at a document counts, in bytes of content, of which none is read.
+// wholeWordWork is the work of looking at a document without reading it, in bytes of content.
 const wholeWordWork = 256
 
-// partRead is how much of a content is read before it is known whether more has to be.
+// partRead is how much of a content is read before it is known whether more is needed.
 const partRead = 16 << 10
 
-// read counts the matches in the text of a blob, up to where more make no difference. The whole words are known,
-// but in opaque superblocks.
+// read counts the matches in the text of a blob, up to where more make no difference. The whole words are known
+// already, except in opaque superblocks.
 func (a *wholeWordAtom) read(blob uint32, in *wholeIn) error {
 	s := a.s
 	a.counts, a.atLeast = rank.Counts{}, false
@@ -186,7 +186,7 @@ func (a *wholeWordAtom) read(blob uint32, in *wholeIn) error {
 			return err
 		}
 		limit := len(text)
-		if limit < int(length) { // a match is within a word, which goes on
+		if limit < int(length) { // a match within the last word may be cut
 			limit = ngram.ExtendedStart(text, limit)
 		}
 		for start, end := range regex.RangesWhile(a.words.literal.matcher, text[:limit], at, s.goOn) {

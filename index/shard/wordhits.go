@@ -7,35 +7,35 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// wordHits are the blobs in which an expression whose matches are within words has some.
-// They are made once for a search and not changed.
+// wordHits are the blobs with matches of an expression that matches within words. A search finds
+// them once and does not change them.
 type wordHits struct {
 	words   []wordMatch
 	tallies []tally
 	blobs   []blobTally
-	// anywhere says that matches may overlap those of other atoms, outside of words too.
+	// anywhere says that matches may overlap those of other atoms, also outside of words.
 	anywhere bool
 }
 
-// knownWords is what is known of an atom by the index of words and the paths: found once for all
-// parts of a search.
+// knownWords is what the index of words and the paths know of an atom. All parts of a search share
+// it.
 type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
-	read       *among // that are read instead
+	read       *among // read instead of being looked up
 	names      *nameHits
 	defining   []uint32 // blobs with a symbol that may match
 	name       *nameIn
 }
 
-// candidateWords are the blocks of the lexicon in which an expression may match.
+// candidateWords are the blocks of the lexicon with words in which an expression may match.
 type candidateWords struct {
 	blocks []uint32
 	all    bool
-	n      int // of the blocks
+	n      int // number of blocks
 }
 
-// candidateWords finds them.
+// candidateWords returns the blocks for an expression.
 func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 	known := s.known[m]
 	if known.candidates != nil {
@@ -54,7 +54,8 @@ func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 	return c, nil
 }
 
-// wordHits finds them, within the only blobs that can match where that is less.
+// wordHits returns the hits of an expression. It looks only in the blobs that can match if that is
+// cheaper.
 func (s *search) wordHits(m *matching) (*wordHits, error) {
 	candidates, err := s.candidateWords(m)
 	if err != nil {
@@ -96,9 +97,8 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	return h, nil
 }
 
-// fewAmong reports whether words are looked up in the only blobs that can match,
-// rather than in all: where these are few and the words in more, or where seeking takes less
-// than reading all postings.
+// fewAmong reports whether to look words up only in the blobs that can match, rather than in all:
+// if these are few and the words are in more, or if seeking takes less than reading all postings.
 func (s *search) fewAmong(found []wordMatch) (bool, error) {
 	if s.among == nil || len(found) == 0 {
 		return false, nil
@@ -107,7 +107,7 @@ func (s *search) fewAmong(found []wordMatch) (bool, error) {
 	if len(found) > countedWords {
 		return few*amongShare <= all, nil
 	}
-	outside := 1 - few/all // of the postings, about
+	outside := 1 - few/all // approximate share of the postings
 	seeks, postings := float64(len(s.among.blobs)*len(found)*seekPostings), 0.0
 	for i := range found {
 		list, err := s.words.List(found[i].word)
@@ -121,11 +121,11 @@ func (s *search) fewAmong(found []wordMatch) (bool, error) {
 	return false, nil
 }
 
-// countedWords is of how many words the postings are counted.
+// countedWords is the most words whose postings are counted.
 const countedWords = 1 << 12
 
-// readRather reports whether reading the only blobs that can match is sooner
-// done than finding the words in which an expression matches.
+// readRather reports whether reading the blobs that can match takes less than finding the words in
+// which an expression matches.
 func (s *search) readRather(m *matching) (bool, error) {
 	switch {
 	case s.among == nil:
@@ -152,27 +152,27 @@ func (s *search) readRather(m *matching) (bool, error) {
 	return bytes < readPays*candidates.n, nil
 }
 
-// At most mostRead blobs are read rather than words looked up. Finding the words of a block of
-// the lexicon, with their postings, counts as reading readPays bytes: 4.2 to 10.4 µs against
-// 3.6 to 8.7 ns a byte (BenchmarkCosts).
+// At most mostRead blobs are read instead of looking words up. Finding the words of a block of the
+// lexicon, with their postings, costs as much as reading readPays bytes: 4.2 to 10.4 µs against 3.6
+// to 8.7 ns a byte (BenchmarkCosts).
 const (
 	mostRead = 64
 	readPays = 1024
 )
 
-// among is the only blobs that can match, whatever is found there.
+// among has the only blobs that can match, whatever else is found.
 type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
-	spans []superblocks // of the blobs, once asked for
+	spans []superblocks // of the blobs, once needed
 	bits  []uint64      // one for each superblock: whether it is in spans
-	read  bool          // all of them are to be read
+	read  bool          // read all of them instead of looking words up
 }
 
-// superblocks [first, end) are those of a run of blobs.
+// superblocks is the superblocks [first, end) of a run of blobs.
 type superblocks struct{ first, end uint32 }
 
-// superblocks returns those of the blobs, and makes the bits.
+// superblocks returns the superblocks of the blobs. It sets bits.
 func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
 	if w.spans != nil {
 		return w.spans, nil
@@ -197,16 +197,16 @@ func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
 	return w.spans, nil
 }
 
-// Words are looked up in up to mostAmong blobs rather than read as a whole, and always, if there
-// are very many words, in one of amongShare. A seek counts as reading seekPostings postings of a
-// long list: 435 to 694 ns against 77 to 121 (BenchmarkCosts).
+// Words are looked up in at most mostAmong blobs rather than everywhere, and always, if there are
+// very many words, in at most one in amongShare of all blobs. A seek costs as much as reading
+// seekPostings postings of a long list: 435 to 694 ns against 77 to 121 (BenchmarkCosts).
 const (
 	mostAmong    = 1 << 14
 	amongShare   = 16
 	seekPostings = 6
 )
 
-// talliesAmong is tallies in the only blobs that can match.
+// talliesAmong is tallies in only the blobs that can match.
 func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	spans, err := s.among.superblocks(s.content)
@@ -239,8 +239,8 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 	return tallies, nil
 }
 
-// eachAmong calls f for each posting of a word in the only blobs that can match,
-// whose superblocks are known: it seeks in a long list, and reads a short one. wordReader is ready.
+// eachAmong calls f for each posting of a word in the blobs that can match. It seeks in a long list
+// and reads a short one. The caller has prepared wordReader and the superblocks of s.among.
 func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16)) error {
 	w, r := s.among, &s.wordReader
 	df, err := r.Open(word)
@@ -261,7 +261,7 @@ func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16))
 	return cmp.Or(r.Err(), s.tick())
 }
 
-// seekAmong is eachAmong by seeking.
+// seekAmong is eachAmong by seeks.
 func (s *search) seekAmong(word uint32, f func(superblock uint32, count uint16)) error {
 	list, err := s.words.List(word)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// wordReader finds the matches in the words that start in some superblocks of a blob, none
-// of which is opaque. How many there are is known, so that it reads no further than the last.
+// wordReader finds the matches in the words that start in some superblocks of a blob, none of them
+// opaque. It knows their number, so it stops at the last one.
 type wordReader struct {
 	s      *search
 	m      *matching
@@ -16,15 +16,15 @@ type wordReader struct {
 	wanted int
 	found  func(start, end uint32, quality rank.Quality) bool
 
-	begin uint32 // offset in the blob of the text that is read
-	head  int    // length of a word that may have started before
+	begin uint32 // offset of the text in the blob
+	head  int    // length of a word that may have started before begin
 }
 
 // wordStep is how much of a blob is read at once. It divides a superblock.
 const wordStep = 1 << 10
 
-// read reads superblocks [from, to), counted from the blob's first one. Matches in a word
-// that started before them are none of theirs.
+// read reads superblocks [from, to), counted from the blob's first one. Matches in a word that
+// started before them do not belong to them.
 func (r *wordReader) read(from, to uint32) error {
 	r.begin = from * docstore.SuperblockSize
 	end := int((to - from) * docstore.SuperblockSize)
@@ -38,7 +38,7 @@ func (r *wordReader) read(from, to uint32) error {
 			return err
 		}
 		limit := len(text)
-		if len(text)-had == wordStep { // else the blob ends here
+		if len(text)-had == wordStep { // otherwise the blob ends here
 			limit = ngram.ExtendedStart(text, len(text))
 		}
 		if at == 0 && r.begin > 0 {
@@ -48,7 +48,7 @@ func (r *wordReader) read(from, to uint32) error {
 			if len(text) == had {
 				return nil
 			}
-			continue // within a word
+			continue // the text ends within a word
 		}
 		if more, err := r.match(text[:limit], at, end); !more || err != nil {
 			return err
@@ -60,7 +60,8 @@ func (r *wordReader) read(from, to uint32) error {
 	return nil
 }
 
-// match finds the matches in text[at:] that start before end; more says whether others are wanted.
+// match finds the matches in text[at:] that start before end; more says whether the caller wants
+// others.
 func (r *wordReader) match(text []byte, at, end int) (more bool, err error) {
 	for start, stop := range regex.RangesFrom(r.m.matcher, text, at) {
 		if start < r.head {
@@ -81,7 +82,7 @@ func (r *wordReader) match(text []byte, at, end int) (more bool, err error) {
 	return true, nil
 }
 
-// ownHead reports whether the word at the start of the text started there.
+// ownHead reports whether the word at the start of the text begins there.
 func (r *wordReader) ownHead() (bool, error) {
 	before := min(r.begin, contextBytes)
 	text, err := r.s.reader.Append(r.s.edge[:0], r.blob, r.begin-before, before)

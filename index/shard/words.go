@@ -22,12 +22,12 @@ type wordMatch struct {
 // wordMatcher finds matches in the words of a lexicon.
 type wordMatcher struct {
 	regex.Matcher
-	// small says that it is for words in small letters.
+	// small says that it works on words in lower case.
 	small bool
 }
 
-// literalInWords finds a literal in words: without case in small letters, since no word has
-// other runes that fold to these.
+// literalInWords finds a literal in words. Without case it does so in lower case, since words have
+// no other runes that fold to these letters.
 func literalInWords(l regex.Literal) wordMatcher {
 	if l.CaseSensitive {
 		return wordMatcher{literal.New(l.Text, true), false}
@@ -35,8 +35,8 @@ func literalInWords(l regex.Literal) wordMatcher {
 	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
 }
 
-// matchWords appends the words in which an expression matches, by ascending number. Its
-// matches are within words (regex.WithinWords), and needs are what they hold.
+// matchWords appends the words in which an expression matches, by ascending number. Its matches are
+// within words (regex.WithinWords), and hold the needs.
 func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
 	blocks, all, err := s.lexiconBlocks(needs)
 	if err != nil {
@@ -64,8 +64,8 @@ func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, al
 	return dst, nil
 }
 
-// matchBlock is matchWords for one block. Words stand there one below the other: what is
-// beside a word is no word byte, as in every text, and no match goes from one to the next.
+// matchBlock is matchWords for one block. The text has one word per line: the byte next to a word
+// is not a word byte, as in every text, and no match continues into the next word.
 func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wordMatch, error) {
 	if err := s.tick(); err != nil {
 		return dst, err
@@ -92,8 +92,8 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 	return dst, nil
 }
 
-// lexiconBlocks returns the blocks of the lexicon that may have a word that holds what is
-// needed, ascending; all says that it may be any.
+// lexiconBlocks returns the blocks of the lexicon that may have a word with the needs, ascending;
+// all says that any block may.
 func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, err error) {
 	switch n := needs.(type) {
 	case regex.Literal:
@@ -133,8 +133,8 @@ func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, er
 	return nil, true, nil
 }
 
-// wordText returns the word bytes that hold a literal where a word does; ok is false if
-// none can. Without case, the runes that fold to letters stand for those.
+// wordText returns the word bytes of a literal; ok is false if no word can hold the literal.
+// Without case, the letters replace the runes that fold to them.
 func wordText(l regex.Literal) (text string, ok bool) {
 	text = l.Text
 	if !l.CaseSensitive {
@@ -182,24 +182,24 @@ func intersect(a, b []uint32) []uint32 {
 	return kept
 }
 
-// tally is how often an expression matches in the words that start in a superblock, and in
-// which blocks the words start where that is asked.
+// tally says how often an expression matches in the words that start in a superblock, and, if
+// requested, in which blocks the words start.
 type tally struct {
 	superblock uint32
 	blocks     uint8
-	// opaque says that the superblock is.
+	// opaque says that the superblock is opaque.
 	opaque  bool
 	matches wordSums
 }
 
-// sparseLists is up to how many posting lists may be kept open, and sparseShare which
-// part of the superblocks they may name, to be sorted rather than counted in an array.
+// sparseLists is the most posting lists that are kept open, and sparseShare the part of the
+// superblocks that they may name, for postings to be sorted rather than counted in an array.
 const (
 	sparseLists = 256
 	sparseShare = 16
 )
 
-// tallies adds up the postings of words to one tally for each superblock, ascending.
+// tallies adds up the postings of words to one tally per superblock, ascending.
 func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
@@ -232,8 +232,8 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	return joinTallies(mergeRuns(tallies, ends)), nil
 }
 
-// mergeRuns sorts tallies that are ascending runs, by the places where these end, two runs at a
-// time. It changes both.
+// mergeRuns sorts tallies that consist of ascending runs, whose ends it is given, by merging two
+// runs at a time. It changes both arguments.
 func mergeRuns(tallies []tally, ends []int) []tally {
 	if len(ends) < 2 {
 		return tallies
@@ -259,7 +259,7 @@ func mergeRuns(tallies []tally, ends []int) []tally {
 	return tallies
 }
 
-// joinTallies joins those of one superblock.
+// joinTallies joins the tallies of each superblock.
 func joinTallies(tallies []tally) []tally {
 	kept := tallies[:0]
 	for _, t := range tallies {
@@ -275,7 +275,7 @@ func joinTallies(tallies []tally) []tally {
 	return kept
 }
 
-// mergeTallies merges two ascending lists that have no superblock in common, or joins it.
+// mergeTallies merges two ascending lists and joins the tallies of the same superblock.
 func mergeTallies(a, b []tally) []tally {
 	if len(b) == 0 {
 		return a
@@ -314,14 +314,14 @@ func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock 
 	return it.Err()
 }
 
-// dense has a place for each superblock of a shard; all are zero between uses.
+// dense has an entry for each superblock of a shard. All are zero between uses.
 type dense struct {
 	sums   []wordSums
 	blocks []uint8
 }
 
-// denseTallies is tallies by an array of all superblocks. Only those in spans are wanted,
-// unless spans is nil.
+// denseTallies is tallies through an array of all superblocks. If spans is not nil, it returns only
+// the tallies in spans.
 func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
 	if len(d.sums) < n {
@@ -386,7 +386,7 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 	return nil
 }
 
-// addUpAmong is addUp in the only blobs that can match.
+// addUpAmong is addUp in only the blobs that can match.
 func (s *search) addUpAmong(found []wordMatch) error {
 	if err := s.words.Read(&s.wordReader); err != nil {
 		return err
@@ -400,7 +400,7 @@ func (s *search) addUpAmong(found []wordMatch) error {
 	return nil
 }
 
-// addUpMasks is addUp with the masks of the blocks.
+// addUpMasks is addUp with the masks of blocks.
 func (s *search) addUpMasks(found []wordMatch) error {
 	for i := range found {
 		w := &found[i]
@@ -423,15 +423,15 @@ func (d *dense) add(superblock uint32, count uint16, w *wordMatch) {
 	d.sums[superblock] += wordSums(count) * w.matches
 }
 
-// blobTally is the tallies of the superblocks of one blob.
+// blobTally is the sum of the tallies of one blob's superblocks.
 type blobTally struct {
 	blob   uint32
 	counts rank.Counts
-	// opaque says that matches are in opaque superblocks.
+	// opaque says that some matches are in opaque superblocks.
 	opaque bool
 	// content is the score of the matches; see rank.Content.
 	content float64
-	// first is the index of the first of the tallies.
+	// first is the index of the first tally.
 	first int
 }
 
@@ -442,7 +442,7 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 		return nil, err
 	}
 	cursor := blobOfSuperblocks{starts: starts}
-	length := uint32(0) // of the last of blobs
+	length := uint32(0) // of the last blob
 	blobs := make([]blobTally, 0, min(len(tallies), int(s.content.Blobs())))
 	for i := range tallies {
 		t := &tallies[i]
@@ -467,7 +467,7 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 	return blobs, nil
 }
 
-// wordScratch is memory in which a search reads the index of words.
+// wordScratch is memory for reading the index of words.
 type wordScratch struct {
 	lexicon      words.Block
 	lists        []postings.WordList

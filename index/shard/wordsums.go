@@ -2,13 +2,13 @@ package shard
 
 import "github.com/trawl-search/trawl/index/rank"
 
-// wordSums count matches by how well they sit, as rank.Counts does, in one number, so that they add up by one addition:
-// those in the words that start in one superblock are at most 4,159.
+// wordSums counts matches by their quality, as rank.Counts does, in one number, so that one
+// addition adds them all: the words that start in one superblock have at most 4,159 matches.
 type wordSums uint64
 
 const sumBits = 21
 
-// oneOf is one match of a quality.
+// oneOf returns one match of a quality.
 func oneOf(quality rank.Quality) wordSums {
 	one := wordSums(1)
 	if quality >= rank.Partial {
@@ -25,7 +25,7 @@ func (s wordSums) counts() rank.Counts {
 	return rank.Counts{rank.Inside: uint32(s & mask), rank.Partial: uint32(s >> sumBits & mask), rank.Word: uint32(s >> (2 * sumBits) & mask)}
 }
 
-// whole is how many are whole words.
+// whole returns the number of whole words.
 func (s wordSums) whole() uint32 { return uint32(s >> (2 * sumBits)) }
 
 func (s wordSums) all() int { return int(s & (1<<sumBits - 1)) }

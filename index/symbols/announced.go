@@ -2,8 +2,8 @@ package symbols
 
 import "slices"
 
-// announced finds the definitions of languages in which a keyword stands before each name: Go,
-// Rust, Swift, Kotlin, Scala, Zig and PHP.
+// announced finds the definitions of languages in which a keyword precedes each name: Go, Rust,
+// Swift, Kotlin, Scala, Zig and PHP.
 func announced(f *finder) {
 	a := announcing{finder: f}
 	if f.lang.flags&inHTML != 0 {
@@ -54,12 +54,12 @@ func announced(f *finder) {
 	}
 }
 
-// announcing is what announced knows between two tokens.
+// announcing is the state of announced between two tokens.
 type announcing struct {
 	*finder
-	opens    frame // that the next brace opens
-	member   bool  // a field or constant may stand next
-	modifier bool  // the word was one, and what follows may still be a member
+	opens    frame // the frame that the next brace opens
+	member   bool  // a field or constant may come next
+	modifier bool  // the last word was a modifier, so a member may still follow
 }
 
 func (a *announcing) brackets(open byte) {
@@ -70,7 +70,7 @@ func (a *announcing) brackets(open byte) {
 	a.balanced(open, closing)
 }
 
-// word takes a word: it announces a name, or is one of a member.
+// word handles a word: it announces a name, or is part of a member.
 func (a *announcing) word() {
 	word := a.finder.lexer.word()
 	a.modifier = false
@@ -110,7 +110,7 @@ func (a *announcing) word() {
 		}
 	case isConst, isVar:
 		if contains("*<,&(~", a.before) {
-			return // of a type, or of a parameter
+			return // it belongs to a type or a parameter
 		}
 		if inBody || flags&groups != 0 && a.peek() == '(' {
 			if !inBody {
@@ -130,7 +130,7 @@ func (a *announcing) word() {
 	}
 }
 
-// memberNamed takes a word that may be the name of a field, or of a constant of an enum.
+// memberNamed handles a word that may be the name of a field, or of a constant of an enum.
 func (a *announcing) memberNamed() {
 	if !a.member {
 		return
@@ -146,11 +146,11 @@ func (a *announcing) memberNamed() {
 	case a.in() == typeFrame && flags&dollarFields != 0 && a.text[a.start] == '$':
 		a.add(Field, Span{uint32(a.start + 1), uint32(a.pos)})
 	case a.in() == typeFrame && flags&dollarFields != 0:
-		a.modifier = true // its type
+		a.modifier = true // the word was its type
 	}
 }
 
-// defined takes the constant of PHP's define('NAME', …).
+// defined handles the constant of PHP's define('NAME', …).
 func (a *announcing) defined() {
 	if a.peek() != '(' {
 		return
@@ -161,7 +161,7 @@ func (a *announcing) defined() {
 	}
 }
 
-// typeNamed takes the name of a type or module.
+// typeNamed handles the name of a type or module.
 func (a *announcing) typeNamed(act action) {
 	flags := a.lang.flags
 	if flags&groups != 0 && a.peek() == '(' {
@@ -212,7 +212,7 @@ func (a *announcing) typeNamed(act action) {
 	}
 }
 
-// constructor takes the fields of a primary constructor, as Kotlin and Scala have it.
+// constructor handles the fields of a primary constructor, as in Kotlin and Scala.
 func (a *announcing) constructor(name Span) {
 	if a.peek() == '<' {
 		a.next()
@@ -245,7 +245,7 @@ func (a *announcing) constructor(name Span) {
 	a.frames = outer
 }
 
-// function takes the name of a function, and passes what it takes.
+// function handles the name of a function, and skips its parameters.
 func (a *announcing) function() {
 	kind := Function
 	if in := a.in(); in == typeFrame || in == enumFrame {
@@ -278,7 +278,7 @@ func (a *announcing) function() {
 		return
 	}
 	name := a.token()
-	for a.lang.flags&constructors != 0 && a.pos < len(a.text) && a.text[a.pos] == '.' { // of a receiver's
+	for a.lang.flags&constructors != 0 && a.pos < len(a.text) && a.text[a.pos] == '.' { // after the type of a receiver
 		a.next()
 		if scope = name; a.next() != tokenWord {
 			return
@@ -307,7 +307,7 @@ func (a *announcing) function() {
 	}
 }
 
-// receiver passes a receiver and returns the name of its type.
+// receiver skips a receiver and returns the name of its type.
 func (a *announcing) receiver() (name Span) {
 	for depth := 1; depth > 0; {
 		switch a.next() {
@@ -326,7 +326,7 @@ func (a *announcing) receiver() (name Span) {
 	return name
 }
 
-// implementation takes the type that an impl or extension is of.
+// implementation handles the type that an impl or extension belongs to.
 func (a *announcing) implementation() {
 	if a.peek() == '<' {
 		a.next()
@@ -356,7 +356,7 @@ func (a *announcing) implementation() {
 	a.opens = frame{name: name, kind: typeFrame}
 }
 
-// cases takes the constants of Swift's case, or of PHP's.
+// cases handles the constants of Swift's or PHP's case.
 func (a *announcing) cases() {
 	for a.next() == tokenWord {
 		a.add(Constant, a.token())
@@ -371,7 +371,7 @@ func (a *announcing) cases() {
 	}
 }
 
-// value takes the name of a constant or variable.
+// value handles the name of a constant or variable.
 func (a *announcing) value(act action) {
 	kind := Constant
 	if act == isVar {
@@ -410,10 +410,10 @@ func (a *announcing) value(act action) {
 	}
 }
 
-// mostOpenEnded is after how many heredocs without an end others are not looked for.
+// mostOpenEnded is the number of heredocs without an end after which no more are looked for.
 const mostOpenEnded = 8
 
-// heredoc passes a heredoc, whose mark stands from at on: 'EOT', "EOT", -EOT or ~EOT.
+// heredoc skips a heredoc. Its mark starts at at: 'EOT', "EOT", -EOT or ~EOT.
 func (l *lexer) heredoc(at int) {
 	for at < len(l.text) && (l.text[at] == '-' || l.text[at] == '~' || l.text[at] == '"' || l.text[at] == '\'' || l.text[at] == '\\') {
 		at++

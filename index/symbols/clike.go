@@ -1,7 +1,7 @@
 package symbols
 
-// declared finds the definitions of languages in which the shape of a declaration says what it
-// defines: C, C++, Objective-C, Java and C#. It collects what is known of a declaration until a
+// declared finds the definitions of languages in which the shape of a declaration shows what it
+// defines: C, C++, Objective-C, Java and C#. It collects what it knows of a declaration until a
 // semicolon or brace ends it.
 func declared(f *finder) {
 	d := declaring{finder: f}
@@ -57,36 +57,36 @@ func declared(f *finder) {
 	}
 }
 
-// head is what is known of the declaration at hand.
+// head is what is known of the current declaration.
 type head struct {
 	words    int
-	last     Span // the last word, and what stands for it: the name of a pointer to a function
+	last     Span // the last word, or the name of a pointer to a function
 	function Span // the name before parentheses
-	kind     Kind // of the type that is announced
+	kind     Kind // of the announced type
 	name     Span // of the type
-	frozen   bool // the name of the function is known for sure
+	frozen   bool // the name of the function is certain
 	value    bool // what follows is a value
 	typedef  bool
 	external bool
-	ignored  bool // no declaration
+	ignored  bool // not a declaration
 	enum     bool
 	module   bool
 	tilde    bool
 	parens   bool // the last token closed parentheses
 	operator bool
-	bases    bool // a colon came after a type's name
-	tagged   bool // a typedef's body is closed
+	bases    bool // a colon followed a type's name
+	tagged   bool // the body of a typedef is closed
 }
 
 type declaring struct {
 	*finder
 	head head
-	// branches has, for each conditional of the preprocessor that is open, how many frames were
+	// branches has, for each open conditional of the preprocessor, the number of frames that were
 	// open at its start.
 	branches []int
 }
 
-// afterWord is called for each token but words.
+// afterWord is called for each token that is not a word.
 func (d *declaring) afterWord(kind byte) {
 	if kind != '(' && kind != '{' {
 		d.head.parens = false
@@ -135,7 +135,7 @@ func (d *declaring) word() {
 			return
 		}
 		if next := d.peek(); d.lang.flags&typeFirst != 0 && !isWordByte(next) && next != '@' {
-			break // record as a name
+			break // record is a name here
 		}
 		h.kind, h.enum, h.name = Type, act == isEnum, Span{}
 		return
@@ -154,7 +154,7 @@ func (d *declaring) word() {
 	}
 }
 
-// moduleNamed takes the dotted name of a package or namespace.
+// moduleNamed handles the dotted name of a package or namespace.
 func (d *declaring) moduleNamed() {
 	if d.next() != tokenWord {
 		return
@@ -171,7 +171,7 @@ func (d *declaring) moduleNamed() {
 	d.head = head{kind: Module, module: true, name: name, tagged: true}
 }
 
-// parens passes parentheses: the word before may be a function's name.
+// parens skips parentheses: the word before may be a function's name.
 func (d *declaring) parens() {
 	h := &d.head
 	named := d.before == tokenWord && h.words > 0
@@ -203,7 +203,7 @@ func (d *declaring) parens() {
 	}
 }
 
-// firstIn is the first byte that is no blank from a place on.
+// firstIn returns the first byte after at that is not blank.
 func (d *declaring) firstIn(at int) byte {
 	for ; at < d.pos; at++ {
 		if d.text[at] > ' ' {
@@ -233,7 +233,7 @@ func (d *declaring) pointer(start int) (name Span) {
 	return name
 }
 
-// open takes an opening brace.
+// open handles an opening brace.
 func (d *declaring) open() {
 	h := &d.head
 	switch {
@@ -277,8 +277,8 @@ func (d *declaring) open() {
 	d.head = head{}
 }
 
-// pending forgets the declaration that goes on after the braces of a type: but a typedef's name,
-// which closed looks for.
+// pending drops the declaration that continues after the braces of a type, except for a typedef's
+// name, which closed looks for.
 func (d *declaring) pending(keep head) {
 	d.head = head{}
 	if keep.typedef {
@@ -286,7 +286,7 @@ func (d *declaring) pending(keep head) {
 	}
 }
 
-// closed goes on after a type's body: variables, or the name of a typedef, may follow.
+// closed continues after a type's body: variables, or the name of a typedef, may follow.
 func (d *declaring) closed() {
 	d.head = head{tagged: true, typedef: d.popped.typedef, words: 1}
 	if d.lang.flags&typeFirst != 0 || !d.popped.typedef && d.peek() != '*' && !isWordByte(d.peek()) || d.popped.kind == topFrame {
@@ -306,7 +306,7 @@ func (d *declaring) functionNamed() {
 	d.add(kind, d.head.function)
 }
 
-// bodyOf is body for the function with a name.
+// bodyOf is body for the function with that name.
 func (d *declaring) bodyOf(name Span) {
 	symbol, frames := d.symbolOf(name), len(d.frames)
 	d.body()
@@ -317,7 +317,7 @@ func (d *declaring) bodyOf(name Span) {
 	}
 }
 
-// body passes the body of a function.
+// body skips the body of a function.
 func (d *declaring) body() {
 	if d.lang.flags&localTypes != 0 {
 		d.push(bodyFrame, Span{})
@@ -334,7 +334,7 @@ func (d *declaring) body() {
 		case '}':
 			depth--
 			if d.broken && d.start > 0 && d.text[d.start-1] == '\n' && d.preprocessor && len(d.frames) == 0 {
-				depth = 0 // at the first column: a function ends, whatever macros hide
+				depth = 0 // a brace in the first column ends the function, whatever macros hide
 			}
 		case '#':
 			if d.broken && d.preprocessor {
@@ -344,7 +344,7 @@ func (d *declaring) body() {
 	}
 }
 
-// end takes a semicolon.
+// end handles a semicolon.
 func (d *declaring) end() {
 	h := &d.head
 	in := d.in()
@@ -353,7 +353,7 @@ func (d *declaring) end() {
 		d.frames[len(d.frames)-1].kind = typeFrame
 	case h.ignored || in == bodyFrame || h.operator || h.external && !h.typedef && in == topFrame:
 	case h.module:
-		if h.tagged && h.name.End > 0 { // C#'s namespace of a file
+		if h.tagged && h.name.End > 0 { // C#'s namespace for a whole file
 			break
 		}
 	case h.typedef:
@@ -390,7 +390,7 @@ func (d *declaring) variable() {
 	}
 }
 
-// assigned takes a sign of equality: a value follows.
+// assigned handles an equals sign: a value follows.
 func (d *declaring) assigned() {
 	h := &d.head
 	if h.operator || h.ignored {
@@ -429,16 +429,16 @@ func (d *declaring) colon() {
 	case h.kind != 0 && !h.tagged:
 		h.bases = true
 	case h.function.End > 0:
-		h.frozen = true // what follows initializes members
+		h.frozen = true // initializers of members follow
 	case d.lang.flags&typeFirst == 0 && h.words == 1 && d.in() == typeFrame:
 		d.head = head{} // public:
 	case h.words > 1 && d.in() == typeFrame && d.lang.flags&typeFirst == 0:
-		d.variable() // a field of bits
+		d.variable() // a bit field
 		h.value = true
 	}
 }
 
-// angles passes the parameters of a template, if that is what they look like.
+// angles skips the parameters of a template, if they look like that.
 func (d *declaring) angles() {
 	h := &d.head
 	if h.value || h.operator || h.ignored {
@@ -455,7 +455,7 @@ func (d *declaring) angles() {
 			}
 			if depth--; depth == 0 {
 				d.pos = at + 1
-				d.kind = d.before // as if it were not there
+				d.kind = d.before // as if the parameters were not there
 				return
 			}
 		case ';', '{', '}':
@@ -464,7 +464,7 @@ func (d *declaring) angles() {
 	}
 }
 
-// annotation passes an annotation of Java, or takes what starts so in Objective-C.
+// annotation skips an annotation in Java, or handles an @ in Objective-C.
 func (d *declaring) annotation() {
 	if d.lang.flags&objectiveC != 0 {
 		d.objective()

@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// Supported are the names of all languages that have rules, sorted.
+// Supported returns the names of all languages that have rules, sorted.
 func Supported() []string { return slices.Sorted(maps.Keys(languages)) }

@@ -1,6 +1,6 @@
 package symbols
 
-// goType takes the fields of a struct, and the methods of an interface, that a name of Go is.
+// goType handles the fields of a struct, or the methods of an interface, after a type's name in Go.
 func (a *announcing) goType(name Span) {
 	if a.peek() == '[' { // type parameters, or an array
 		a.next()
@@ -23,7 +23,7 @@ func (a *announcing) goType(name Span) {
 	a.pop()
 }
 
-// goMembers takes the members up to the closing brace.
+// goMembers handles the members up to the closing brace.
 func (a *announcing) goMembers(methods bool) {
 	for {
 		switch a.next() {
@@ -66,7 +66,7 @@ func (l *lexer) peekSame() byte {
 	return 0
 }
 
-// goResult passes types with braces in the result of a function.
+// goResult skips types with braces in the result of a function.
 func (a *announcing) goResult() {
 	for {
 		switch a.peekSame() {
@@ -87,7 +87,7 @@ func (a *announcing) goResult() {
 	}
 }
 
-// group takes the names of Go's declarations in parentheses.
+// group handles the names in a parenthesized declaration of Go.
 func (a *announcing) group(act action) {
 	kind := Constant
 	if act == isVar {
@@ -124,7 +124,7 @@ func (a *announcing) group(act action) {
 	}
 }
 
-// continues reports whether an expression goes on after a token at the end of a line.
+// continues reports whether an expression continues after a token at the end of a line.
 func continues(token byte) bool {
 	switch token {
 	case '+', '-', '*', '/', '|', '&', '.', '=', ',', '<', '>', '^', '%', '!', ':':
@@ -133,7 +133,7 @@ func continues(token byte) bool {
 	return false
 }
 
-// zigType takes a constant of Zig whose value is a type.
+// zigType handles a constant of Zig whose value is a type.
 func (a *announcing) zigType(name Span) bool {
 	if a.peek() != '=' {
 		return false

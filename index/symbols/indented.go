@@ -1,7 +1,7 @@
 package symbols
 
-// python finds the definitions of Python: what starts a line is a statement, and indentation
-// says what it is within.
+// python finds the definitions of Python: a statement starts at the beginning of a line, and
+// indentation shows what it is in.
 func python(f *finder) {
 	for {
 		switch f.next() {
@@ -30,10 +30,10 @@ func (f *finder) continued() bool {
 	return end > 0 && f.text[end-1] == '\\'
 }
 
-// deepest is the most bytes of indentation that count.
+// deepest is the deepest indentation that counts, in bytes.
 const deepest = 1000
 
-// indent is how far the line of the token is indented.
+// indent returns the indentation of the token's line.
 func (f *finder) indent() uint32 {
 	n := uint32(0)
 	for at := f.lineAt; at < min(f.start, f.lineAt+deepest) && (f.text[at] == ' ' || f.text[at] == '\t'); at++ {
@@ -44,7 +44,7 @@ func (f *finder) indent() uint32 {
 	return n
 }
 
-// dedent closes the frames that a line of that indentation ends.
+// dedent closes the frames that end at a line with that indentation.
 func (f *finder) dedent(indent uint32) {
 	for n := len(f.frames); n > 0 && f.frames[n-1].indent >= indent; n-- {
 		f.ends(f.frames[n-1].symbol, f.lineAt)
@@ -52,7 +52,7 @@ func (f *finder) dedent(indent uint32) {
 	}
 }
 
-// within opens a frame that lasts while lines are indented further.
+// within opens a frame that ends at the next line that is not indented further.
 func (f *finder) within(kind frameKind, name Span, indent uint32) {
 	if len(f.frames) < maxFrames {
 		f.frames = append(f.frames, frame{name: name, kind: kind, symbol: f.symbolOf(name), indent: indent})
@@ -91,7 +91,7 @@ func (f *finder) pythonStatement() {
 	}
 }
 
-// pythonValue takes names of a module or class to which something is assigned.
+// pythonValue handles names in a module or class to which something is assigned.
 func (f *finder) pythonValue() {
 	kind := Variable
 	switch f.in() {
@@ -119,7 +119,7 @@ func (f *finder) pythonValue() {
 	}
 }
 
-// compares reports whether == is next.
+// compares reports whether == comes next.
 func (l *lexer) compares() bool {
 	for at := l.pos; at+1 < len(l.text); at++ {
 		if l.text[at] == '=' {
@@ -129,7 +129,7 @@ func (l *lexer) compares() bool {
 	return false
 }
 
-// ruby finds the definitions of Ruby. Indentation stands for the end of what is within.
+// ruby finds the definitions of Ruby. Indentation shows where a definition ends.
 func ruby(f *finder) {
 	for {
 		switch f.next() {
@@ -151,7 +151,7 @@ func ruby(f *finder) {
 	}
 }
 
-// lineStart reports whether the token is at the first column.
+// lineStart reports whether the token is in the first column.
 func (f *finder) lineStart() bool { return f.start == 0 || f.text[f.start-1] == '\n' }
 
 func (f *finder) rubyStatement() {

@@ -16,16 +16,16 @@ const (
 	isMacro          // a macro
 	isTypedef        // C's typedef
 	isImpl           // Rust's impl, Swift's and Kotlin's extension: a scope, no symbol
-	isIgnored        // no name of a function: if, for, while
+	isIgnored        // not the name of a function: if, for, while
 	isExtern
-	isAttribute // what is in its brackets is passed
+	isAttribute // skip what is in its brackets
 	isCase      // Swift's cases of an enum
 )
 
-// keywords are the words that mean something in a language. A look at the first byte and the
-// length says of most words that they are none.
+// keywords are the words with a meaning in a language. The first byte and the length are
+// enough to reject most other words.
 type keywords struct {
-	lengths [256]uint32 // bit n: a keyword of n bytes starts so
+	lengths [256]uint32 // bit n: a keyword of n bytes starts with this byte
 	actions map[string]action
 }
 

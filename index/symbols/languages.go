@@ -1,9 +1,9 @@
 package symbols
 
-// flags are what languages of one family differ in.
+// flags are the differences between languages of one family.
 type flags uint32
 
-// Flags of languages in which declarations announce themselves, or do not.
+// Flags of languages with and without keywords for declarations.
 const (
 	groups        flags = 1 << iota // const ( … )
 	receivers                       // func (r T) name
@@ -26,7 +26,7 @@ const (
 	objectiveC
 )
 
-// Languages of lines.
+// Line-based languages.
 const (
 	shell flags = 1 + iota
 	perl
@@ -125,7 +125,7 @@ var (
 	})
 )
 
-// languages are the rules, by linguist's names.
+// languages are the rules, by linguist name.
 var languages = func() map[string]*Language {
 	all := []*Language{
 		{"Go", goLexis, announced, goWords, groups | receivers | goTypes},

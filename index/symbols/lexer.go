@@ -4,26 +4,26 @@ import (
 	"bytes"
 )
 
-// Kinds of tokens; any other token is a byte of punctuation, and its kind is that byte.
+// Kinds of tokens. Any other token is a byte of punctuation, which is also its kind.
 const (
 	tokenEnd     = 0
 	tokenWord    = 'w'
 	tokenLiteral = 'l' // a string, a rune, a number, a regular expression
 )
 
-// lexis is what comments, strings and words of a language look like.
+// lexis describes the comments, strings and words of a language.
 type lexis struct {
-	line         []string // what starts a comment to the end of the line
+	line         []string // starts a comment to the end of the line
 	open, close  string   // of a block comment
 	nested       bool     // block comments nest
-	extra        string   // bytes of words beside letters, digits and the underscore
+	extra        string   // bytes of words in addition to letters, digits and the underscore
 	single       bool     // '…' is a string
-	rune         bool     // '…' is one rune, and a quote alone is nothing
+	rune         bool     // '…' is one rune; a quote alone means nothing
 	raw          byte     // starts and ends a string without escapes, over lines
 	template     bool     // `…${…}…`
 	triple       bool     // """…"""
 	tripleSingle bool     // '''…'''
-	multiline    bool     // strings go on over lines
+	multiline    bool     // strings may span lines
 	verbatim     bool     // @"…" of C#
 	rawCpp       bool     // R"x(…)x"
 	rawRust      bool     // r#"…"#
@@ -35,15 +35,15 @@ type lexis struct {
 
 type class uint8
 
-// What a byte may start.
+// Classes of bytes, by what a byte may start.
 const (
 	punctuation class = iota
 	space
 	newline
-	wordByte // words go on with these
-	digit    // and these
+	wordByte // may continue a word
+	digit    // may continue a word
 	quote
-	comment // or punctuation
+	comment // a comment or punctuation
 )
 
 // ready fills the table of classes.
@@ -76,12 +76,12 @@ func (x *lexis) ready() *lexis {
 	return x
 }
 
-// lexer cuts a text into tokens. Comments and white space are none.
+// lexer splits a text into tokens. Comments and white space are not tokens.
 type lexer struct {
 	*lexis
 	text       []byte
 	start, pos int  // of the token
-	broken     bool // a line break is before the token
+	broken     bool // a line break precedes the token
 	kind       byte // of the token
 	before     byte // kind of the token before
 	nesting    int  // of templates
@@ -141,7 +141,7 @@ func (l *lexer) scan() byte {
 	return tokenEnd
 }
 
-// spaces passes white space.
+// spaces skips white space.
 func (l *lexer) spaces() {
 	text, classes, at := l.text, &l.class, l.pos
 	for ; at < len(text); at++ {
@@ -163,7 +163,7 @@ func (l *lexer) wordEnd(at int) int {
 	return at
 }
 
-// number passes digits, and what may stand between: of C++ and others quotes, too.
+// number skips digits and separators between them, including the quotes of C++ and others.
 func (l *lexer) number() {
 	for l.pos = l.wordEnd(l.pos); l.rune && l.pos+1 < len(l.text) && l.text[l.pos] == '\'' && l.class[l.text[l.pos+1]] == digit; {
 		l.pos = l.wordEnd(l.pos + 1)
@@ -173,7 +173,7 @@ func (l *lexer) number() {
 // word returns the bytes of the token.
 func (l *lexer) word() []byte { return l.text[l.start:l.pos] }
 
-// peek returns the next byte that is no white space.
+// peek returns the next byte that is not white space.
 func (l *lexer) peek() byte {
 	for at := l.pos; at < len(l.text); at++ {
 		if l.text[at] > ' ' {
@@ -183,7 +183,7 @@ func (l *lexer) peek() byte {
 	return 0
 }
 
-// comment passes a comment, if one starts here.
+// comment skips a comment, if one starts here.
 func (l *lexer) comment() bool {
 	rest := l.text[l.pos:]
 	if l.open != "" && hasPrefix(rest, l.open) {
@@ -210,7 +210,7 @@ func lineEnd(text []byte, at int) int {
 	return len(text)
 }
 
-// blockEnd returns where the block comment ends that starts here.
+// blockEnd returns the end of the block comment that starts here.
 func (l *lexer) blockEnd() int {
 	if !l.nested {
 		return l.after(l.pos+len(l.open), l.close)
@@ -233,7 +233,7 @@ func (l *lexer) blockEnd() int {
 	return len(l.text)
 }
 
-// after returns where the next occurrence of mark from at on ends, or the end of the text.
+// after returns the end of the next occurrence of mark at or after at, or the end of the text.
 func (l *lexer) after(at int, mark string) int {
 	if at > len(l.text) {
 		return len(l.text)
@@ -245,7 +245,7 @@ func (l *lexer) after(at int, mark string) int {
 	return at + i + len(mark)
 }
 
-// prefixed passes a raw string whose prefix is the word before it.
+// prefixed skips a raw string whose prefix is the word before it.
 func (l *lexer) prefixed() bool {
 	if l.pos >= len(l.text) {
 		return false
@@ -277,7 +277,7 @@ func (l *lexer) prefixed() bool {
 	return false
 }
 
-// quoted passes a string or rune that starts with c.
+// quoted skips a string or rune that starts with c.
 func (l *lexer) quoted(c byte) bool {
 	rest := l.text[l.pos:]
 	switch {
@@ -303,7 +303,7 @@ func (l *lexer) quoted(c byte) bool {
 	return true
 }
 
-// tripleEnd returns where a string ends that three quotes end.
+// tripleEnd returns the end of a string in triple quotes.
 func (l *lexer) tripleEnd(quotes string) int {
 	for at := l.pos + 3; at < len(l.text); at++ {
 		switch l.text[at] {
@@ -318,8 +318,8 @@ func (l *lexer) tripleEnd(quotes string) int {
 	return len(l.text)
 }
 
-// stringEnd returns where the string ends that c ends; a line ends it, too, unless strings go
-// on over lines: an apostrophe in text that is no code does not hide what follows.
+// stringEnd returns the end of a string that c ends. The end of a line ends it too, unless strings
+// may span lines. So an apostrophe in text that is not code does not hide what follows.
 func (l *lexer) stringEnd(at int, c byte) int {
 	for ; at < len(l.text); at++ {
 		switch l.text[at] {
@@ -336,7 +336,7 @@ func (l *lexer) stringEnd(at int, c byte) int {
 	return len(l.text)
 }
 
-// passRune passes a rune in quotes; of a lifetime it passes nothing.
+// passRune skips a rune in quotes. For a lifetime it skips nothing.
 func (l *lexer) passRune() bool {
 	end := min(l.pos+16, len(l.text))
 	for at := l.pos + 1; at < end && l.text[at] != '\n'; at++ {
@@ -353,7 +353,7 @@ func (l *lexer) passRune() bool {
 	return false
 }
 
-// passTemplate passes a template with the code in it.
+// passTemplate skips a template with the code in it.
 func (l *lexer) passTemplate() {
 	for l.pos++; l.pos < len(l.text); l.pos++ {
 		switch l.text[l.pos] {
@@ -373,7 +373,7 @@ func (l *lexer) passTemplate() {
 	l.pos = min(l.pos, len(l.text))
 }
 
-// passCode passes the code of a template up to its closing brace.
+// passCode skips the code of a template up to its closing brace.
 func (l *lexer) passCode() {
 	start, broken, kind, before := l.start, l.broken, l.kind, l.before
 	l.nesting++
@@ -391,10 +391,10 @@ func (l *lexer) passCode() {
 	l.start, l.broken, l.kind, l.before = start, broken, kind, before
 }
 
-// longestRegexp bounds how far the end of a regular expression is looked for.
+// longestRegexp bounds the search for the end of a regular expression.
 const longestRegexp = 1024
 
-// regexp passes a regular expression, if the token before lets one start here.
+// regexp skips a regular expression, if one may start after the token before.
 func (l *lexer) regexp() bool {
 	switch l.kind {
 	case tokenWord, tokenLiteral, ')', ']', '}':
@@ -423,7 +423,7 @@ func (l *lexer) regexp() bool {
 	return false
 }
 
-// wordBefore reports whether the word before the place is a keyword that an expression follows.
+// wordBefore reports whether the word before is a keyword that an expression may follow.
 func (l *lexer) wordBefore() bool {
 	end := l.pos
 	for end > 0 && l.text[end-1] <= ' ' {
@@ -440,7 +440,7 @@ func (l *lexer) wordBefore() bool {
 	return false
 }
 
-// balanced passes everything up to the end of a bracket, which was the last token.
+// balanced skips everything up to the closing bracket of the one that was the last token.
 func (l *lexer) balanced(opening, closing byte) {
 	for depth := 1; depth > 0; {
 		switch l.next() {

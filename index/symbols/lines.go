@@ -1,7 +1,7 @@
 package symbols
 
-// lines finds the definitions of languages in which they start a line: shells, Perl, Lua,
-// Elixir, Haskell, R and SQL. What is in strings over several lines may look like one, too.
+// lines finds the definitions of languages in which they start a line: shells, Perl, Lua, Elixir,
+// Haskell, R and SQL. A line in a string over several lines may look like a definition, too.
 func lines(f *finder) {
 	for f.pos < len(f.text) {
 		at, end := f.pos, lineEnd(f.text, f.pos)
@@ -61,7 +61,7 @@ func contains(set string, c byte) bool {
 	return false
 }
 
-// skip returns the next place that is no blank.
+// skip returns the next place that is not blank.
 func (l line) skip(at int) int {
 	for at < l.end && (l.text[at] == ' ' || l.text[at] == '\t') {
 		at++
@@ -69,7 +69,7 @@ func (l line) skip(at int) int {
 	return at
 }
 
-// byteAt is the byte at a place, 0 after the line.
+// byteAt returns the byte at a place, 0 after the line.
 func (l line) byteAt(at int) byte {
 	if at < l.end {
 		return l.text[at]
@@ -103,7 +103,7 @@ func (l line) shell() {
 	}
 }
 
-// indexHeredoc is where a heredoc is announced, negative if none is.
+// indexHeredoc returns where a heredoc is announced, or a negative number.
 func indexHeredoc(text []byte) int {
 	for i := 0; i+2 < len(text); i++ {
 		if text[i] == '#' && (i == 0 || text[i-1] <= ' ') {
@@ -161,7 +161,7 @@ func (l line) perl() {
 	}
 }
 
-// perlConstants takes the names before => up to a closing brace.
+// perlConstants handles the names before => up to a closing brace.
 func (l line) perlConstants(at int) {
 	for n := 0; at < len(l.text) && n < 100_000; n++ {
 		c := l.text[at]
@@ -357,7 +357,7 @@ func (l line) sql() {
 
 // sqlName adds the last part of a name, which may be quoted.
 func (l line) sqlName(at int, kind Kind, create bool) {
-	if create && at == l.end && l.pos < len(l.text) { // it stands in the next line
+	if create && at == l.end && l.pos < len(l.text) { // the name is on the next line
 		l.end = lineEnd(l.text, l.pos)
 		at = l.skip(l.pos)
 	}
@@ -383,7 +383,7 @@ func (l line) sqlName(at int, kind Kind, create bool) {
 	}
 }
 
-// lower is short text in small letters.
+// lower returns a short text in lower case.
 func lower(s string) string {
 	b := []byte(s)
 	for i, c := range b {

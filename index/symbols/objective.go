@@ -1,6 +1,6 @@
 package symbols
 
-// objective takes what starts with @ in Objective-C.
+// objective handles what starts with @ in Objective-C.
 func (d *declaring) objective() {
 	if d.next() != tokenWord {
 		return
@@ -42,7 +42,7 @@ func (d *declaring) objective() {
 	d.head = head{}
 }
 
-// objectiveMethod takes the first part of a selector.
+// objectiveMethod handles the first part of a selector.
 func (d *declaring) objectiveMethod() {
 	if d.peek() == '(' {
 		d.next()

@@ -1,7 +1,7 @@
 package symbols
 
-// directive takes a line of the preprocessor. Of the branches of a conditional each starts with
-// the braces that were open where the first one did.
+// directive handles a line of the preprocessor. Each branch of a conditional starts with the braces
+// that were open at the start of the first branch.
 func (d *declaring) directive() {
 	switch d.directiveName() {
 	case "if", "ifdef", "ifndef":
@@ -18,7 +18,7 @@ func (d *declaring) directive() {
 	}
 }
 
-// bodyDirective is directive in a body that many braces deep, and returns how deep it is then.
+// bodyDirective is directive in a body nested depth braces deep, and returns the depth after it.
 func (d *declaring) bodyDirective(depth, first int) int {
 	switch d.directiveName() {
 	case "if", "ifdef", "ifndef":
@@ -27,7 +27,7 @@ func (d *declaring) bodyDirective(depth, first int) int {
 		if n := len(d.branches); n > first {
 			return d.branches[n-1]
 		} else if n > 0 {
-			return 0 // each branch has a head of the function of its own
+			return 0 // each branch has its own head of the function
 		}
 	case "endif":
 		if n := len(d.branches); n > 0 {
@@ -37,8 +37,8 @@ func (d *declaring) bodyDirective(depth, first int) int {
 	return depth
 }
 
-// directiveName passes the line and returns which directive it is. The macro of a definition
-// is added.
+// directiveName skips the line and returns the name of its directive. It adds the macro of a
+// #define.
 func (d *declaring) directiveName() string {
 	end := d.directiveEnd()
 	at := d.pos
@@ -64,8 +64,8 @@ func (d *declaring) directiveName() string {
 	return name
 }
 
-// directiveEnd is where the line ends, with those that a backslash adds and comments that begin
-// in it.
+// directiveEnd returns the end of the line, including lines that a backslash joins to it and
+// comments that begin in it.
 func (d *declaring) directiveEnd() int {
 	for at := d.pos; at < len(d.text); at++ {
 		switch d.text[at] {

@@ -36,7 +36,7 @@ func script(f *finder) {
 				f.balanced('(', ')')
 			}
 		case '[', '*':
-			continue // a member's name is computed, or it is a generator
+			continue // a member has a computed name, or is a generator
 		case '@':
 			if f.next() == tokenWord && f.peek() == '(' {
 				f.next()
@@ -52,12 +52,12 @@ func script(f *finder) {
 type scripting struct {
 	*finder
 	opens    frame
-	target   Span // the last word, to which something may be assigned
+	target   Span // the last word, which may be the target of an assignment
 	member   bool
 	modifier bool
 }
 
-// brace opens a frame: of what was announced, of an object, or of code.
+// brace opens a frame: for what was announced, for an object, or for code.
 func (s *scripting) brace() {
 	switch {
 	case s.opens.kind != topFrame || s.opens.name.End > 0:
@@ -74,7 +74,7 @@ func (s *scripting) brace() {
 
 func (s *scripting) word() {
 	if s.broken && s.opens == (frame{kind: bodyFrame}) {
-		s.opens = frame{} // the value of an arrow function was no block
+		s.opens = frame{} // the value of an arrow function was not a block
 	}
 	word := s.finder.lexer.word()
 	act := s.lang.words.action(word)
@@ -110,7 +110,7 @@ func (s *scripting) word() {
 
 func isNameStart(c byte) bool { return isWordByte(c) && (c < '0' || c > '9') || c == '$' || c >= 0x80 }
 
-// functionNamed adds a function, and passes its parameters.
+// functionNamed adds a function and skips its parameters.
 func (s *scripting) functionNamed(kind Kind, name Span) {
 	s.add(kind, name)
 	if s.peek() == '<' {
@@ -122,7 +122,7 @@ func (s *scripting) functionNamed(kind Kind, name Span) {
 		s.balanced('(', ')')
 	}
 	s.opens = frame{name: name, kind: bodyFrame}
-	if s.peek() == ':' { // of a result's type, which may have braces
+	if s.peek() == ':' { // the type of the result, which may have braces
 		s.next()
 		if s.peek() == '{' {
 			s.next()
@@ -162,7 +162,7 @@ func (s *scripting) typeNamed(act action) {
 	}
 }
 
-// value takes a variable or constant of the file.
+// value handles a variable or constant of the file.
 func (s *scripting) value(act action) {
 	name := s.token()
 	s.target = name
@@ -178,7 +178,7 @@ func (s *scripting) value(act action) {
 	s.add(kind, name)
 }
 
-// assigned takes what is assigned to something dotted.
+// assigned handles an assignment to a dotted name.
 func (s *scripting) assigned() {
 	at := int(s.target.Start)
 	if at == 0 || s.text[at-1] != '.' || !s.isFunction(s.pos-1) {
@@ -191,7 +191,7 @@ func (s *scripting) assigned() {
 	s.add(kind, s.target)
 }
 
-// isFunction reports whether what follows from at on is = or :, and then a function.
+// isFunction reports whether a function follows = or : at at.
 func (s *scripting) isFunction(at int) bool {
 	l := s.finder.lexer
 	l.pos = at
@@ -237,7 +237,7 @@ func (s *scripting) isFunction(at int) bool {
 	return l.kind == '=' && l.pos < len(l.text) && l.text[l.pos] == '>'
 }
 
-// memberNamed takes a member of a class, object, interface or enum.
+// memberNamed handles a member of a class, object, interface or enum.
 func (s *scripting) memberNamed(act action) bool {
 	name := s.token()
 	next := s.peek()

@@ -1,7 +1,9 @@
-// Package symbols finds where names are defined in source code: functions, types, constants
-// and the like, in the languages that are used most. It reads tokens, not grammar: comments and
-// strings are passed, and a table for each family of languages says which tokens announce a
-// name. Text that is no code, or not complete, gives fewer names, never an error.
+// Package symbols finds where source code defines names: functions, types, constants and the like,
+// in the most common languages. It reads tokens, not grammar: it skips comments and strings, and a
+// table for each family of languages says which tokens announce a name. Text that is not code, or
+// is incomplete, yields fewer names but never an error.
+//
+// It takes time linear in the text. The only other memory is for the nesting of brackets.
 //
 // Finding takes time linear in the text, and memory for the nesting of brackets only.
 package symbols
@@ -11,8 +13,8 @@ import (
 	"strings"
 )
 
-// Version of the finder. It grows with each change of what is found in some text: an index has
-// what the finder of its time found.
+// Version of the finder. Every change of its results increases it: an index has what the finder of
+// its time found.
 const Version = 1
 
 // Kind of a symbol.
@@ -32,7 +34,7 @@ const (
 
 var kindNames = [...]string{"", "function", "method", "type", "constant", "macro", "field", "variable", "module"}
 
-// String is the kind's name, such as "function".
+// String returns the kind's name, such as "function".
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
 		return kindNames[k]
@@ -40,13 +42,13 @@ func (k Kind) String() string {
 	return ""
 }
 
-// KindOf is the kind of a name, false if it is none.
+// KindOf returns the kind with a name; ok is false if there is none.
 func KindOf(name string) (Kind, bool) {
 	i := slices.Index(kindNames[1:], name)
 	return Kind(i + 1), i >= 0
 }
 
-// Kinds are the names of all kinds.
+// Kinds returns the names of all kinds.
 func Kinds() []string { return slices.Clone(kindNames[1:]) }
 
 // KindSet is a set of kinds. The zero value stands for all of them.
@@ -58,7 +60,7 @@ func (s *KindSet) Add(k Kind) { *s |= 1 << k }
 // Has reports whether a kind is in the set.
 func (s KindSet) Has(k Kind) bool { return s == 0 || s>>k&1 != 0 }
 
-// String is the names of the kinds, with commas between them; empty for all.
+// String returns the names of the kinds, separated by commas; empty for all kinds.
 func (s KindSet) String() string {
 	var names []string
 	for k, name := range kindNames {
@@ -74,18 +76,18 @@ type Span struct{ Start, End uint32 }
 
 // Symbol is a name that is defined in a text.
 type Symbol struct {
-	// Span is the name. No word, as package words has it, is in it in part.
+	// Span is the name. Every word in it, in the sense of package words, is complete.
 	Span
 	Kind Kind
-	// Scope is the name of the innermost symbol that the definition is within, empty if there
-	// is none or it is not known.
+	// Scope is the name of the innermost symbol that contains the definition; empty if there is
+	// none or it is unknown.
 	Scope Span
-	// Until is where the definition ends, such as behind its closing brace; 0 if it has no body
-	// or that is not known.
+	// Until is where the definition ends, such as after its closing brace; 0 if it has no body or
+	// the end is unknown.
 	Until uint32
 }
 
-// Language is the rules of a language. It is immutable.
+// Language has the rules of a language. It is immutable.
 type Language struct {
 	name  string
 	lexis *lexis
@@ -94,11 +96,11 @@ type Language struct {
 	flags flags
 }
 
-// For returns the rules for a language by its linguist name, nil if there are none.
+// For returns the rules for a language by its linguist name; nil if there are none.
 func For(language string) *Language { return languages[language] }
 
-// Append appends the symbols of a text in the order of their names' places; the names do not
-// overlap. Of a nil Language there are none. It is safe for concurrent use.
+// Append appends the symbols of a text, ordered by the places of their names, which do not overlap.
+// A nil Language has no symbols. It is safe for concurrent use.
 func (l *Language) Append(dst []Symbol, text []byte) []Symbol {
 	if l == nil {
 		return dst
@@ -108,26 +110,28 @@ func (l *Language) Append(dst []Symbol, text []byte) []Symbol {
 	return f.settle()
 }
 
-// finder is one search of a text.
+// finder is the search of one text.
 type finder struct {
 	lexer
 	lang   *Language
 	found  []Symbol
-	begin  int // of this text's in found
+	begin  int // index in found of this text's first symbol
 	frames []frame
-	popped frame  // that was closed last
-	last   string // the name that was found last, where a function has several equations
+	popped frame  // closed last
+	last   string // name found last, for languages in which a function has several equations
 }
 
-// frame is a pair of braces that is open.
+// frame is an open pair of braces.
 type frame struct {
-	name Span // of what it is of
+	name Span // of what the frame belongs to
 	kind frameKind
-	// symbol is the place in found of what it is the body of, from 1; 0: of nothing that was found.
+	// symbol is the index in found, from 1, of the symbol whose body the frame is; 0 if there is
+	// none.
 	symbol int
-	// typedef says that the name of a typedef may follow it.
+	// typedef says that the name of a typedef may follow the frame.
 	typedef bool
-	// indent is how far the line is indented that opens it, where indentation says what is within.
+	// indent is the indentation of the line that opens the frame, for languages in which
+	// indentation shows nesting.
 	indent uint32
 }
 
@@ -143,7 +147,8 @@ const (
 	objectFrame                  // an object literal
 )
 
-// maxFrames bounds the braces whose kind is remembered; those within count as the last.
+// maxFrames bounds the nesting of braces whose kind is remembered. Deeper ones count as the
+// deepest.
 const maxFrames = 200
 
 // add adds a symbol.
@@ -163,7 +168,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// scope is the name of the innermost frame that has one.
+// scope returns the name of the innermost frame that has one.
 func (f *finder) scope() Span {
 	for _, open := range slices.Backward(f.frames) {
 		if open.name.End > 0 {
@@ -173,7 +178,7 @@ func (f *finder) scope() Span {
 	return Span{}
 }
 
-// settle sorts what was found, and leaves out what overlaps.
+// settle sorts the symbols found and drops those that overlap others.
 func (f *finder) settle() []Symbol {
 	for _, open := range f.frames {
 		f.ends(open.symbol, len(f.text))
@@ -193,7 +198,7 @@ func (f *finder) settle() []Symbol {
 	return f.found[:f.begin+len(kept)]
 }
 
-// token is the place of the token.
+// token returns the span of the token.
 func (f *finder) token() Span { return Span{uint32(f.start), uint32(f.pos)} }
 
 // push opens a frame.
@@ -215,10 +220,10 @@ func (f *finder) pop() {
 	}
 }
 
-// lastSymbols is how many symbols a body may follow the name of its own: parameters, for instance.
+// lastSymbols is the most symbols, such as parameters, between the name of a function and its body.
 const lastSymbols = 32
 
-// symbolOf returns the place in found of the symbol with a name, from 1; 0: it was not found lately.
+// symbolOf returns the index in found, from 1, of a recent symbol with a name; 0 if there is none.
 func (f *finder) symbolOf(name Span) int {
 	if name.End == 0 {
 		return 0
@@ -231,14 +236,14 @@ func (f *finder) symbolOf(name Span) int {
 	return 0
 }
 
-// ends says where the body of a symbol ends.
+// ends records where the body of a symbol ends.
 func (f *finder) ends(symbol, at int) {
 	if symbol > 0 {
 		f.found[symbol-1].Until = uint32(at)
 	}
 }
 
-// in is the kind of the innermost frame.
+// in returns the kind of the innermost frame.
 func (f *finder) in() frameKind {
 	if n := len(f.frames); n > 0 {
 		return f.frames[n-1].kind

@@ -14,8 +14,8 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// TestLanguages compares what is found in the files of testdata with what their comments and
-// lines say: a line that defines something names it in «kind:name», at its end.
+// TestLanguages compares the symbols of the files in testdata with the marks in their lines: a line
+// that defines something names it as «kind:name» at its end.
 func TestLanguages(t *testing.T) {
 	covered := map[string]bool{}
 	files, err := filepath.Glob("testdata/*.txt")
@@ -71,7 +71,7 @@ func checkMarked(t *testing.T, language string, text []byte) {
 	}
 }
 
-// checkSymbols checks what holds of all symbols of any text.
+// checkSymbols checks what must hold for the symbols of any text.
 func checkSymbols(t *testing.T, text []byte, found []symbols.Symbol) {
 	t.Helper()
 	end := uint32(0)
@@ -92,10 +92,10 @@ func isWord(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// pieces are what texts of FuzzAppend are made of, beside bytes.
+// pieces are the parts of the texts of FuzzAppend, in addition to bytes.
 var pieces = strings.Fields(`func class def fn struct enum interface type const var let namespace module package typedef extern "C" ( ) { } [ ] < > ; , : = . => -> :: # @ ~ * & / // /* */ " ' ` + "`" + ` ${ """ ''' #define #if #else #endif <<EOT EOT ?> <?php =begin =end R"( )" r#" "# operator public static name Name a b 1 0x1 \`)
 
-// TestRandomTokens finds symbols in tokens at random, in all languages.
+// TestRandomTokens finds symbols in random tokens, in all languages.
 func TestRandomTokens(t *testing.T) {
 	for seed := range uint64(3000) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -113,7 +113,7 @@ func TestRandomTokens(t *testing.T) {
 	}
 }
 
-// FuzzAppend finds symbols in any bytes, in all languages.
+// FuzzAppend finds symbols in arbitrary bytes, in all languages.
 func FuzzAppend(f *testing.F) {
 	f.Add([]byte("func f() {}"))
 	f.Add([]byte(strings.Join(pieces, " ")))
@@ -124,8 +124,8 @@ func FuzzAppend(f *testing.F) {
 	})
 }
 
-// TestHostileTexts finds symbols in texts that are made to take long: the work done for a byte
-// must not grow with the text.
+// TestHostileTexts finds symbols in texts that are made to be slow: the work per byte must not grow
+// with the text.
 func TestHostileTexts(t *testing.T) {
 	const size = 256 << 10
 	texts := map[string]string{
@@ -166,7 +166,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// BenchmarkAppend finds the symbols of real code, of this package.
+// BenchmarkAppend finds the symbols in the code of this package.
 func BenchmarkAppend(b *testing.B) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

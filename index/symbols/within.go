@@ -1,17 +1,17 @@
 package symbols
 
-// Within finds the symbols that places of a text are in. It is for one goroutine.
+// Within finds the symbols that contain places of a text. It is not safe for concurrent use.
 type Within struct {
 	found []Symbol
-	next  int   // in found
-	open  []int // that hold the place looked at last, the innermost at the end
+	next  int   // index in found
+	open  []int // those that contain the last place, the innermost at the end
 }
 
 // NewWithin returns a Within for the symbols of a text, in the order of Append.
 func NewWithin(found []Symbol) *Within { return &Within{found: found} }
 
-// At returns the place in found of the innermost symbol whose name or body a place of the text is
-// in, -1 if it is in none. Places must not descend. All calls together take time linear in the
+// At returns the index in found of the innermost symbol whose name or body contains a place of the
+// text; -1 if there is none. Places must not descend. All calls together take time linear in the
 // number of symbols.
 func (w *Within) At(at uint32) int {
 	for ; w.next < len(w.found) && w.found[w.next].Start <= at; w.next++ {

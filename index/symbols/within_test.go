@@ -8,7 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// TestWithin finds the definitions that places are in: each IN is followed by the innermost one.
+// TestWithin finds the definitions that contain places: each IN is followed by the innermost
+// one.
 func TestWithin(t *testing.T) {
 	texts := map[string]string{
 		"Go": `package p // IN_

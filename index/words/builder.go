@@ -10,31 +10,31 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Builder collects the words of blobs and writes their index. Reset keeps its memory
-// for the next one. One goroutine at a time.
+// Builder collects the words of blobs and writes their index. Reset keeps its memory for the next
+// index. It is not safe for concurrent use.
 type Builder struct {
 	table  table
 	runs   runs
 	local  local
-	starts []uint64 // words before each blob, those of opaque superblocks among them
+	starts []uint64 // words before each blob, including those of opaque superblocks
 	opaque []uint64
-	blocks []uint8 // of each superblock up to the last one in which a word starts
+	blocks []uint8 // for each superblock, blocks up to the last one in which a word starts
 	words  uint64
 	bits   [ngram.SuperblockSize / 64]uint64
 
-	fetched uint32 // nobody asks for it: it keeps reads ahead from being left out
+	fetched uint32 // never read: it keeps the compiler from removing early reads
 
 	definitions definitions
 	scratch     scratch
 }
 
-// NewBuilder makes an empty Builder.
+// NewBuilder returns an empty Builder.
 func NewBuilder() *Builder { return &Builder{table: newTable()} }
 
-// Words is the number of distinct words so far.
+// Words returns the number of distinct words so far.
 func (b *Builder) Words() int { return b.table.len() }
 
-// Memory is about how many bytes the words and their postings take.
+// Memory returns about how many bytes the words and their postings take.
 func (b *Builder) Memory() int64 { return b.table.memory() + b.runs.memory() }
 
 // Reset forgets all blobs.
@@ -44,9 +44,9 @@ func (b *Builder) Reset() {
 	b.starts, b.opaque, b.blocks, b.words = b.starts[:0], b.opaque[:0], b.blocks[:0], 0
 }
 
-// Add adds the next blob, whose first superblock is first, and whose opaque superblocks,
-// counted from 0 in the blob, are those that ngram.AppendOpaque gives. What is defined there the
-// rules of its language say, none if that is nil. An empty blob has no superblock.
+// Add adds the next blob. first is its first superblock. opaque are its opaque superblocks, counted
+// from 0 in the blob, as ngram.AppendOpaque returns them. The rules of language find its
+// definitions; nil finds none. An empty blob has no superblock.
 func (b *Builder) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
 	if uint64(first) < uint64(len(b.blocks)) || first >= postings.MaxSuperblocks {
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", postings.ErrMisuse, first, len(b.blocks), postings.MaxSuperblocks)
@@ -75,7 +75,7 @@ func (b *Builder) Add(first uint32, blob []byte, opaque []uint32, language *symb
 	return nil
 }
 
-// definitions finds where words start that are defined in a blob; its memory is reused.
+// definitions finds where defined words start in a blob. It reuses its memory.
 type definitions struct {
 	found  []symbols.Symbol
 	places []uint32
@@ -95,7 +95,7 @@ func (d *definitions) of(blob []byte, language *symbols.Language) []uint32 {
 	return d.places
 }
 
-// upTo cuts ascending places into those before end and the rest.
+// upTo splits ascending places into those before end and the rest.
 func upTo(places []uint32, end int) (before, rest []uint32) {
 	n := 0
 	for n < len(places) && int(places[n]) < end {
@@ -104,8 +104,8 @@ func upTo(places []uint32, end int) (before, rest []uint32) {
 	return places[:n], places[n:]
 }
 
-// countWords returns how many words start in the superblock at start, with memory for the
-// bits of a superblock.
+// countWords returns how many words start in the superblock at start. memory has room for the bits
+// of a superblock.
 func countWords(memory []uint64, blob []byte, start int) (words uint64) {
 	before := wordBefore(blob, start)
 	for _, word := range ngram.WordBits(memory, blob[start:min(start+ngram.SuperblockSize, len(blob))]) {
@@ -115,7 +115,7 @@ func countWords(memory []uint64, blob []byte, start int) (words uint64) {
 	return words
 }
 
-// wordBefore is 1 if the byte before start is a word byte.
+// wordBefore returns 1 if the byte before start is a word byte, otherwise 0.
 func wordBefore(blob []byte, start int) uint64 {
 	if start > 0 && ngram.IsWord(blob[start-1]) {
 		return 1
@@ -123,8 +123,8 @@ func wordBefore(blob []byte, start int) uint64 {
 	return 0
 }
 
-// flush hands the words of a superblock on, and returns the number of blocks up to the
-// last one in which a word starts.
+// flush passes on the words of a superblock, and returns the number of blocks up to the last one in
+// which a word starts.
 func (b *Builder) flush(superblock uint32, blob []byte) uint8 {
 	all := uint8(0)
 	entries := b.local.entries[:b.local.n]
@@ -140,8 +140,8 @@ func (b *Builder) flush(superblock uint32, blob []byte) uint8 {
 	return uint8(bits.Len8(all))
 }
 
-// local are the distinct words of one superblock: a word comes 2.4 times there, and
-// what counts those stays in the nearest cache.
+// local has the distinct words of one superblock. A word occurs 2.4 times there on average, and the
+// memory that counts them fits into the nearest cache.
 type local struct {
 	slots   [localSlots]uint16 // number of an entry, from 1
 	entries [postings.MaxCount + 1]entry
@@ -163,8 +163,8 @@ func (l *local) reset() {
 	l.n = 0
 }
 
-// collect adds the words that start in the superblock at start, and returns how many there
-// are. The table hashes them.
+// collect adds the words that start in the superblock at start, and returns their number. The table
+// hashes them.
 func (l *local) collect(t *table, memory []uint64, blob []byte, start int) (words uint64) {
 	before := wordBefore(blob, start)
 	end := min(start+ngram.SuperblockSize, len(blob))
@@ -175,7 +175,7 @@ func (l *local) collect(t *table, memory []uint64, blob []byte, start int) (word
 		for ; begins != 0; begins &= begins - 1 {
 			first := bits.TrailingZeros64(begins)
 			size := bits.TrailingZeros64(^(word >> first))
-			if first+size >= 64 { // it may go on
+			if first+size >= 64 { // it may continue in the next 64 bytes
 				for size = 64 - first; at+first+size < len(blob) && ngram.IsWord(blob[at+first+size]); size++ {
 				}
 			}
@@ -193,7 +193,7 @@ func (l *local) add(t *table, blob []byte, start, size int, mask uint8) {
 	e.mask |= mask
 }
 
-// define notes which of the words collected are defined, by places where they start.
+// define marks the collected words that are defined, by the places where they start.
 func (l *local) define(t *table, blob []byte, places []uint32) {
 	for _, at := range places {
 		end := int(at)
@@ -204,7 +204,7 @@ func (l *local) define(t *table, blob []byte, places []uint32) {
 	}
 }
 
-// entry returns that of the word blob[start:start+size], a new one if it has none yet.
+// entry returns the entry of the word blob[start:start+size]. It makes one if there is none yet.
 func (l *local) entry(t *table, blob []byte, start, size int) *entry {
 	word := blob[start : start+size]
 	first := head(blob[start:], size)

@@ -46,8 +46,8 @@ func FuzzBlock(f *testing.F) {
 	})
 }
 
-// checkBlock checks what must hold of every block; and where its words are words in order,
-// that they are the same once encoded anew.
+// checkBlock checks what must hold for every block. If its words are valid and in order, it checks
+// that encoding them again gives the same words.
 func checkBlock(t *testing.T, b *Block) {
 	t.Helper()
 	var text, last []byte
@@ -96,7 +96,7 @@ func fuzzBlob() []byte {
 	return append(blob, strings.Repeat("toolong", 1000)+" quick\n"...)
 }
 
-// sealedSections writes a shard of an index alone, with right checksums.
+// sealedSections writes a file with only the sections of an index, with correct checksums.
 func sealedSections(t testing.TB, sections [len(fuzzTags)][]byte) *format.File {
 	t.Helper()
 	var data bytes.Buffer
@@ -116,7 +116,7 @@ func sealedSections(t testing.TB, sections [len(fuzzTags)][]byte) *format.File {
 	return f
 }
 
-// fuzzSections are those of the index of a blob.
+// fuzzSections returns the sections of the index of a blob.
 func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 	t.Helper()
 	b := NewBuilder()
@@ -144,7 +144,7 @@ func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 	return sections
 }
 
-// FuzzIndex reads hostile sections behind right checksums.
+// FuzzIndex reads hostile sections with correct checksums.
 func FuzzIndex(f *testing.F) {
 	for _, blob := range [][]byte{nil, []byte("one word"), fuzzBlob()} {
 		s := fuzzSections(f, blob)
@@ -169,7 +169,7 @@ func checkTyped(t *testing.T, err error) {
 	}
 }
 
-// readHostile reads some of all there is.
+// readHostile reads a part of everything in the index.
 func readHostile(t *testing.T, x *Index, blob []byte) {
 	t.Helper()
 	var b Block
@@ -221,7 +221,7 @@ func readHostile(t *testing.T, x *Index, blob []byte) {
 	checkTyped(t, v.Close(func() error { return nil }))
 }
 
-// TestVerifierAcceptsItsOwn shows that readHostile reads a sound index to its end.
+// TestVerifierAcceptsItsOwn checks that readHostile reads a sound index to its end.
 func TestVerifierAcceptsItsOwn(t *testing.T) {
 	blob := fuzzBlob()
 	x, err := Open(sealedSections(t, fuzzSections(t, blob)))

@@ -24,7 +24,7 @@ type posting struct {
 	count      uint16
 }
 
-// model is what the index of some blobs must say, by the definitions.
+// model is what the index of some blobs must say, according to the definitions.
 type model struct {
 	words       map[string][]posting
 	before      []uint64
@@ -69,7 +69,7 @@ func (m *model) add(word string, superblock uint32, block int) {
 	m.words[word] = append(list, posting{superblock, 1 << block, 1})
 }
 
-// sorted are the words in the order that the lexicon promises.
+// sorted returns the words in the order that the lexicon promises.
 func (m *model) sorted() (all []string) {
 	for w := range m.words {
 		all = append(all, w)
@@ -104,7 +104,7 @@ func build(t testing.TB, b *words.Builder, blobs [][]byte) *format.File {
 	return f
 }
 
-// TestDefinitions builds an index of Go code, and reads which words are defined where.
+// TestDefinitions builds an index of Go code, and reads which words are defined and where.
 func TestDefinitions(t *testing.T) {
 	filler := strings.Repeat("// Other is only mentioned\n", 200) // more than one superblock
 	blob := []byte("package p\nfunc Defined() { Called() }\n" + filler + "type Other int\nvar Called = Defined\n")
@@ -148,8 +148,8 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// randomBlob is text of random words: some of them in many blobs, some in one, of all
-// lengths and spellings, beside bytes of all kinds.
+// randomBlob returns text of random words, some of them in many blobs and some in one, of all
+// lengths and spellings, between bytes of all kinds.
 func randomBlob(r *rand.Rand, size int) (blob []byte) {
 	for len(blob) < size {
 		switch r.IntN(3000) {
@@ -265,7 +265,7 @@ func checkList(t *testing.T, x *words.Index, word uint32, want []posting, r *ran
 	}
 }
 
-// checkLookups looks up pieces of words, and texts that are in none.
+// checkLookups looks up pieces of words, and texts that are in no word.
 func checkLookups(t *testing.T, x *words.Index, sorted []string, r *rand.Rand) {
 	t.Helper()
 	for range 50 {

@@ -8,15 +8,15 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// A block of the lexicon has BlockWords words: the spelling of each in two bits, and then
-// each word in small letters by how many bytes it shares with the one before and those
-// that follow.
+// A block of the lexicon has BlockWords words: the spelling of each in two bits, and then each word
+// in lower case, as the number of bytes that it shares with the word before and the bytes that
+// follow.
 const (
-	// BlockWords is the number of words in each block of the lexicon but the last one.
+	// BlockWords is the number of words in each block of the lexicon except the last one.
 	BlockWords = 32
 
-	longNibble = 15 // a byte follows, with what is above
-	caseGroup  = 63 // positions in each number of capitals
+	longNibble = 15 // the excess is in the byte that follows
+	caseGroup  = 63 // bytes of a word that each number of capitals covers
 )
 
 // Spellings of a word.
@@ -33,7 +33,7 @@ var errBlock = errors.New("a block of words ends too early, or has a word that i
 type blockWriter struct {
 	spellings [BlockWords / 4]uint8
 	entries   []byte
-	last      []byte // the word before in small letters
+	last      []byte // the word before, in lower case
 	n         int
 }
 
@@ -64,7 +64,7 @@ func (b *blockWriter) add(word []byte) {
 	b.n++
 }
 
-// spellingOf returns the spelling of a word; of two that fit, the first one.
+// spellingOf returns the spelling of a word; if two fit, the first one.
 func spellingOf(word []byte) uint8 {
 	capitals, small := 0, 0
 	for _, c := range word {
@@ -85,7 +85,8 @@ func spellingOf(word []byte) uint8 {
 	return spelledOther
 }
 
-// appendCapitals appends a number for each caseGroup bytes of a word: a bit for each capital.
+// appendCapitals appends one number for each caseGroup bytes of a word, with one bit for each
+// capital.
 func appendCapitals(dst, word []byte) []byte {
 	for ; len(word) > 0; word = word[min(len(word), caseGroup):] {
 		group := uint64(0)
@@ -99,7 +100,7 @@ func appendCapitals(dst, word []byte) []byte {
 	return dst
 }
 
-// appendTo appends the block and begins the next one.
+// appendTo appends the block and starts the next one.
 func (b *blockWriter) appendTo(dst []byte) []byte {
 	dst = append(dst, b.spellings[:(b.n+3)/4]...)
 	dst = append(dst, b.entries...)
@@ -107,17 +108,17 @@ func (b *blockWriter) appendTo(dst []byte) []byte {
 	return dst
 }
 
-// Block is a block of the lexicon. Its memory is reused from block to block.
+// Block is a block of the lexicon. Its memory can be reused for other blocks.
 type Block struct {
-	// First is the number of the first word, Text all words, each with a newline behind it.
+	// First is the number of the first word. Text has all words, each followed by a newline.
 	First uint32
 	Text  []byte
 
-	ends [BlockWords]uint16 // of each word in Text
+	ends [BlockWords]uint16 // end of each word in Text
 	n    int
 }
 
-// Len is the number of words, at most BlockWords.
+// Len returns the number of words, at most BlockWords.
 func (b *Block) Len() int { return b.n }
 
 // Word returns word i of the block, from 0.
@@ -129,7 +130,7 @@ func (b *Block) Word(i int) []byte {
 	return b.Text[start:b.ends[i]]
 }
 
-// At returns the index of the word that Text[at] belongs to, from the index from on.
+// At returns the index of the word that Text[at] belongs to. It is at least from.
 func (b *Block) At(at, from int) int {
 	for int(b.ends[from]) < at {
 		from++
@@ -137,11 +138,11 @@ func (b *Block) At(at, from int) int {
 	return from
 }
 
-// blockText is room for the text of a block, and for what is copied beyond it.
+// blockText is the room for the text of a block and for copies beyond its end.
 const blockText = BlockWords*(ngram.MaxWord+1) + shortCopy
 
-// decode decodes a block of n words, as they are spelled or in small letters. Words of a
-// sound block are not longer than ngram.MaxWord and consist of word bytes.
+// decode decodes a block of n words, either spelled or in lower case. Words of a sound block have
+// at most ngram.MaxWord bytes, all of them word bytes.
 func (b *Block) decode(data []byte, n int, spelled bool) error {
 	b.Text, b.n = b.Text[:0], 0
 	spellings := (n + 3) / 4
@@ -152,7 +153,7 @@ func (b *Block) decode(data []byte, n int, spelled bool) error {
 		b.Text = make([]byte, 0, blockText)
 	}
 	text, entries := b.Text[:blockText], data[spellings:]
-	var capitals [BlockWords]uint16 // where those of a word are in the data
+	var capitals [BlockWords]uint16 // where the data has the capitals of a word
 	last, at := 0, 0
 	for i := range n {
 		shared, suffix, rest, ok := readHead(entries)
@@ -185,11 +186,10 @@ func (b *Block) decode(data []byte, n int, spelled bool) error {
 	return nil
 }
 
-// shortCopy is what copyShort copies at once.
+// shortCopy is the number of bytes that copyShort copies at once.
 const shortCopy = 16
 
-// copyShort is copy for n bytes, which mostly are few: it may change up to shortCopy bytes
-// of to.
+// copyShort is copy for n bytes, which are usually few. It may change up to shortCopy bytes of to.
 func copyShort(to, from []byte, n int) {
 	if n <= shortCopy && len(from) >= shortCopy {
 		*(*[shortCopy]byte)(to) = [shortCopy]byte(from)
@@ -198,7 +198,7 @@ func copyShort(to, from []byte, n int) {
 	}
 }
 
-// readHead reads how many bytes a word shares and how many follow, and returns those.
+// readHead reads how many bytes a word shares with the one before, and how many follow.
 func readHead(entries []byte) (shared, suffix int, rest []byte, ok bool) {
 	if len(entries) == 0 {
 		return 0, 0, nil, false
@@ -216,7 +216,7 @@ func readHead(entries []byte) (shared, suffix int, rest []byte, ok bool) {
 	return shared, suffix, rest, true
 }
 
-// capitalize spells a word of small letters; passCapitals has passed the capitals.
+// capitalize spells a word given in lower case; passCapitals has skipped the capitals.
 func capitalize(word []byte, spelling uint8, capitals []byte) {
 	switch spelling {
 	case spelledTitle:
@@ -237,7 +237,7 @@ func capitalize(word []byte, spelling uint8, capitals []byte) {
 	}
 }
 
-// passCapitals returns what follows the capitals of a word of size bytes.
+// passCapitals returns the data after the capitals of a word of size bytes.
 func passCapitals(size int, entries []byte) ([]byte, error) {
 	for ; size > 0; size -= caseGroup {
 		_, n := binary.Uvarint(entries)

@@ -12,28 +12,28 @@ import (
 	"github.com/trawl-search/trawl/index/postings"
 )
 
-// Source is an index of words that is merged, and where its text went.
+// Source is an index of words to merge, and where its text went.
 type Source struct {
 	Index *Index
-	// Places has for each superblock of the index its number in the new one, or
-	// postings.Gone. No two superblocks of all sources have the same place.
+	// Places has, for each superblock of the index, its number in the new one, or postings.Gone. No
+	// two superblocks of all sources may have the same place.
 	Places []uint32
 }
 
 // Blob is where a blob of the new text comes from.
 type Blob struct {
-	// Source is its number among the sources; negative for an empty blob of none.
+	// Source is the index of the source; negative for an empty blob that no source has.
 	Source int32
 	// Number of the blob in the source.
 	Number uint32
 }
 
-// Merge writes the index of words of a text of that many superblocks, whose parts are in
-// the sources: what a Builder would write. It reads each source once, front to back: the
-// lexicons are merged word by word, and batches of the words' lists beside that. The lists
-// are held, encoded, until the lexicon is written, in memory as far as opts.Spill allows.
-// The Builder of postings, which is empty, lends its memory. The errors are those of w,
-// Pace, the context and temporary files, and *format.CorruptError of a source.
+// Merge writes the index of words of a text of that many superblocks, whose parts are in the
+// sources. It writes what a Builder would write. It reads each source once, from front to back. It
+// merges the lexicons word by word and, concurrently, batches of the words' lists. It keeps the
+// lists, encoded, until the lexicon is written, in memory as far as opts.Spill allows. ngrams lends
+// its memory and must be empty. The errors are those of w, Pace, the context and temporary files,
+// and *format.CorruptError of a source.
 func Merge(ctx context.Context, w *format.Writer, superblocks uint32, sources []Source, blobs []Blob, ngrams *postings.Builder, opts postings.MergeOptions) (err error) {
 	m := &merging{sources: sources, opts: opts}
 	lists := make([]postings.WordSource, len(sources))
@@ -44,7 +44,7 @@ func Merge(ctx context.Context, w *format.Writer, superblocks uint32, sources []
 		return err
 	}
 	defer func() { err = errors.Join(err, m.lists.Close()) }()
-	// What is small is read first: damage there is found before work is done.
+	// Small parts are read first, to find damage there before the work is done.
 	starts, words, err := m.starts(blobs)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ type merging struct {
 	lexicon *LexiconWriter
 }
 
-// starts returns the words before each blob of the new text, and all of them.
+// starts returns the number of words before each blob of the new text, and in all of it.
 func (m *merging) starts(blobs []Blob) (starts []uint64, words uint64, err error) {
 	starts = make([]uint64, len(blobs))
 	for i, blob := range blobs {
@@ -91,7 +91,7 @@ func (m *merging) starts(blobs []Blob) (starts []uint64, words uint64, err error
 	return starts, words, nil
 }
 
-// wordsOf is the number of words of a blob.
+// wordsOf returns the number of words of a blob.
 func (x *Index) wordsOf(blob uint32) (uint32, error) {
 	from, err := x.WordsBefore(blob)
 	if err != nil {
@@ -130,15 +130,15 @@ func (m *merging) opaque() (all []uint64, err error) {
 	return all, nil
 }
 
-// A batch of words is as much as their lists are joined at once.
+// Bounds on a batch of words, whose lists are joined together.
 const (
 	batchWords = 4096
 	batchLists = 16384
 	batchBytes = 1 << 20 // of lists
 )
 
-// batch is words that follow each other in the new lexicon, as far as anything is left of
-// them, and their lists in the sources. Its memory is reused.
+// batch has successive words of the new lexicon, those that have postings left, and their lists in
+// the sources. Its memory is reused.
 type batch struct {
 	text     []byte
 	ends     []uint32 // of each word in text
@@ -162,7 +162,7 @@ func (b *batch) full() bool {
 	return len(b.ends) >= batchWords || len(b.refs) >= batchLists || b.refBytes >= batchBytes
 }
 
-// mergeWords writes the lexicon, and collects the lists.
+// mergeWords writes the lexicon and collects the lists.
 func (m *merging) mergeWords(ctx context.Context) error {
 	heap, err := m.cursors()
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// split is the blobs of a text in sources, among others that are gone.
+// split has the blobs of a text, dealt to sources among other blobs that are gone.
 type split struct {
 	files       []*format.File
 	places      [][]uint32
@@ -27,10 +27,10 @@ func superblocksOf(blob []byte) uint32 {
 	return uint32((len(blob) + ngram.SuperblockSize - 1) / ngram.SuperblockSize)
 }
 
-// deal deals blobs out to sources, in another order in each, with blobs that are gone.
+// deal deals blobs to sources, in another order in each, and adds blobs that are gone.
 func deal(t testing.TB, r *rand.Rand, b *words.Builder, blobs [][]byte) (s split) {
 	t.Helper()
-	var place []uint32 // of each blob
+	var place []uint32 // by blob
 	for _, blob := range blobs {
 		place = append(place, s.superblocks)
 		s.superblocks += superblocksOf(blob)
@@ -75,7 +75,7 @@ func deal(t testing.TB, r *rand.Rand, b *words.Builder, blobs [][]byte) (s split
 	return s
 }
 
-// merge merges the sources into a file with sections of words only.
+// merge merges the sources into a file with only the sections of words.
 func (s *split) merge(ctx context.Context, opts postings.MergeOptions) ([]byte, error) {
 	var sources []words.Source
 	for i, f := range s.files {
@@ -96,8 +96,8 @@ func (s *split) merge(ctx context.Context, opts postings.MergeOptions) ([]byte, 
 	return data.Bytes(), nil
 }
 
-// TestMerge: what is merged is what is built, whatever is held in memory, and on however
-// many processors.
+// TestMerge: merging gives the same as building, whatever is kept in memory and however many
+// processors there are.
 func TestMerge(t *testing.T) {
 	b := words.NewBuilder()
 	for seed := range uint64(40) {
@@ -131,7 +131,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// largeBlobs have words with lists of several blocks, and several batches of words.
+// largeBlobs returns blobs with long posting lists, for several batches of words.
 func largeBlobs(r *rand.Rand) (blobs [][]byte) {
 	for i := range 300 {
 		blob := randomBlob(r, 3000+r.IntN(3000))
@@ -147,8 +147,8 @@ func largeBlobs(r *rand.Rand) (blobs [][]byte) {
 	return blobs
 }
 
-// TestMergeStops: an error of Pace, of the context and of temporary files ends merging,
-// whenever it comes, and leaves nothing running.
+// TestMergeStops: an error of Pace, of the context or of temporary files stops the merge whenever
+// it comes, and no goroutine is left.
 func TestMergeStops(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	s := deal(t, r, words.NewBuilder(), largeBlobs(r))
@@ -188,7 +188,7 @@ func TestMergeStops(t *testing.T) {
 	}
 }
 
-// sealed writes a file of the sections of another one, one of them changed, with sound
+// sealed writes a file with the sections of another one, one of them changed, with correct
 // checksums.
 func sealed(t testing.TB, f *format.File, tag format.Tag, data []byte) *format.File {
 	t.Helper()
@@ -214,9 +214,8 @@ func sealed(t testing.TB, f *format.File, tag format.Tag, data []byte) *format.F
 	return out
 }
 
-// mergeHostile merges with one source whose section is changed and its checksums sound:
-// that is an error which names file and section, or comes out as a shard that is read
-// without a panic.
+// mergeHostile merges with one source whose section is changed, with correct checksums. The merge
+// returns an error that names file and section, or writes a shard that can be read without a panic.
 func mergeHostile(t testing.TB, s split, source int, tag format.Tag, data []byte) (failed bool) {
 	t.Helper()
 	s.files = slices.Clone(s.files)
@@ -259,7 +258,7 @@ func mergeHostile(t testing.TB, s split, source int, tag format.Tag, data []byte
 	return false
 }
 
-// TestMergeHostile changes bytes of each section of a source, and cuts it.
+// TestMergeHostile changes bytes of each section of a source, and truncates it.
 func TestMergeHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	blobs := append(randomBlobs(r), randomBlob(r, 60_000), []byte("a \u212Aelvin b"), nil)

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// lower has the small letter for each capital, and each other byte itself.
+// lower maps capitals to lower case, and each other byte to itself.
 var lower = func() (table [256]uint8) {
 	for c := range table {
 		table[c] = uint8(c)
@@ -33,8 +33,8 @@ func compareRest(a, b []byte) int {
 	return bytes.Compare(a, b)
 }
 
-// sortKey is a word's number with its first eight bytes in small letters, the first
-// one highest: most comparisons look no further, as in prompp's index writer.
+// sortKey has a word's number and its first eight bytes in lower case, the first byte highest. Most
+// comparisons need no more, as in prompp's index writer.
 type sortKey struct {
 	prefix uint64
 	number uint32

@@ -2,9 +2,9 @@ package words
 
 import "slices"
 
-// Postings are collected in groups of words whose numbers follow each other, as package
-// postings collects those of n-grams: each posting is written once, in sequence, and
-// sorted within its group when the index is written.
+// Postings are collected in groups of words with successive numbers, in the same way as package
+// postings collects those of n-grams: each posting is written once, in sequence, and sorted within
+// its group when the index is written.
 const (
 	groupBits    = 10
 	groupSize    = 1 << groupBits
@@ -12,8 +12,8 @@ const (
 	slabChunks   = 256 // 1 MiB
 )
 
-// An entry has, from the lowest bit on: how often the word starts in the superblock, whether it
-// is defined there, the mask of the blocks, the superblock, and the low bits of the word's number.
+// An entry has, from the lowest bit on: how often the word starts in the superblock, whether it is
+// defined there, the mask of the blocks, the superblock, and the low bits of the word's number.
 const (
 	countBits      = 13
 	definedShift   = countBits
@@ -25,27 +25,27 @@ const (
 
 type chunk [chunkEntries]uint64
 
-// group has the entries of its words: in the order in which they came, or by word and
-// superblock once sorted.
+// group has the entries of its words: in the order of arrival, or, once sorted, by word and
+// superblock.
 type group struct {
 	n      int
 	last   *chunk
 	chunks []*chunk
 }
 
-// runs are the postings of all words: for each, a run of entries.
+// runs are the postings of all words: a run of entries for each.
 type runs struct {
 	groups []group
 	slabs  []*[slabChunks]chunk
 	used   int      // chunks
-	starts []uint32 // of each word's run in its group, once sorted
+	starts []uint32 // start of each word's run in its group, once sorted
 	sorted []uint64
 }
 
 func (r *runs) add(number, superblock uint32, mask uint8, count uint16, defined bool) {
 	for int(number>>groupBits) >= len(r.groups) {
 		if cap(r.groups) > len(r.groups) {
-			r.groups = r.groups[:len(r.groups)+1] // with its memory, see reset
+			r.groups = r.groups[:len(r.groups)+1] // reuses its memory, see reset
 		} else {
 			r.groups = append(r.groups, group{})
 		}
@@ -72,7 +72,7 @@ func (r *runs) extend(g *group) {
 	r.used++
 }
 
-// memory is how many bytes the entries take.
+// memory returns how many bytes the entries take.
 func (r *runs) memory() int64 { return int64(r.used) * chunkEntries * 8 }
 
 // sort sorts the entries of that many words, group by group, in place.
@@ -83,7 +83,7 @@ func (r *runs) sort(words int) {
 	}
 }
 
-// sortGroup sorts a group by word; superblocks have come in ascending order.
+// sortGroup sorts a group by word. Its superblocks ascend already.
 func (r *runs) sortGroup(g *group, starts []uint32) {
 	if len(r.sorted) < g.n {
 		r.sorted = make([]uint64, g.n+g.n/4)
@@ -108,13 +108,13 @@ func (r *runs) sortGroup(g *group, starts []uint32) {
 	for i, c := range g.chunks {
 		copy(c[:], r.sorted[i*chunkEntries:min(g.n, (i+1)*chunkEntries)])
 	}
-	copy(starts[1:], starts) // ends are the starts of those that follow
+	copy(starts[1:], starts) // the end of a run is the start of the next one
 	if len(starts) > 0 {
 		starts[0] = 0
 	}
 }
 
-// run is the postings of one word.
+// run has the postings of one word.
 type run struct {
 	superblocks []uint32
 	masks       []uint8
@@ -122,13 +122,14 @@ type run struct {
 	defined     []bool
 }
 
-// fetch reads the first posting of a word, so that read need not wait for it: see table.fetch.
+// fetch reads the first posting of a word early, so that read need not wait for memory: see
+// table.fetch.
 func (r *runs) fetch(number uint32) uint32 {
 	g, start := &r.groups[number>>groupBits], r.starts[number]
 	return uint32(g.chunks[start/chunkEntries][start%chunkEntries])
 }
 
-// read replaces what is in a run by the postings of a word.
+// read replaces the content of a run by the postings of a word.
 func (r *runs) read(to *run, number uint32) {
 	g := &r.groups[number>>groupBits]
 	start, end := int(r.starts[number]), g.n
@@ -158,7 +159,7 @@ func (r *run) resize(n int) {
 	r.counts, r.defined = slices.Grow(r.counts[:0], n)[:n], slices.Grow(r.defined[:0], n)[:n]
 }
 
-// reset forgets all postings and keeps the memory.
+// reset drops all postings and keeps the memory.
 func (r *runs) reset() {
 	for i := range r.groups {
 		r.groups[i].n, r.groups[i].chunks = 0, r.groups[i].chunks[:0]

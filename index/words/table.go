@@ -7,17 +7,17 @@ import (
 	"math/rand/v2"
 )
 
-// table numbers words in the order in which they come: a flat hash map from words to
-// numbers, whose bytes lie in one arena, as in prompp's index writer. The hash has a random
-// seed, so nobody can choose words that collide. The numbers do not depend on the seed.
+// table numbers words in the order of arrival. It is a flat hash map from words to numbers, with
+// the bytes of the words in one arena, as in prompp's index writer. The hash has a random seed, so
+// nobody can choose words that collide. The numbers do not depend on the seed.
 type table struct {
-	slots  []slot // a power of two, at most half of them taken
+	slots  []slot // the length is a power of two, at least twice the number of words
 	arena  [][]byte
 	places []uint32 // of each word in the arena: see keep
 	seed   uint64
 }
 
-// slot has where a word is in the arena plus 1, 0 where there is none, and its hash.
+// slot has the hash of a word and its place in the arena plus 1, or 0 if it is free.
 type slot struct{ hash, place uint32 }
 
 const (
@@ -35,12 +35,12 @@ func newTable() table {
 
 func (t *table) len() int { return len(t.places) }
 
-// memory is about how many bytes the table takes.
+// memory returns about how many bytes the table takes.
 func (t *table) memory() int64 {
 	return int64(len(t.slots))*8 + int64(t.chunks())*arenaChunk + int64(len(t.places))*4
 }
 
-// chunks is the number of chunks of the arena in use.
+// chunks returns the number of chunks of the arena in use.
 func (t *table) chunks() int {
 	if len(t.places) == 0 {
 		return 0
@@ -48,8 +48,8 @@ func (t *table) chunks() int {
 	return int(t.places[len(t.places)-1]>>arenaShift) + 1
 }
 
-// fetch reads what add will read of a word with a hash. Of many words, one after the other,
-// the processor does so at the same time, where add would wait for each.
+// fetch reads what add will read for a word with a hash. If it is called for many words in a row,
+// the processor loads them concurrently, while add would wait for each.
 func (t *table) fetch(hash uint32) uint32 {
 	s := t.slots[hash&uint32(len(t.slots)-1)]
 	if s.place == 0 {
@@ -58,7 +58,7 @@ func (t *table) fetch(hash uint32) uint32 {
 	return uint32(t.arena[(s.place-1)>>arenaShift][(s.place-1)%arenaChunk])
 }
 
-// add returns the number of a word, a new one if it has none yet.
+// add returns the number of a word. It numbers the word if it is new.
 func (t *table) add(hash uint32, word []byte) uint32 {
 	mask := uint32(len(t.slots) - 1)
 	for i := hash & mask; ; i = (i + 1) & mask {
@@ -80,7 +80,7 @@ func (t *table) add(hash uint32, word []byte) uint32 {
 	}
 }
 
-// keep copies a word into the arena, behind its number and length, and returns its place.
+// keep copies a word into the arena, after its number and length, and returns its place.
 func (t *table) keep(word []byte) uint32 {
 	chunk, at := 0, 0
 	if n := len(t.places); n > 0 {
@@ -126,14 +126,14 @@ func (t *table) grow() {
 	}
 }
 
-// reset forgets all words and keeps the memory.
+// reset drops all words and keeps the memory.
 func (t *table) reset() {
 	clear(t.slots)
 	t.places = t.places[:0]
 }
 
-// head returns the first eight bytes of a word, or as many as it has, the first lowest.
-// Text begins with the word and may go on behind it.
+// head returns the first eight bytes of a word, or all if it has fewer, the first byte lowest. text
+// begins with the word and may continue after it.
 func head(text []byte, n int) uint64 {
 	if len(text) >= 8 {
 		x := binary.LittleEndian.Uint64(text)
@@ -149,7 +149,7 @@ func head(text []byte, n int) uint64 {
 	return x
 }
 
-// hash hashes a word with that head by folded multiplications.
+// hash hashes a word, given its head, by folded multiplications.
 func (t *table) hash(word []byte, head uint64) uint64 {
 	h := fold(head^t.seed, uint64(len(word))^0x9e3779b97f4a7c15)
 	for at := 8; at < len(word); at += 8 {

@@ -17,11 +17,12 @@ const (
 	layoutVersion = 1
 	pieceSize     = 64 << 10 // sections are written in pieces of about this size
 
-	// wordsPerSuperblock of the lexicon are BlocksPerSuperblock blocks.
+	// wordsPerSuperblock is the number of words in a superblock of the lexicon, which has
+	// BlocksPerSuperblock blocks.
 	wordsPerSuperblock = BlockWords * ngram.BlocksPerSuperblock
 
-	// fetchedAhead is of how many words, which lie anywhere in memory, the beginnings are read
-	// before any is written: the processor waits for them at the same time.
+	// fetchedAhead is the number of words whose first bytes or postings are read before any word is
+	// written. They are scattered in memory, and so the processor loads them concurrently.
 	fetchedAhead = 32
 )
 
@@ -31,8 +32,8 @@ type scratch struct {
 	run  run
 }
 
-// Write writes the index of all blobs added, of a content of that many superblocks. The
-// Builder of postings, which is empty, lends its memory. Afterwards both are as after Reset.
+// Write writes the index of all blobs added, for a content of that many superblocks. ngrams lends
+// its memory and must be empty. Afterwards both are as after Reset.
 func (b *Builder) Write(w format.SectionWriter, superblocks uint32, ngrams *postings.Builder) error {
 	defer b.Reset()
 	for uint32(len(b.blocks)) < superblocks {
@@ -71,7 +72,7 @@ func (b *Builder) Write(w format.SectionWriter, superblocks uint32, ngrams *post
 	return writeInfo(w, uint32(len(s.keys)), superblocks, b.words, b.starts, b.opaque)
 }
 
-// writeInfo writes the columns of blobs and superblocks, and the counts of all.
+// writeInfo writes the columns of blobs and superblocks, and the counts.
 func writeInfo(w format.SectionWriter, distinct, superblocks uint32, words uint64, starts, opaque []uint64) error {
 	for _, column := range []struct {
 		tag      format.Tag
@@ -113,8 +114,8 @@ type LexiconWriter struct {
 	n       uint32
 }
 
-// NewLexiconWriter starts the section; n-grams of the words are collected in the Builder,
-// which must be empty.
+// NewLexiconWriter starts the section. It collects the n-grams of the words in ngrams, which must
+// be empty.
 func NewLexiconWriter(w format.SectionWriter, ngrams *postings.Builder) *LexiconWriter {
 	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until Close
 	found, _ := idleWindows.Get().(*windows)
@@ -149,7 +150,7 @@ func (l *LexiconWriter) flush() {
 	l.piece = l.piece[:0]
 }
 
-// Close writes what is left, where the blocks end, and the n-grams.
+// Close writes the last words, the ends of the blocks, and the n-grams.
 func (l *LexiconWriter) Close() error {
 	if l.n%BlockWords > 0 {
 		l.endBlock()
@@ -183,7 +184,7 @@ type windows struct {
 	masks  []uint8
 }
 
-// idleWindows have no n-grams: what is large is not cleared for each lexicon.
+// idleWindows have no n-grams: reusing them avoids clearing a large array for each lexicon.
 var idleWindows = sync.Pool{New: func() any { return new(windows) }}
 
 func (s *windows) add(word []byte, block uint32) {

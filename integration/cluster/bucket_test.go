@@ -12,14 +12,14 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// download says whether a request is a searcher's for a shard.
+// download reports whether a request downloads a shard.
 func download(r *http.Request) bool {
 	return r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/shards/")
 }
 
-// TestBucketFails: while searchers download, the bucket fails in every way there
-// is. What cannot be had unharmed is missing and named, never wrong, and comes
-// when the bucket is well again.
+// TestBucketFails: the bucket fails in every way while searchers download. A shard that
+// cannot be downloaded unharmed is missing and named in answers, never wrong. It is served
+// when the bucket works again.
 func TestBucketFails(t *testing.T) {
 	c := newCluster(t, layout{searchers: 2, faultyBucket: true})
 	repos := c.newRepositories("sound", 2)
@@ -69,7 +69,7 @@ func (c *cluster) failingDownload(t *testing.T, f faults.S3Fault, r *repository,
 	c.expect(repos...)
 }
 
-// failingUpload: an indexer goes on trying while the bucket takes nothing.
+// failingUpload: an indexer retries as long as the bucket refuses uploads.
 func (c *cluster) failingUpload(t *testing.T) *repository {
 	r := c.newRepository("uploaded")
 	r.commit(c.rng, 4, 500)
@@ -92,8 +92,8 @@ func (c *cluster) failingUpload(t *testing.T) *repository {
 	return r
 }
 
-// faultsByChance: half of all requests fail in one way or another, for good, and
-// everything is found nevertheless.
+// faultsByChance: from now on half of all requests fail, in random ways, and everything
+// is found nevertheless.
 func (c *cluster) faultsByChance(t *testing.T, repos []*repository) {
 	var mu sync.Mutex
 	rng := rand.New(rand.NewPCG(c.rng.Uint64(), 0))

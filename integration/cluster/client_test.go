@@ -21,7 +21,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// queryTime is the deadline of a query that leaves time for a slow machine.
+// queryTime is a query's deadline, long enough for a slow machine.
 const queryTime = 20 * time.Second
 
 // routerClient calls one router. It is safe for concurrent use.
@@ -36,7 +36,7 @@ func newRouterClient(t *testing.T, router *node, token access.Text) *routerClien
 	conn, err := grpc.NewClient(router.address(t, "7430/tcp"), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithPerRPCCredentials(access.Exposed{Text: token}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)),
-		// A router that is back is called again at once.
+		// Call a router again as soon as it is back.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond},
 			MinConnectTimeout: time.Second,
@@ -47,8 +47,8 @@ func newRouterClient(t *testing.T, router *node, token access.Text) *routerClien
 	return &routerClient{conn, searchv1.NewSearchServiceClient(conn), ingestv1.NewIngestServiceClient(conn)}
 }
 
-// put asks for a repo's newest commit to be indexed. It asks again until the
-// request is acknowledged.
+// put requests that a repo's newest commit be indexed, and repeats the request until it
+// is acknowledged.
 func (c *cluster) put(r *repository) *ingestv1.PutRepoResponse {
 	c.t.Helper()
 	var put *ingestv1.PutRepoResponse
@@ -117,9 +117,8 @@ func (rc *routerClient) query(ctx context.Context, text string, within time.Dura
 // heron finds every file of every repository.
 const heron = "heron"
 
-// honest says what is wrong with an answer to the query heron: it must hold what
-// the repositories hold, each file with its content, and name the repos of which
-// anything is missing.
+// honest returns what is wrong with an answer to the query heron. The answer must hold the
+// repositories' files with their content, and name every repo with missing files.
 func honest(answer *searchv1.SearchResponse, repos []*repository) error {
 	cov := answer.GetCoverage()
 	if cov.GetRequested() != cov.GetSearched()+cov.GetPruned()+cov.GetFailed()+cov.GetNotReached() ||
@@ -166,7 +165,7 @@ func named(repos []*repository, name string) *repository {
 	return repos[i]
 }
 
-// has says how a file found differs from that of the newest commit.
+// has returns how a file found differs from the file in the newest commit.
 func (r *repository) has(f *searchv1.FileMatch) error {
 	content, ok := r.files[string(f.GetPath())]
 	if !ok {
@@ -182,7 +181,7 @@ func (r *repository) has(f *searchv1.FileMatch) error {
 	return nil
 }
 
-// complete says what is wrong with an answer that must be the whole truth.
+// complete returns what is wrong with an answer that must be honest and complete.
 func complete(answer *searchv1.SearchResponse, repos []*repository) error {
 	if !answer.GetCoverage().GetComplete() {
 		return fmt.Errorf("it is not complete: %v", answer.GetCoverage())
@@ -190,8 +189,7 @@ func complete(answer *searchv1.SearchResponse, repos []*repository) error {
 	return honest(answer, repos)
 }
 
-// expect waits for a complete answer through every router; what comes before
-// must be honest.
+// expect waits for a complete answer through every router. Earlier answers must be honest.
 func (c *cluster) expect(repos ...*repository) {
 	c.t.Helper()
 	for i, rc := range c.clients {
@@ -208,7 +206,7 @@ func (c *cluster) expect(repos ...*repository) {
 	}
 }
 
-// tally is what became of the queries of a loop.
+// tally counts the outcomes of the queries of a loop.
 type tally struct {
 	mu                   sync.Mutex
 	complete, incomplete int
@@ -223,8 +221,8 @@ func (l *tally) String() string {
 		l.complete, l.incomplete, l.failed, l.slowest.Round(time.Millisecond), strings.Join(l.notes, "; "))
 }
 
-// asking queries through all routers in turn until stop is called, which returns
-// what became of the queries. An answer that is not honest is wrong.
+// asking queries through all routers in turn until stop is called, which returns the
+// outcomes. An answer that is not honest is wrong and fails the test.
 func (c *cluster) asking(within time.Duration, repos ...*repository) (stop func() *tally) {
 	c.t.Helper()
 	const askers = 2
@@ -253,8 +251,8 @@ func (c *cluster) asking(within time.Duration, repos ...*repository) (stop func(
 	}
 }
 
-// askAny asks one router, and the others when it does not take the call, as a
-// client behind a load balancer does.
+// askAny queries one router, and the others if it does not take the call, as a client
+// behind a load balancer does.
 func (c *cluster) askAny(ctx context.Context, first int, within time.Duration) (answer *searchv1.SearchResponse, err error) {
 	for i := range c.clients {
 		answer, err = c.clients[(first+i)%len(c.clients)].query(ctx, heron, within, nil)

@@ -23,26 +23,26 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// patience bounds every wait for what must happen. It is large: it fails a test
-// only when nothing moves any more.
+// patience bounds every wait for something that must happen. It is large, so that a test
+// fails only when nothing moves any more.
 const patience = 2 * time.Minute
 
-// layout says how many of everything a cluster has, 0 meaning one, and what is
-// particular about them.
+// layout gives the number of each role and server in a cluster, 0 meaning one, and their
+// particular settings.
 type layout struct {
 	etcd, nats                   int
 	indexers, searchers, routers int
 	// replication of shards; 0 means 2.
 	replication int
-	// faultyBucket puts a proxy before the bucket: cluster.bucket.
+	// faultyBucket puts a proxy in front of the bucket: cluster.bucket.
 	faultyBucket bool
-	// proxiedSearchers puts a proxy before each searcher: cluster.toSearcher.
+	// proxiedSearchers puts a proxy in front of each searcher: cluster.toSearcher.
 	proxiedSearchers bool
 	// proxiedEtcd puts a proxy between the routers and etcd: cluster.toEtcd.
 	proxiedEtcd bool
-	// indexerArgs and searcherArgs are added to those of every one.
+	// indexerArgs and searcherArgs are added to the arguments of every indexer and searcher.
 	indexerArgs, searcherArgs []string
-	// tmpfs are the options of the caches, where they are in memory.
+	// indexerTmpfs and searcherTmpfs put the caches in memory, with these mount options.
 	indexerTmpfs, searcherTmpfs string
 }
 
@@ -55,7 +55,7 @@ type cluster struct {
 	name    string
 	layout  layout
 	network *testcontainers.DockerNetwork
-	gateway string // this machine, for the containers
+	gateway string // this machine's address as the containers see it
 	git     *gitServer
 	objects objectStore
 
@@ -85,7 +85,7 @@ func newCluster(t *testing.T, l layout) *cluster {
 	return c
 }
 
-// newNetwork is a cluster of which there are only a network and a Git server.
+// newNetwork starts only the network and the Git server of a cluster.
 func newNetwork(t *testing.T) *cluster {
 	t.Helper()
 	c := &cluster{suite: need(t), t: t, rng: seeded(t)}
@@ -120,7 +120,7 @@ func seeded(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// within is the cluster for a part of its test, whose failures are the part's.
+// within returns the cluster for a subtest, to which failures are reported.
 func (c *cluster) within(t *testing.T) *cluster {
 	t.Helper()
 	return &cluster{
@@ -138,7 +138,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// all starts things side by side.
+// all runs the functions concurrently.
 func (c *cluster) all(starts ...func(context.Context) error) {
 	c.t.Helper()
 	group, ctx := errgroup.WithContext(c.t.Context())
@@ -161,7 +161,7 @@ func (c *cluster) startNetwork() {
 	c.gateway = info.Network.IPAM.Config[0].Gateway.String()
 }
 
-// listen is an address of this machine that the containers reach.
+// listen is an address on this machine, with any port, that the containers can reach.
 func (c *cluster) listen() string { return net.JoinHostPort(c.gateway, "0") }
 
 // close removes everything, and keeps the logs when the test failed.
@@ -187,7 +187,7 @@ func (c *cluster) close() {
 	}
 }
 
-// startMany starts n containers side by side into nodes.
+// startMany starts n containers concurrently and stores them in nodes.
 func (c *cluster) startMany(ctx context.Context, nodes *[]*node, n int, of func(i int) spec) error {
 	*nodes = make([]*node, n)
 	group, ctx := errgroup.WithContext(ctx)
@@ -205,7 +205,8 @@ func aliased(name string) *dockernet.EndpointSettings {
 	return &dockernet.EndpointSettings{Aliases: []string{name}}
 }
 
-// catalog reads etcd as the roles do, by one client that the test's end closes.
+// catalog returns a store that reads etcd as the roles do, and its client, which the end of
+// the test closes.
 func (c *cluster) catalog() (*catalog.Store, *clientv3.Client) {
 	c.t.Helper()
 	etcd, err := catalog.Connect(catalog.Options{Endpoints: []string{"http://" + c.etcd[0].address(c.t, "2379/tcp")}})

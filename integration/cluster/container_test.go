@@ -30,9 +30,9 @@ import (
 // startTime bounds the start of one container.
 const startTime = 2 * time.Minute
 
-// spec is what is particular about a container.
+// spec describes a container.
 type spec struct {
-	name  string // of the container in its network
+	name  string // its host name in the network
 	image string
 	args  []string
 	env   map[string]string
@@ -42,16 +42,16 @@ type spec struct {
 	// tmpfs are folders in memory with their options, as "size=8m".
 	tmpfs map[string]string
 	ports []string
-	// fixed keeps the ports of this machine over restarts.
+	// fixed keeps the ports on this machine across restarts.
 	fixed bool
-	// memory bounds what all processes of the container take; 0: this machine.
+	// memory limits all processes of the container together, in bytes; 0: no limit.
 	memory int64
-	// ready is waited for.
+	// ready is awaited before the start counts as done.
 	ready wait.Strategy
 }
 
-// node is one container of a cluster. Its methods are for the test's goroutine,
-// except where they say otherwise.
+// node is one container of a cluster. Unless they say otherwise, its methods must be called
+// from the test's goroutine.
 type node struct {
 	*testcontainers.DockerContainer
 	name    string
@@ -99,8 +99,8 @@ func (c *cluster) start(ctx context.Context, s spec) (*node, error) {
 	return n, nil
 }
 
-// fix binds the ports to free ones of this machine, for good: the engine would
-// choose others at each start of the container.
+// fix binds the container's ports to free ports of this machine for good. The engine would
+// choose other ports at each start.
 func (s *spec) fix(host *container.HostConfig) error {
 	host.PortBindings = dockernet.PortMap{}
 	for _, text := range s.ports {
@@ -117,8 +117,8 @@ func (s *spec) fix(host *container.HostConfig) error {
 	return nil
 }
 
-// Ports that are kept are below those that the system, and the engine for other
-// containers, give to whoever asks for any: nobody else takes them meanwhile.
+// Fixed ports lie below the ephemeral range, so that neither the system nor the engine gives
+// them to somebody else while the container is down.
 const leastPort, portsEnd = 20_000, 32_000
 
 // freePort returns a port that nobody listens on.
@@ -143,8 +143,8 @@ func (c *cluster) discard(n *node) {
 	c.t.Logf("%s removed, with its data", n.name)
 }
 
-// address is where this machine reaches a port of the container, such as
-// "7430/tcp". It is another one after each start, unless the ports are fixed.
+// address is where this machine reaches a port of the container, such as "7430/tcp". It
+// changes with each start unless the ports are fixed.
 func (n *node) address(t *testing.T, port string) string {
 	t.Helper()
 	at, err := n.PortEndpoint(t.Context(), port, "")
@@ -164,7 +164,7 @@ func (n *node) ip(t *testing.T) netip.Addr {
 	return netip.MustParseAddr(text)
 }
 
-// pause freezes the container's processes, as a machine that hangs.
+// pause freezes the container's processes, as if its machine hung.
 func (n *node) pause(t *testing.T) {
 	t.Helper()
 	_, err := n.docker.ContainerPause(t.Context(), n.ID, client.ContainerPauseOptions{})
@@ -184,7 +184,7 @@ func (n *node) kill(t *testing.T) {
 	n.did(t, "killed", err)
 }
 
-// stop asks the process to end, and gives it a minute.
+// stop asks the process to end, and gives it a minute to do so.
 func (n *node) stop(t *testing.T) {
 	t.Helper()
 	seconds := 60
@@ -196,7 +196,7 @@ func (n *node) stop(t *testing.T) {
 	}
 }
 
-// restart starts a container that ended, with what its volumes hold.
+// restart starts an ended container again, on the data in its volumes.
 func (n *node) restart(t *testing.T) {
 	t.Helper()
 	_, err := n.docker.ContainerStart(t.Context(), n.ID, client.ContainerStartOptions{})
@@ -210,7 +210,7 @@ func (n *node) disconnect(t *testing.T) {
 	n.did(t, "disconnected", err)
 }
 
-// connect puts it back under its name.
+// connect puts the container back into the network under its name.
 func (n *node) connect(t *testing.T) {
 	t.Helper()
 	_, err := n.docker.NetworkConnect(t.Context(), n.network, client.NetworkConnectOptions{
@@ -241,7 +241,7 @@ func (n *node) run(t *testing.T, command ...string) string {
 	return string(text)
 }
 
-// logged is all that the container has said.
+// logged returns the container's whole log.
 func (n *node) logged(ctx context.Context) string {
 	logs, err := n.Logs(ctx)
 	if err != nil {
@@ -252,7 +252,7 @@ func (n *node) logged(ctx context.Context) string {
 	return string(text)
 }
 
-// ready waits until a role says that it is ready.
+// ready waits until a role reports that it is ready.
 func (n *node) ready(t *testing.T) {
 	t.Helper()
 	port := "7441/tcp"
@@ -287,7 +287,7 @@ func get(ctx context.Context, url string) (text string, status int, err error) {
 	return string(body), resp.StatusCode, err
 }
 
-// writeLogs keeps what all containers said, for who looks into a failure.
+// writeLogs keeps the logs of all containers, to help investigate a failure.
 func (c *cluster) writeLogs(ctx context.Context) {
 	dir := outputDir(c.t)
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -10,8 +10,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestSearcherDiskFull: a shard has no room on any searcher. It is named with
-// the reason, everything else is served, and room is used when there is some.
+// TestSearcherDiskFull: no searcher has room for one shard. Answers name it with the reason,
+// everything else is served, and the shard is loaded once there is room.
 func TestSearcherDiskFull(t *testing.T) {
 	c := newCluster(t, layout{searchers: 2, searcherTmpfs: "size=4m"})
 	small := c.newRepositories("small", 3)

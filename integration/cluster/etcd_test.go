@@ -32,12 +32,12 @@ func (c *cluster) healthyNATS(n *node) {
 	})
 }
 
-// TestEtcdLeaderKilled: of three members the leader is killed, twice. Queries
-// that read linearizably go on, and so does publishing.
+// TestEtcdLeaderKilled: the leader of three members is killed, twice. Linearizable queries
+// and publishing go on.
 func TestEtcdLeaderKilled(t *testing.T) {
 	c := newCluster(t, layout{
 		etcd: 3, searchers: 2,
-		// The default: an election must not cost the searchers their leases.
+		// The default TTL, with which an election must not cost the searchers their leases.
 		searcherArgs: []string{"--lease-ttl", "10s"},
 	})
 	repos := c.newRepositories("repo", 3)
@@ -60,7 +60,7 @@ func TestEtcdLeaderKilled(t *testing.T) {
 	}
 }
 
-// etcdLeader asks the members who leads them.
+// etcdLeader asks the members which of them leads.
 func (c *cluster) etcdLeader() (leader *node) {
 	c.t.Helper()
 	eventually(c.t, "etcd has a leader", func(ctx context.Context) error {
@@ -108,8 +108,8 @@ func etcdStatus(ctx context.Context, n *node) (*clientv3.StatusResponse, error) 
 	return client.Status(ctx, at)
 }
 
-// TestRouterWithoutEtcd: a router that etcd does not answer says so to who wants
-// what is current, and answers who is content with what it knows.
+// TestRouterWithoutEtcd: a router that gets no answer from etcd fails linearizable queries,
+// and answers queries of bounded consistency from what it knows.
 func TestRouterWithoutEtcd(t *testing.T) {
 	c := newCluster(t, layout{proxiedEtcd: true, searchers: 2})
 	repos := c.newRepositories("repo", 3)

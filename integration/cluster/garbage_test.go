@@ -19,10 +19,10 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// hold is how long garbage waits in these tests, in which no query takes long.
+// hold is how long garbage is kept in these tests. No query here takes longer.
 const hold = 2 * time.Second
 
-// unsteady is a bucket that asks before each deletion.
+// unsteady is a bucket that calls a function before each deletion, which may fail it.
 type unsteady struct {
 	bucket.Bucket
 
@@ -37,8 +37,8 @@ func (b unsteady) Delete(ctx context.Context, key string) error {
 	return b.Bucket.Delete(ctx, key)
 }
 
-// collector is one in this process on the real etcd and S3 server; it asks before
-// each deletion.
+// collector returns a collector in this process, on the real etcd and S3 server. It calls
+// the function before each deletion, and an error fails the deletion.
 func (c *cluster) collector(before func() error) *gc.Collector {
 	c.t.Helper()
 	var cfg bucket.Config
@@ -56,7 +56,7 @@ func (c *cluster) collector(before func() error) *gc.Collector {
 	}
 }
 
-// findings counts what an audit finds, contents included.
+// findings counts the problems that an audit finds, contents included.
 func (c *cluster) findings(g *gc.Collector) map[gc.Problem]int {
 	c.t.Helper()
 	found := map[gc.Problem]int{}
@@ -69,7 +69,7 @@ func (c *cluster) findings(g *gc.Collector) map[gc.Problem]int {
 	return found
 }
 
-// orphan leaves behind what an indexer does that dies after an upload.
+// orphan leaves an object in the bucket like an indexer that dies after an upload.
 func (c *cluster) orphan(g *gc.Collector, r *repository) {
 	c.t.Helper()
 	lease, err := g.Store.AcquireLease(c.t.Context(), r.name, time.Second)
@@ -81,7 +81,7 @@ func (c *cluster) orphan(g *gc.Collector, r *repository) {
 	c.must(lease.Release(c.t.Context()))
 }
 
-// collect collects until nothing is left to do, and says how many objects went.
+// collect runs passes until nothing is left to do, and returns the number of deleted objects.
 func (c *cluster) collect(g *gc.Collector) (deleted int) {
 	c.t.Helper()
 	eventually(c.t, "all garbage is collected", func(ctx context.Context) error {
@@ -98,9 +98,9 @@ func (c *cluster) collect(g *gc.Collector) (deleted int) {
 
 var errBroken = errors.New("broken off")
 
-// TestGarbageOnS3: replaced generations, a deleted repo and an abandoned upload go
+// TestGarbageOnS3: replaced generations, a deleted repo and an abandoned upload disappear
 // from a real S3 server, although the first passes break off in the middle of their
-// deletions; all that is served stays, byte for byte.
+// deletions. All that is served stays, byte for byte.
 func TestGarbageOnS3(t *testing.T) {
 	c := newCluster(t, layout{})
 	repos := c.newRepositories("repo", 4)
@@ -113,7 +113,7 @@ func TestGarbageOnS3(t *testing.T) {
 	_, err := c.clients[0].ingest.DeleteRepo(t.Context(), &ingestv1.DeleteRepoRequest{Name: gone.name})
 	c.must(err)
 
-	var steps, broken atomic.Int64 // a pass that has fewer deletions left than it wants breaks off
+	var steps, broken atomic.Int64 // a pass breaks off after steps deletions
 	g := c.collector(func() error {
 		if steps.Add(-1) < 0 {
 			return errBroken
@@ -121,7 +121,7 @@ func TestGarbageOnS3(t *testing.T) {
 		return nil
 	})
 	c.orphan(g, repos[0])
-	// A shard and a manifest of four generations that were replaced and one deleted.
+	// A shard and a manifest each of four replaced generations and one deleted, and the orphan.
 	if found := c.findings(g); found[gc.Orphan] < 11 || len(found) != 1 {
 		t.Fatalf("before: %v", found)
 	}
@@ -142,9 +142,9 @@ func TestGarbageOnS3(t *testing.T) {
 	c.expect(repos...)
 }
 
-// TestCollectorPausedBeforeDeleting: a collector hangs between its decision and
-// its deletions, while every repo is published anew and one comes that it has
-// never seen. What it deletes in the end nobody needs.
+// TestCollectorPausedBeforeDeleting: a collector hangs between its decision and its
+// deletions, while every repo is published anew and a repo appears that it has never seen.
+// Nothing that it deletes in the end is needed.
 func TestCollectorPausedBeforeDeleting(t *testing.T) {
 	c := newCluster(t, layout{indexers: 2})
 	repos := c.newRepositories("repo", 3)

@@ -20,7 +20,7 @@ type gitServer struct {
 	server *httptest.Server
 	mu     sync.Mutex
 	repos  map[string]http.Handler
-	// hold is asked before each request is answered, unless it is nil.
+	// hold, unless nil, is called before each request is answered.
 	hold atomic.Pointer[func(*http.Request)]
 }
 
@@ -56,7 +56,7 @@ func (g *gitServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// repository is a Git repository with what is found in it.
+// repository is a Git repository, with the content that searches must find.
 type repository struct {
 	*gitsourcetest.Repo
 	name string // of the repo in Trawl
@@ -65,8 +65,8 @@ type repository struct {
 	commits int
 	// files are the contents of the newest commit by path.
 	files map[string]string
-	// ballast is in every commit too: paths, each followed by its content. It has
-	// neither the word nor the tokens.
+	// ballast is in every commit too: alternating paths and contents. It has neither the
+	// word heron nor the tokens.
 	ballast []string
 }
 
@@ -81,13 +81,13 @@ func (c *cluster) newRepository(name string) *repository {
 	return r
 }
 
-// token is a word of every file of the nth commit, and of no other.
+// token is a word in every file of the nth commit, and in no other commit.
 func (r *repository) token(n int) string {
 	return fmt.Sprintf("token_%s_%d_", strings.ReplaceAll(filepath.Base(r.name), "-", "_"), n)
 }
 
-// commit makes the next commit, of that many files with some lines each. Every
-// file has the word heron and the commit's token. It returns the commit's name.
+// commit makes the next commit, with the given numbers of files and of lines in each. Every
+// file has the word heron and the commit's token. It returns the commit's id.
 func (r *repository) commit(rng *rand.Rand, files, lines int) (name string) {
 	r.commits++
 	r.files = map[string]string{}
@@ -105,14 +105,14 @@ func (r *repository) commit(rng *rand.Rand, files, lines int) (name string) {
 	return r.Files("main", append(list, r.ballast...)...)
 }
 
-// load gives the repository that many files that no commit changes.
+// load gives the repository files that no commit changes.
 func (r *repository) load(rng *rand.Rand, files int) {
 	for i := range files {
 		r.ballast = append(r.ballast, fmt.Sprintf("ballast/file%d.txt", i), fmt.Sprintf("%0600x\n", rng.Uint64()))
 	}
 }
 
-// newRepositories makes some with a few small files each.
+// newRepositories makes n repositories with a few small files each.
 func (c *cluster) newRepositories(prefix string, n int) []*repository {
 	c.t.Helper()
 	list := make([]*repository, n)

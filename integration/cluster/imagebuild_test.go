@@ -19,18 +19,18 @@ import (
 	"github.com/moby/moby/client"
 )
 
-// recipe is what an image is made from.
+// recipe holds all inputs of an image build.
 type recipe struct {
 	dockerfile []byte
-	// base is the value of the argument BASE, where the Dockerfile has one.
+	// base is the value of the Dockerfile's argument BASE, if it has one.
 	base string
 	// target is the stage of the Dockerfile to build; empty: the last.
 	target string
-	// files are paths on this machine by their paths in the build context.
+	// files maps paths in the build context to paths on this machine.
 	files map[string]string
 }
 
-// hash tells recipes apart that make different images.
+// hash differs between recipes that make different images.
 func (r recipe) hash() (string, error) {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q %q\n", r.dockerfile, r.base, r.target)
@@ -83,8 +83,7 @@ func addFile(w *tar.Writer, name, path string) error {
 	return err
 }
 
-// image makes an image unless there is one of the same recipe, and returns its
-// name.
+// image makes an image unless there is one from the same recipe, and returns its name.
 func (b *builder) image(ctx context.Context, name string, r recipe) (string, error) {
 	hash, err := r.hash()
 	if err != nil {
@@ -97,7 +96,7 @@ func (b *builder) image(ctx context.Context, name string, r recipe) (string, err
 	}
 	defer b.say("the image %s", tag)()
 	pipe, in := io.Pipe()
-	// The writer ends also when the engine has not read all.
+	// End the writer even if the engine has not read everything.
 	defer func() { _ = pipe.CloseWithError(io.ErrClosedPipe) }()
 	go func() { _ = in.CloseWithError(r.write(in)) }()
 	args := map[string]*string{}
@@ -115,7 +114,7 @@ func (b *builder) image(ctx context.Context, name string, r recipe) (string, err
 	return tag, nil
 }
 
-// finishBuild reads the engine's report to its end; the error has all that was said.
+// finishBuild reads the engine's report to its end. An error includes the whole report.
 func finishBuild(report io.Reader) error {
 	var said strings.Builder
 	for dec := json.NewDecoder(report); ; {
@@ -143,12 +142,12 @@ func (b *builder) exists(ctx context.Context, tag string) (bool, error) {
 	return true, nil
 }
 
-// keptUnused is how long an image of a role is kept that no test uses. It is long
-// enough for another tree that is tested on the same machine.
+// keptUnused is how long an unused image of a role is kept: long enough for the tests of
+// another tree on the same machine.
 const keptUnused = 24 * time.Hour
 
-// removeOld removes images of roles that are old and not of the set. Servers
-// and the Debian seldom change, and stay.
+// removeOld removes old images of roles that are not in the set. Servers and the Debian
+// seldom change, so their images stay.
 func (b *builder) removeOld(ctx context.Context, set imageSet) error {
 	for _, role := range []string{"router", "searcher", "indexer"} {
 		list, err := b.docker.ImageList(ctx, client.ImageListOptions{Filters: client.Filters{}.Add("reference", imagePrefix+role)})
@@ -160,7 +159,7 @@ func (b *builder) removeOld(ctx context.Context, set imageSet) error {
 				return tag == set.Router || tag == set.Searcher || tag == set.Indexer
 			})
 			if !wanted && time.Since(time.Unix(image.Created, 0)) > keptUnused {
-				// One that is in use stays until the next time.
+				// An image in use stays until the next run.
 				_, _ = b.docker.ImageRemove(ctx, image.ID, client.ImageRemoveOptions{PruneChildren: true})
 			}
 		}

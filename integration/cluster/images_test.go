@@ -20,11 +20,11 @@ const imagePrefix = "trawl-test/"
 // imageSet names the images that a cluster runs on.
 type imageSet struct{ NATS, Etcd, S3, Indexer, Searcher, Router string }
 
-// buildImages makes the images that are not there yet, without an image registry: servers
-// from their Go modules, and Trawl's roles from this tree. Each image is a static binary and
-// nothing else; only the indexer's has a Debian below it. The name of an image is the hash
-// of what it is made from. It takes minutes the first time, and seconds when nothing has
-// changed, and says on progress what takes time.
+// buildImages makes the missing images, without an image registry: servers from their Go
+// modules, and Trawl's roles from this tree. Each image is a static binary and nothing else;
+// only the indexer's has a Debian below it. An image's tag is the hash of its inputs. The build
+// takes minutes the first time and seconds if nothing has changed. It reports slow steps on
+// progress.
 func buildImages(ctx context.Context, docker *client.Client, progress io.Writer) (imageSet, error) {
 	root, err := pinned.Repository(ctx)
 	if err != nil {
@@ -50,7 +50,7 @@ func buildImages(ctx context.Context, docker *client.Client, progress io.Writer)
 	return set, b.removeOld(ctx, set)
 }
 
-// builder makes images; trawl is the path of the binary once it is built.
+// builder makes images. Its field trawl is the path of the binary once that is built.
 type builder struct {
 	docker   *client.Client
 	root     string
@@ -58,7 +58,7 @@ type builder struct {
 	trawl    string
 }
 
-// say tells what is done, and returns a function that tells how long it took.
+// say reports the start of a step, and returns a function that reports how long it took.
 func (b *builder) say(format string, args ...any) (done func()) {
 	what := fmt.Sprintf(format, args...)
 	fmt.Fprintf(b.progress, "%s …\n", what)
@@ -82,7 +82,7 @@ func (b *builder) server(name string, program pinned.Program) func(context.Conte
 	}
 }
 
-// role makes the image of one of Trawl's roles, which is a target of their Dockerfile.
+// role makes the image of one of Trawl's roles, a target of their common Dockerfile.
 func (b *builder) role(name, target string) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
 		if err := b.buildTrawl(ctx); err != nil {
@@ -117,7 +117,7 @@ func (b *builder) buildTrawl(ctx context.Context) error {
 	return nil
 }
 
-// debian makes the Debian that the roles' images are made of.
+// debian makes the Debian below the indexer's image.
 func (b *builder) debian(ctx context.Context) (string, error) {
 	script := filepath.Join(b.root, "tools", "images", "debian.sh")
 	hash, err := recipe{files: map[string]string{"debian.sh": script}}.hash()

@@ -14,10 +14,10 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestPausedIndexerPublishesOnce: an indexer hangs at the worst moment, with
-// everything uploaded but the manifest, until its lease has ended and another one
-// has done the job, and what the first one uploaded is collected. When it goes on,
-// its publication is refused, and what it still uploads is garbage.
+// TestPausedIndexerPublishesOnce: an indexer hangs at the worst moment, when everything but
+// the manifest is uploaded. Meanwhile its lease ends, another indexer does the job, and the
+// first one's uploads are collected. When it goes on, its publication is refused, and what it
+// still uploads is garbage.
 func TestPausedIndexerPublishesOnce(t *testing.T) {
 	c := newCluster(t, layout{indexers: 2, faultyBucket: true, indexerArgs: []string{"--gc-hold", hold.String()}})
 	r := c.newRepository("repo")
@@ -64,8 +64,8 @@ func TestPausedIndexerPublishesOnce(t *testing.T) {
 	c.expect(r)
 }
 
-// holdFirstManifest holds the upload of a manifest back, and those that the same
-// indexer tries later, until release is closed; caught gives its address.
+// holdFirstManifest holds back the first upload of a manifest, and the later ones of the same
+// indexer, until release is closed. It sends the indexer's address to caught.
 func (c *cluster) holdFirstManifest() (caught <-chan netip.Addr, release chan struct{}) {
 	found := make(chan netip.Addr, 1)
 	release = make(chan struct{})
@@ -90,7 +90,7 @@ func (c *cluster) holdFirstManifest() (caught <-chan netip.Addr, release chan st
 	return found, release
 }
 
-// at is the indexer with an address.
+// at returns the indexer with an address.
 func (c *cluster) at(addr netip.Addr) *node {
 	c.t.Helper()
 	for _, n := range c.indexers {
@@ -102,8 +102,8 @@ func (c *cluster) at(addr netip.Addr) *node {
 	return nil
 }
 
-// TestIndexerDies: an indexer is killed, and one taken from the network, in the
-// middle of many jobs. All requests are published by who is left.
+// TestIndexerDies: in the middle of many jobs one indexer is killed and another one is cut off
+// from the network. The remaining indexer publishes all requests.
 func TestIndexerDies(t *testing.T) {
 	c := newCluster(t, layout{indexers: 3})
 	repos := c.newRepositories("repo", 8)

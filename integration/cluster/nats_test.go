@@ -6,14 +6,14 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestNATSDataWiped: requests were acknowledged and their wake-ups are lost with
-// the whole of NATS. Every one is indexed nevertheless: etcd holds them.
+// TestNATSDataWiped: NATS loses all its data, and with it the wake-ups of acknowledged
+// requests. Every request is indexed nevertheless, because etcd holds them.
 func TestNATSDataWiped(t *testing.T) {
 	c := newCluster(t, layout{indexers: 2})
 	repos := c.newRepositories("repo", 6)
 	c.index(repos[:2]...)
 	for _, n := range c.indexers {
-		n.kill(t) // one that is only paused has jobs on the way to it
+		n.kill(t) // a paused one would still have jobs in flight to it
 	}
 	var puts []*ingestv1.PutRepoResponse
 	for _, r := range repos[2:] {
@@ -32,8 +32,8 @@ func TestNATSDataWiped(t *testing.T) {
 	c.expect(repos...)
 }
 
-// TestNATSReplicaKilled: of three replicas one may be killed and come back, and
-// then another one, while repos are indexed.
+// TestNATSReplicaKilled: one of three replicas is killed and comes back, and then another
+// one, while repos are indexed.
 func TestNATSReplicaKilled(t *testing.T) {
 	c := newCluster(t, layout{nats: 3, indexers: 2})
 	repos := c.newRepositories("repo", 3)

@@ -13,29 +13,29 @@ import (
 // Leases are short, so that tests see them end.
 const leaseTTL = "3s"
 
-// serve are the settings that all roles have.
+// serve returns the flags that all roles share.
 func (c *cluster) serve(grpc, http, etcd string) []string {
 	return []string{"--grpc", "0.0.0.0:" + grpc, "--http", "0.0.0.0:" + http, "--etcd-endpoints", etcd, "--drain-delay", "1s"}
 }
 
-// guarded makes a role ask who calls. Tokens are accepted for longer than etcd is
-// away in any test.
+// guarded returns the flags that make a role require tokens. It accepts them for longer than
+// etcd is away in any test.
 func guarded() []string { return []string{"--access-mode", "tokens", "--access-staleness", "2m"} }
 
-// token makes the token by which the test's clients are known.
+// token makes the token of the test's clients.
 func (c *cluster) token() access.Text {
 	c.t.Helper()
 	_, etcd := c.catalog()
 	ctx, cancel := context.WithTimeout(c.t.Context(), queryTime)
 	defer cancel()
 	text, _, err := access.NewStore(etcd, "").Create(ctx, access.Spec{
-		Name: c.name, Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}, // repos have names of the test's choice
+		Name: c.name, Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}, // tests name their repos freely
 	})
 	c.must(err)
 	return text
 }
 
-// policy allows to fetch from this machine.
+// policy returns the flags that allow fetching from this machine.
 func (c *cluster) policy() []string {
 	gateway := netip.MustParseAddr(c.gateway)
 	return []string{"--source-schemes", "http", "--source-private-networks", netip.PrefixFrom(gateway, gateway.BitLen()).String()}
@@ -57,7 +57,7 @@ func (c *cluster) startIndexers(ctx context.Context) error {
 	})
 }
 
-// keep puts a role's cache on a volume, or in memory with the options given.
+// keep puts a role's cache on a volume, or in memory if mount options are given.
 func (s *spec) keep(cache, tmpfs string) {
 	if tmpfs == "" {
 		s.volumes = []string{cache}

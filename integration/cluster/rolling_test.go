@@ -2,8 +2,8 @@ package cluster
 
 import "testing"
 
-// TestRollingRestart: every role is stopped and started, one after the other,
-// under queries that never miss anything.
+// TestRollingRestart: every role is stopped and started, one after the other. Every answer
+// meanwhile is complete.
 func TestRollingRestart(t *testing.T) {
 	c := newCluster(t, layout{indexers: 2, searchers: 3, routers: 2})
 	repos := c.newRepositories("repo", 6)

@@ -9,8 +9,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestIndexAndSearch: what is indexed is found through every router, updates
-// replace and deletions remove, all on real servers.
+// TestIndexAndSearch: on real servers, indexed content is found through every router, updates
+// replace it and deletions remove it.
 func TestIndexAndSearch(t *testing.T) {
 	c := newCluster(t, layout{indexers: 2, searchers: 3, routers: 2})
 	repos := c.newRepositories("repo", 5)
@@ -32,7 +32,7 @@ func TestIndexAndSearch(t *testing.T) {
 	c.finds(gone.token(gone.commits))
 }
 
-// finds expects a word in all files of some repos, through every router.
+// finds expects every router to find a word in all files of the repos.
 func (c *cluster) finds(word string, repos ...*repository) {
 	c.t.Helper()
 	for i, rc := range c.clients {
@@ -46,8 +46,8 @@ func (c *cluster) finds(word string, repos ...*repository) {
 	}
 }
 
-// TestNothingIsLeftBehind: what a killed run leaves is found and removed by the
-// next one, a paused container with its volume included.
+// TestNothingIsLeftBehind: a run removes everything that a killed run left, even a paused
+// container and its volume.
 func TestNothingIsLeftBehind(t *testing.T) {
 	s := need(t)
 	c := &cluster{suite: s, t: t, name: "left", layout: layout{}.withDefaults(), rng: seeded(t)}

@@ -13,12 +13,12 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// outage is how long searchers fail under queries: long enough for their lease
-// to end, and placement to change.
+// outage is how long searchers are down while queries run: long enough for their leases to
+// end and placement to change.
 const outage = 6 * time.Second
 
-// TestSearchersFail does to single searchers, and then to all of them, what
-// happens to machines.
+// TestSearchersFail makes single searchers, and then all of them, fail in the ways that
+// machines fail.
 func TestSearchersFail(t *testing.T) {
 	c := newCluster(t, layout{searchers: 3, proxiedSearchers: true, searcherArgs: []string{"--grace", "3s"}})
 	repos := c.newRepositories("repo", 6)
@@ -31,7 +31,7 @@ func TestSearchersFail(t *testing.T) {
 	t.Run("all are gone", func(t *testing.T) { allSearchersGone(t, c.within(t), repos) })
 }
 
-// victim is a searcher by chance.
+// victim picks a searcher at random.
 func (c *cluster) victim(t *testing.T) (int, *node) {
 	t.Helper()
 	i := c.rng.IntN(len(c.searchers))
@@ -39,8 +39,8 @@ func (c *cluster) victim(t *testing.T) (int, *node) {
 	return i, c.searchers[i]
 }
 
-// killedSearcher: a connection that is refused is answered by the other replica,
-// so nothing is missing from any answer.
+// killedSearcher: when a connection is refused the other replica answers, so nothing is
+// missing from any answer.
 func killedSearcher(t *testing.T, c *cluster, repos []*repository) {
 	_, victim := c.victim(t)
 	stop := c.asking(queryTime, repos...)
@@ -55,8 +55,8 @@ func killedSearcher(t *testing.T, c *cluster, repos []*repository) {
 	c.expect(repos...)
 }
 
-// pausedSearcher: a searcher that hangs refuses nothing. It is found to be silent,
-// and the other replica answers in time, or the answer names what is missing.
+// pausedSearcher: a searcher that hangs refuses no connection. Routers notice its silence, and
+// either the other replica answers in time or the answer names what is missing.
 func pausedSearcher(t *testing.T, c *cluster, repos []*repository) {
 	_, victim := c.victim(t)
 	stop := c.asking(hangDeadline, repos...)
@@ -70,12 +70,11 @@ func pausedSearcher(t *testing.T, c *cluster, repos []*repository) {
 	c.expect(repos...)
 }
 
-// hangDeadline is the time of queries that meet a searcher which hangs. It is far
-// more than a second replica needs, and less than any lease.
+// hangDeadline is the deadline of queries while a searcher hangs. It is far more than a second
+// replica needs, and less than any lease.
 const hangDeadline = 2 * time.Second
 
-// cutOffSearcher: the searcher lives and keeps its lease, only the router does
-// not reach it.
+// cutOffSearcher: the searcher runs and keeps its lease, but the router cannot reach it.
 func cutOffSearcher(t *testing.T, c *cluster, repos []*repository) {
 	i, _ := c.victim(t)
 	stop := c.asking(hangDeadline, repos...)
@@ -88,8 +87,8 @@ func cutOffSearcher(t *testing.T, c *cluster, repos []*repository) {
 	c.expect(repos...)
 }
 
-// badConnections: resets are tried again at the other replica, delays are hedged
-// or waited for, and nothing is missing from any answer.
+// badConnections: routers retry at the other replica after a reset, and hedge or wait out
+// delays. Nothing is missing from any answer.
 func badConnections(t *testing.T, c *cluster, repos []*repository) {
 	i, _ := c.victim(t)
 	stop := c.asking(queryTime, repos...)
@@ -104,8 +103,8 @@ func badConnections(t *testing.T, c *cluster, repos []*repository) {
 	}
 }
 
-// allSearchersGone: every shard is named with its repo, and who requires a
-// complete answer gets an error that names them too.
+// allSearchersGone: answers name every shard with its repo. A caller that requires a complete
+// answer gets an error that names them too.
 func allSearchersGone(t *testing.T, c *cluster, repos []*repository) {
 	for _, n := range c.searchers {
 		n.kill(t)

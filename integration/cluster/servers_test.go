@@ -34,7 +34,7 @@ func (c *cluster) startEtcd(ctx context.Context) error {
 	})
 }
 
-// etcdEndpoints are for the roles.
+// etcdEndpoints returns the endpoints of etcd for the roles.
 func (c *cluster) etcdEndpoints() string {
 	var list []string
 	for _, n := range c.etcd {
@@ -47,7 +47,7 @@ func (c *cluster) startNATS(ctx context.Context) error {
 	return c.startMany(ctx, &c.nats, c.layout.nats, c.natsSpec)
 }
 
-// natsSpec is one NATS server. A message is on its disk before it says so.
+// natsSpec describes a NATS server that acknowledges a message only once it is on disk.
 func (c *cluster) natsSpec(i int) spec {
 	name := fmt.Sprintf("nats%d", i)
 	config := "server_name: " + name + "\nport: 4222\nhttp: 8222\njetstream { store_dir: /data, sync_interval: always }\n"
@@ -81,14 +81,13 @@ type objectStore struct {
 	secret   string
 	region   string
 	bucket   string
-	// admin is a client on this machine; nil before the bucket is made.
+	// admin is a client on this machine; nil before makeBucket.
 	admin *minio.Client
-	// foreign is a server that lives on after the test.
+	// foreign: the test did not start the server and must clean up after itself.
 	foreign bool
 }
 
-// startObjects starts the S3 server, unless the environment names another one,
-// and makes a bucket.
+// startObjects starts an S3 server, unless the environment names one, and makes a bucket.
 func (c *cluster) startObjects(ctx context.Context) error {
 	o := &c.objects
 	o.bucket = fmt.Sprintf("trawl-%x", c.rng.Uint64())
@@ -128,7 +127,7 @@ func (o *objectStore) makeBucket(ctx context.Context, endpoint string) (err erro
 	return nil
 }
 
-// close removes the bucket from a server that lives on.
+// close removes the bucket from a foreign server.
 func (o *objectStore) close(ctx context.Context) error {
 	if o.admin == nil || !o.foreign {
 		return nil
@@ -140,7 +139,7 @@ func (o *objectStore) close(ctx context.Context) error {
 	return errors.Join(append(errs, o.admin.RemoveBucket(ctx, o.bucket))...)
 }
 
-// env tells a role where the bucket is.
+// env returns the environment variables that give a role the bucket.
 func (o *objectStore) env(role string) map[string]string {
 	prefix := "TRAWL_" + role + "_BUCKET_"
 	return map[string]string{
@@ -149,15 +148,15 @@ func (o *objectStore) env(role string) map[string]string {
 	}
 }
 
-// proxies are the faults on the ways between the containers. All run here.
+// proxies inject faults between the containers. They run in the test's process.
 type proxies struct {
 	bucket     *faults.S3
 	toSearcher []*faults.TCP
 	toEtcd     *faults.TCP
 }
 
-// startProxies starts those that the layout asks for. The searchers are not
-// there yet: their proxies come with them.
+// startProxies starts the proxies of the layout. Searchers start only later, so their proxies
+// look up the address at each connection.
 func (c *cluster) startProxies() {
 	c.t.Helper()
 	var err error

@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// label is on all that the tests make in the engine; its value is the run's.
+	// label marks everything that the tests create in the engine; its value names the run.
 	label = "org.trawl-search.test.cluster"
 	// engineWait bounds how long the engine may take to answer at all.
 	engineWait = 10 * time.Second
-	// sweepTime bounds the removal of what is left.
+	// sweepTime bounds a cleanup.
 	sweepTime = 2 * time.Minute
 )
 
@@ -31,10 +31,10 @@ func TestMain(m *testing.M) {
 	// The reaper's image cannot be pulled; sweep does its work.
 	os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	if _, err := os.Stat("/.dockerenv"); err == nil && os.Getenv("TESTCONTAINERS_HOST_OVERRIDE") == "" {
-		// Testcontainers takes this machine for a container beside the others.
+		// Because of that file Testcontainers takes this machine for a container.
 		os.Setenv("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	}
-	log.SetDefault(log.NewNoopLogger()) // it tells of each step of each container
+	log.SetDefault(log.NewNoopLogger()) // it logs each step of each container
 	status := m.Run()
 	if prepareStarted && !leftNothing() {
 		status = max(status, 1)
@@ -42,12 +42,12 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// leftNothing says whether the tests themselves removed all that they made, and
-// removes what they did not.
+// leftNothing reports whether the tests removed everything that they made, and removes the
+// rest.
 func leftNothing() bool {
 	s, err := prepared()
 	if err != nil {
-		return true // the tests said so
+		return true // nothing was made, and the tests reported why
 	}
 	defer s.lock.Close()
 	left, err := s.sweep(context.Background())
@@ -58,7 +58,7 @@ func leftNothing() bool {
 	return true
 }
 
-// suite is what all tests of a run share.
+// suite holds what all tests of a run share.
 type suite struct {
 	docker *client.Client
 	images imageSet
@@ -76,8 +76,7 @@ var (
 // errNoEngine means that no Docker engine answers.
 var errNoEngine = errors.New("no Docker engine answers")
 
-// need gives a test the suite. Without an engine the test is skipped, and fails
-// in CI.
+// need returns the suite. Without an engine it skips the test, or fails it in CI.
 func need(t *testing.T) *suite {
 	t.Helper()
 	if testing.Short() {
@@ -118,8 +117,9 @@ func prepare(ctx context.Context) (*suite, error) {
 	return s, err
 }
 
-// lockMachine waits until no other run of the suite uses this machine: two would
-// sweep each other away, and share two processors. It ends with the process.
+// lockMachine waits until no other run of the suite uses this machine. Two runs would remove
+// each other's containers and compete for the processors. The end of the process releases the
+// lock.
 func lockMachine() (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(os.TempDir(), "trawl-cluster-tests.lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -142,14 +142,14 @@ func (s *suite) sweepOnSignal() {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		_, _ = s.sweep(context.Background()) // the next run does what could not be done
+		_, _ = s.sweep(context.Background()) // the next run removes the rest
 		os.Exit(130)
 	}()
 }
 
-// sweep removes all containers, volumes and networks with the label and returns
-// their names. It looks again until nothing is left: the engine may be removing
-// something already for a run that was killed in its own cleaning.
+// sweep removes all containers, volumes and networks with the label and returns their names.
+// It repeats until nothing is left, because the engine may still be removing something for a
+// run that was killed during its own cleanup.
 func (s *suite) sweep(ctx context.Context) (removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -171,7 +171,7 @@ func (s *suite) sweep(ctx context.Context) (removed []string, err error) {
 	}
 }
 
-// sweepOnce tries to remove what there is; the error is why some of it stays.
+// sweepOnce tries to remove everything with the label. The error says why something remains.
 func (s *suite) sweepOnce(ctx context.Context) (found []string, err error) {
 	labelled := client.Filters{}.Add("label", label)
 	containers, err := s.docker.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: labelled})

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// trouble does to the cluster what can happen to machines, once or in two places
-// at the same time, and makes everything well again.
+// trouble makes one or two members of the cluster fail at the same time, in the ways that
+// machines fail, and then heals them.
 func (c *cluster) trouble() {
 	c.t.Helper()
 	groups := c.rng.Perm(len(c.victims()))
@@ -22,18 +22,18 @@ func (c *cluster) trouble() {
 	c.wait(0, 2*time.Second)
 }
 
-// wait waits for a time by chance, long enough for most leases to end or not.
+// wait waits for a random time, in which a lease may or may not end.
 func (c *cluster) wait(least, most time.Duration) {
 	time.Sleep(least + time.Duration(c.rng.Int64N(int64(most-least))))
 }
 
-// victims are the groups of which one may be out at a time.
+// victims returns the groups. At most one member of a group is down at a time.
 func (c *cluster) victims() [][]*node {
 	return [][]*node{c.etcd, c.nats, c.indexers, c.searchers, c.routers}
 }
 
-// harm kills, pauses or cuts off one of a group, of etcd mostly its leader, and
-// returns what makes it well.
+// harm kills, pauses or cuts off a member of a group, for etcd mostly the leader, and returns
+// the function that heals it.
 func (c *cluster) harm(group int) (heal func()) {
 	c.t.Helper()
 	nodes := c.victims()[group]

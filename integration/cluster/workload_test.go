@@ -26,29 +26,29 @@ const (
 	trackedRepos = 12
 	// trackedFiles is how many files every commit of a tracked repository has.
 	trackedFiles = 3
-	// ballastFiles are those that stay as they are: so many that a commit changes
-	// little of its repo, and is indexed for itself.
+	// ballastFiles is how many files never change. They are enough that a commit changes
+	// little of its repo and is indexed as a delta.
 	ballastFiles = 30
 	writers      = 2
 	readers      = 4
 )
 
-// workload puts, deletes and reads repos through all routers, and records it.
+// workload puts, deletes and reads repos through all routers, and records the operations.
 type workload struct {
 	*cluster
 
 	history *history.History
 	repos   []*tracked
-	// holders are the repos that each shard there ever was is of.
+	// holders maps the key of every shard ever published to its repos.
 	holders map[string][]string
 }
 
-// tracked is a repository whose commits are told apart by what is found.
+// tracked is a repository whose commits can be identified by the content found.
 type tracked struct {
 	*repository
 
 	mu      sync.Mutex
-	numbers map[string]int // of commits, by their names
+	numbers map[string]int // of commits, by their ids
 }
 
 func (c *cluster) newWorkload(round int) *workload {
@@ -61,7 +61,7 @@ func (c *cluster) newWorkload(round int) *workload {
 	return w
 }
 
-// start lets callers call until stop, which waits for the last of them.
+// start runs the callers until stop is called, which waits for all of them.
 func (w *workload) start() (stop func()) {
 	ctx, cancel := context.WithCancel(w.t.Context())
 	var running sync.WaitGroup
@@ -85,7 +85,7 @@ func (w *workload) start() (stop func()) {
 	}
 }
 
-// write asks for a repo's newest commit, mostly a new one, or deletes the repo.
+// write puts a repo at its newest commit, usually a new one, or deletes the repo.
 func (w *workload) write(ctx context.Context, client int, rng *rand.Rand) {
 	r := w.repos[rng.IntN(len(w.repos))]
 	rc := w.clients[rng.IntN(len(w.clients))]
@@ -139,12 +139,12 @@ func (w *workload) delete(ctx context.Context, client int, rc *routerClient, r *
 	}
 }
 
-// read reads what a router says about a repo in one of three ways.
+// read asks a router about a repo in one of three ways.
 func (w *workload) read(ctx context.Context, client int, rng *rand.Rand) {
 	r := w.repos[rng.IntN(len(w.repos))]
 	rc := w.clients[rng.IntN(len(w.clients))]
 	ways := []func(context.Context, int, *routerClient, *tracked) error{w.status, w.search, w.search, w.list}
-	_ = ways[rng.IntN(len(ways))](ctx, client, rc, r) // what failed says nothing
+	_ = ways[rng.IntN(len(ways))](ctx, client, rc, r) // a failed read is not judged
 	time.Sleep(time.Duration(rng.IntN(100)) * time.Millisecond)
 }
 
@@ -195,7 +195,7 @@ func (w *workload) search(ctx context.Context, client int, rc *routerClient, r *
 	return nil
 }
 
-// commitOf is the commit that all files of an answer are of, 0 without files.
+// commitOf returns the commit that all files of an answer belong to, 0 without files.
 func commitOf(answer *searchv1.SearchResponse, whole bool) (commit int, err error) {
 	for _, f := range answer.GetFiles() {
 		found := numbered.FindSubmatch(f.GetChunks()[0].GetContent())
@@ -230,8 +230,8 @@ func (w *workload) list(ctx context.Context, client int, rc *routerClient, r *tr
 	return nil
 }
 
-// settle waits until every acknowledged request is published and found through
-// every router, which is recorded too.
+// settle waits until every acknowledged request is published and found through every router,
+// and records these reads too.
 func (w *workload) settle() {
 	w.t.Helper()
 	for _, r := range w.repos {

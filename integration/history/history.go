@@ -14,7 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// History is what was asked and answered. It is safe for concurrent use.
+// History records calls and answers. It is safe for concurrent use.
 type History struct {
 	start time.Time
 
@@ -29,7 +29,7 @@ func New() *History {
 	return &History{start: time.Now(), ops: map[string][]*Operation{}, writes: map[string][]Write{}}
 }
 
-// Operation is one that was called. Its methods are for its caller's goroutine.
+// Operation is a recorded call.
 type Operation struct {
 	Call
 	Answer
@@ -39,8 +39,9 @@ type Operation struct {
 	open, returned bool
 }
 
-// Begin records a call. The caller, whose number must be of one call at a time,
-// ends it by End or Lost; a call that never ends was not made: a read that failed.
+// Begin records a call. A client number may have one call in progress at a time. The caller
+// ends the call with End, or with Lost if the outcome of a change is unknown. A call ended by
+// neither, such as a failed read, is ignored.
 func (h *History) Begin(client int, c Call) *Operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -56,29 +57,28 @@ func (h *History) End(op *Operation, a Answer) {
 	op.Answer, op.ended, op.returned = a, time.Since(h.start), true
 }
 
-// Lost records that nobody knows what becomes of a call that changes something.
+// Lost records that the outcome of a put or delete is unknown.
 func (h *History) Lost(op *Operation) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	op.open = true
 }
 
-// Write is a change of a repo that the cluster has kept: a Put with its Epoch, a
-// Delete with its Revision, or a Publish with all that it made visible.
+// Write is a change of a repo that the cluster has recorded: a Put with its Epoch, a
+// Delete with its Revision, or a Publish with everything that it made visible.
 type Write struct {
 	Kind Kind
 	Answer
 }
 
-// id tells a put or delete from others of its kind.
+// id identifies a put or delete among those of its kind.
 func (a Answer) id() uint64 { return max(a.Epoch, uint64(a.Revision)) }
 
-// Written tells all changes of a repo, in the order in which the cluster has kept
-// them; when each of them became visible is for the callers' answers alone to say.
-// It is what makes histories with many unknown outcomes quick to judge: a call
-// whose outcome nobody was told is one of these changes, or was never done. The
-// error says that nobody called for one of them. It is called once, when all calls
-// have ended.
+// Written adds all changes of a repo, in the order in which the cluster has recorded them.
+// Only the callers' answers show when each became visible. The changes make a history with
+// many unknown outcomes quick to judge: a call without an answer either made one of them or
+// had no effect. Written returns an ErrNotLinearizable if nobody called for one of the
+// changes. Call it once per repo, after all calls have ended.
 func (h *History) Written(repo string, writes []Write) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -107,7 +107,7 @@ func (h *History) Written(repo string, writes []Write) error {
 	return nil
 }
 
-// calls are those of one kind that may have changed a repo.
+// calls holds the calls of one kind that may have changed a repo.
 type calls struct {
 	answered map[uint64]*Operation
 	lost     []*Operation // without an answer, in order of their calls
@@ -127,8 +127,8 @@ func (h *History) calls(repo string, kind Kind) *calls {
 	return c
 }
 
-// take is the call that made a change, nil for none. Calls without an answer differ
-// in nothing but their beginning: if any of them explains the change, the first does.
+// take returns and uses up the call that made a change, nil if there is none. Calls without
+// an answer differ only in when they began: if any of them explains the change, the first does.
 func (c *calls) take(w Write) (op *Operation) {
 	if op = c.answered[w.id()]; op == nil && len(c.lost) > 0 {
 		op, c.lost = c.lost[0], c.lost[1:]
@@ -136,7 +136,7 @@ func (c *calls) take(w Write) (op *Operation) {
 	return op
 }
 
-// Counts says how many operations of each kind have an answer, or stay open.
+// Counts returns how many operations of each kind have an answer or stay open.
 func (h *History) Counts() map[Kind]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -154,10 +154,9 @@ func (h *History) Counts() map[Kind]int {
 // ErrNotLinearizable means that no order of the operations explains all answers.
 var ErrNotLinearizable = errors.New("the history is not linearizable")
 
-// Check judges each repo's history beside its changes, see Written, in at most so
-// much time each. Of one that
-// fails it writes a page into the folder, which shows how far an order could be
-// found; the error names it. All operations have ended before it is called.
+// Check judges each repo's history against its changes (see Written), each within the given
+// time. For a history that fails it writes a page into the folder that shows how much of an
+// order was found; the error names the page. Call Check after all operations have ended.
 func (h *History) Check(within time.Duration, folder string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -175,7 +174,7 @@ func (h *History) Check(within time.Duration, folder string) error {
 	return errors.Join(errs...)
 }
 
-// show writes the page of a failure, and returns its place as an error.
+// show writes the page of a failure, and returns its path as an error.
 func show(m porcupine.Model, info porcupine.LinearizationInfo, folder, repo string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return fmt.Errorf("no page was written: %w", err)
@@ -187,7 +186,7 @@ func show(m porcupine.Model, info porcupine.LinearizationInfo, folder, repo stri
 	return fmt.Errorf("see %s", page)
 }
 
-// operations are those that were made, for Porcupine.
+// operations converts the operations that took effect for Porcupine.
 func operations(ops []*Operation) (list []porcupine.Operation) {
 	end, lanes := time.Duration(0), 0
 	for _, op := range ops {
@@ -199,7 +198,7 @@ func operations(ops []*Operation) (list []porcupine.Operation) {
 		}
 		o := porcupine.Operation{ClientId: op.client, Input: op.Call, Output: op.Answer, Call: int64(op.called), Return: int64(op.ended)}
 		if op.open {
-			// Its caller goes on: on the page it needs a lane of its own.
+			// Its client makes further calls meanwhile, so it needs a lane of its own on the page.
 			o.ClientId, o.Return = lanes, int64(end+1)
 			lanes++
 		}

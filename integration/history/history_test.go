@@ -12,8 +12,8 @@ import (
 
 const repo = "example.org/repo"
 
-// tape plays operations one after the other, except where it says otherwise, and
-// notes the changes that they make.
+// tape plays operations, one after the other unless begin starts them early, and collects
+// the changes that they make.
 type tape struct {
 	t *testing.T
 	*history.History
@@ -32,13 +32,13 @@ func (p tape) do(kind history.Kind, a history.Answer) {
 	p.End(p.begin(0, kind), a)
 }
 
-// change plays a put or delete that is done.
+// change plays a put or delete that takes effect.
 func (p tape) change(kind history.Kind, a history.Answer) {
 	p.do(kind, a)
 	p.wrote(kind, a)
 }
 
-// wrote notes a change.
+// wrote adds a change.
 func (p tape) wrote(kind history.Kind, a history.Answer) {
 	*p.writes = append(*p.writes, history.Write{Kind: kind, Answer: a})
 }
@@ -95,8 +95,8 @@ func TestRightHistory(t *testing.T) {
 	}
 }
 
-// TestWrongHistories: each way in which a cluster could break its promises is
-// found, and shown on a page.
+// TestWrongHistories: Check finds each way in which a cluster could break its promises, and
+// writes a page that shows it.
 func TestWrongHistories(t *testing.T) {
 	for name, wrong := range map[string]func(tape){
 		"a search finds an older commit":      func(p tape) { p.do(history.Search, commit(1)) },
@@ -147,8 +147,8 @@ func TestWrongHistories(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome: a request that nobody answered may have been made, late or
-// never, but only once.
+// TestUnknownOutcome: a request without an answer may take effect at once, late or never,
+// but only once.
 func TestUnknownOutcome(t *testing.T) {
 	for name, tt := range map[string]struct {
 		then func(tape)
@@ -186,7 +186,7 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestChangesOfNobody: what nobody asked for is reported.
+// TestChangesOfNobody: a change that nobody asked for is reported.
 func TestChangesOfNobody(t *testing.T) {
 	for _, w := range []history.Write{
 		{Kind: history.Publish, Answer: history.Answer{Generation: 1, Epoch: 2}},

@@ -19,46 +19,46 @@ const (
 	List    Kind = "list"
 )
 
-// Call is what is asked for.
+// Call is what a caller asks for.
 type Call struct {
 	Repo string
 	Kind Kind
-	// write is the number of the change that was made, from 1; 0 is for none.
+	// write is the number of the change that the call made, from 1; 0 means none.
 	write int
 }
 
-// Answer is what a caller is told. Each kind of operation has fields of its own.
+// Answer is what a caller is answered. Each kind of operation uses some of the fields.
 type Answer struct {
-	// Missing: there is no such repo, as a delete or status says.
+	// Missing: a delete or status finds no such repo.
 	Missing bool
-	// Epoch of a put is its own, of a status the newest, of a publish the
-	// request's that it answers.
+	// Epoch is that of a put itself, the newest one for a status, and for a publish
+	// that of the request it fulfils.
 	Epoch uint64
-	// Revision of a delete is its own.
+	// Revision is that of a delete.
 	Revision int64
-	// PublishedEpoch is what a status says.
+	// PublishedEpoch is part of a status.
 	PublishedEpoch uint64
-	// Generation that is served: of status and list, 0 for none.
+	// Generation is the served one, in a status, list or publish; 0 for none.
 	Generation uint64
 	// Commit is the number of the commit that a search finds, 0 for none.
 	Commit int
 }
 
-// register is what is true of a repo at one moment.
+// register is the state of a repo at one moment.
 type register struct {
-	// written is how many of the repo's changes were made.
+	// written counts the repo's changes so far.
 	written int
 	desired bool
-	// epoch and last are the newest epoch and generation that the repo ever had,
-	// and deleted the epoch at its last deletion.
+	// epoch and last are the newest epoch and generation that the repo ever had;
+	// deleted is the epoch at its last deletion.
 	epoch, last, deleted uint64
-	// What is served, 0 for none.
+	// generation, published and commit are what is served, 0 for none.
 	generation, published uint64
 	commit                int
 }
 
-// step says whether an operation with this answer may happen to the register
-// now, and what is true then.
+// step reports whether an operation with this answer is possible now, and returns the next
+// state.
 func (r register) step(writes []Write, c Call, a Answer) (legal bool, next register) {
 	switch c.Kind {
 	case Put, Delete, Publish:
@@ -66,7 +66,7 @@ func (r register) step(writes []Write, c Call, a Answer) (legal bool, next regis
 			return !r.desired, r // there was nothing to delete
 		}
 		if c.write != r.written+1 {
-			return false, r // it is not next, or the cluster knows nothing of it
+			return false, r // it is not the next change, or the cluster has not recorded it
 		}
 		return r.change(writes[r.written])
 	case Status:
@@ -82,7 +82,7 @@ func (r register) step(writes []Write, c Call, a Answer) (legal bool, next regis
 	return false, r
 }
 
-// change makes the next change.
+// change applies the next change.
 func (r register) change(w Write) (legal bool, next register) {
 	r.written++
 	switch w.Kind {
@@ -95,8 +95,8 @@ func (r register) change(w Write) (legal bool, next register) {
 	return r.publish(w.Answer)
 }
 
-// publish makes the next generation visible, or answers a later request with the
-// one that is.
+// publish makes the next generation visible, or fulfils a later request with the one that
+// already is.
 func (r register) publish(p Answer) (legal bool, next register) {
 	next = r
 	next.generation, next.published, next.commit, next.last = p.Generation, p.Epoch, p.Commit, p.Generation
@@ -107,7 +107,7 @@ func (r register) publish(p Answer) (legal bool, next register) {
 	return legal && p.Generation == r.last+1, next
 }
 
-// model is the register for Porcupine, whose histories are of one repo each.
+// model is the register as a model for Porcupine. Each of its histories is of one repo.
 func model(writes []Write) porcupine.Model {
 	return porcupine.Model{
 		Init: func() any { return register{} },

@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/integration/history"
 )
 
-// world is a right cluster with one repo, whose callers often hear nothing.
+// world is a correct cluster with one repo, whose callers often get no answer.
 type world struct {
 	tape
 
@@ -33,7 +33,7 @@ type served struct {
 // serve changes what is served.
 func (w *world) serve(s served) { w.before, w.now = w.now, s }
 
-// put and remove change the repo; a call without an answer may come late.
+// put and remove change the repo. A call without an answer may take effect late.
 func (w *world) put() history.Answer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,8 +79,8 @@ func (w *world) read(kind history.Kind) history.Answer {
 	return state(w.epoch, w.now.published, w.now.generation)
 }
 
-// write is a caller's put or delete, which takes a while. Of three one is not
-// answered: it is done, late, or never.
+// write is a caller's put or delete, which takes a while. One in three gets no answer: it takes
+// effect at once, late, or never.
 func (w *world) write(client int, rng *rand.Rand, running *sync.WaitGroup) {
 	kind, act := history.Put, w.put
 	if rng.IntN(4) == 0 {
@@ -107,12 +107,13 @@ func (w *world) write(client int, rng *rand.Rand, running *sync.WaitGroup) {
 	}
 }
 
-// doze sleeps for a time by chance, of which no two are the same.
+// doze sleeps for a random time of less than most milliseconds. The time is in nanoseconds, so
+// two dozes hardly ever take equally long.
 func doze(rng *rand.Rand, most int) {
 	time.Sleep(time.Duration(rng.Int64N(int64(most) * int64(time.Millisecond))))
 }
 
-// live lets two writers and four readers call for a while.
+// live runs two writers and four readers for a while.
 func (w *world) live(rng *rand.Rand) {
 	var running, late sync.WaitGroup
 	for client := range 6 {
@@ -146,15 +147,15 @@ func (w *world) live(rng *rand.Rand) {
 	}
 }
 
-// TestManyUnknownOutcomes: with a third of all changes unanswered, a right history
-// is seen to be one, and a single stale answer in it is found.
+// TestManyUnknownOutcomes: with a third of all changes unanswered, Check accepts a right
+// history and finds a single stale answer in it.
 func TestManyUnknownOutcomes(t *testing.T) {
 	for seed := range uint64(6) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			w := &world{tape: newTape(t)}
 			w.live(rng)
-			w.do(history.Put, w.put()) // what was called before and is not done is never done
+			w.do(history.Put, w.put()) // earlier calls without an effect never take effect
 			w.publish()
 			w.do(history.Search, w.read(history.Search))
 			if _, err := w.check(); err != nil {

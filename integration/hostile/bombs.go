@@ -1,5 +1,5 @@
-// Package hostile has what hostile callers send, for the tests that show that nobody else is
-// harmed by it.
+// Package hostile has what hostile callers send, for the tests that show that it harms nobody
+// else.
 package hostile
 
 import (
@@ -17,8 +17,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// bomb is a compression that sends the same bytes for every message: what inflates to
-// 16 MiB.
+// bomb is a compressor that sends the same bytes for every message; they inflate to 16 MiB.
 type bomb struct{ bytes []byte }
 
 func (bomb) Name() string                                   { return "gzip" }
@@ -33,11 +32,11 @@ type bombWriter struct {
 func (*bombWriter) Write(p []byte) (int, error) { return len(p), nil }
 func (w *bombWriter) Close() error              { _, err := w.to.Write(w.bomb); return err }
 
-// RegisterBombs makes every gRPC message of this process that is compressed by gzip a bomb.
+// RegisterBombs turns every gzip-compressed gRPC message of this process into a bomb.
 func RegisterBombs() error {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	// The field query, of 16 MiB less its head.
+	// The field query, 16 MiB with its header.
 	const head, size = 5, 16 << 20
 	if _, err := w.Write(append([]byte{0x0a, 0xfb, 0xff, 0xff, 0x07}, bytes.Repeat([]byte("x"), size-head)...)); err != nil {
 		return err
@@ -49,9 +48,9 @@ func RegisterBombs() error {
 	return nil
 }
 
-// ThrowBombs has ten callers on each connection send five bombs by each of three methods, and as many HTTP
-// bodies of 8 MiB to a URL. It waits for the end, and hands every error of a bomb to answered,
-// from many goroutines. RegisterBombs comes before.
+// ThrowBombs has ten callers on each connection send five bombs by each of three methods, and five HTTP
+// bodies of 8 MiB to a URL. It waits for the end, and passes every error of a bomb to answered, from many
+// goroutines. RegisterBombs must be called first.
 func ThrowBombs(ctx context.Context, conns []*grpc.ClientConn, url string, answered func(method string, err error)) {
 	var callers sync.WaitGroup
 	for _, conn := range conns {
@@ -72,7 +71,7 @@ func ThrowBombs(ctx context.Context, conns []*grpc.ClientConn, url string, answe
 	callers.Wait()
 }
 
-// throwBody sends a large body without a token. The answer may come before the end.
+// throwBody sends a large body without a token. The response may come before its end.
 func throwBody(ctx context.Context, url string) {
 	const size = 8 << 20
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, io.LimitReader(spaces{}, size))

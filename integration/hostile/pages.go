@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// Page is a request that the page of another site can have a browser send to a router, or one
-// that looks like it. Its Body is a query for needle.
+// Page is a request that a page of another site can make a browser send to a router, or one
+// that looks like it. Its body is Body, a query for needle.
 type Page struct {
 	Name string
-	// Want is the status with which a router answers that asks nobody who calls; 0: none at all.
+	// Want is the status from a router without access control; 0: no HTTP response.
 	Want int
 
 	address, head string
@@ -23,7 +23,7 @@ type Page struct {
 // Body is the query of all pages.
 const Body = `{"Q":"needle"}`
 
-// Pages are requests to a router by the addresses of its listeners.
+// Pages returns requests to a router, given the addresses of its listeners.
 func Pages(grpc, http string) []Page {
 	const kind = "\nContent-Type: application/json"
 	_, port, _ := net.SplitHostPort(http)
@@ -42,7 +42,8 @@ func Pages(grpc, http string) []Page {
 	}
 }
 
-// Send sends the request, and returns the status and the head of the answer; 0 if there is none.
+// Send sends the request, and returns the status and the headers of the response; 0 if there is
+// none.
 func (p Page) Send(ctx context.Context) (status int, head http.Header, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", p.address)
 	if err != nil {
@@ -58,7 +59,7 @@ func (p Page) Send(ctx context.Context) (status int, head http.Header, err error
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, nil, nil //nolint:nilerr // no answer is one of those that are wanted
+		return 0, nil, nil //nolint:nilerr // no response is an expected outcome
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode, resp.Header, nil

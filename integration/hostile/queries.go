@@ -15,14 +15,14 @@ import (
 // TypeRepos is how many queries TypeRepo has.
 const TypeRepos = 528
 
-// TypeRepo is query i of those that have a heavy repo: each, another one in each, under a type:repo.
-// They look for foo in the repos whose names have an r and, by chance, others.
+// TypeRepo returns query i of those with an expensive r: under a type:repo, a different one in each.
+// They look for foo in repos selected by name.
 func TypeRepo(i int) string {
 	return fmt.Sprintf(`(type:repo (r:(\w|/){%d}x or r:(r[d-f]p|%d){490} or r:.)) foo`, 900+i%99, i)
 }
 
-// FutureRevisions are all ways to ask for a revision that does not exist, by a client of the search
-// service, a query, and the page token of an answer to it.
+// FutureRevisions returns all ways to ask for a revision that does not exist, given a client of the
+// search service, a query, and the page token of an answer to it.
 func FutureRevisions(search searchv1.SearchServiceClient, query string, page []byte) []func(context.Context) error {
 	const before = 1 + 16 + 8 // version, mark and score
 	_, n := binary.Uvarint(page[before:])

@@ -8,7 +8,7 @@ import (
 )
 
 // TreeBomb puts a commit with 10,000 million paths, made of ten small objects, on the branch main.
-// Each name in it begins with part.
+// Each name in the tree begins with part.
 func TreeBomb(r *gitsourcetest.Repo, part string) {
 	entry := "100644 blob " + r.Blob("boom")
 	for range 10 {

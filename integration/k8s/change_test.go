@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// set upgrades the release with other values, and waits for what comes of it.
+// set upgrades the release with other values, and waits until it has settled.
 func (e *e2e) set(values ...string) {
 	e.t.Helper()
 	root, err := pinned.Repository(e.t.Context())
@@ -21,7 +21,7 @@ func (e *e2e) set(values ...string) {
 	e.settled()
 }
 
-// scale makes four searchers of two and two of four; nobody notices.
+// scale goes from two searchers to four and back. No answer is incomplete.
 func (e *e2e) scale() {
 	stop := e.asking()
 	for _, n := range []int{4, 2} {
@@ -47,7 +47,7 @@ func count(list []pod, role string) (n int) {
 	return n
 }
 
-// upgrade goes to the current version; nobody notices, and indexing goes on.
+// upgrade goes to the current version. No answer is incomplete, and indexing goes on.
 func (e *e2e) upgrade() {
 	stop := e.asking()
 	e.set("image.tag=" + current)
@@ -57,7 +57,7 @@ func (e *e2e) upgrade() {
 	e.indexAndSearch()
 }
 
-// rollback goes back to the version before; nobody notices.
+// rollback goes back to the previous version. No answer is incomplete, and indexing goes on.
 func (e *e2e) rollback() {
 	stop := e.asking()
 	e.helm("rollback", "trawl", "--wait", "--timeout=5m")
@@ -68,8 +68,8 @@ func (e *e2e) rollback() {
 	e.indexAndSearch()
 }
 
-// runs checks that all roles have this version, by their images and by what they
-// say themselves.
+// runs checks that all roles have this version, by their images and by the version that they
+// report.
 func (e *e2e) runs(version string) {
 	e.t.Helper()
 	list, err := e.pods(e.t.Context(), e.namespace)

@@ -11,24 +11,24 @@ import (
 	"github.com/trawl-search/trawl/integration/k8s/kube"
 )
 
-// wanted is the environment variable that selects what the tests may do: "cached" runs them
-// if all programs are built, "build" builds what is missing, and "existing" runs them on the
-// cluster of KUBECONFIG.
+// wanted is the environment variable that selects the cluster: "cached" runs the tests if all
+// programs are built, "build" builds what is missing, and "existing" runs them on the cluster of
+// KUBECONFIG.
 const wanted = "TRAWL_TEST_K8S"
 
-// howTo says how the tests are run.
+// howTo explains how to run the tests.
 const howTo = "\"make e2e-k8s\" builds what is missing and runs them"
 
 // choice is the cluster that the tests use.
 type choice struct {
-	// skip is why there is none.
+	// skip is the reason if there is no cluster; otherwise empty.
 	skip string
-	// kubeconfig is that of a cluster that exists; empty for one that the tests start.
+	// kubeconfig is the file of an existing cluster; empty for one that the tests start.
 	kubeconfig string
 }
 
-// choose selects a cluster by the environment. KUBECONFIG alone selects none: it may be that
-// of a cluster with which people work.
+// choose selects a cluster by the environment. KUBECONFIG alone selects none: it may name a
+// cluster that people work with.
 func choose(wanted, kubeconfig string, missing func() ([]string, error)) (choice, error) {
 	switch wanted {
 	case "":
@@ -88,7 +88,7 @@ func (c choice) cluster(t *testing.T) *kube.Cluster {
 	return cluster
 }
 
-// open starts a cluster, or connects to the one that exists.
+// open starts a cluster, or connects to an existing one.
 func (c choice) open(t *testing.T) (cluster *kube.Cluster, programs kube.Programs, err error) {
 	t.Helper()
 	ctx := t.Context()
@@ -116,7 +116,7 @@ func (c choice) open(t *testing.T) (cluster *kube.Cluster, programs kube.Program
 	return cluster, programs, err
 }
 
-// namespaces are those that the tests make.
+// namespaces returns the namespaces that the tests make.
 func namespaces() []string {
 	all := []string{"git", "trawl", "before", "before-servers", "servers", "secured"}
 	for _, l := range lacks {
@@ -125,8 +125,8 @@ func namespaces() []string {
 	return all
 }
 
-// claim makes sure that a cluster that exists has none of the namespaces of the tests, and
-// removes these when the test ends.
+// claim fails if an existing cluster has one of the tests' namespaces. Otherwise it arranges
+// their removal at the end of the test.
 func claim(t *testing.T, c *kube.Cluster) error {
 	t.Helper()
 	out, err := c.Kubectl(t.Context(), "get", "namespaces", "--output=jsonpath={.items[*].metadata.name}")
@@ -141,7 +141,7 @@ func claim(t *testing.T, c *kube.Cluster) error {
 		if _, err := c.Kubectl(ctx, append([]string{"delete", "namespace", "--ignore-not-found", "--timeout=5m"}, namespaces()...)...); err != nil {
 			t.Error(err)
 		}
-		// What the servers kept is in folders of the node.
+		// The servers' data is in folders on the node.
 		if _, err := c.Nodes[0].Run(ctx, nil, "/bin/bash", "-c", "rm -rf /volumes/{servers,before-servers}-{etcd,nats,s3}"); err != nil {
 			t.Error(err)
 		}
@@ -149,7 +149,7 @@ func claim(t *testing.T, c *kube.Cluster) error {
 	return nil
 }
 
-// occupied are the namespaces of the tests that are among those of a cluster.
+// occupied returns those of a cluster's namespaces that the tests would make.
 func occupied(there []string) (taken []string) {
 	for _, name := range namespaces() {
 		if slices.Contains(there, name) {
@@ -196,8 +196,8 @@ func TestOccupied(t *testing.T) {
 	}
 }
 
-// TestPartsOfAnExistingCluster: on a cluster that exists, the parts that need nodes of their
-// own are skipped with the reason, and no other.
+// TestPartsOfAnExistingCluster: on an existing cluster exactly the parts that need nodes of
+// their own are skipped, with the reason.
 func TestPartsOfAnExistingCluster(t *testing.T) {
 	var skipped []string
 	for _, p := range parts {

@@ -1,3 +1,3 @@
-// Package k8s proves the Helm chart on a real Kubernetes of three nodes, which
-// the package kube makes in containers. README.md says how.
+// Package k8s tests the Helm chart on a real Kubernetes of three nodes, which
+// the package kube runs in containers. README.md explains how.
 package k8s

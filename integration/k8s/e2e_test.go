@@ -18,36 +18,36 @@ import (
 	"github.com/trawl-search/trawl/integration/k8s/kube"
 )
 
-// e2e is Trawl on a cluster. The parts of the test run one after the other, each
-// on what the one before it left.
+// e2e is Trawl on a cluster. The parts of the test run in order, each on the state that the
+// previous one left.
 type e2e struct {
 	*kube.Cluster
 	release
 
-	t      *testing.T // of the part that runs
+	t      *testing.T // of the current part
 	outer  *testing.T // of all parts
 	rng    *rand.Rand
 	dir    string // where the commands of the README run
-	values string // the file of the values that this cluster needs
+	values string // the values file for this cluster
 	git    string // HOST:PORT of the Git server, as this machine reaches it
 	repos  []*repository
 }
 
-// release is the Trawl that the parts are about.
+// release is the Helm release that the parts test.
 type release struct {
 	namespace string
 	router    string // HOST:PORT of the routers' Service
 	token     string
 	tls       *tls.Config     // of callers; nil: plain text
-	ca        *authority      // of a secured one
-	own       map[string]bool // what its namespace holds beside it, as secret/NAME
+	ca        *authority      // of a secured release
+	own       map[string]bool // the test's own objects in the namespace, as secret/NAME
 }
 
 // part is one step of the test.
 type part struct {
 	name string
 	do   func(*e2e)
-	// ownNodes is why the part needs a cluster that the test has started; empty if it does not.
+	// ownNodes is why the part needs a cluster that the test started; empty if it does not.
 	ownNodes string
 }
 
@@ -69,7 +69,7 @@ var parts = []part{
 	{name: "terraform", do: (*e2e).terraform},
 }
 
-// skipped is why the part cannot run; empty if it can.
+// skipped returns why the part cannot run; empty if it can.
 func (p part) skipped(existing bool) string {
 	if existing {
 		return p.ownNodes
@@ -98,7 +98,7 @@ func TestKubernetes(t *testing.T) {
 			t.Logf("it took %.1f s", time.Since(start).Seconds())
 		})
 		if !well {
-			break // the others would only tell the same
+			break // the others would fail for the same reason
 		}
 	}
 }
@@ -123,8 +123,8 @@ var values string
 //go:embed git.yaml
 var gitServer string
 
-// prepare makes what is there before anybody installs Trawl: a namespace that
-// takes restricted pods only, and a Git server.
+// prepare makes what must exist before Trawl is installed: a namespace that accepts
+// restricted pods only, and a Git server.
 func (e *e2e) prepare() {
 	e.t.Helper()
 	e.values = filepath.Join(e.dir, "values.yaml")
@@ -166,7 +166,7 @@ func (e *e2e) helm(args ...string) string {
 	return out
 }
 
-// pod is what a test wants to know of a pod.
+// pod has what the tests need to know about a pod.
 type pod struct {
 	name, node, role, image string
 	ready                   bool
@@ -175,7 +175,7 @@ type pod struct {
 	waiting string
 }
 
-// pods are those of a namespace.
+// pods returns the pods of a namespace.
 func (e *e2e) pods(ctx context.Context, namespace string) (list []pod, err error) {
 	out, err := e.Kubectl(ctx, "get", "pods", "--namespace="+namespace, "--output=json")
 	if err != nil {
@@ -219,8 +219,8 @@ func (e *e2e) pods(ctx context.Context, namespace string) (list []pod, err error
 	return list, nil
 }
 
-// patience bounds every wait for what must happen. It is large: it fails a test
-// only when nothing moves any more.
+// patience bounds every wait for something that must happen. It is large, so that a test
+// fails only when nothing moves any more.
 const patience = 4 * time.Minute
 
 // eventually waits until f returns nil.

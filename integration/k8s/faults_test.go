@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/integration/k8s/kube"
 )
 
-// faults takes from the cluster one thing after the other, while queries run: at
-// replication 2 none misses anything.
+// faults breaks one part of the cluster after the other while queries run. At replication 2
+// every answer is complete.
 func (e *e2e) faults() {
 	e.set("searcher.replicas=4")
 	e.part("a zone is lost", (*e2e).loseZone)
@@ -33,8 +33,8 @@ func (e *e2e) faults() {
 	e.part("pods are deleted", (*e2e).deletePods)
 }
 
-// loseZone takes a node, and so one of the two zones that have searchers, two each. Each shard is in
-// both, or some would be answered by nobody.
+// loseZone pauses a node, and with it one of the two zones with searchers, two in each. Queries stay
+// complete only if each shard is in both zones.
 func (e *e2e) loseZone() {
 	in := map[string]int{}
 	for zone := range strings.FieldsSeq(e.kubectl("get", "pods", "--namespace="+e.namespace, "--selector=app.kubernetes.io/component=searcher",
@@ -52,7 +52,7 @@ func (e *e2e) loseZone() {
 	e.t.Logf("zone-%s is back", n.Name)
 }
 
-// part does something to the cluster while queries run, until all is well again.
+// part does something to the cluster while queries run, and waits until the cluster has settled.
 func (e *e2e) part(name string, do func(*e2e)) {
 	e.t.Run(name, func(t *testing.T) {
 		within := *e
@@ -64,18 +64,17 @@ func (e *e2e) part(name string, do func(*e2e)) {
 	})
 }
 
-// worker is one of the nodes that may be taken away: not that of the control
-// plane, and of the servers of which there is one.
+// worker picks a node that may fail: not the one with the control plane and the servers without
+// replicas.
 func (e *e2e) worker() *kube.Node { return e.Nodes[1+e.rng.IntN(len(e.Nodes)-1)] }
 
-// unready waits until the cluster knows that a node is away.
+// unready waits until the cluster has noticed that a node is away.
 func (e *e2e) unready(n *kube.Node) {
 	e.t.Helper()
 	e.kubectl("wait", "--for=condition=Ready=unknown", "node/"+n.Name, "--timeout=3m")
 }
 
-// deletePods deletes pods of Trawl, one after the other, some of them without
-// leaving them time to end well.
+// deletePods deletes pods of Trawl, one after the other, some of them without a grace period.
 func (e *e2e) deletePods() {
 	long := time.Minute
 	if testing.Short() {
@@ -92,8 +91,8 @@ func (e *e2e) deletePods() {
 		}
 		p := roles[e.rng.IntN(len(roles))]
 		args := []string{"delete", "pod", p.name, "--namespace=" + e.namespace}
-		// A forced deletion starts the next pod of a StatefulSet beside the one that still
-		// ends, on the same cache folder: Kubernetes says not to.
+		// After a forced deletion a StatefulSet starts the next pod while the old one still runs,
+		// on the same cache folder. Kubernetes advises against it.
 		if p.role != "searcher" && e.rng.IntN(2) == 0 {
 			args = append(args, "--grace-period=0", "--force")
 		}

@@ -11,23 +11,23 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// images is the first part of the names of all images of the tests.
+// images is the prefix of the names of all images of the tests.
 const images = "trawl-test/k8s/"
 
-// source is a label of Trawl's own images.
+// source is a label that only Trawl's own images have.
 const source = "org.opencontainers.image.source=https://github.com/trawl-search/trawl"
 
 // The tags of Trawl's images: the same code under two versions, and that of an earlier commit.
 const previous, current, before = "previous", "current", "before"
 
-// beforeCommit is the last commit before TLS, roles that know each other, and searchers that list what they
-// read. Its source is put into the folder beforeSource of the repository.
+// beforeCommit is the last commit before TLS, roles that authenticate each other, and searchers that report the
+// formats they read. Its source is checked out into the folder beforeSource of the repository.
 const (
 	beforeCommit = "e878012650c40b5b253251740b0e6b305c05b48a"
 	beforeSource = ".cache/k8s/before"
 )
 
-// makeImages makes all images and gives them to the nodes.
+// makeImages makes all images and copies them to the nodes.
 func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 	gitserver, err := c.Compile(ctx, "gitserver")
 	if err != nil {
@@ -59,14 +59,14 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 			all = append(all, images+"trawl-"+role+":"+tag)
 		}
 	}
-	// Those of an earlier tree have no name any more.
+	// The images of an earlier tree have lost their names to the new ones.
 	if err := exec.CommandContext(ctx, "docker", "image", "prune", "--force", "--filter", "label="+source).Run(); err != nil {
 		return fmt.Errorf("remove old images: %w", err)
 	}
 	return c.Load(ctx, all...)
 }
 
-// checkOut puts the source of the earlier commit, which the clone must have, into a folder.
+// checkOut puts the source of the earlier commit into a folder. The clone must have the commit.
 func checkOut(ctx context.Context, root string) (dir string, err error) {
 	dir = filepath.Join(root, beforeSource)
 	if err := os.RemoveAll(dir); err != nil {

@@ -11,12 +11,11 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// heading is that of the README's section on Kubernetes.
+// heading is the heading of the README's section on Kubernetes.
 const heading = "## Run it on Kubernetes"
 
-// readme runs the commands of the README, in one shell, as they are, but for what
-// is not to be had here: the images come from no registry, and the repository
-// from no host of the internet.
+// readme runs the commands of the README in one shell. It replaces only what is not available
+// here: images of a registry and a repository on the internet.
 func (e *e2e) readme() {
 	root, err := pinned.Repository(e.t.Context())
 	e.must(err)
@@ -45,7 +44,7 @@ func (e *e2e) readme() {
 	e.router = e.port(e.namespace, "trawl-router", "grpc")
 }
 
-// commands are those of the section: its lines that are indented by four.
+// commands returns the section's commands: its lines indented by four spaces.
 func (e *e2e) commands(file string) string {
 	e.t.Helper()
 	text, err := os.ReadFile(file)
@@ -64,7 +63,7 @@ func (e *e2e) commands(file string) string {
 	return strings.Join(lines, "")
 }
 
-// helmTest runs the test that the chart brings along, which must have asked each pod of each role.
+// helmTest runs the chart's own test, which must have asked each pod of each role.
 func (e *e2e) helmTest() {
 	e.t.Helper()
 	out := e.helm("test", "trawl", "--logs", "--timeout=4m")
@@ -85,7 +84,7 @@ func (e *e2e) indexAndSearch() {
 	e.complete(c)
 }
 
-// complete waits for a complete answer; what comes before must be honest.
+// complete waits for a complete answer. Earlier answers must name what is missing.
 func (e *e2e) complete(c *caller) {
 	e.t.Helper()
 	eventually(e.t, "an answer is complete", func(ctx context.Context) error {

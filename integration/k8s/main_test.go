@@ -15,7 +15,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// What tests leave in files goes even if they are interrupted.
+	// The tests' files are removed even after an interrupt.
 	dir, err := os.MkdirTemp("", "trawl-k8s-tests")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		<-signals
-		_, _ = kube.Sweep(context.Background()) // the next run does what could not be done
+		_, _ = kube.Sweep(context.Background()) // the next run removes the rest
 		os.RemoveAll(dir)
 		os.Exit(130)
 	}()
@@ -35,11 +35,11 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// lockFile is named before tests have a folder of their own for such files.
+// lockFile is in the system's temporary folder: the name is computed before TestMain sets another one.
 var lockFile = filepath.Join(os.TempDir(), "trawl-k8s-tests.lock")
 
-// lock waits until no other run uses this machine: two would sweep each other
-// away.
+// lock waits until no other run uses this machine. Two runs would remove each other's
+// containers.
 func lock(t *testing.T) {
 	t.Helper()
 	f, err := os.OpenFile(lockFile, os.O_RDWR|os.O_CREATE, 0o600)
@@ -52,7 +52,7 @@ func lock(t *testing.T) {
 	}
 }
 
-// writeLogs keeps the logs of the cluster for those who look into a failure.
+// writeLogs keeps the logs of the cluster to help investigate a failure.
 func writeLogs(t *testing.T, c *kube.Cluster) {
 	t.Helper()
 	ctx := context.Background()

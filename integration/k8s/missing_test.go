@@ -13,27 +13,27 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// lack is something that a release is told of, and which is not there.
+// lack is something that a release is configured to use and that does not exist.
 type lack struct {
 	what  string
 	set   string
 	roles []string // that cannot be ready
-	says  string   // what each of them says
+	says  string   // what each of them must report
 }
 
 var lacks = []lack{
 	{"etcd", "etcd.endpoints={http://no-etcd.trawl:2379}", []string{"router", "searcher", "indexer"}, "etcd"},
-	// Routers answer without it: requests wait in etcd.
+	// Routers answer without NATS: requests wait in etcd.
 	{"nats", "nats.url=nats://no-nats.trawl:4222", []string{"indexer"}, "NATS at nats://no-nats.trawl:4222"},
 	{"bucket", "bucket.url=s3://no-bucket?endpoint=http://trawl-s3.trawl:7070&region=us-east-1", []string{"searcher", "indexer"}, "no-bucket"},
 	{"secret", "bucket.existingSecret=no-secret", []string{"searcher", "indexer"}, `secret "no-secret" not found`},
 }
 
-// longEnough is an age at which a pod that fails again and again has done so.
+// longEnough is an age at which a crash-looping pod has restarted at least once.
 const longEnough = 45 * time.Second
 
-// missing installs releases each of which lacks something: the pods that need it
-// say what it is, and wait.
+// missing installs releases that each lack something. The pods that need it report what is
+// missing, and wait.
 func (e *e2e) missing() {
 	for _, l := range lacks {
 		e.without(l)
@@ -68,7 +68,8 @@ func (e *e2e) remove(l lack) error {
 	return err
 }
 
-// without installs a release beside the one that is well, on the servers of that.
+// without installs a release that lacks something. For the rest it uses the servers of the
+// healthy release.
 func (e *e2e) without(l lack) {
 	e.t.Helper()
 	root, err := pinned.Repository(e.t.Context())
@@ -93,8 +94,7 @@ func (e *e2e) without(l lack) {
 	e.must(err)
 }
 
-// named waits until all pods that need what is missing say so, and none of them
-// is ready.
+// named waits until every pod that needs the missing thing reports it and is not ready.
 func (e *e2e) named(l lack) {
 	e.t.Helper()
 	eventually(e.t, "the pods say that there is no "+l.what, func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (e *e2e) named(l lack) {
 	})
 }
 
-// says is why a pod is not ready: in Kubernetes's words, or in its own.
+// says returns why a pod is not ready, in Kubernetes's words or its own.
 func (e *e2e) says(ctx context.Context, namespace string, p pod) string {
 	if p.waiting = strings.TrimSpace(p.waiting); p.waiting != "" {
 		return p.waiting

@@ -9,15 +9,15 @@ import (
 )
 
 // renewed replaces the certificates of all roles while queries run, as cert-manager does: the Secrets keep their names,
-// and no pod is started again. Nobody notices, all listeners show the new certificates, and the parts after this one, in
-// which routers call new searchers, use them.
+// and no pod restarts. Every answer is complete, and routers and searchers present the new certificates. The next parts,
+// in which routers call new searchers, use them.
 func (e *e2e) renewed() {
 	before := e.restarts()
 	e.kubectl("expose", "pod", "trawl-searcher-0", "--name=door", "--namespace="+e.namespace, "--type=NodePort", "--port=7440")
 	door := e.Nodes[0].IP + ":" + e.kubectl("get", "service/door", "--namespace="+e.namespace, "--output=jsonpath={.spec.ports[0].nodePort}")
 	stop := e.asking()
 	e.secrets(e.namespace, e.certificates())
-	// The kubelet writes new files when it looks at a pod anyway, which is each minute or when the pod changes.
+	// The kubelet updates the files when it next syncs a pod: every minute, or at once when the pod changes.
 	e.kubectl("annotate", "pods", "--all", "--namespace="+e.namespace, "test/renewed=true")
 	for _, listener := range []struct{ secret, address, name string }{{"callers", e.router, "trawl-router"}, {"searcher", door, "trawl-searcher-pods"}} {
 		conf := e.showing("router")
@@ -44,7 +44,7 @@ func (e *e2e) renewed() {
 	}
 }
 
-// restarts counts how often containers of the release were started again.
+// restarts counts the restarts of the release's containers.
 func (e *e2e) restarts() (n int) {
 	e.t.Helper()
 	list, err := e.pods(e.t.Context(), e.namespace)

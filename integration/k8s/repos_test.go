@@ -12,7 +12,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// repository is a Git repository with what is found in it.
+// repository is a Git repository, with the content that searches must find.
 type repository struct {
 	*gitsourcetest.Repo
 	name string // of the repo in Trawl
@@ -26,8 +26,8 @@ type repository struct {
 // heron finds every file of every repository.
 const heron = "heron"
 
-// makeRepositories makes as many repositories as let a fault be seen: where both replicas of a shard
-// shared a zone by chance, all six would be answered for without it once in eleven times.
+// makeRepositories makes six repositories, enough to reveal a wrong placement. If searchers ignored zones,
+// all six would survive the loss of a zone by chance only once in eleven runs.
 func (e *e2e) makeRepositories() {
 	e.t.Helper()
 	for _, name := range []string{"alpha", "beta", "gamma", "delta", "epsilon", "zeta"} {
@@ -61,7 +61,7 @@ func (e *e2e) commit(r *repository) {
 	r.Git("push", "--quiet", "--force", r.push, "main")
 }
 
-// token is a word of every file of the newest commit, and of no other.
+// token is a word in every file of the newest commit, and in no other commit.
 func (r *repository) token() string {
 	return fmt.Sprintf("token_%s_%d_", path.Base(r.name), r.commits)
 }
@@ -89,8 +89,8 @@ func (e *e2e) index(c *caller) {
 	}
 }
 
-// wrong says what is wrong with an answer to the query heron: it must hold each
-// file of the newest commits, or name the repos of which something is missing.
+// wrong returns what is wrong with an answer to the query heron. The answer must hold every
+// file of the newest commits, or name the repos with missing files.
 func wrong(answer *searchv1.SearchResponse, repos []*repository) error {
 	cov := answer.GetCoverage()
 	if cov.GetRequested() != cov.GetSearched()+cov.GetPruned()+cov.GetFailed()+cov.GetNotReached() ||
@@ -119,7 +119,7 @@ func wrong(answer *searchv1.SearchResponse, repos []*repository) error {
 	return errors.Join(errs...)
 }
 
-// differs says how a file found differs from that of the newest commit.
+// differs returns how a file found differs from the file in the newest commit.
 func differs(f *searchv1.FileMatch, repos []*repository) error {
 	for _, r := range repos {
 		if r.name != f.GetRepo() {

@@ -14,27 +14,27 @@ var serversYAML string
 
 var serversTemplate = template.Must(template.New("servers").Parse(serversYAML))
 
-// server is one of the servers that Trawl relies on, as its operators bring them along.
+// server is one of the servers that Trawl relies on and that its operators provide.
 type server struct {
 	Name, Image string
 	Port        int
-	// Path and Health are where it says over HTTP that it is well.
+	// Path and Health are the HTTP path and port of its health check.
 	Path   string
 	Health int
 	Args   []string
 	Env    map[string]string
-	// Secured gives it the certificate in the Secret of its name, and TLS says that it is asked over TLS whether it is well.
+	// Secured gives it the certificate in the Secret of its name. TLS makes the health check use https.
 	Secured, TLS bool
-	// Bucket asks for a folder that the S3 server takes for a bucket.
+	// Bucket mounts a folder that the S3 server takes for a bucket.
 	Bucket bool
 }
 
 // passwordOf is the password of a user of etcd, NATS or S3.
 func passwordOf(user string) string { return "hunter2-" + user }
 
-// startServers starts etcd, NATS and S3 in a namespace of their own. If they are secured, etcd
-// wants TLS with a certificate of the caller, and NATS and S3 speak TLS; their certificates are in the Secrets
-// etcd, nats and s3. NATS wants a user and a password in any case. What they keep outlives their pods.
+// startServers starts etcd, NATS and S3 in a namespace. If they are secured, etcd requires TLS with a client
+// certificate, and NATS and S3 speak TLS; their certificates are in the Secrets etcd, nats and s3. NATS always
+// requires a user and a password. Their data outlives their pods.
 func (e *e2e) startServers(namespace string, secured bool) {
 	e.t.Helper()
 	host := "." + namespace
@@ -79,7 +79,7 @@ func (e *e2e) startServers(namespace string, secured bool) {
 	}
 }
 
-// JSON is a value as YAML has it, too.
+// JSON formats a value as JSON, which is YAML too.
 func (server) JSON(value any) (string, error) {
 	text, err := json.Marshal(value)
 	return string(text), err
@@ -90,7 +90,7 @@ func (e *e2e) secrets(namespace string, all map[string]map[string]string) {
 	e.t.Helper()
 	var manifest strings.Builder
 	for name, data := range all {
-		encoded := map[string][]byte{} // as base64, and not as stringData: a server-side apply would not change what is there
+		encoded := map[string][]byte{} // base64 instead of stringData, which a server-side apply would not update
 		for key, value := range data {
 			encoded[key] = []byte(value)
 		}
@@ -108,7 +108,7 @@ func (e *e2e) secrets(namespace string, all map[string]map[string]string) {
 	e.must(e.Apply(e.t.Context(), manifest.String()))
 }
 
-// port is where this machine reaches a port of a Service of the type NodePort.
+// port returns the address at which this machine reaches a port of a NodePort Service.
 func (e *e2e) port(namespace, service, name string) string {
 	e.t.Helper()
 	return e.Nodes[0].IP + ":" + e.kubectl("get", "--namespace="+namespace, "service/"+service, `--output=jsonpath={.spec.ports[?(@.name=="`+name+`")].nodePort}`)

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// uninstall takes the release away: nothing of it is left but the claims of
-// volumes with data.
+// uninstall removes the release. Nothing is left of it but the claims of volumes with data.
 func (e *e2e) uninstall() {
 	e.helm("uninstall", "trawl", "--wait", "--timeout=4m")
 	kinds := e.kinds("--namespaced=true")

@@ -21,8 +21,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// publishDense publishes files of one repo, spread over shards, in each of which
-// (x|y) matches everywhere: what it finds is many times as large as the files.
+// publishDense publishes files of one repo, spread over shards. The query (x|y) matches at
+// every byte of them, so its answer is many times as large as the files.
 func (c *cluster) publishDense(files, matches, shards int) {
 	c.t.Helper()
 	parts := make([]map[string]string, shards)
@@ -36,7 +36,7 @@ func (c *cluster) publishDense(files, matches, shards int) {
 	c.publish("host/dense", parts...)
 }
 
-// plain is a client as gRPC makes them: it takes messages of 4 MiB.
+// plain returns a client with gRPC's defaults, which accepts messages of up to 4 MiB.
 func (c *cluster) plain() searchv1.SearchServiceClient {
 	c.t.Helper()
 	conn, err := grpc.NewClient(c.routerGRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -45,7 +45,7 @@ func (c *cluster) plain() searchv1.SearchServiceClient {
 	return searchv1.NewSearchServiceClient(conn)
 }
 
-// stream puts an answer by StreamSearch together, of messages that are not too large.
+// stream assembles the answer of StreamSearch, and checks that no message is too large.
 func (c *cluster) stream(client searchv1.SearchServiceClient, query string, o *searchv1.SearchOptions) (files []*searchv1.FileMatch, last *searchv1.StreamSearchResponse) {
 	c.t.Helper()
 	stream, err := client.StreamSearch(c.patient(), &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: query, Options: o}})
@@ -70,7 +70,7 @@ func (c *cluster) stream(client searchv1.SearchServiceClient, query string, o *s
 	}
 }
 
-// patient is a context with all the time that a router gives.
+// patient returns a context with the longest deadline that a router grants.
 func (c *cluster) patient() context.Context {
 	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	c.t.Cleanup(cancel)
@@ -82,7 +82,7 @@ func everyMatch(maxBytes uint64) *searchv1.SearchOptions {
 	return &searchv1.SearchOptions{MaxFiles: searchapi.MaxFiles, MaxMatchesPerFile: 100_000, MaxBytes: maxBytes}
 }
 
-// TestLargeJSONAnswer: an answer whose matches alone are larger than any message has the
+// TestLargeJSONAnswer: an answer whose matches alone exceed the largest message holds the
 // files that fit, with exact counts.
 func TestLargeJSONAnswer(t *testing.T) { inOneAndInSeveral(t, testLargeJSONAnswer) }
 
@@ -115,12 +115,13 @@ func testLargeJSONAnswer(t *testing.T, oneProcess bool) {
 	}
 }
 
-// TestLargeAnswers: an answer of more than 20 MiB reaches a client that takes messages of
-// 4 MiB, in pages and as a stream. Each counts all, and they have each file whole and once.
+// TestLargeAnswers: an answer of more than 20 MiB reaches a client that accepts messages of
+// 4 MiB, in pages and as a stream. Every page and the stream count all matches. The pages
+// together have each file whole and once.
 func TestLargeAnswers(t *testing.T) { inOneAndInSeveral(t, testLargeAnswers) }
 
 func testLargeAnswers(t *testing.T, oneProcess bool) {
-	c := startIn(t, oneProcess, 1, 1) // it is waited for, however slow this machine is
+	c := startIn(t, oneProcess, 1, 1) // the only searcher is waited for, however slow this machine is
 	const files, matches = 2000, 500
 	c.publishDense(files, matches, 4)
 	client := c.plain()
@@ -154,7 +155,7 @@ func testLargeAnswers(t *testing.T, oneProcess bool) {
 	t.Logf("%d pages; one of %d files; a stream of %d files, cut %v", pages, len(resp.Files), len(streamed), last.Cut)
 }
 
-// wholeFiles holds files against what they should be: so many, each once and with all matches.
+// wholeFiles checks that there are want files, each once and with all its matches.
 func (c *cluster) wholeFiles(files []*searchv1.FileMatch, want, matches int) {
 	c.t.Helper()
 	seen := make(map[string]bool)
@@ -173,8 +174,8 @@ func (c *cluster) wholeFiles(files []*searchv1.FileMatch, want, matches int) {
 	}
 }
 
-// TestLargeFiles: one file with very many matches, one with a very long line, and the
-// whole of a file, each more than what is asked for may have.
+// TestLargeFiles: a file with very many matches, a file with a very long line, and a whole
+// file, each larger than the answer may be.
 func TestLargeFiles(t *testing.T) { inOneAndInSeveral(t, testLargeFiles) }
 
 func testLargeFiles(t *testing.T, oneProcess bool) {
@@ -204,7 +205,8 @@ func testLargeFiles(t *testing.T, oneProcess bool) {
 	}
 }
 
-// TestListsStream: a stream of repos is the list.
+// TestListsStream: StreamList returns every repo in order, and ends with the coverage and the
+// revision token.
 func TestListsStream(t *testing.T) { inOneAndInSeveral(t, testListsStream) }
 
 func testListsStream(t *testing.T, oneProcess bool) {

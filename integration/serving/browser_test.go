@@ -7,8 +7,8 @@ import (
 	"github.com/trawl-search/trawl/integration/hostile"
 )
 
-// TestWebPagesGetNothing: a router that asks nobody who calls does not answer the page of
-// another site, whichever way its browser can ask, and nothing lets such a page in.
+// TestWebPagesGetNothing: a router without access control refuses every request that a page of
+// another site can make a browser send, and sends no header that admits other sites.
 func TestWebPagesGetNothing(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/secret", map[string]string{"a.go": "needle"})

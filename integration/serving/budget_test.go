@@ -16,8 +16,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// withBallast adds repos to a corpus whose shards are large, since their text
-// does not compress.
+// withBallast adds repos to a corpus. Their shards are large, because their text does not
+// compress.
 func withBallast(corpus *indextest.Corpus, rng *rand.Rand) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_\n"
 	for i := range 16 {
@@ -35,7 +35,7 @@ func withBallast(corpus *indextest.Corpus, rng *rand.Rand) {
 	}
 }
 
-// onDisk is the room that the files of a folder take.
+// onDisk returns the disk space that the files of a folder take.
 func (c *cluster) onDisk(dir string) (sum int64) {
 	c.t.Helper()
 	c.must(filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
@@ -59,9 +59,9 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// TestMoreShardsThanDisk: a searcher with a disk budget of an eighth of its shards
-// is ready, answers queries of every kind completely and as brute force does, also
-// many at once, and its disk never holds more than the budget.
+// TestMoreShardsThanDisk: a searcher with shards of at least six times its disk budget is
+// ready. It answers queries of every kind completely and as brute force does, even many at
+// once, and its disk never holds more than the budget.
 func TestMoreShardsThanDisk(t *testing.T) {
 	const seed = 7
 	rng := rand.New(rand.NewPCG(seed, 1))
@@ -85,7 +85,7 @@ func TestMoreShardsThanDisk(t *testing.T) {
 	checkDisk := func() {
 		t.Helper()
 		var taken int64
-		for range 5 { // room can move from one file to another while it is measured
+		for range 5 { // blocks can move from one file to another during the measurement
 			if taken = c.onDisk(c.cache(0)); taken <= budget {
 				return
 			}

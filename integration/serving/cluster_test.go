@@ -39,7 +39,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The lexers of the pages share a clock, which stops by itself some time after the last match.
+	// The lexers of the web pages share a clock, which stops by itself some time after the last match.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/dlclark/regexp2/v2.runClock"))
 }
 
@@ -55,13 +55,13 @@ type cluster struct {
 	otlp    string // where the roles send their traces; empty: to spans
 
 	replication int
-	diskBudget  string         // of searchers that are started; empty: the default
-	maxResponse config.Bytes   // of searchers that are started; 0: the default
-	advertise   map[int]string // addresses of searchers, where others than their own
-	zones       map[int]string // of searchers that are started
+	diskBudget  string         // of searchers started from now on; empty: the default
+	maxResponse config.Bytes   // of searchers started from now on; 0: the default
+	advertise   map[int]string // addresses that searchers advertise instead of their own
+	zones       map[int]string // of searchers started from now on
 	access      access.Config  // zero: off
-	processors  float64        // that one caller may keep busy; 0: any number
-	// oneProcess: the router calls the searchers as in a process of all roles.
+	processors  float64        // that one caller may keep busy; 0: no limit
+	// oneProcess: the router calls the searchers directly, as in a process of all roles.
 	oneProcess bool
 	locals     map[string]*server.Local // the searchers, by address
 	routerHTTP string
@@ -79,14 +79,14 @@ func startCluster(t *testing.T, searchers, replication int) *cluster {
 	return startIn(t, false, searchers, replication)
 }
 
-// startIn is startCluster, in one process or in several.
+// startIn is startCluster, as one process or as several.
 func startIn(t *testing.T, oneProcess bool, searchers, replication int) *cluster {
 	t.Helper()
 	tel, spans := telemetrytest.New(t)
 	return startWith(t, &cluster{oneProcess: oneProcess, replication: replication, tel: tel, spans: spans}, searchers)
 }
 
-// startWith starts a cluster whose settings are made.
+// startWith starts a cluster with the settings in c.
 func startWith(t *testing.T, c *cluster, searchers int) *cluster {
 	t.Helper()
 	c.t, c.dir = t, t.TempDir()
@@ -114,8 +114,7 @@ func (c *cluster) must(err error) {
 	}
 }
 
-// run runs a role until the test ends or the function returned is called, and
-// waits until it is ready.
+// run runs a role until the test ends or stop is called, and waits until it is ready.
 func (c *cluster) run(name string, listen, run func(context.Context) error, httpAddr func() string) (stop func()) {
 	c.t.Helper()
 	stop = c.runUnready(name, listen, run)
@@ -123,7 +122,7 @@ func (c *cluster) run(name string, listen, run func(context.Context) error, http
 	return stop
 }
 
-// runUnready is run without the wait.
+// runUnready is run without waiting until the role is ready.
 func (c *cluster) runUnready(name string, listen, run func(context.Context) error) (stop func()) {
 	c.t.Helper()
 	c.must(listen(c.t.Context()))
@@ -149,7 +148,7 @@ func ready(addr string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// eventually waits for what must come; how long is for the test's timeout.
+// eventually waits up to a minute until holds returns true.
 func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Helper()
 	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
@@ -172,7 +171,7 @@ func (c *cluster) startSearcher(i int) (stop func()) {
 	return stop
 }
 
-// startUnready is startSearcher without the wait.
+// startUnready is startSearcher without waiting until the searcher is ready.
 func (c *cluster) startUnready(i int) (s *searcher.Searcher, stop func()) {
 	c.t.Helper()
 	var cfg searcher.Config
@@ -189,7 +188,7 @@ func (c *cluster) startUnready(i int) (s *searcher.Searcher, stop func()) {
 	if c.maxResponse > 0 {
 		cfg.MaxResponseBytes = c.maxResponse
 	}
-	// Each run is a process of its own to its metrics.
+	// Each run has its own metrics, like a process of its own.
 	tel := c.telemetry("searcher", func() *telemetry.Telemetry {
 		if i == 0 {
 			return c.tel
@@ -230,7 +229,7 @@ func (c *cluster) startRouter() {
 	c.search, c.ingest = searchv1.NewSearchServiceClient(c.conn), ingestv1.NewIngestServiceClient(c.conn)
 }
 
-// local is the searcher at an address, if searchers are called as within one process.
+// local returns the searcher at an address in one process, nil otherwise.
 func (c *cluster) local(address string) grpc.ClientConnInterface {
 	if !c.oneProcess {
 		return nil
@@ -241,16 +240,16 @@ func (c *cluster) local(address string) grpc.ClientConnInterface {
 	return nil
 }
 
-// inOneAndInSeveral runs a test with roles that call each other by function calls,
-// and with roles that do so over the network.
+// inOneAndInSeveral runs a test twice: with roles that call each other directly, and with
+// roles that call each other over the network.
 func inOneAndInSeveral(t *testing.T, test func(t *testing.T, oneProcess bool)) {
 	t.Helper()
 	t.Run("one process", func(t *testing.T) { test(t, true) })
 	t.Run("several", func(t *testing.T) { test(t, false) })
 }
 
-// telemetry is that of a role: of its own and with traces that are sent by OTLP,
-// if the cluster is such, or else usual.
+// telemetry returns a role's telemetry. If the cluster has an OTLP endpoint, the role gets its
+// own, which sends traces there; otherwise telemetry returns that of usual.
 func (c *cluster) telemetry(role string, usual func() *telemetry.Telemetry) *telemetry.Telemetry {
 	c.t.Helper()
 	if c.otlp == "" {
@@ -264,7 +263,7 @@ func (c *cluster) telemetry(role string, usual func() *telemetry.Telemetry) *tel
 	c.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = tel.Shutdown(ctx) // where the collector is away, what is left is lost
+		_ = tel.Shutdown(ctx) // without a collector the remaining spans are lost
 	})
 	return tel
 }
@@ -338,7 +337,7 @@ func (c *cluster) find(query string, options *searchv1.SearchOptions) *searchv1.
 	return resp
 }
 
-// paths are the paths of the answer's files.
+// paths returns the repo:path of each file in the answer.
 func paths(resp *searchv1.SearchResponse) (list []string) {
 	for _, f := range resp.Files {
 		list = append(list, f.Repo+":"+string(f.Path))

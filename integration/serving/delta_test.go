@@ -14,8 +14,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// publishDelta makes a next generation of the repo of the shards that it has,
-// less the documents hidden in the first of them, and one of more files.
+// publishDelta publishes the repo's next generation: its present shards, the hidden documents
+// of the first one left out, and a further shard with the files.
 func (c *cluster) publishDelta(repo string, files map[string]string, hidden ...uint32) {
 	c.t.Helper()
 	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo, Url: "https://" + repo})
@@ -32,8 +32,8 @@ func (c *cluster) publishDelta(repo string, files map[string]string, hidden ...u
 	c.must(lease.Release(c.t.Context()))
 }
 
-// TestDeltaIsServed: of a repo in a base and a delta every call answers what the
-// root says: nothing that is hidden, and the root's commit in whatever shard a file is.
+// TestDeltaIsServed: for a repo with a base and a delta every call answers what the root says:
+// no hidden document, and the root's commit whichever shard a file is in.
 func TestDeltaIsServed(t *testing.T) {
 	c := startCluster(t, 2, 2)
 	c.publish("host/other", map[string]string{"a": "needle other\n"})

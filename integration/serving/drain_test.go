@@ -16,7 +16,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// gated is a bucket of which nothing is read while the gate is closed.
+// gated is a bucket whose reads wait until open is closed.
 type gated struct {
 	bucket.Bucket
 	open chan struct{}
@@ -31,8 +31,8 @@ func (g gated) Get(ctx context.Context, key string) (io.ReadCloser, bucket.Info,
 	}
 }
 
-// TestDrain: a searcher that is drained answers until the others have its shards, however long they
-// take to load them, and no answer is incomplete then or after it is gone, with one replica or two.
+// TestDrain: a drained searcher goes on answering until the others have loaded its shards, however long
+// that takes. No answer is incomplete, neither then nor after it has stopped, with one replica or two.
 func TestDrain(t *testing.T) {
 	for _, replication := range []int{1, 2} {
 		t.Run(fmt.Sprint("replication ", replication), func(t *testing.T) { testDrain(t, replication) })
@@ -55,7 +55,7 @@ func testDrain(t *testing.T, replication int) {
 		return c.cached(0, 1) == repos
 	})
 	defer c.askAll(repos)()
-	c.bucket = gate // s2 has nothing, and gets nothing for now
+	c.bucket = gate // s2 has no shards, and can load none for now
 	c.startUnready(2)
 	admin := adminv1.NewAdminServiceClient(c.conn)
 	var remaining uint32
@@ -114,7 +114,7 @@ func testDrain(t *testing.T, replication int) {
 	}
 }
 
-// askAll asks for all files until the function returned is called. All answers must be complete.
+// askAll searches for all files until stop is called. All answers must be complete.
 func (c *cluster) askAll(files int) (stop func()) {
 	done := make(chan struct{})
 	var queries sync.WaitGroup

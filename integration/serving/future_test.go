@@ -11,8 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestFutureRevisions: callers who ask for revisions that do not exist, by every way to
-// name one, are refused at once, and keep no other caller from an answer.
+// TestFutureRevisions: callers that name revisions that do not exist, in every possible way,
+// are refused at once and delay no other caller.
 func TestFutureRevisions(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/one", map[string]string{"a.go": "needle", "b.go": "needle"})

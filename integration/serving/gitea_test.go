@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// giteaOptions are those of a search by Gitea's interface for code indexers.
+// giteaOptions are the options of a search in Gitea's interface for code indexers.
 type giteaOptions struct {
 	repos    []string
 	keyword  string
@@ -27,7 +27,7 @@ type giteaResult struct {
 	start, end           int
 }
 
-// giteaAnswer is what of an answer Gitea takes.
+// giteaAnswer has the fields of an answer that Gitea uses.
 type giteaAnswer struct {
 	Files []struct {
 		Repo     string
@@ -45,7 +45,7 @@ type giteaAnswer struct {
 	}
 }
 
-// giteaTree is the query of the options as a tree.
+// giteaTree returns the options as a query tree.
 func giteaTree(o giteaOptions) map[string]any {
 	text := func(pattern string) map[string]any {
 		return map[string]any{"text": map[string]any{"pattern": pattern, "regexp": o.mode == "regexp", "scope": "TEXT_SCOPE_CONTENT"}}
@@ -77,7 +77,7 @@ func (c *cluster) giteaAsk(o giteaOptions, options map[string]any, token []byte)
 	return answer
 }
 
-// giteaSearch does what Search of Gitea's interface has to, page by page.
+// giteaSearch implements Search of Gitea's interface, page by page.
 func (c *cluster) giteaSearch(o giteaOptions) (total int, results []giteaResult, languages map[string]int) {
 	c.t.Helper()
 	for token, first := []byte(nil), true; first || len(token) > 0; first = false {
@@ -142,8 +142,8 @@ func giteaScan(trees map[string]map[string]string, o giteaOptions) (results []gi
 	return results, languages
 }
 
-// TestGiteaIndexer searches as a code indexer of Gitea would: by repos, keyword in each mode, and language, in pages, with a total and
-// counts by language.
+// TestGiteaIndexer searches as a code indexer of Gitea would: by repos, by keyword in each mode, and by language, in pages, with a
+// total and counts by language.
 func TestGiteaIndexer(t *testing.T) {
 	c := startCluster(t, 2, 1)
 	trees := map[string]map[string]string{"host/lake": {}, "host/pond": {}, "host/hidden": {}}
@@ -172,7 +172,7 @@ func TestGiteaIndexer(t *testing.T) {
 	}
 }
 
-// TestGiteaPage runs the examples of docs/gitea.md, and holds what they answer against the page.
+// TestGiteaPage runs the examples of docs/gitea.md, and compares the answers with the page.
 func TestGiteaPage(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/pond", pond)

@@ -11,8 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestKeyOfPlansIsRotated: with another key in etcd queries are soon answered again, by the same
-// processes, and no plan of the old key is taken.
+// TestKeyOfPlansIsRotated: soon after the key that seals plans is replaced or deleted in etcd, the
+// same processes answer queries again.
 func TestKeyOfPlansIsRotated(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 2, access: guarded(), tel: tel, spans: spans}, 2)

@@ -16,8 +16,8 @@ import (
 
 var everyFacet = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_BRANCH, searchv1.Facet_FACET_DIRECTORY, searchv1.Facet_FACET_LANGUAGE}
 
-// TestFacetsCountAllFiles: facets are counts of all files, on every page and with no files at all, and so are the
-// repos and folders that a query selects.
+// TestFacetsCountAllFiles: facets count all files, on every page and even when no files are requested. The same
+// holds for the repos and folders that a query selects.
 func TestFacetsCountAllFiles(t *testing.T) { inOneAndInSeveral(t, testFacetsCountAllFiles) }
 
 func testFacetsCountAllFiles(t *testing.T, oneProcess bool) {
@@ -88,7 +88,7 @@ func facetLines(counts []*searchv1.FacetCounts) (lines []string) {
 }
 
 // TestPagesWhileReposChange pages through an answer of more than ten thousand files in pages of random sizes, while another
-// repo is published again and again. What has not changed is there exactly once, in order, and the last row is reached.
+// repo is published again and again. Every file of an unchanged repo appears exactly once, in order, to the last one.
 func TestPagesWhileReposChange(t *testing.T) {
 	c := startCluster(t, 2, 1)
 	const repos, files = 3, 3600
@@ -139,7 +139,7 @@ func TestPagesWhileReposChange(t *testing.T) {
 		t.Errorf("%d files of repos that did not change, want %d, each once", len(still), len(want))
 	}
 	streamed, _ := c.stream(c.search, "needle -r:moving", &searchv1.SearchOptions{MaxMatchesPerFile: 1})
-	if len(streamed) != 10_000 { // what a stream lists by default is said in its statistics
+	if len(streamed) != 10_000 { // a stream's default limit
 		t.Errorf("a stream has %d files", len(streamed))
 	}
 }

@@ -13,15 +13,15 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// lines is text of that many bytes, with a needle in its middle and one at its end.
+// lines returns text of about size bytes, with a needle in its middle and one at its end.
 func lines(size int) string {
 	half := strings.Repeat("nothing in this line\n", size/42-1)
 	text := half + "a needle\n" + half
 	return text + strings.Repeat("\n", size-len(text)-6) + "needle"
 }
 
-// TestLargestFile: a file as large as can be searched is found, counted and given
-// in full; one larger is found by its name.
+// TestLargestFile: a file of the largest searchable size is found, counted and returned in
+// full; a larger one is found by its name.
 func TestLargestFile(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	text := lines(build.DefaultMaxFileSize)
@@ -38,8 +38,8 @@ func TestLargestFile(t *testing.T) {
 	}
 }
 
-// TestFileLargerThanAnAnswer: where searchers send less than a file has, and less than
-// routers ask for, it comes in parts.
+// TestFileLargerThanAnAnswer: a file comes in parts if searchers send less at once than the
+// file's size and than routers ask for.
 func TestFileLargerThanAnAnswer(t *testing.T) {
 	inOneAndInSeveral(t, testFileLargerThanAnAnswer)
 }
@@ -54,7 +54,7 @@ func testFileLargerThanAnAnswer(t *testing.T, oneProcess bool) {
 	}
 }
 
-// wholeFile gets all of a file, in parts of up to maxBytes, zero: of the default size.
+// wholeFile gets all of a file, in parts of up to maxBytes; 0 means the default.
 func (c *cluster) wholeFile(client searchv1.SearchServiceClient, repo, path string, maxBytes uint64) []byte {
 	c.t.Helper()
 	var content []byte

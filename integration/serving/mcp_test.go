@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 )
 
-// bearer shows a token in every request.
+// bearer adds a token to every request.
 type bearer struct {
 	token access.Text
 	next  http.RoundTripper
@@ -36,8 +36,8 @@ func (c *cluster) agent(token access.Text) (*mcp.ClientSession, error) {
 	}, nil)
 }
 
-// TestAgentsSeeTheirReposOnly: an agent with a token for some repos gets, from every tool,
-// what it would get where only these exist. What it may not see is not even suggested.
+// TestAgentsSeeTheirReposOnly: an agent with a token for some repos gets from every tool what
+// it would get if only these existed. Not even a suggestion names other repos.
 func TestAgentsSeeTheirReposOnly(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
@@ -78,7 +78,7 @@ func TestAgentsSeeTheirReposOnly(t *testing.T) {
 	c.must(session.Close())
 }
 
-// TestAgentsThroughTheGate: the path for agents has the gate of the others.
+// TestAgentsThroughTheGate: the agents' path checks callers as the other paths do.
 func TestAgentsThroughTheGate(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	post := func(header map[string]string, host string) int {

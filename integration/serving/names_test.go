@@ -17,8 +17,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// placesOf asks for all pages of definitions or references. It lists repo, path, places, and the
-// symbols that they are in.
+// placesOf gets all pages of definitions or references. It returns repo, path, places, and the
+// symbols that contain them.
 func (c *cluster) placesOf(references bool, name, query string, perPage uint32) (places []string) {
 	c.t.Helper()
 	for token, pages := []byte(nil), 0; pages == 0 || token != nil; pages++ {
@@ -99,7 +99,7 @@ func testDefinitionsAndReferences(t *testing.T, oneProcess bool) {
 }
 
 // TestNamesAsBruteForce compares definitions and references of words of a random corpus with brute
-// force, and together with all places of these words.
+// force, and both together with all places of these words.
 func TestNamesAsBruteForce(t *testing.T) {
 	c := startCluster(t, 2, 1)
 	const seed = 9
@@ -122,7 +122,7 @@ func TestNamesAsBruteForce(t *testing.T) {
 	}
 }
 
-// TestNamesOfOthers looks for a name that is in a repo that the caller may not see.
+// TestNamesOfOthers looks for a name in a repo that the caller may not see.
 func TestNamesOfOthers(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)

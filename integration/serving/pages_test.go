@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 )
 
-// reader is somebody with a browser that keeps cookies.
+// reader is a browser that keeps cookies.
 type reader struct {
 	c      *cluster
 	client *http.Client
@@ -27,7 +27,7 @@ func (c *cluster) reader() *reader {
 	return &reader{c, &http.Client{Transport: transport, Jar: jar}}
 }
 
-// open opens a page, and returns where that led and what it shows.
+// open opens a page, and returns where redirects led and what the page shows.
 func (r *reader) open(target string, form url.Values) (code int, path, page string) {
 	r.c.t.Helper()
 	method, body := http.MethodGet, io.Reader(nil)
@@ -47,8 +47,8 @@ func (r *reader) open(target string, form url.Values) (code int, path, page stri
 	return resp.StatusCode, resp.Request.URL.RequestURI(), string(text)
 }
 
-// TestPagesShowWhatTheTokenMaySee: who is not signed in gets a form, whatever is asked for.
-// Who is sees on every page what the token allows: other repos are neither shown nor counted.
+// TestPagesShowWhatTheTokenMaySee: every page leads to the sign-in form until the reader signs
+// in. After that every page shows what the token allows: other repos are neither shown nor counted.
 func TestPagesShowWhatTheTokenMaySee(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)

@@ -52,9 +52,9 @@ func testSearchListAndFile(t *testing.T, oneProcess bool) {
 	}
 }
 
-// TestSpansReachFromClientToShard: one trace holds the client's call, the
-// router's plan and fan-out, the call to the searcher, each shard's search, and showing
-// files of each.
+// TestSpansReachFromClientToShard: one trace holds the client's call, the router's plan and
+// fan-out, the call to the searcher, and for each shard the search and the display of its
+// files.
 func TestSpansReachFromClientToShard(t *testing.T) {
 	inOneAndInSeveral(t, testSpansReachFromClientToShard)
 }
@@ -72,7 +72,7 @@ func testSpansReachFromClientToShard(t *testing.T, oneProcess bool) {
 	const rpc = "trawl.search.v1.SearchService/Search"
 	const streamed = "trawl.search.v1.SearchService/StreamSearch"
 	want := []string{"client", rpc, rpc, "fan out", "ask searcher", streamed, streamed, "search shard"}
-	if oneProcess { // there are no two ends of a call
+	if oneProcess { // a direct call has no client and server spans
 		want = slices.Delete(want, 5, 7)
 	}
 	c.eventually("all spans have ended", func() bool {

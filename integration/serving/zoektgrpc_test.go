@@ -34,7 +34,7 @@ func (c *cluster) webserver() webserverv1.WebserverServiceClient {
 	return webserverv1.NewWebserverServiceClient(c.conn)
 }
 
-// zoektNode is the message for a query, as zoekt's clients make it.
+// zoektNode returns the message for a query, as zoekt's clients build it.
 func zoektNode(t *testing.T, q query.Q) *webserverv1.Q {
 	t.Helper()
 	children := func(list []query.Q) (nodes []*webserverv1.Q) {
@@ -96,8 +96,8 @@ func zoektAtom(t *testing.T, q query.Q) *webserverv1.Q {
 	return nil
 }
 
-// restriction is one of the nodes that restrict a search to some repos, as a message and as
-// what it must mean.
+// restriction returns a random node that restricts a search to some repos, as a message and as
+// the query that it must mean.
 func restriction(t *testing.T, corpus *indextest.Corpus, rng *rand.Rand) (*webserverv1.Q, query.Q) {
 	t.Helper()
 	set, names := make(map[string]bool), []string{}
@@ -145,7 +145,7 @@ func both(a, b *webserverv1.Q) *webserverv1.Q {
 	return &webserverv1.Q{Query: &webserverv1.Q_And{And: &webserverv1.And{Children: []*webserverv1.Q{a, b}}}}
 }
 
-// streamed collects the files of a stream, whose statistics must be in its last piece.
+// streamed collects the files of a stream. The statistics must be in its last message.
 func (c *cluster) streamed(req *webserverv1.SearchRequest) (files []*webserverv1.FileMatch, stats *webserverv1.Stats) {
 	c.t.Helper()
 	stream, err := c.webserver().StreamSearch(c.t.Context(), &webserverv1.StreamSearchRequest{Request: req})
@@ -176,8 +176,8 @@ func describeZoekt(files []*webserverv1.FileMatch) (lines []string) {
 	return lines
 }
 
-// describeShown writes what the oracle finds as describeZoekt does. A file that nothing in it
-// matches is shown by its name.
+// describeShown writes the oracle's results as describeZoekt does. A file without a match in its
+// content is shown by its name.
 func describeShown(results []indextest.Result) (lines []string) {
 	for _, r := range results {
 		shown, fileName := r.Content, false
@@ -197,8 +197,8 @@ func describeShown(results []indextest.Result) (lines []string) {
 	return lines
 }
 
-// TestZoektMessagesSameAsBruteForce asks queries of every kind over gRPC as zoekt's clients
-// do, many of them within some repos, and compares files, ranges and repos with what brute force finds.
+// TestZoektMessagesSameAsBruteForce runs queries of every kind over gRPC as zoekt's clients do, many
+// of them restricted to some repos, and compares files, ranges and repos with those of brute force.
 func TestZoektMessagesSameAsBruteForce(t *testing.T) {
 	c := startCluster(t, 2, 1)
 	const seed = 23
@@ -294,7 +294,8 @@ func TestZoektClients(t *testing.T) {
 	}
 }
 
-// TestZoektMessagesKeepToTokens: a token searches what it may see, whatever it names.
+// TestZoektMessagesKeepToTokens: a token searches only the repos that it allows, whatever repos the
+// query names.
 func TestZoektMessagesKeepToTokens(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
@@ -327,7 +328,8 @@ func TestZoektMessagesKeepToTokens(t *testing.T) {
 	}
 }
 
-// TestZoektMessagesGolden compares whole messages with files, but for what differs from run to run.
+// TestZoektMessagesGolden compares whole messages with golden files, except for values that differ
+// from run to run.
 func TestZoektMessagesGolden(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/one", map[string]string{"a.go": "package one\n\n// needle\nvar needle = 1"})

@@ -101,7 +101,7 @@ func describePeer(files []*webserverv1.FileMatch) (lines []string) {
 
 var peerWords = []string{"alpha", "Beta", "gamma_delta", "camelCase", "x1", "needle", "func", "return", "ÄÖ", "naïve", "0xff", "TODO"}
 
-// sources are some files of text in several folders.
+// sources returns text files in several folders.
 func sources(rng *rand.Rand) map[string]string {
 	files := make(map[string]string)
 	for i := range 60 {
@@ -119,7 +119,7 @@ func sources(rng *rand.Rand) map[string]string {
 	return files
 }
 
-// peerQueries are queries whose meaning depends on no fact of a repo.
+// peerQueries returns queries that do not depend on a repo's properties.
 func peerQueries(rng *rand.Rand) (queries []string) {
 	word := func() string { return peerWords[rng.IntN(len(peerWords))] }
 	for range 6 {
@@ -132,7 +132,7 @@ func peerQueries(rng *rand.Rand) (queries []string) {
 	return append(queries, `f:\.go$`, `f:file1`, `-f:dir`, `f:dir1 -f:md`, `alpha f:^dir0/`, `(?s)alpha.{0,20}Beta`, `end of it$`, "r:peer needle", "r:other needle")
 }
 
-// startZoekt serves the files by zoekt-webserver until the test ends.
+// startZoekt serves the files with zoekt-webserver until the test ends.
 func startZoekt(t *testing.T, indexer, webserver, repo string, files map[string]string) webserverv1.WebserverServiceClient {
 	t.Helper()
 	must := func(err error) {
@@ -154,7 +154,7 @@ func startZoekt(t *testing.T, indexer, webserver, repo string, files map[string]
 	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	must(err)
 	address := ln.Addr().String()
-	must(ln.Close()) // zoekt takes no listener
+	must(ln.Close()) // zoekt cannot be given a listener
 	serve := exec.CommandContext(t.Context(), webserver, "-index", index, "-listen", address, "-html=false")
 	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
 	serve.WaitDelay = 10 * time.Second

@@ -1,6 +1,6 @@
 // Package terraform tests the modules and examples in the folder terraform with
-// OpenTofu, the helm and kubernetes providers, and a fake of the AWS provider that
-// only tells schemas.
+// OpenTofu, the helm and kubernetes providers, and a fake AWS provider that only
+// serves schemas.
 //
 //	go test -v ./integration/terraform                                          # only if all is built
 //	TRAWL_TEST_TERRAFORM=build go test -v -timeout 60m ./integration/terraform  # builds what is missing

@@ -10,20 +10,20 @@ import (
 	"sync/atomic"
 )
 
-// Repo is a Git repository whose commit n has a file with "stamp<n>" in it, and other files
-// that stay.
+// Repo is a Git repository whose commit n has a file that contains "stamp<n>", and other files
+// that do not change.
 type Repo struct {
-	// Name is that of the repo in Trawl, URL where indexers clone it from.
+	// Name is the repo's name in Trawl; indexers clone it from URL.
 	Name, URL string
 
 	dir  string // the work tree
 	push string // where its commits are pushed to; empty: nowhere, URL is dir
-	// committed is the number of the last commit, shown that of the last one published.
+	// committed is the number of the last commit; shown is that of the last published one.
 	committed, shown atomic.Int64
 }
 
-// NewRepo makes repository i of a workload, with a first commit, in a folder that is not there
-// yet. Its commits are pushed to the URL push; if that is empty, indexers read the folder.
+// NewRepo makes repository i of a workload, with a first commit, in a new folder. Its commits
+// are pushed to the URL push; if that is empty, indexers read the folder itself.
 func NewRepo(ctx context.Context, i int, dir, name, url, push string) (*Repo, error) {
 	r := &Repo{Name: name, URL: url, dir: dir, push: push}
 	var source strings.Builder
@@ -31,7 +31,7 @@ func NewRepo(ctx context.Context, i int, dir, name, url, push string) (*Repo, er
 		fmt.Fprintf(&source, "func heron%d_%d() { return kingFisher(%d) } // in repo%d\n", i, line*line%701, line%7, i)
 	}
 	files := map[string]string{"heron.go": source.String(), "doc/same.md": "The kingfisher is the same in each.\n"}
-	for n := range 9 { // of these files one may change, and the rest stay
+	for n := range 9 { // files that no commit changes
 		files[fmt.Sprintf("other/%d.txt", n)] = "an egret\n"
 	}
 	for path, text := range files {

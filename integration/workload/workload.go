@@ -1,5 +1,5 @@
-// Package workload pushes to repositories while it searches them, and judges every
-// answer: it must be complete, and hold what the repositories held when it was asked.
+// Package workload pushes to repositories while it searches them, and checks every answer: it
+// must be complete, and match the repositories at the time of the query.
 package workload
 
 import (
@@ -20,21 +20,21 @@ import (
 // Call makes one call, f, to a router.
 type Call func(ctx context.Context, f func(context.Context, searchv1.SearchServiceClient, ingestv1.IngestServiceClient) error) error
 
-// Workload pushes to Repos, but for the first one, and searches all of them.
+// Workload pushes to all Repos but the first, and searches all of them.
 type Workload struct {
-	// Call is used by several goroutines.
+	// Call must be safe for concurrent use.
 	Call  Call
 	Repos []*Repo
 	// Patience bounds a push, from the commit until it is published.
 	Patience time.Duration
 
-	// Answers and Pushes count those that were right.
+	// Answers and Pushes count right answers and published pushes.
 	Answers, Pushes atomic.Uint64
 
 	failed atomic.Pointer[error]
 }
 
-// Start pushes and searches until stop is called, which waits for the end of both.
+// Start pushes and searches until stop is called, which waits until both have ended.
 func (w *Workload) Start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -51,7 +51,7 @@ func (w *Workload) Start(ctx context.Context) (stop func()) {
 	}
 }
 
-// Err is what ended the pushes or the queries first; nil if both go on.
+// Err returns the first error of pushes or queries; nil while both succeed.
 func (w *Workload) Err() error {
 	if err := w.failed.Load(); err != nil {
 		return *err
@@ -59,8 +59,8 @@ func (w *Workload) Err() error {
 	return nil
 }
 
-// push pushes to all repos but the first one. At the end of the context it ends what it
-// has begun.
+// push pushes to all repos but the first. When the context ends, it completes the push in
+// progress.
 func (w *Workload) push(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		r := w.Repos[1+n%(len(w.Repos)-1)]
@@ -88,7 +88,7 @@ func (w *Workload) Push(ctx context.Context, r *Repo) error {
 	return nil
 }
 
-// Index asks for a repo to be indexed, and waits until it is.
+// Index requests that a repo be indexed, and waits until it is published.
 func (w *Workload) Index(ctx context.Context, r *Repo) error {
 	epoch := uint64(0)
 	err := w.Call(ctx, func(ctx context.Context, _ searchv1.SearchServiceClient, ingest ingestv1.IngestServiceClient) error {
@@ -110,8 +110,8 @@ func (w *Workload) Index(ctx context.Context, r *Repo) error {
 	return err
 }
 
-// ask searches until the context ends; it fails at the first answer that is not the
-// whole truth.
+// ask searches until the context ends. It fails at the first answer that is wrong or
+// incomplete.
 func (w *Workload) ask(ctx context.Context) error {
 	for n := 0; ctx.Err() == nil; n++ {
 		err := w.askStamp(ctx, w.Repos[n%len(w.Repos)])
@@ -127,7 +127,7 @@ func (w *Workload) ask(ctx context.Context) error {
 	return nil
 }
 
-// Check asks every query once.
+// Check runs every query once.
 func (w *Workload) Check(ctx context.Context) error {
 	var errs []error
 	for n := range steady {
@@ -139,10 +139,10 @@ func (w *Workload) Check(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// search makes a query of the repos of the workload, and judges the answer by what it must find.
+// search runs a query over the workload's repos, and compares the answer with want.
 func (w *Workload) search(ctx context.Context, query string, want []string) (answer *searchv1.SearchResponse, err error) {
 	err = w.Call(ctx, func(ctx context.Context, search searchv1.SearchServiceClient, _ ingestv1.IngestServiceClient) error {
-		ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // a slow machine has time
+		ctx, cancel := context.WithTimeout(ctx, 30*time.Second) // long enough for a slow machine
 		defer cancel()
 		answer, err = search.Search(ctx, &searchv1.SearchRequest{Query: query})
 		return err
@@ -156,7 +156,8 @@ func (w *Workload) search(ctx context.Context, query string, want []string) (ans
 	return answer, err
 }
 
-// steady are queries for what no push changes, each with the paths that it finds in every repo.
+// steady are queries for content that no push changes, each with the paths that it finds in
+// every repo.
 var steady = []struct {
 	query string
 	paths []string
@@ -187,8 +188,8 @@ func (w *Workload) askSteady(ctx context.Context, n int) error {
 
 var stampedWord = regexp.MustCompile(`stamp(\d+)`)
 
-// askStamp asks for the last commit of a repo. It is one that was published when it was asked,
-// or a later one.
+// askStamp searches for a repo's last commit. It must find the one that was published when the
+// query began, or a later one.
 func (w *Workload) askStamp(ctx context.Context, r *Repo) error {
 	least := r.shown.Load()
 	answer, err := w.search(ctx, "r:"+r.Name+"$ stamp[0-9]+", []string{r.Name + ":now.txt"})
@@ -206,7 +207,7 @@ func (w *Workload) askStamp(ctx context.Context, r *Repo) error {
 	return nil
 }
 
-// content is what an answer shows of a file.
+// content returns what an answer shows of a file.
 func content(f *searchv1.FileMatch) (shown []byte) {
 	for _, chunk := range f.GetChunks() {
 		shown = append(shown, chunk.GetContent()...)
@@ -214,7 +215,8 @@ func content(f *searchv1.FileMatch) (shown []byte) {
 	return bytes.TrimSpace(shown)
 }
 
-// Compare says how an answer differs from a complete one with exactly these files, each "repo:path".
+// Compare returns how an answer differs from a complete one with exactly these files, each
+// "repo:path".
 func Compare(answer *searchv1.SearchResponse, want []string) error {
 	cov := answer.GetCoverage()
 	if !cov.GetComplete() || cov.GetRequested() != cov.GetSearched()+cov.GetPruned() {

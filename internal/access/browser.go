@@ -20,8 +20,8 @@ import (
 // pages of other sites.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// browserRefusal returns why a request is refused that may come from a web page, as an
-// HTTP status and a text; the status is 0 if it is not.
+// browserRefusal returns an HTTP status and a text if the request is refused because
+// it may come from a web page; otherwise the status is 0.
 func (g *Guard) browserRefusal(r *http.Request) (code int, text string) {
 	if name := hostName(r.Host); !g.addressedAs(name) {
 		return http.StatusForbidden, "callers may not address this server as " + name +
@@ -39,9 +39,8 @@ func (g *Guard) browserRefusal(r *http.Request) (code int, text string) {
 	return 0, ""
 }
 
-// asChange is a request as crossOrigin is to see it: a GET of the interfaces for searching
-// carries a query too. Its answer could not be read, but how long it takes says whether there
-// are matches.
+// asChange presents a GET that carries a query to crossOrigin as a change. Another site could
+// not read the answer, but its duration reveals whether there are matches.
 func asChange(r *http.Request) *http.Request {
 	if r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, searchPaths) {
 		return r

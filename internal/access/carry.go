@@ -37,7 +37,7 @@ func (t Text) metadata() map[string]string {
 }
 
 // Exposed is a token that is sent over any connection, for networks that are encrypted by
-// other means. However it is formatted it reads "[redacted]".
+// other means. It is formatted as "[redacted]", whatever the format.
 type Exposed struct{ Text }
 
 // GetRequestMetadata implements credentials.PerRPCCredentials.

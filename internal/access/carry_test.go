@@ -20,7 +20,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// listener is a search service that records what it is shown.
+// listener is a search service that records the credentials of its callers.
 type listener struct {
 	searchv1.UnimplementedSearchServiceServer
 	shown []string
@@ -31,8 +31,8 @@ func (l *listener) Search(ctx context.Context, _ *searchv1.SearchRequest) (*sear
 	return &searchv1.SearchResponse{}, nil
 }
 
-// TestTokensAreKeptBack: a token goes over connections that are known to stay on this
-// machine, and over others only as access.Exposed.
+// TestTokensAreKeptBack: a token is sent over connections that are known to stay on
+// this machine, and over others only as access.Exposed.
 func TestTokensAreKeptBack(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -17,11 +17,11 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// ErrStale means that the tokens that are known may have been revoked since.
+// ErrStale means that the known tokens may have been revoked since.
 var ErrStale = errors.New("tokens cannot be checked: etcd does not answer")
 
-// proofs is how many times within the staleness it is proved that nothing was
-// missed, so that one lost answer does no harm.
+// proofs is how many times within the staleness a Directory proves that it missed
+// nothing, so that one lost answer does no harm.
 const proofs = 4
 
 // Directory holds all tokens in memory, following etcd while it runs. It is safe
@@ -34,18 +34,18 @@ type Directory struct {
 
 	mu       sync.Mutex
 	tokens   map[string]*token // replaced, never changed
-	revision int64             // up to which tokens are current; 0 before the first listing
+	revision int64             // the tokens are current up to it; 0 before the first listing
 	newest   int64             // revision of the newest change that etcd named
 	changed  wait.Change       // of revision
 	// currentAt is the last time at which the known tokens were current.
 	currentAt time.Time
 }
 
-// NewDirectory makes a directory that knows nothing until it runs. A lookup
-// answers from tokens that were current at most staleness ago, and is refused
-// while there are none such: that bounds how long a revoked token works, whatever
-// happens to the watch. While etcd does not answer, lookups return a Dated for as
-// long as grace beyond that, unless etcd has named a change that the watch has not brought.
+// NewDirectory makes a directory that is empty until it runs. A lookup fails unless the
+// tokens were current at most staleness ago: that bounds how long a revoked token works,
+// whatever happens to the watch. While etcd does not answer, lookups return a Dated for as
+// long as grace beyond that, unless etcd has announced a change that the watch has not
+// delivered.
 func NewDirectory(store *Store, staleness, grace time.Duration, log *slog.Logger) *Directory {
 	return &Directory{store: store, staleness: staleness, grace: grace, log: log}
 }
@@ -163,7 +163,7 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 	}
 }
 
-// apply takes over a change. Only the following goroutine calls it.
+// apply applies a change. Only the following goroutine calls it.
 func (d *Directory) apply(u follow.Update) {
 	d.mu.Lock()
 	next := maps.Clone(d.tokens)
@@ -181,7 +181,7 @@ func (d *Directory) apply(u follow.Update) {
 		}
 		record := &catalogv1.Token{}
 		if err := proto.Unmarshal(kv.Value, record); err != nil {
-			delete(next, id) // a record that cannot be read lets no caller in
+			delete(next, id) // a record that cannot be read admits nobody
 			d.log.Error("token cannot be read", "id", id, "error", err)
 			continue
 		}

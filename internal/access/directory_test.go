@@ -37,13 +37,13 @@ type world struct {
 	deaf      atomic.Bool // watches bring nothing, reads work
 	// slow is how long a read takes to reach etcd, and its answer to come back.
 	slow atomic.Int64
-	// grace is that of the directory.
+	// grace is the directory's.
 	grace time.Duration
 }
 
 var errAway = errors.New("away")
 
-// deafWatcher holds back what a watch brings while it is to.
+// deafWatcher holds back the events of a watch while it is deaf.
 type deafWatcher struct {
 	clientv3.Watcher
 
@@ -155,7 +155,7 @@ func TestTokensAreKnown(t *testing.T) {
 		if err := w.store.Revoke(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // for the watch, not for any time
+		synctest.Wait() // waits for the watch, not for time to pass
 		w.want("revoked", text, access.ErrUnknown)
 		w.want("another", other, nil)
 		if err := w.store.Revoke(t.Context(), id); !errors.Is(err, access.ErrNoToken) {
@@ -164,7 +164,7 @@ func TestTokensAreKnown(t *testing.T) {
 	})
 }
 
-// TestSecretsAreKeptNowhere looks for the secret in what etcd and lists have.
+// TestSecretsAreKeptNowhere looks for the secret in the records of etcd and in lists.
 func TestSecretsAreKeptNowhere(t *testing.T) {
 	etcd := etcdtest.New()
 	client := etcd.Client(nil)
@@ -212,8 +212,8 @@ func TestTokensAreNeverShown(t *testing.T) {
 	}
 }
 
-// TestRevocationIsBounded: whatever becomes of the link to etcd, a revoked token
-// works no longer than the staleness, and refusing ends when the link is back.
+// TestRevocationIsBounded: whatever happens to the link to etcd, a revoked token
+// works no longer than the staleness, and lookups work again when the link is back.
 func TestRevocationIsBounded(t *testing.T) {
 	for what, cut := range map[string]func(w *world, cut bool){
 		"etcd is away":             func(w *world, cut bool) { w.away.Store(cut); w.deaf.Store(cut) },
@@ -250,7 +250,7 @@ func TestRevocationIsBounded(t *testing.T) {
 	}
 }
 
-// TestShortOutages: as long as the bound allows, callers notice nothing.
+// TestShortOutages: callers do not notice an outage shorter than the staleness.
 func TestShortOutages(t *testing.T) {
 	inWorld(t, func(w *world) {
 		text, _ := w.create(everything())
@@ -266,7 +266,7 @@ func TestShortOutages(t *testing.T) {
 	})
 }
 
-// TestBeforeAnythingIsKnown: nobody comes in on trust.
+// TestBeforeAnythingIsKnown: a directory that has not read the tokens admits nobody.
 func TestBeforeAnythingIsKnown(t *testing.T) {
 	etcd := etcdtest.New()
 	store := access.NewStore(etcd.Client(nil), "")

@@ -1,4 +1,4 @@
-// Package access decides who may call and which repos a caller may know of.
+// Package access decides who may call, and which repos a caller may know about.
 //
 //	access.clock        (empty)  written by every transaction that changes a token
 //	access.key          bytes    with which routers seal plans for searchers
@@ -6,19 +6,19 @@
 //
 // # Callers
 //
-// A caller shows a token, trawl_<id>_<secret>, to a router. The secret is 256
-// random bits, so a plain SHA-256 of it is kept: a slow hash protects secrets
-// that can be guessed, and nobody guesses this one. A [Directory] follows etcd,
-// so that looking a token up costs no read, and proves every moment that it is
-// not behind: what it does not know to be current it refuses to answer from.
+// A caller shows a token, trawl_<id>_<secret>, to a router. The secret is 256 random
+// bits, so its plain SHA-256 is stored: a slow hash protects secrets that can be
+// guessed, and this one cannot. A [Directory] follows etcd, so that looking a token
+// up costs no read. It proves again and again that it is current, and refuses lookups
+// when it cannot.
 //
-// What is known of a caller travels in the context as a [Principal]. Tokens are
-// one way to make one; certificates and OpenID Connect have their place beside
-// them, behind [Authenticator].
+// The identity of a caller travels in the context as a [Principal]. Tokens are one
+// way to make one; other ways, such as certificates or OpenID Connect, would
+// implement [Authenticator].
 //
 // # Plans
 //
-// The router leaves everything that its caller may not see out of the plans it
-// makes, and seals each request to a searcher ([Sealer]). A searcher answers
-// nothing else ([Checker]): who reaches it without a router's key gets nothing.
+// The router leaves everything that its caller may not see out of its plans, and
+// seals each request to a searcher ([Sealer]). A searcher answers only sealed
+// requests ([Checker]): without a router's key, reaching it is of no use.
 package access

@@ -20,9 +20,9 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestOutageGrace: second by second without etcd, a token is accepted as ever within the
-// staleness, then with the moment since when it may have been revoked, and after the grace
-// not at all.
+// TestOutageGrace: second by second without etcd, a token is accepted as usual within the
+// staleness, then with the time since which it may have been revoked, and not at all after
+// the grace.
 func TestOutageGrace(t *testing.T) {
 	for _, grace := range []time.Duration{0, time.Minute} {
 		inWorldWith(t, grace, func(w *world) {
@@ -57,8 +57,9 @@ func TestOutageGrace(t *testing.T) {
 	}
 }
 
-// TestGraceIsForOutages: once etcd has named a change, nobody comes in by tokens of before
-// it, whatever the grace: neither when the watch alone fails, nor when etcd comes back.
+// TestGraceIsForOutages: once etcd has announced a change, the tokens of before admit
+// nobody, whatever the grace: neither when the watch alone fails, nor when etcd comes
+// back.
 func TestGraceIsForOutages(t *testing.T) {
 	inWorldWith(t, time.Hour, func(w *world) {
 		text, id := w.create(everything())
@@ -91,7 +92,8 @@ func TestGraceIsForOutages(t *testing.T) {
 	})
 }
 
-// outage is an authenticator of callers that are known as of an hour ago, or not at all.
+// outage is an authenticator whose callers were known an hour ago, or are not known at
+// all.
 type outage struct{ over bool }
 
 var hourAgo = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -125,8 +127,8 @@ func (s transport) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// call calls a guard over one of its interfaces; it returns the status and since when the
-// caller is known, if the answer says so.
+// call calls a guard over one of its interfaces. It returns the status and the values of
+// AuthorizedAsOf in the answer.
 func call(t *testing.T, g *access.Guard, how, method string) (codes.Code, []string) {
 	t.Helper()
 	ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer x"))
@@ -151,9 +153,9 @@ func call(t *testing.T, g *access.Guard, how, method string) (codes.Code, []stri
 	return code, w.Header()[http.CanonicalHeaderKey(access.AuthorizedAsOf)]
 }
 
-// TestAnswersOfAnOutage: over each interface, a search of a caller that is known as of a
-// moment is answered, and the answer names the moment; nothing else is open to it. What is
-// refused for want of etcd is reported.
+// TestAnswersOfAnOutage: over each interface, a search of a Dated caller is answered, and
+// the answer names its AsOf. The caller may do nothing else. Calls that are refused
+// because etcd is away are reported.
 func TestAnswersOfAnOutage(t *testing.T) {
 	for _, over := range []bool{false, true} {
 		g, metrics := guard(t, outage{over}, access.Limits{Calls: 5})

@@ -26,8 +26,8 @@ func guard(t *testing.T, who access.Authenticator, limits access.Limits) (*acces
 	return g, metrics
 }
 
-// TestWebPagesAreRefused: where callers are not asked who they are, the page of another
-// site gets nothing from the server of its reader, and what programs send is answered.
+// TestWebPagesAreRefused: if callers need not identify themselves, a page of another
+// site gets nothing from its reader's server, and programs are answered.
 func TestWebPagesAreRefused(t *testing.T) {
 	g, metrics := guard(t, nil, access.Limits{Hosts: []string{"search.corp", "[::2]"}})
 	answered := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
@@ -96,7 +96,7 @@ func TestWebPagesAreRefused(t *testing.T) {
 	}
 }
 
-// anybody takes each token for a caller of its own.
+// anybody treats each token as a caller of its own.
 type anybody struct{}
 
 func (anybody) Authenticate(_ context.Context, shown access.Text) (access.Principal, error) {
@@ -110,8 +110,8 @@ type named struct {
 
 func (n named) ID() string { return n.id }
 
-// TestCallsOfOneCaller: a caller with all of its calls in progress is refused another
-// one, over each interface, and others are not.
+// TestCallsOfOneCaller: a caller whose calls in progress reach the limit is refused
+// another one, over each interface, and other callers are not.
 func TestCallsOfOneCaller(t *testing.T) {
 	const most = 3
 	g, _ := guard(t, anybody{}, access.Limits{Calls: most})
@@ -150,7 +150,7 @@ func TestCallsOfOneCaller(t *testing.T) {
 			t.Errorf("a call of another caller: %v", err)
 		}
 	}
-	for range 2 { // calls that end give their place back
+	for range 2 { // calls that end make room again
 		filled := false
 		err := unary(as("greedy"), func() {
 			if err := stream(as("greedy"), func() {
@@ -193,7 +193,7 @@ func refusals(t *testing.T, metrics *prometheus.Registry, reason string) int {
 	return 0
 }
 
-// mayOnlySearch takes every token for one with the scope search.
+// mayOnlySearch treats every token as one with the scope search.
 type mayOnlySearch struct{ named }
 
 func (m mayOnlySearch) Authenticate(_ context.Context, shown access.Text) (access.Principal, error) {
@@ -202,8 +202,8 @@ func (m mayOnlySearch) Authenticate(_ context.Context, shown access.Text) (acces
 
 func (mayOnlySearch) May(scope access.Scope) bool { return scope == access.ScopeSearch }
 
-// TestOneCallForEachRequest: a request over HTTP that becomes a call of gRPC counts once, and
-// the scope of both is asked for.
+// TestOneCallForEachRequest: a request over HTTP that becomes a gRPC call counts once, and
+// both require their scopes.
 func TestOneCallForEachRequest(t *testing.T) {
 	g, _ := guard(t, mayOnlySearch{}, access.Limits{Calls: 1})
 	method := "/" + searchv1.SearchService_ServiceDesc.ServiceName + "/Search"

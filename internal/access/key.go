@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
-// keyBytes is the size of the key that plans are sealed with.
+// keyBytes is the size of the key that seals plans.
 const keyBytes = 32
 
 // Key follows the key of plans in etcd while it runs. It is safe for concurrent
@@ -27,7 +27,7 @@ type Key struct {
 	changed wait.Change // of secret
 }
 
-// NewKey makes a key that is not known until it runs.
+// NewKey makes a key without a secret until it runs.
 func NewKey(store *Store, log *slog.Logger) *Key {
 	return &Key{store: store, log: log}
 }
@@ -71,7 +71,7 @@ func (k *Key) get() []byte {
 	return k.secret
 }
 
-// apply takes over a change and reports whether there is a key.
+// apply applies a change and reports whether there is a key.
 func (k *Key) apply(u follow.Update) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

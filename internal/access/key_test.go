@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 )
 
-// TestOneKeyForAll: roles that come at once agree on one key, and on a new one
-// when an operator deletes it.
+// TestOneKeyForAll: roles that start at the same time agree on one key, and on a new
+// one when an operator deletes it.
 func TestOneKeyForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		etcd := etcdtest.New()

@@ -9,8 +9,8 @@ import (
 
 // People read pages in a browser, which sends no Authorization of its own. They show their
 // token once, to the page at LoginPath, and their browser keeps it in a cookie that scripts
-// cannot read and that pages of other sites cannot have sent. The cookie counts for reading
-// pages and for nothing else: what a program calls takes a token in its header only.
+// cannot read and that pages of other sites cannot have sent. The cookie counts only for
+// reading pages: interfaces for programs take a token in the header only.
 
 // LoginPath is the page at which people show their token.
 const LoginPath = "/login"
@@ -32,7 +32,7 @@ func isPage(r *http.Request) bool {
 // the browser's connection is encrypted, the cookie is never sent over another one.
 func PageCookie(r *http.Request, token Text) *http.Cookie {
 	secure := Encrypted(r)
-	c := &http.Cookie{ //nolint:gosec // it is Secure where the connection is
+	c := &http.Cookie{ //nolint:gosec // it is Secure if the connection is
 		Name: cookieName(secure), Value: string(token), Path: "/",
 		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode, MaxAge: cookieAge,
 	}
@@ -72,8 +72,8 @@ func pageCookie(r *http.Request) string {
 	return c.Value
 }
 
-// shownBy is what a request over HTTP shows of its caller: the header or, for a page, the
-// cookie.
+// shownBy returns the credentials of a request over HTTP: those in the header or, for a
+// page, in the cookie.
 func shownBy(r *http.Request) []string {
 	header := r.Header.Values("Authorization")
 	if len(header) > 0 || !isPage(r) {

@@ -24,7 +24,8 @@ func (o one) Authenticate(_ context.Context, shown access.Text) (access.Principa
 }
 
 // TestCookieIsForPages: a token in the cookie lets its holder read pages and do nothing
-// else. Who shows none, or a wrong one, is sent to the login, and back.
+// else. Without a token, or with a wrong one, the reader is sent to the login, and
+// back.
 func TestCookieIsForPages(t *testing.T) {
 	g, _ := guard(t, one{"good"}, access.Limits{Calls: 10})
 	ask := func(method, target, cookie, header string) *httptest.ResponseRecorder {
@@ -72,8 +73,8 @@ func TestCookieIsForPages(t *testing.T) {
 	}
 }
 
-// TestPageCookie: the cookie is for this host alone, and not for scripts. Over TLS it
-// stays there.
+// TestPageCookie: the cookie is for this host alone, and not for scripts. One set
+// over TLS is sent over TLS only.
 func TestPageCookie(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/login", nil)
 	if got := access.PageCookie(r, "t").String(); got != "trawl-token=t; Path=/; Max-Age=2592000; HttpOnly; SameSite=Strict" {

@@ -6,31 +6,30 @@ import (
 	"time"
 )
 
-// Scope is a kind of thing that a caller may do, in the repos it may see.
+// Scope is a kind of action that a caller may take, in the repos that it may see.
 type Scope string
 
-// Scopes. A caller with ScopeAdmin may do what every other scope permits, and
-// whatever none of them is for.
+// Scopes. ScopeAdmin permits everything, including actions that need no other scope.
 const (
 	ScopeSearch Scope = "search"
 	ScopeIngest Scope = "ingest"
 	ScopeAdmin  Scope = "admin"
 )
 
-// Principal is a caller that is known. Implementations are safe for concurrent
-// use and never change.
+// Principal is an identified caller. Implementations are safe for concurrent use and
+// never change.
 type Principal interface {
 	// ID distinguishes callers, for limits of each. It is empty for callers that need not
 	// identify themselves.
 	ID() string
 	// Name is for logs and messages. It holds no secret.
 	Name() string
-	// May reports whether the caller may do what the scope is for.
+	// May reports whether the caller has the scope.
 	May(scope Scope) bool
 	// Sees reports whether the caller may know that the repo exists.
 	Sees(repo string) bool
-	// VisibilityKey names the set of repos that Sees holds for: principals with
-	// equal keys see the same repos. It is empty for those who see all.
+	// VisibilityKey names the set of repos that Sees holds for: principals with equal
+	// keys see the same repos. It is empty for principals that see all.
 	VisibilityKey() string
 }
 
@@ -49,8 +48,8 @@ func (anyone) VisibilityKey() string { return "" }
 // SeesAll reports whether the principal sees every repo, whatever its name.
 func SeesAll(p Principal) bool { return p.VisibilityKey() == "" }
 
-// Dated is a principal as it was known at AsOf, since when etcd has not answered. It may
-// have lost its rights since. Only searches are open to it.
+// Dated is a principal as it was known at AsOf; etcd has not answered since. It may have
+// lost its rights meanwhile. It may only search.
 type Dated struct {
 	Principal
 
@@ -76,7 +75,8 @@ func From(ctx context.Context) (Principal, error) {
 	return nil, ErrNobody
 }
 
-// Sees reports whether the caller may know that the repo exists: nobody may.
+// Sees reports whether the caller may know that the repo exists. An unknown caller
+// may not.
 func Sees(ctx context.Context, repo string) bool {
 	p, err := From(ctx)
 	return err == nil && p.Sees(repo)

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxRates is the number of callers above which Rates forgets those whose buckets are
-// full.
+// maxRates is the number of callers above which Rates forgets callers whose buckets
+// are full.
 const maxRates = 1024
 
 // Rates are token buckets, one for each caller. They are safe for concurrent use.
@@ -19,7 +19,8 @@ type Rates struct {
 	callers map[string]*rate.Limiter // by the principal's ID
 }
 
-// NewRates makes buckets that are full with burst tokens, and get so many each second.
+// NewRates makes buckets that begin with burst tokens and get perSecond more each
+// second.
 func NewRates(perSecond rate.Limit, burst int) *Rates {
 	return &Rates{perSecond: perSecond, burst: burst, callers: make(map[string]*rate.Limiter)}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRatesForgetIdleCallersOnly: many callers take no memory for ever, and one who owes
-// something owes it still.
+// TestRatesForgetIdleCallersOnly: idle callers do not take memory for ever, and a caller
+// in debt stays in debt.
 func TestRatesForgetIdleCallersOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRates(1, 10)

@@ -27,8 +27,8 @@ import (
 //	           "trawl plan 1\0", the method, a zero byte, expiry, and the request
 //	           in the protocol buffers' encoding, fields in order of number
 //
-// The request holds the plan and the query, so a seal is good for one question,
-// the shards and repos it is asked of, and a time.
+// The request holds the plan and the query, so a seal is valid for one query, its
+// shards and repos, and a limited time.
 const (
 	sealKey     = "trawl-seal-bin"
 	sealDomain  = "trawl plan 1\x00"
@@ -36,12 +36,12 @@ const (
 	sealBytes   = expiryBytes + sha256.Size
 )
 
-// sealLife is how long a seal is good: longer than any query, and longer than
-// the clocks of a cluster differ.
+// sealLife is how long a seal is valid: longer than any query, and longer than the
+// clocks of a cluster differ.
 const sealLife = 2 * time.Minute
 
-// errSeal means that a request was not made by a router of this cluster, not as
-// it is, or too long ago.
+// errSeal means that no router of this cluster made the request, that it was changed
+// since, or that its time is over.
 var errSeal = errors.New("searchers answer the routers of their cluster only")
 
 // sign computes the signature of a request.
@@ -67,7 +67,7 @@ func seal(key []byte, method string, until time.Time, req proto.Message) (string
 	return string(expiry[:]) + string(signature), err
 }
 
-// check says what is wrong with the seals that came with a request.
+// check returns an error unless a request came with one valid seal.
 func check(key []byte, method string, now time.Time, req proto.Message, seals []string) error {
 	if len(seals) != 1 || len(seals[0]) != sealBytes {
 		return fmt.Errorf("%w: this request has no seal", errSeal)
@@ -86,7 +86,7 @@ func check(key []byte, method string, now time.Time, req proto.Message, seals []
 	return nil
 }
 
-// Sealer seals what a router asks searchers.
+// Sealer seals a router's requests to searchers.
 type Sealer struct{ Key *Key }
 
 // Unary is the interceptor of a router's connections for calls with one answer.
@@ -119,7 +119,7 @@ func sealable(method string) bool {
 	return strings.HasPrefix(method, "/"+searchv1.SearchService_ServiceDesc.ServiceName+"/")
 }
 
-// Checker lets nothing in that has no seal: it is the gate of a searcher.
+// Checker is the gate of a searcher: it admits sealed requests only.
 type Checker struct{ Key *Key }
 
 // Unary implements server.Gate.

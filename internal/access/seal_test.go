@@ -65,8 +65,8 @@ func TestSealsAreForOneRequest(t *testing.T) {
 	}
 }
 
-// TestEveryFieldIsSealed changes each field of each request at every depth: none
-// of them may differ from what the router sent.
+// TestEveryFieldIsSealed changes each field of each request at every depth: the seal
+// must not fit any changed request.
 func TestEveryFieldIsSealed(t *testing.T) {
 	now := time.UnixMilli(1_700_000_000_000)
 	d := bytes.Repeat([]byte{1}, 32)
@@ -132,7 +132,7 @@ func altered(root protoreflect.Message, f func(protoreflect.FullName, proto.Mess
 	walk(root)
 }
 
-// another is a value of the field that it has not.
+// another is a value of the field other than v.
 func another(fd protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect.Value {
 	switch fd.Kind() {
 	case protoreflect.BoolKind:
@@ -156,7 +156,7 @@ func another(fd protoreflect.FieldDescriptor, v protoreflect.Value) protoreflect
 }
 
 // TestSealNeverChanges pins the bytes: routers and searchers of two versions must
-// make the same of a request.
+// compute the same seal for a request.
 func TestSealNeverChanges(t *testing.T) {
 	got := hex.EncodeToString([]byte(sealed(t, testKey, method, time.UnixMilli(1_700_000_000_000), question())))
 	const want = "0000018bcfe56800ddb5fa795aa74ebbed42b4321b54af29fe7f55d7f3db5c39477498d3f25f12ac"

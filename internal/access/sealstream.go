@@ -9,8 +9,8 @@ import (
 )
 
 // Stream is the interceptor of a router's connections for calls with a stream of
-// answers. The seal is sent ahead of the request it is of, so that the call begins
-// when the request is known.
+// answers. Metadata precedes the request, and the seal depends on the request, so the
+// call begins with the first message.
 func (s Sealer) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	if !sealable(method) || desc.ClientStreams {
 		return open(ctx, desc, conn, method, opts...)
@@ -24,12 +24,12 @@ func (s Sealer) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.Cl
 	}}, nil
 }
 
-// sealing is a stream that begins with the one request sent on it. As any client's
-// stream it is not for concurrent use.
+// sealing is a stream that begins with its only request. Like any client's stream it
+// is not for concurrent use.
 type sealing struct {
 	ctx   context.Context //nolint:containedctx // a stream has one, by its interface
 	begin func(req any) (grpc.ClientStream, error)
-	// begun is nil until there is a request.
+	// begun is nil until the request is sent.
 	begun grpc.ClientStream
 }
 

@@ -30,7 +30,7 @@ type Store struct {
 	prefix string
 }
 
-// NewStore makes a store of what is under prefix; an empty one means
+// NewStore makes a store of the records under prefix; an empty one means
 // catalog.DefaultPrefix. The caller keeps and closes the client.
 func NewStore(client *clientv3.Client, prefix string) *Store {
 	return &Store{client: client, prefix: cmp.Or(prefix, catalog.DefaultPrefix)}
@@ -48,7 +48,7 @@ func (s *Store) tokenRange() follow.Range {
 
 func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), "") }
 
-// Create makes a token. Nothing shows its text again.
+// Create makes a token. Its text cannot be recovered later.
 func (s *Store) Create(ctx context.Context, spec Spec) (Text, *catalogv1.Token, error) {
 	if err := spec.Check(); err != nil {
 		return "", nil, fmt.Errorf("create token: %w", err)
@@ -95,7 +95,7 @@ func (s *Store) Revoke(ctx context.Context, id string) error {
 	return nil
 }
 
-// List returns all tokens, the oldest first. Their secrets are not known.
+// List returns all tokens, the oldest first. Nobody can recover their secrets.
 func (s *Store) List(ctx context.Context) ([]*catalogv1.Token, error) {
 	var tokens []*catalogv1.Token
 	keys := s.tokenRange()

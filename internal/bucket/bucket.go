@@ -1,10 +1,10 @@
 // Package bucket keeps immutable objects: shards, manifests and copies of sources.
 //
 // A Bucket is a folder, memory or an S3 bucket, opened by its URL. All pass one
-// acceptance suite (package buckettest). An object appears whole or not at all,
-// and only if its content has the size and the digest that were announced; it
-// is never changed in place. Nothing here compares and swaps: what is current
-// is decided elsewhere.
+// acceptance suite (package buckettest). An object appears whole or not at all, and
+// only if its content has the announced size and digest; it is never changed in
+// place. There is no compare-and-swap: etcd, not the bucket, decides which objects
+// are current.
 package bucket
 
 import (
@@ -17,46 +17,45 @@ import (
 	"time"
 )
 
-// Bucket is a flat set of objects by key. Every method is safe for concurrent
-// use, ends with its context, and wraps what went wrong in an *Error.
+// Bucket is a flat set of objects by key. Every method is safe for concurrent use,
+// ends with its context, and returns its errors wrapped in an *Error.
 //
-// A key is one or more segments joined by '/', each of 1 to 200 characters from
-// a–z, 0–9 and "._=-", not beginning with a dot; 512 bytes in all. No key may
-// be a folder of another ("a" beside "a/b"): not every implementation can hold
-// both. These are the keys that mean the same on every file system and store.
+// A key is one or more segments joined by '/', each of 1 to 200 characters from a–z,
+// 0–9 and "._=-", not beginning with a dot; 512 bytes in all. No key may be a folder
+// of another ("a" and "a/b"): not every implementation can hold both. Such keys mean
+// the same on every file system and store.
 type Bucket interface {
-	// Put writes an object from r, which must give exactly opts.Size bytes.
-	// It replaces an object of that key, or with IfAbsent fails by ErrExists;
-	// then r may not have been read. Where a request to a remote store had to
-	// be repeated, ErrExists may be about an earlier attempt of this very
-	// call. A content other than announced is ErrSize or ErrChecksum, and
-	// nothing is written.
+	// Put writes an object from r, which must give exactly opts.Size bytes. It replaces
+	// an object of that key, or with IfAbsent fails with ErrExists, perhaps without
+	// reading r. If a request to a remote store had to be repeated, ErrExists may be due
+	// to an earlier attempt of the same call. If the content differs from the
+	// announcement, the error is ErrSize or ErrChecksum, and nothing is written.
 	Put(ctx context.Context, key string, r io.Reader, opts PutOptions) error
 
-	// Get opens an object for reading; its absence is ErrNotFound. The reader
-	// ends with ctx, must be closed, and is for one goroutine. It gives the
-	// object as it was when Get returned, or fails.
+	// Get opens an object for reading; if there is none, the error is ErrNotFound. The
+	// reader ends with ctx, must be closed, and is for one goroutine. It reads the object
+	// as it was when Get returned, or fails.
 	Get(ctx context.Context, key string) (io.ReadCloser, Info, error)
 
-	// GetRange opens n bytes from offset off, fewer where the object ends
-	// before. An offset that is negative or not inside the object, or an n
-	// below 1, is ErrRange. The reader is as that of Get.
+	// GetRange opens n bytes from offset off, or fewer if the object ends before. The
+	// error is ErrRange if the offset is not inside the object or n is below 1. The
+	// reader is like that of Get.
 	GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error)
 
-	// Stat describes an object; its absence is ErrNotFound.
+	// Stat describes an object; if there is none, the error is ErrNotFound.
 	Stat(ctx context.Context, key string) (Info, error)
 
-	// List yields the objects whose key begins with prefix, in the order of
-	// the keys' bytes. After an error, yielded with a zero Info, it ends. What
-	// is put or deleted meanwhile may or may not be seen.
+	// List yields the objects whose key begins with prefix, in the order of the keys'
+	// bytes. After an error, yielded with a zero Info, it ends. It may or may not yield
+	// objects that are put or deleted meanwhile.
 	List(ctx context.Context, prefix string) iter.Seq2[Info, error]
 
-	// Delete removes an object; one that is not there is no error. A reader
-	// that is open may fail then, but never gives anything else.
+	// Delete removes an object; it is no error if there is none. An open reader may then
+	// fail, but never reads other content.
 	Delete(ctx context.Context, key string) error
 }
 
-// PutOptions says what Put must find.
+// PutOptions announces the content of a Put, and its condition.
 type PutOptions struct {
 	// Size is the content's length in bytes, exactly.
 	Size int64
@@ -66,16 +65,16 @@ type PutOptions struct {
 	IfAbsent bool
 }
 
-// Info is about one object.
+// Info describes an object.
 type Info struct {
 	Key string
 	// Size is in bytes.
 	Size int64
-	// ModTime is when it was put, by the store's clock, to the second.
+	// ModTime is when the object was put, by the store's clock, to the second.
 	ModTime time.Time
 }
 
-// What a Bucket can find wrong, for errors.Is.
+// Errors of a Bucket, for errors.Is.
 var (
 	// ErrNotFound: there is no object of that key.
 	ErrNotFound = errors.New("no such object")
@@ -117,9 +116,9 @@ func wrap(op, key string, err error) error {
 	return &Error{Op: op, Key: key, Err: err}
 }
 
-// Reachable returns what keeps the bucket from being used, if anything: it lists a
-// prefix that nothing has, which a store that is away, a bucket that does not
-// exist and wrong credentials all refuse.
+// Reachable returns an error if the bucket cannot be used. It lists a prefix without
+// objects, which fails if the store is away, the bucket does not exist or the
+// credentials are wrong.
 func Reachable(ctx context.Context, b Bucket) error {
 	for _, err := range b.List(ctx, "reachable/") {
 		return err
@@ -127,8 +126,8 @@ func Reachable(ctx context.Context, b Bucket) error {
 	return nil
 }
 
-// Close lets go of a bucket's file or network handles. Calls that run may fail;
-// none may follow.
+// Close releases a bucket's file or network handles. Running calls may fail; no call
+// may follow.
 func Close(b Bucket) error {
 	if c, ok := b.(io.Closer); ok {
 		return c.Close()
@@ -141,7 +140,7 @@ const (
 	maxSegment = 200
 )
 
-// checkKey holds a key against the rules of Bucket.
+// checkKey checks a key against the rules of Bucket.
 func checkKey(key string) error {
 	if len(key) > maxKey {
 		return ErrKey
@@ -154,10 +153,10 @@ func checkKey(key string) error {
 	return nil
 }
 
-// isKey reports whether a name that was found can be a key.
+// isKey reports whether a name from a listing can be a key.
 func isKey(name string) bool { return checkKey(name) == nil }
 
-// checkPrefix accepts what valid keys can begin with.
+// checkPrefix accepts the prefixes of valid keys.
 func checkPrefix(prefix string) error {
 	if prefix == "" {
 		return nil
@@ -174,7 +173,7 @@ func checkSegment(segment string) bool {
 	return segment[0] != '.'
 }
 
-// checkPut holds the arguments of Put against the rules and the size limit.
+// checkPut checks the arguments of Put against the rules and the size limit.
 func checkPut(key string, size, limit int64) error {
 	switch {
 	case size < 0:
@@ -185,7 +184,7 @@ func checkPut(key string, size, limit int64) error {
 	return checkKey(key)
 }
 
-// clip returns how many of n bytes from off an object of that size has.
+// clip returns how many of the n bytes from off are in an object of that size.
 func clip(off, n, size int64) (int64, error) {
 	if off < 0 || n < 1 || off >= size {
 		return 0, ErrRange

@@ -8,16 +8,16 @@ import (
 )
 
 // credentialsFile takes S3 keys from a file, and again when the file changes. While a changed file
-// cannot be read requests fail, with its error. Its callers take turns.
+// cannot be read, requests fail with its error. minio's Credentials calls it under a lock.
 type credentialsFile struct {
 	credentials.FileAWSCredentials
 
-	read    time.Time // when the file that was read had last changed
+	read    time.Time // modification time of the file that was read
 	checked time.Time
-	stale   bool // the file had changed when it was last looked at
+	stale   bool // the file had changed at the last check
 }
 
-// credentialsPoll bounds how often it is looked whether the file has changed.
+// credentialsPoll is the least time between two checks whether the file has changed.
 const credentialsPoll = time.Second
 
 // Retrieve implements credentials.Provider.
@@ -38,8 +38,8 @@ func (f *credentialsFile) RetrieveWithCredContext(cc *credentials.CredContext) (
 	return value, err
 }
 
-// IsExpired implements credentials.Provider. It is asked more often than the keys are taken, so it
-// says the same until they are.
+// IsExpired implements credentials.Provider. It is called more often than the keys are taken, so
+// its answer stays true until they are.
 func (f *credentialsFile) IsExpired() bool {
 	if time.Since(f.checked) >= credentialsPoll {
 		changed, err := f.changed()
@@ -48,7 +48,8 @@ func (f *credentialsFile) IsExpired() bool {
 	return f.stale || f.FileAWSCredentials.IsExpired()
 }
 
-// changed is when the file last changed, through symbolic links, as Kubernetes replaces them.
+// changed is when the file last changed. It follows symbolic links, which Kubernetes
+// replaces.
 func (f *credentialsFile) changed() (time.Time, error) {
 	info, err := os.Stat(f.Filename)
 	if err != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
-// The pauses between attempts to go on with a broken download.
+// The pauses between attempts to resume a broken download.
 const (
 	resumePause    = 100 * time.Millisecond
 	resumePauseMax = 5 * time.Second
 )
 
-// stallTime is how long a download may bring nothing before its connection is
-// given up: a server that hangs breaks no connection by itself.
+// stallTime is how long a download may receive nothing before its connection is given
+// up: a hanging server does not break connections.
 const stallTime = 30 * time.Second
 
 // errStalled is the cause of a connection that was given up.
 var errStalled = errors.New("nothing came for too long")
 
-// download reads an object or a range of it, and resumes where a connection broke or
-// stalled. It fails if the object was replaced since the start.
+// download reads an object or a range of it, and resumes after a connection breaks or
+// stalls. It fails if the object was replaced since the start.
 type download struct {
 	s        *S3
 	ctx      context.Context
@@ -38,7 +38,7 @@ type download struct {
 	failures int // since the last byte
 }
 
-// download begins to read.
+// download starts a download.
 func (s *S3) download(ctx context.Context, key string, opts minio.GetObjectOptions) (*download, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
@@ -84,7 +84,8 @@ func (d *download) read(p []byte) (int, error) {
 	return n, err
 }
 
-// resume asks for the rest, after the cause, unless that has failed too often.
+// resume requests the rest after a failure with the cause, unless there were too many
+// in a row.
 func (d *download) resume(cause error) error {
 	if errors.Is(cause, io.EOF) {
 		cause = io.ErrUnexpectedEOF
@@ -108,7 +109,7 @@ func (d *download) resume(cause error) error {
 		give(nil)
 		return wrap("read", d.key, errors.Join(cause, err))
 	}
-	d.body.Close() // broken: what it says now adds nothing
+	d.body.Close() // broken: its error adds nothing
 	d.give(nil)
 	d.body, d.give = body, give
 	return nil

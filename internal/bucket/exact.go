@@ -8,15 +8,15 @@ import (
 	"io"
 )
 
-// exact passes content on and compares it with what was announced. It withholds the
-// last bytes until all of them are verified, so no reader sees the end of wrong content.
+// exact passes content on and compares it with the announcement. It withholds the last
+// bytes until all of them are verified, so no reader sees the end of wrong content.
 type exact struct {
 	ctx    context.Context
 	r      io.Reader
 	left   int64
 	hash   hash.Hash
 	digest [32]byte
-	err    error // once the end or a fault was seen
+	err    error // set at the end or after a fault
 }
 
 func newExact(ctx context.Context, r io.Reader, opts PutOptions) *exact {
@@ -58,7 +58,7 @@ func (e *exact) read(p []byte) (int, error) {
 	return n, io.EOF
 }
 
-// tooShort is the meaning of err where bytes are still missing.
+// tooShort is the meaning of err while bytes are still missing.
 func tooShort(err error) error {
 	if errors.Is(err, io.EOF) {
 		return ErrSize

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Folder is a Bucket of files below one folder; the key is the path. What is
-// written is on the disk before Put returns, also after a loss of power. No key
-// and no symbolic link leads out of the folder.
+// Folder is a Bucket of files below one folder; the key is the path. Objects are on
+// the disk before Put returns, and survive a loss of power. No key and no symbolic
+// link leads out of the folder.
 type Folder struct {
 	root  *os.Root
 	limit int64
@@ -26,14 +26,14 @@ var _ Bucket = (*Folder)(nil)
 const (
 	// tempDir holds incomplete objects. No key begins with a dot.
 	tempDir = ".tmp"
-	// tempAge is how long an incomplete file may be in the making. One that is
-	// older was left by a process that ended.
+	// tempAge is how long a process may take to write a file. An older incomplete file is
+	// left over from a process that ended.
 	tempAge = 24 * time.Hour
 )
 
-// OpenFolder opens a folder, and makes it if needed, readable by its owner
-// only. Its objects have at most limit bytes each. Several processes may use
-// one folder at once. Close releases it.
+// OpenFolder opens a folder, or makes it, readable by its owner only. Its objects
+// have at most limit bytes each. Several processes may use one folder at once. Close
+// releases it.
 func OpenFolder(dir string, limit int64) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the bucket's folder: %w", err)
@@ -49,8 +49,7 @@ func OpenFolder(dir string, limit int64) (*Folder, error) {
 	return f, nil
 }
 
-// prepareTemp makes the folder of incomplete files and clears what was left in
-// it.
+// prepareTemp makes the folder of incomplete files and removes old ones from it.
 func (f *Folder) prepareTemp() error {
 	if err := f.root.MkdirAll(tempDir, 0o700); err != nil {
 		return err
@@ -111,8 +110,8 @@ func (f *Folder) write(name string, r io.Reader) error {
 	return errors.Join(err, file.Close())
 }
 
-// place gives a complete file its key. A link fails where the name is taken, a
-// rename replaces; both are atomic.
+// place gives a complete file its key. A link fails if the name is taken, a rename
+// replaces; both are atomic.
 func (f *Folder) place(temp, key string, ifAbsent bool) error {
 	dir := path.Dir(key)
 	_, err := f.root.Lstat(dir)
@@ -134,8 +133,8 @@ func (f *Folder) place(temp, key string, ifAbsent bool) error {
 	return f.syncDirs(dir, isNew)
 }
 
-// syncDirs sees a folder's new entry to the disk and, if the folder itself is
-// new, those of the folders above it.
+// syncDirs syncs a folder to the disk and, if the folder itself is new, also those
+// above it.
 func (f *Folder) syncDirs(dir string, above bool) error {
 	for {
 		if err := f.syncDir(dir); err != nil {
@@ -155,7 +154,7 @@ func (f *Folder) syncDir(dir string) error {
 	}
 	err = d.Sync()
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) {
-		err = nil // some network file systems cannot, and need not
+		err = nil // some network file systems cannot sync folders, and need not
 	}
 	return errors.Join(err, d.Close())
 }
@@ -225,8 +224,8 @@ func (f *Folder) Stat(ctx context.Context, key string) (Info, error) {
 	return infoOf(key, info), nil
 }
 
-// Delete implements Bucket. Folders stay: removing an empty one could take it
-// from under a Put.
+// Delete implements Bucket. Folders stay: removing an empty one could make a
+// concurrent Put fail.
 func (f *Folder) Delete(ctx context.Context, key string) error {
 	_, err := f.stat(ctx, key)
 	if err == nil {

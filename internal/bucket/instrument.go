@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// instrumented counts what is done with a bucket.
+// instrumented counts the calls of a bucket.
 type instrumented struct {
 	Bucket
 	calls   *prometheus.CounterVec
@@ -48,7 +48,7 @@ func Instrument(b Bucket, r prometheus.Registerer) (Bucket, error) {
 	return i, nil
 }
 
-// present makes all series, so that they are there before they first happen.
+// present makes all series, so that they exist before their first event.
 func (i *instrumented) present() {
 	for _, op := range []string{"put", "get", "get_range", "stat", "list", "delete"} {
 		i.seconds.WithLabelValues(op)
@@ -70,9 +70,9 @@ func (i *instrumented) observe(ctx context.Context, op string, start time.Time, 
 	i.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
 }
 
-// outcome sorts the ends of a call: what callers reckon with is no error. A store that
-// does not answer is one, although the error of a connection that timed out reads like
-// that of a context.
+// outcome classifies how a call ended. Results that callers expect are no errors. A
+// store that does not answer is an error, although the error of a connection that
+// timed out looks like a context's.
 func outcome(ctx context.Context, err error) string {
 	switch {
 	case err == nil:
@@ -144,7 +144,7 @@ func (i *instrumented) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// counted counts what is read.
+// counted counts the bytes that are read.
 func (i *instrumented) counted(r io.ReadCloser) io.ReadCloser {
 	if r == nil {
 		return nil

@@ -27,7 +27,8 @@ func TestInstrumentedIsABucket(t *testing.T) {
 	})
 }
 
-// noAnswer is the error of a request to a store that takes connections and never answers.
+// noAnswer is the error of a request to a store that accepts connections and never
+// answers.
 func noAnswer(t *testing.T) error {
 	t.Helper()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
@@ -101,7 +102,7 @@ trawl_bucket_calls_total{op="stat",outcome="ok"} 1
 `
 	got := gathered(t, registry)
 	if happened := strings.Join(slices.DeleteFunc(strings.SplitAfter(got, "\n"), func(line string) bool {
-		return strings.HasSuffix(line, " 0\n") // present before it first happens
+		return strings.HasSuffix(line, " 0\n") // present before the first event
 	}), ""); happened != want {
 		t.Errorf("metrics\n%s\nwant\n%s", happened, want)
 	}
@@ -111,7 +112,7 @@ trawl_bucket_calls_total{op="stat",outcome="ok"} 1
 	if _, err := bucket.Instrument(faulty, registry); err == nil {
 		t.Error("the metrics were registered twice")
 	}
-	if err := bucket.Close(b); err != nil { // the wrapper passes it on to Faulty, which has none
+	if err := bucket.Close(b); err != nil { // the wrapper passes it on to Faulty, which has no Close
 		t.Error(err)
 	}
 }

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// Memory is a Bucket in the memory of the process, for tests and for trying
-// things out.
+// Memory is a Bucket in the memory of the process, for tests and trials.
 type Memory struct {
 	limit   int64
 	mu      sync.Mutex
@@ -21,7 +20,7 @@ type Memory struct {
 }
 
 type memoryObject struct {
-	content []byte // never written to again
+	content []byte // never changed
 	modTime time.Time
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-// Config says where objects are kept. Credentials never stand in the URL.
+// Config configures where objects are kept. The URL never holds credentials.
 type Config struct {
 	URL             string        `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
 	AccessKey       config.Secret `config:"access-key" doc:"S3 access key; empty: the credentials that AWS's variables, files or the instance's role give"`
@@ -39,10 +39,9 @@ func (c *Config) Validate() error {
 	return check.Err()
 }
 
-// Open opens the bucket of the configuration, which must be valid. A folder is
-// made if needed. A bucket of S3 must exist; it is not looked for before the
-// first call, so that a store that is down does not keep a process from
-// starting. Close releases what Open took.
+// Open opens the bucket of the configuration, which must be valid. A folder is made
+// if needed. A bucket of S3 must exist. Open does not check that, so that a process
+// can start while the store is down. Close releases the bucket's resources.
 func Open(_ context.Context, cfg Config) (Bucket, error) {
 	t, err := parseURL(cfg.URL)
 	if err != nil {
@@ -59,22 +58,22 @@ func Open(_ context.Context, cfg Config) (Bucket, error) {
 	}
 }
 
-// target is what a bucket's URL says.
+// target is a parsed bucket URL.
 type target struct {
 	scheme string
 	path   string // of a folder
 	bucket string
 	prefix string // of the keys in S3: empty or ending in a slash
-	secure bool   // whether the endpoint is spoken to by TLS
+	secure bool   // whether the endpoint uses TLS
 	host   string // of the endpoint
 	region string
-	shown  string // the URL without what must not be shown
+	shown  string // the URL without credentials
 }
 
 // defaultEndpoint is where S3 is unless the URL says otherwise.
 const defaultEndpoint = "https://s3.amazonaws.com"
 
-// parseURL takes a bucket's URL apart. The error completes "want …".
+// parseURL parses a bucket's URL. The error completes "want …".
 func parseURL(raw string) (target, error) {
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -18,8 +18,8 @@ const maxOwner = 1024
 var ErrOwned = errors.New("the bucket belongs to another Trawl; each needs a bucket or a folder of its own, " +
 	"since its garbage collection deletes what it does not know")
 
-// Claim makes a bucket belong to owner, 1 to 1024 bytes, unless it does already. ErrOwned
-// means that it belongs to another one, also if both claimed it at the same time.
+// Claim makes owner, 1 to 1024 bytes, the owner of a bucket that has none. ErrOwned means
+// that the bucket belongs to another owner, also if both claimed it at the same time.
 func Claim(ctx context.Context, b Bucket, owner string) error {
 	there, err := readOwner(ctx, b)
 	if err == nil && there == "" {

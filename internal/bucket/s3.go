@@ -14,11 +14,11 @@ import (
 	"github.com/minio/minio-go/v7/pkg/credentials"
 )
 
-// S3 is a Bucket in a bucket of S3 or of a store that speaks like it, which
-// must know conditional writes (If-None-Match). Requests that fail for a
-// passing reason are repeated with growing pauses, a broken download goes on
-// where it broke or stalled. An upload that was cut off may leave parts behind that are
-// never seen as an object: let a lifecycle rule of the store clear them.
+// S3 is a Bucket in a bucket of S3 or of a compatible store, which must support
+// conditional writes (If-None-Match). Requests that fail for a temporary reason are
+// repeated with growing pauses. A download resumes where it broke or stalled. An upload
+// that was cut off may leave parts behind that never become an object: let a lifecycle
+// rule of the store remove them.
 type S3 struct {
 	core      minio.Core
 	transport *http.Transport
@@ -50,7 +50,7 @@ func newS3(t target, cfg Config) (*S3, error) {
 	}, nil
 }
 
-// credentialsOf takes the configured keys, or looks where AWS's tools look.
+// credentialsOf takes the configured keys, or finds them as AWS's tools do.
 func credentialsOf(cfg Config) *credentials.Credentials {
 	if cfg.AccessKey != "" {
 		return credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), "")
@@ -79,7 +79,7 @@ func (s *S3) put(ctx context.Context, key string, r io.Reader, opts PutOptions) 
 		return err
 	}
 	if opts.IfAbsent {
-		// The store decides in the end; asking first saves sending for nothing.
+		// The store decides in the end; this check saves a useless upload.
 		if _, err := s.stat(ctx, key); !errors.Is(err, ErrNotFound) {
 			return errors.Join(err, existsIf(err == nil))
 		}
@@ -101,13 +101,13 @@ func existsIf(exists bool) error {
 	return nil
 }
 
-// outcome is what the error of an upload from content means.
+// outcome translates the error of an upload from content.
 func (s *S3) outcome(ctx context.Context, key string, content *exact, err error) error {
 	switch {
 	case content.err != nil && !errors.Is(content.err, io.EOF):
-		return content.err // nothing that the store says matters more
+		return content.err // it matters more than any error of the store
 	case minio.ToErrorResponse(rootOf(err)).Code == "ConditionalRequestConflict":
-		// Someone else wrote the key at the same moment: ask who was first.
+		// Someone else wrote the key at the same moment: check who was first.
 		_, statErr := s.stat(ctx, key)
 		return errors.Join(err, existsIf(statErr == nil))
 	}
@@ -173,7 +173,7 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 			}
 			key := strings.TrimPrefix(o.Key, s.prefix)
 			if !isKey(key) {
-				continue // put there by others
+				continue // not put by a Bucket
 			}
 			if !yield(Info{Key: key, Size: o.Size, ModTime: o.LastModified}, nil) {
 				return
@@ -197,7 +197,7 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	return wrap("delete", key, err)
 }
 
-// meaning adds to an answer of the store what it means to callers of Bucket.
+// meaning adds the error of Bucket that an answer of the store means.
 func (s *S3) meaning(ctx context.Context, err error) error {
 	if err == nil {
 		return nil

@@ -71,7 +71,7 @@ func withPrefix(raw, prefix string) string {
 	return u.String()
 }
 
-// testS3Restart has the server away while an object is put.
+// testS3Restart puts an object while the server restarts.
 func testS3Restart(t *testing.T, server *buckettest.S3Server) {
 	cfg := server.Config("restart")
 	cfg.Attempts = 100
@@ -105,8 +105,7 @@ func testS3Restart(t *testing.T, server *buckettest.S3Server) {
 	buckettest.Want(t, patient, "after", []byte("y"))
 }
 
-// testS3NoBucket makes sure that a bucket that is not there is not taken for an
-// empty one.
+// testS3NoBucket: a missing bucket does not look like an empty one.
 func testS3NoBucket(t *testing.T, server *buckettest.S3Server) {
 	cfg := server.Config("is-here")
 	cfg.URL = strings.Replace(cfg.URL, "is-here", "is-not-here", 1)
@@ -143,10 +142,10 @@ func testS3WrongKey(t *testing.T, server *buckettest.S3Server) {
 	}
 }
 
-// unreliable stands between a client and the server: it answers some requests
-// by 503, cuts some downloads off and lets others stall.
+// unreliable is between a client and the server. It answers some requests with 503,
+// cuts some downloads off and lets others stall.
 type unreliable struct {
-	refusals, cuts, stalls atomic.Int64 // how many are still to come
+	refusals, cuts, stalls atomic.Int64 // how many are left
 	proxy                  *httputil.ReverseProxy
 }
 
@@ -208,7 +207,7 @@ func (f *unreliable) cut(r *http.Response) error {
 	return nil
 }
 
-// silence says nothing until its context ends.
+// silence sends nothing until its context ends.
 type silence struct{ ctx context.Context }
 
 // Read implements io.Reader.
@@ -217,8 +216,8 @@ func (s silence) Read([]byte) (int, error) {
 	return 0, s.ctx.Err()
 }
 
-// TestS3StalledDownload: connections that stay open and bring nothing are given
-// up, and the download goes on by others.
+// TestS3StalledDownload: connections that stay open and bring nothing are given up,
+// and the download goes on over others.
 func TestS3StalledDownload(t *testing.T) {
 	server := buckettest.StartS3(t)
 	cfg := server.Config("stalls")
@@ -295,7 +294,7 @@ func TestS3ReplacedDuringDownload(t *testing.T) {
 	}
 }
 
-// TestS3LeavesNoParts lets large uploads fail in every way a caller can cause:
+// TestS3LeavesNoParts makes large uploads fail in every way that a caller can cause:
 // the store must not keep their parts.
 func TestS3LeavesNoParts(t *testing.T) {
 	server := buckettest.StartS3(t)
@@ -333,7 +332,7 @@ func TestS3LeavesNoParts(t *testing.T) {
 	}
 }
 
-// ending cancels a context where it is read, and has nothing to give.
+// ending cancels a context when it is read, and has no content.
 type ending struct{ cancel func() }
 
 // Read implements io.Reader.

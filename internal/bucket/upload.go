@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// partSize is up to where an object is sent in one request, and the least
-	// size of the parts of a larger one. A part is sent from memory, so that
-	// the request can be repeated.
+	// partSize is the largest object that is sent in one request, and the least size of
+	// the parts of a larger one. A part is sent from memory, so that the request can be
+	// repeated.
 	partSize = 16 << 20
 	// maxParts is how many parts S3 allows.
 	maxParts = 10_000
-	// abortTime bounds the clearing away of an upload that failed.
+	// abortTime bounds the cleanup of a failed upload.
 	abortTime = 10 * time.Second
 )
 
@@ -36,7 +36,7 @@ func (s *S3) putWhole(ctx context.Context, key string, content io.Reader, opts P
 	}
 	put := minio.PutObjectOptions{ContentType: contentType}
 	if opts.SHA256 != [32]byte{} {
-		// The store then checks what it received, too.
+		// The store then checks the digest too.
 		put.UserMetadata = map[string]string{"x-amz-checksum-sha256": base64.StdEncoding.EncodeToString(opts.SHA256[:])}
 	}
 	if opts.IfAbsent {

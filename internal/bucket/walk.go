@@ -43,8 +43,8 @@ func (w *walker) folder(dir string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	// A folder sorts as what all keys below it begin with, so that the walk is
-	// in the order of the whole keys: "a.b" before "a/b".
+	// A folder sorts by the common prefix of the keys below it, so that the walk is in
+	// the order of whole keys: "a.b" before "a/b".
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(sortName(a), sortName(b)) })
 	for _, e := range entries {
 		if err := w.ctx.Err(); err != nil {

@@ -20,8 +20,8 @@ const (
 	keepAliveTimeout = 3 * time.Second
 )
 
-// reconnect bounds how long after etcd is back a client may stay away: gRPC's own
-// wait grows to two minutes, in which no router could answer.
+// reconnect bounds how long a client may stay away after etcd is back. gRPC's own
+// wait grows to two minutes, during which no router could answer.
 var reconnect = grpc.ConnectParams{
 	Backoff: backoff.Config{
 		BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 3 * time.Second,
@@ -29,7 +29,7 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 5 * time.Second,
 }
 
-// Options say how to reach etcd.
+// Options configure the connection to etcd.
 type Options struct {
 	// Endpoints as etcd's clients take them: http://host:port, unix:///path.
 	Endpoints []string
@@ -39,8 +39,8 @@ type Options struct {
 	Login *Login
 }
 
-// Connect makes an etcd client. It does not wait for etcd: an unreachable etcd,
-// and a login that is refused, show in the first operation. The caller closes the client.
+// Connect makes an etcd client. It does not wait for etcd: the first operation fails if
+// etcd is unreachable or refuses the login. The caller closes the client.
 func Connect(opts Options) (*clientv3.Client, error) {
 	if len(opts.Endpoints) == 0 {
 		return nil, errors.New("connect to etcd: no endpoints")

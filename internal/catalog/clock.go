@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// CurrentRevision returns the revision of the newest acknowledged change of what
-// is desired or served; 0 before the first. It is linearizable: the read from
-// etcd begins after the call did. Concurrent callers share reads, so that any
-// number of them costs etcd one read at a time.
+// CurrentRevision returns the revision of the newest acknowledged change of what is
+// desired or served; 0 before the first. It is linearizable: the read from etcd
+// begins after the call. Concurrent callers share reads, so that any number of them
+// costs etcd one read at a time.
 func (s *Store) CurrentRevision(ctx context.Context) (int64, error) {
 	revision, err := s.clock.now(ctx)
 	if err != nil {
@@ -29,8 +29,8 @@ func (s *Store) readClock(ctx context.Context) (int64, error) {
 	return resp.Kvs[0].ModRevision, nil
 }
 
-// readHead reads the revision that etcd had at some moment after the call began: it is no
-// less than any revision that was acknowledged before.
+// readHead reads the revision of etcd at some moment after the call began, so it is no
+// less than any revision acknowledged before.
 func (s *Store) readHead(ctx context.Context) (int64, error) {
 	resp, err := s.client.Get(ctx, s.clockKey())
 	if err != nil {
@@ -57,7 +57,7 @@ type batch struct {
 	done     chan struct{}
 	revision int64
 	err      error
-	// abandoned is set if the leader's context ended, which does not concern the others.
+	// abandoned is set if the leader's context ended: the others must read again.
 	abandoned bool
 }
 

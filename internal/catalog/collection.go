@@ -10,7 +10,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Revision is the newest revision of etcd, of whatever keys (linearizable).
+// Revision is the newest revision of etcd, whichever key changed (linearizable).
 func (s *Store) Revision(ctx context.Context) (int64, error) {
 	resp, err := s.client.Get(ctx, s.clockKey(), clientv3.WithCountOnly())
 	if err != nil {
@@ -43,9 +43,9 @@ func (s *Store) readCollection(ctx context.Context) (stored Entry[*catalogv1.Col
 	return stored, resp.Header.Revision, nil
 }
 
-// NoteCollection records how far a collection came. What a revision in it states stays
-// true, so the larger counts when several collectors record one. Bounds that next lacks
-// stay as they are.
+// NoteCollection records how far a collection came. A statement about a revision stays
+// true, so the larger revision counts when several collectors record one. Bounds that
+// next lacks stay as they are.
 func (s *Store) NoteCollection(ctx context.Context, next *catalogv1.Collection) error {
 	for {
 		old, _, err := s.readCollection(ctx)

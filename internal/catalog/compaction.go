@@ -15,7 +15,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// maxCompactionError bounds the reason that is kept of a failure, in bytes.
+// maxCompactionError bounds the stored reason of a failure, in bytes.
 const maxCompactionError = 500
 
 // Compaction is a planned compaction as it was read.
@@ -37,8 +37,8 @@ func compactionID(c *catalogv1.Compaction) (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// PlanCompaction adds a compaction for any indexer to claim. One with the same
-// inputs that is there already stays as it is.
+// PlanCompaction adds a compaction for any indexer to claim. A planned one with the
+// same inputs stays as it is.
 func (s *Store) PlanCompaction(ctx context.Context, c *catalogv1.Compaction) error {
 	op, err := s.putCompaction(c)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *Store) putCompaction(c *catalogv1.Compaction) (clientv3.Op, error) {
 	return clientv3.OpPut(s.key(compactionKind, id), value), err
 }
 
-// ListCompactions reads what is planned, in no particular order, as of one
+// ListCompactions reads the planned compactions, in no particular order, as of one
 // revision that is not older than the call.
 func (s *Store) ListCompactions(ctx context.Context) ([]Compaction, error) {
 	claims, err := s.client.Get(ctx, s.key(claimKind, ""), clientv3.WithRange(s.end(claimKind)), clientv3.WithKeysOnly())
@@ -83,8 +83,8 @@ func (s *Store) ListCompactions(ctx context.Context) ([]Compaction, error) {
 	return all, nil
 }
 
-// ReplaceCompaction takes a compaction away, unless it was claimed or changed
-// since it was read, and plans the parts in its place.
+// ReplaceCompaction removes a compaction and plans the parts in its place, unless it
+// was claimed or changed since it was read.
 func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*catalogv1.Compaction) error {
 	ops := []clientv3.Op{clientv3.OpDelete(s.key(compactionKind, c.ID))}
 	for _, part := range parts {
@@ -104,10 +104,10 @@ func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*c
 	return nil
 }
 
-// Claim is the right to do one compaction. What it uploads is named by its
-// fencing token, and garbage collection leaves that alone as long as the claim is
-// kept alive: until Release, or until the context that made it ends. It is safe
-// for concurrent use.
+// Claim is the right to do one compaction. The keys of its uploads contain its
+// fencing token, and garbage collection keeps these objects as long as the claim is
+// kept alive: until Release, or until the context that made it ends. It is safe for
+// concurrent use.
 type Claim struct {
 	holding
 
@@ -115,10 +115,11 @@ type Claim struct {
 	work Compaction
 }
 
-// Claim takes a compaction for as long as it is kept alive; ttl is as that of
-// AcquireLease. It counts the attempt, and should nothing come of it the next one
-// is not before a time. ErrLeased when another has it, ErrStale when it is done, or
-// changed since it was read. The caller must call Release.
+// Claim takes a compaction for as long as the claim is kept alive; ttl is as in
+// AcquireLease. It counts the attempt; if that fails, the next one may not begin
+// before again. The error is ErrLeased if another process holds the claim, ErrStale
+// if the compaction is done or changed since it was read. The caller must call
+// Release.
 func (s *Store) Claim(ctx context.Context, c Compaction, ttl time.Duration, again time.Time) (*Claim, error) {
 	l := &Claim{holding: holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.ID)}, id: c.ID, work: c}
 	l.work.Record = proto.CloneOf(c.Record)
@@ -157,10 +158,10 @@ func (c *Claim) take(ctx context.Context) error {
 	return ErrStale
 }
 
-// Work is what is to be done, this attempt counted. It must only be read.
+// Work is the compaction to do, with this attempt counted. It is read-only.
 func (c *Claim) Work() *catalogv1.Compaction { return c.work.Record }
 
-// Done takes the compaction away: nothing of it is left to do.
+// Done removes the compaction: nothing is left to do.
 func (c *Claim) Done(ctx context.Context) error {
 	return c.settle(ctx, clientv3.OpDelete(c.store.key(compactionKind, c.id)))
 }

@@ -216,8 +216,8 @@ func TestFlipIsTheSameGenerationElsewhere(t *testing.T) {
 	}
 }
 
-// TestClaimIsExclusive: one indexer at a time does a compaction, and one that lost
-// it changes nothing any more.
+// TestClaimIsExclusive: one indexer at a time does a compaction, and an indexer that
+// lost the claim can change nothing.
 func TestClaimIsExclusive(t *testing.T) {
 	s := newStore(t)
 	work := planned(t, s, "repo")
@@ -288,8 +288,8 @@ func TestReplaceCompaction(t *testing.T) {
 	}
 }
 
-// TestReplaceWhatChanged: a compaction of which an attempt was counted since it was
-// read stays, and counts it still when it is planned again.
+// TestReplaceWhatChanged: a compaction stays if an attempt was counted since it was
+// read, and it still counts that attempt when it is planned again.
 func TestReplaceWhatChanged(t *testing.T) {
 	s := newStore(t)
 	read := planned(t, s, "repo")
@@ -307,7 +307,7 @@ func TestReplaceWhatChanged(t *testing.T) {
 	}
 }
 
-// TestClaimKeepsItsObjects: what is made under a claim is garbage as soon as the
+// TestClaimKeepsItsObjects: an object made under a claim is garbage as soon as the
 // claim has ended, and not before.
 func TestClaimKeepsItsObjects(t *testing.T) {
 	s := newStore(t)

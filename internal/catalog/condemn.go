@@ -12,8 +12,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// condemnedBatch is how many objects one record has: keys are below 200 bytes,
-// so that it stays far below MaxRecordBytes.
+// condemnedBatch is how many objects one record has. Keys are below 200 bytes, so a
+// record stays far below MaxRecordBytes.
 const condemnedBatch = 1000
 
 // Condemned is a batch of garbage that waits for its deletion.
@@ -26,9 +26,9 @@ type Condemned struct {
 }
 
 // Condemn notes garbage that reach has found, to be deleted when hold has passed.
-// The time is etcd's: it is longer when etcd changes its leader, and no clock of
-// another machine counts. Each call is for another Reach, or has other objects. What
-// was garbage as of the revision after is in batches that are there already.
+// etcd alone measures that time, and extends it when its leader changes. Each call is
+// for another Reach, or has other objects. Objects that were garbage as of the
+// revision after are in earlier batches.
 func (s *Store) Condemn(ctx context.Context, reach *Reach, after int64, garbage []*catalogv1.CondemnedObject, hold time.Duration) error {
 	if len(garbage) == 0 {
 		return nil
@@ -82,8 +82,8 @@ func (s *Store) ListCondemned(ctx context.Context) iter.Seq2[Condemned, error] {
 	}
 }
 
-// Settle notes that of a batch only the rest is still to be deleted. Another
-// process may have been faster: what it noted stays.
+// Settle notes that only the rest of a batch is still to be deleted. If another
+// process was faster, its note stays.
 func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.CondemnedObject) error {
 	op := clientv3.OpDelete(s.key(condemnedKind, batch.id))
 	if len(rest) > 0 {

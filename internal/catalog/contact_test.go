@@ -48,7 +48,7 @@ func inSilence(t *testing.T, f func(t *testing.T, e *silentEtcd)) {
 	})
 }
 
-// ask is a query a minute long at most; it returns how long it took.
+// ask is a query of at most a minute; it returns how long it took.
 func (e *silentEtcd) ask(t *testing.T, read func(context.Context) (*catalog.Snapshot, error)) (time.Duration, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -60,7 +60,7 @@ func (e *silentEtcd) ask(t *testing.T, read func(context.Context) (*catalog.Snap
 
 // TestAwayEtcdFailsFast: second by second, a linearizable read waits no longer than the
 // patience after etcd's last answer, and then not at all; bounded reads are answered as
-// long as their bound allows; all is as before when etcd is back.
+// long as their bound allows; when etcd is back, all is as before.
 func TestAwayEtcdFailsFast(t *testing.T) {
 	const patience = 5 * time.Second
 	inSilence(t, func(t *testing.T, e *silentEtcd) {

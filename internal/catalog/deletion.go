@@ -27,11 +27,12 @@ type Deletion struct {
 // InBucket reports whether objects of the repo's own may be in the bucket.
 func (d *Deletion) InBucket() bool { return d.Collection.GetDeleted() < d.Revision }
 
-// OnDisk reports whether a disk may hold bytes of the repo.
+// OnDisk reports whether the disk may hold bytes of the repo.
 func (d *Deletion) OnDisk(disk *catalogv1.Disk) bool { return disk.GetRevision() < d.Revision }
 
-// Gone says that the bucket and the disks of all that live have nothing of it. Once
-// that is so it stays so, but for processes that were away: see the package.
+// Gone reports whether neither the bucket nor the disk of a live process has anything
+// of the repo. Once true it stays true, except for processes that were away: see the
+// package.
 func (d *Deletion) Gone() bool {
 	return !d.InBucket() && d.Packs == 0 && !slices.ContainsFunc(d.Disks, d.OnDisk)
 }
@@ -61,8 +62,8 @@ func (s *Store) Deletion(ctx context.Context, repo string, revision int64) (*Del
 	return d, nil
 }
 
-// ListDisks reads what all live searchers and indexers say of their disks, as of now:
-// see membership.ListDisks.
+// ListDisks reads what all live searchers and indexers report of their disks now: see
+// membership.ListDisks.
 func (s *Store) ListDisks(ctx context.Context) ([]*catalogv1.Disk, error) {
 	return membership.ListDisks(ctx, s.client, s.prefix, 0)
 }
@@ -79,7 +80,8 @@ func mayHold(pack *catalogv1.Pack, repo string, revision int64) bool {
 }
 
 // DeletedAt is the revision of the newest deletion of a repo, ErrNotFound if none is
-// remembered: until the repo has an index again, and see DropMemories.
+// remembered. It is remembered until the repo has an index again, or DropMemories
+// drops it.
 func (s *Store) DeletedAt(ctx context.Context, repo string) (revision int64, err error) {
 	entry, err := get(ctx, s, deletedKind, repo, newRoot())
 	if err != nil {

@@ -16,8 +16,9 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// TestDeletion: it is gone only when every place says so: the bucket, packs of before,
-// and each disk. Another one of the same name, and packs of later, do not count.
+// TestDeletion: a repo is gone only when every place says so: the bucket, packs made
+// before the deletion, and each disk. A later repo of the same name and later packs do
+// not count.
 func TestDeletion(t *testing.T) {
 	s := newStore(t)
 	c := claim(t, s, planned(t, s, "repo"))

@@ -27,9 +27,10 @@ func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uin
 	return s.PutDesiredIf(ctx, d, func(*catalogv1.Desired) error { return nil })
 }
 
-// PutDesiredIf is PutDesired on a condition. The condition sees the record that d
-// replaces, nil if there is none, and holds for that record: it is asked again when
-// another caller was faster. Its error ends the call and is returned as it is.
+// PutDesiredIf is PutDesired on a condition. The condition gets the record that d
+// replaces, nil if there is none. It is called again if another caller was faster, so
+// it holds for the record that is replaced. Its error ends the call and is returned
+// as it is.
 func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (epoch uint64, revision int64, err error) {
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
@@ -57,8 +58,8 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, conditi
 	return s.request(ctx, old, next)
 }
 
-// request stores next as the newest request of a repo, unless the repo is not as it was
-// read any more: ErrStale then.
+// request stores next as the newest request of a repo, or returns ErrStale if the repo
+// changed since it was read.
 func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Desired) (epoch uint64, revision int64, err error) {
 	next.Epoch = old.lastEpoch() + 1
 	next.Pending = old.pendingWith(next.Epoch, requestedAt(next))
@@ -79,11 +80,11 @@ func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Des
 	return next.Epoch, resp.Header.Revision, nil
 }
 
-// DeleteRepo removes a repo in one transaction: what is desired, what is served,
-// the status and the lease, so that a running job stops and cannot publish. What
-// stays is a record of its last epoch and generation and the time, for the day
-// it comes back; see DropMemories.
-// It returns the revision of the change; ErrNotFound if the repo is not desired.
+// DeleteRepo removes a repo in one transaction: what is desired, what is served, the
+// status and the lease, so that a running job stops and cannot publish. A record of
+// its last epoch and generation and of the time stays, in case it is put again; see
+// DropMemories. It returns the revision of the change; ErrNotFound if the repo is not
+// desired.
 func (s *Store) DeleteRepo(ctx context.Context, name string) (revision int64, err error) {
 	if err := checkName(name); err != nil {
 		return 0, fmt.Errorf("delete repo: %w", err)
@@ -135,8 +136,8 @@ func (s *Store) unchanged(k kind, name string, revision int64) clientv3.Cmp {
 }
 
 // contend retries while another writer is faster, which ErrStale reports. One writer
-// always makes progress, and random pauses keep the others from colliding again. What is
-// attempted, and of which repo, stands in the error when ctx ends.
+// always makes progress, and random pauses keep the others from colliding again. If ctx
+// ends, the error names what and name: the attempt and its repo.
 func contend(ctx context.Context, what, name string, try func() error) error {
 	for {
 		if err := try(); !errors.Is(err, ErrStale) {

@@ -158,7 +158,7 @@ func TestListReadsEveryPage(t *testing.T) {
 	for i := range 1003 { // more than two pages
 		name := fmt.Sprintf("repo%05d", i)
 		want = append(want, name)
-		// Straight to etcd, since a thousand careful puts take long.
+		// Straight to etcd, since a thousand calls of PutDesired take long.
 		raw, _ := proto.Marshal(&catalogv1.Desired{Name: name})
 		if _, err := shared.Client().Put(t.Context(), "/"+t.Name()+"/desired/"+name, string(raw)); err != nil {
 			t.Fatal(err)
@@ -171,7 +171,7 @@ func TestListReadsEveryPage(t *testing.T) {
 		}
 		got = append(got, d.Record.Name)
 		if len(got) == 1 {
-			// A repo that comes while the list is read is not of its revision.
+			// A repo that is put while the list is read is newer than the list.
 			putDesired(t, s, "zzz")
 		}
 	}

@@ -20,45 +20,45 @@
 //
 // # Publishing
 //
-// What a root serves changes only in [Store.Publish], one transaction that compares the old
-// root, the lease's fencing token and the desired record's life. A job that lost
-// its lease, worked from an old root, or whose repo was deleted meanwhile
-// therefore never publishes, however late its request arrives.
+// Only [Store.Publish] changes what a root serves, in one transaction that compares the old
+// root, the lease's fencing token and the desired record's life. A job therefore never
+// publishes if it lost its lease, worked from an old root, or its repo was deleted
+// meanwhile, however late its request arrives.
 //
 // # Compacting
 //
-// The other way is [Claim.ReplaceShards]: the same documents in other shards. Its
-// transactions compare the old roots, the claim's key, and that no job has a
-// lease of the repos: a compaction gives way to jobs, never a job to it.
+// [Claim.ReplaceShards] replaces roots too, with the same documents in other shards.
+// Its transactions compare the old roots and the claim's key, and that no job has a
+// lease of the repos: a compaction gives way to jobs, never a job to a compaction.
 //
 // # Garbage
 //
-// The key of every object in the bucket ends in the fencing token of the lease
-// or claim that it was made under, and a root names only objects of its own and of
-// the root that it replaces. An object that no root names and whose lease has
-// ended is therefore garbage for ever ([Reach.Garbage]), as of one revision of
-// etcd and whatever any clock says. Queries that began before may still read it:
-// [Store.Condemn] makes it wait, as long as etcd keeps the hold.
+// The key of every object in the bucket ends in the fencing token of the lease or
+// claim that it was made under, and a root names only objects of its own and of the
+// root that it replaces. An object that no root names and whose lease has ended is
+// therefore garbage for ever ([Reach.Garbage]), as of one revision of etcd and
+// independent of any clock. Queries that began before may still read it, so
+// [Store.Condemn] makes it wait as long as etcd keeps the hold.
 //
 // # Deletions
 //
 // What a repo had before it was deleted, at a revision D, is gone for ever when
 //
-//   - nothing is in the bucket that was garbage as of D or later ([Store.NoteCollection]);
-//   - no pack is that was made before D and has documents of the repo. Its record stays
-//     until the object is gone from the bucket and from the searchers' disks;
-//   - no live searcher has on its disk what was not served as of D, and no live
-//     indexer what was not desired (package membership).
+//   - the bucket has nothing that was garbage as of D or later ([Store.NoteCollection]);
+//   - no pack made before D has documents of the repo. The record of a pack stays until
+//     the object is gone from the bucket and from the searchers' disks;
+//   - no live searcher has anything on its disk that was not served as of D, and no
+//     live indexer anything that was not desired (package membership).
 //
 // [Store.Deletion] compares these, as of one revision. A repo of the same name that
-// was put after D has objects of later leases, which are not meant.
+// was put after D has objects of later leases, which do not count.
 //
 // # Reading
 //
-// The clock key makes one number of "how new": its modification revision R is
-// that of the newest change of any repo. A linearizable read of it
-// ([Store.CurrentRevision], batched over concurrent callers) followed by waiting
-// until a [View] has applied R gives the roots as of a moment after the call
-// began. The clock sorts directly before the roots, so that one watch holds both
-// and a view learns of a change and its revision together.
+// The clock key makes "how new" one number: its modification revision R is that of
+// the newest change of any repo. A linearizable read of it ([Store.CurrentRevision],
+// batched over concurrent callers) followed by waiting until a [View] has applied R
+// gives the roots as of a moment after the call began. The clock sorts directly
+// before the roots, so that one watch holds both and a view learns of a change and
+// its revision together.
 package catalog

@@ -17,7 +17,7 @@ var (
 	ErrNotDesired = errors.New("repo is not desired")
 	// ErrLeased means another job holds the repo's lease.
 	ErrLeased = errors.New("repo is leased by another job")
-	// ErrLeaseLost means the lease ended before the change that it was to protect.
+	// ErrLeaseLost means the lease ended before the change that it protects.
 	ErrLeaseLost = errors.New("lease lost")
 	// ErrStale means the record changed since it was read, or a newer one is there.
 	ErrStale = errors.New("record is stale")
@@ -42,7 +42,7 @@ var (
 func isLeaseGone(err error) bool { return errors.Is(err, rpctypes.ErrLeaseNotFound) }
 
 // IsTransient reports whether the same operation may succeed later, because etcd
-// cannot be reached or has no leader. Whether a write was done is unknown then.
+// cannot be reached or has no leader. It is then unknown whether a write was done.
 func IsTransient(err error) bool {
 	code := status.Code(err)
 	if etcd := (rpctypes.EtcdError{}); errors.As(err, &etcd) {

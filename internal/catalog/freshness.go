@@ -18,7 +18,8 @@ var LagBuckets = []float64{.25, .5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 36
 // maxPending bounds the requests of a repo whose times are kept.
 const maxPending = 8
 
-// requestedAt is when a request was made; records of before do not say.
+// requestedAt is when a request was made: now, if the record is from a version that
+// did not store it.
 func requestedAt(d *catalogv1.Desired) *timestamppb.Timestamp {
 	if at := d.GetRequestedAt(); at != nil {
 		return at
@@ -26,9 +27,9 @@ func requestedAt(d *catalogv1.Desired) *timestamppb.Timestamp {
 	return timestamppb.Now()
 }
 
-// pendingWith are the requests that are not published once there is one more. Where
-// they are too many, the last stands for all after it too, so that the lag is never
-// said to be less than it is.
+// pendingWith are the unpublished requests of a repo, with a new one. Beyond
+// maxPending the last also stands for those after it, with its own time, so that the
+// lag is never understated.
 func (r *repoState) pendingWith(epoch uint64, at *timestamppb.Timestamp) []*catalogv1.PendingRequest {
 	var all []*catalogv1.PendingRequest
 	for _, p := range r.desired.Record.GetPending() {
@@ -43,9 +44,9 @@ func (r *repoState) pendingWith(epoch uint64, at *timestamppb.Timestamp) []*cata
 	return append(all, &catalogv1.PendingRequest{Epoch: epoch, At: at})
 }
 
-// BehindSince is the time of the oldest request for a repo that is not in what is
-// served, which answers the requests up to the epoch published; the zero time when
-// all is served.
+// BehindSince is the time of the oldest request for a repo that is not served yet,
+// the zero time if there is none. The index that is served answers the requests up to
+// the epoch published.
 func BehindSince(d *catalogv1.Desired, published uint64) time.Time {
 	if published >= d.GetEpoch() {
 		return time.Time{}
@@ -55,11 +56,11 @@ func BehindSince(d *catalogv1.Desired, published uint64) time.Time {
 			return p.GetAt().AsTime()
 		}
 	}
-	return d.GetRequestedAt().AsTime() // a record of before
+	return d.GetRequestedAt().AsTime() // a record without pending requests
 }
 
-// PutSeen notes the newest commit of a repo, as long as the repo is desired. Nothing
-// is noted of a nil one.
+// PutSeen notes the newest commit of a repo, if the repo is desired. It does nothing
+// for a nil one.
 func (s *Store) PutSeen(ctx context.Context, name string, seen *catalogv1.Seen) error {
 	if seen == nil {
 		return nil

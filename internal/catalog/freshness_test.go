@@ -15,8 +15,8 @@ import (
 )
 
 // TestBehindSince holds the lag of random requests, pushes and publications against
-// the list of all requests: it is the time of the oldest that is not published, or
-// an earlier one where more than are kept wait.
+// the list of all requests: it is the time of the oldest that is not published, or an
+// earlier one if more wait than are kept.
 func TestBehindSince(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		store := catalog.New(etcdtest.New().Client(nil), "")
@@ -98,8 +98,8 @@ func TestBehindSince(t *testing.T) {
 	})
 }
 
-// TestSeen: what was told of is there, also where a request waits already, and goes
-// with the repo.
+// TestSeen: a reported commit is stored, also while a request waits already, and is
+// deleted with the repo.
 func TestSeen(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
 	seen := func(commit string, by ingestv1.SeenBy) *catalogv1.Seen {

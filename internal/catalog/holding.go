@@ -11,7 +11,7 @@ import (
 )
 
 // holding is a key that exists as long as its holder keeps it alive. The revision
-// that made the key is the fencing token of what is done under it.
+// that made the key is the fencing token for everything done under it.
 type holding struct {
 	store *Store
 	what  string // for errors
@@ -78,8 +78,8 @@ func waitLoss(beats <-chan *clientv3.LeaseKeepAliveResponse, gone clientv3.Watch
 				return
 			}
 			if !open || resp.Err() != nil {
-				// The watch says nothing more. Publish still compares the key, so
-				// only the notice of a deletion comes later.
+				// The watch has ended. Publish still compares the key, so a deletion is only noticed
+				// later.
 				gone = nil
 			}
 		}
@@ -90,12 +90,12 @@ func waitLoss(beats <-chan *clientv3.LeaseKeepAliveResponse, gone clientv3.Watch
 func (h *holding) Fence() int64 { return h.fence }
 
 // Lost is closed when the lease is no longer kept alive: it expired, the repo was
-// deleted, the acquiring context ended, or it was released. The holder must stop;
-// what it publishes nevertheless is refused.
+// deleted, the acquiring context ended, or it was released. The holder must stop:
+// from now on Publish refuses it.
 func (h *holding) Lost() <-chan struct{} { return h.lost }
 
-// Release gives the lease back, so that another need not wait for the ttl. After
-// an error it may be called again; else the lease ends with its ttl.
+// Release gives the lease back, so that the next holder need not wait for the ttl.
+// After an error it may be called again; otherwise the lease ends with its ttl.
 func (h *holding) Release(ctx context.Context) error {
 	h.cancel()
 	h.ended.Wait()

@@ -43,7 +43,7 @@ func (n *numbers) remove(s *catalog.Store) error {
 	return err
 }
 
-// publish is a job. It may hear of its publication after that of a job which came later.
+// publish is a job. It may learn of its publication after a later job has published.
 func (n *numbers) publish(s *catalog.Store) error {
 	lease, err := s.AcquireLease(n.t.Context(), modelRepo, time.Hour)
 	if err != nil {
@@ -61,15 +61,15 @@ func (n *numbers) publish(s *catalog.Store) error {
 	return nil
 }
 
-// operation is what is done to the repo, step by step.
+// operation is one operation on the repo, step by step.
 type operation struct {
 	name  string
 	steps []func(*numbers, *catalog.Store) error
 }
 
 // TestNumbersNeverComeTwice interrupts each operation on a repo before and after each of
-// its calls of etcd, by each other operation. Whatever the order, no generation and no
-// epoch of the repo comes twice, also over deletions.
+// its calls of etcd, by each other operation. In any order, no generation and no epoch
+// of the repo comes twice, even across deletions.
 func TestNumbersNeverComeTwice(t *testing.T) {
 	put, remove, publish := (*numbers).put, (*numbers).remove, (*numbers).publish
 	steps := func(name string, all ...func(*numbers, *catalog.Store) error) operation { return operation{name, all} }

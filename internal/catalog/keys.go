@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog/follow"
 )
 
-// kind is a family of records: the folder that stands before the repo's name.
+// kind is a family of records: the folder before the repo's name.
 type kind string
 
 const (
@@ -32,8 +32,8 @@ const (
 	copyKind   kind = "sourcecopies"
 )
 
-// versionsName is beside the kinds: its value is the newest version of all copies of
-// sources.
+// versionsName is a single key outside the kinds: its value is the newest version of
+// all copies of sources.
 const versionsName = "sourcecopies.newest"
 
 // clockName sorts before every root and after nothing else, so that

@@ -12,7 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// laggard keeps back what etcd tells its watchers while it is locked.
+// laggard holds back etcd's events while it is locked.
 type laggard struct {
 	clientv3.Watcher
 
@@ -36,7 +36,7 @@ func (w *laggard) Watch(ctx context.Context, key string, opts ...clientv3.OpOpti
 	return to
 }
 
-// TestCurrentWaitsForTheWatch: a view that has not yet heard of an acknowledged
+// TestCurrentWaitsForTheWatch: a view that has not yet received an acknowledged
 // change does not claim to be current, whatever the change was.
 func TestCurrentWaitsForTheWatch(t *testing.T) {
 	s := newStore(t)

@@ -12,14 +12,15 @@ import (
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
-// leadRetry bounds the wait before a candidacy that etcd broke off begins again.
+// leadRetry bounds the wait before this process is a candidate again after etcd broke
+// off its candidacy.
 const leadRetry = time.Second
 
-// Lead runs duty in one of all processes that call it with the same name, until
-// ctx ends. The context of duty ends with the leadership, and duty must return
-// then; it runs again when this process leads again. When a leader dies another
-// one leads ttl later, and at once when its ctx ends. A leader that is cut off may
-// not have noticed yet that another one leads: a duty must bear to run twice.
+// Lead runs duty in one of all processes that call it with the same name, until ctx
+// ends. The context of duty ends with the leadership, and duty must return then; it
+// runs again when this process leads again. When a leader dies another one leads ttl
+// later; when its ctx ends, at once. A leader that is cut off may not have noticed
+// yet that another one leads, so two processes may run duty at the same time.
 func (s *Store) Lead(ctx context.Context, name string, ttl time.Duration, log *slog.Logger, duty func(context.Context)) {
 	for ctx.Err() == nil {
 		if err := s.lead(ctx, name, ttl, duty); err != nil && ctx.Err() == nil {

@@ -41,8 +41,8 @@ func (l *leaders) now() []int {
 	return slices.Clone(l.leading)
 }
 
-// TestOneLeads has three candidates: the leader's end, and that of its lease, each
-// bring another one.
+// TestOneLeads has three candidates: when the leader or its lease ends, another one
+// leads.
 func TestOneLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const ttl = 10 * time.Second

@@ -12,23 +12,23 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// revokeTimeout bounds the revocation of an etcd lease for which no caller waits.
+// revokeTimeout bounds the revocation of an etcd lease when no caller waits for it.
 const revokeTimeout = 2 * time.Second
 
-// Lease is the right of one job to publish one repo. It is kept alive in the
-// background until Release, or until the context that acquired it ends. It is
-// safe for concurrent use.
+// Lease is one job's right to publish one repo. It is kept alive in the background
+// until Release, or until the context that acquired it ends. It is safe for
+// concurrent use.
 type Lease struct {
 	holding
 
 	repo   string
-	life   int64 // create revision of the desired record: another one after delete and put
+	life   int64 // create revision of the desired record: it changes with delete and put
 	before *repoState
 }
 
 // AcquireLease takes the repo's lease for as long as it is kept alive; ttl is how
-// long it outlives a holder that died, in whole seconds, at least 1 (etcd may
-// grant more). ErrLeased when another job has it, ErrNotDesired when the repo is
+// long it outlives a holder that died, in whole seconds, at least 1 (etcd may grant
+// more). The error is ErrLeased if another job has it, ErrNotDesired if the repo is
 // not desired. The caller must call Release.
 func (s *Store) AcquireLease(ctx context.Context, repo string, ttl time.Duration) (*Lease, error) {
 	if err := checkName(repo); err != nil {
@@ -76,11 +76,11 @@ func desiredLife(answers []*etcdserverpb.ResponseOp) int64 {
 	return answers[0].GetResponseRange().GetKvs()[0].CreateRevision
 }
 
-// Desired is the record that was desired when the lease was taken: the one that
-// the holder must build. It is the caller's to keep, not to change.
+// Desired is the record that was desired when the lease was taken, which the holder
+// must build. The caller may keep it, and must not change it.
 func (l *Lease) Desired() *catalogv1.Desired { return l.before.desired.Record }
 
-// Life is the revision that made the repo desired: another one after it was deleted
+// Life is the revision that made the repo desired. It changes if the repo is deleted
 // and put again.
 func (l *Lease) Life() int64 { return l.before.desired.Life }
 
@@ -88,8 +88,8 @@ func (l *Lease) Life() int64 { return l.before.desired.Life }
 // there was none. The caller may keep it, and must not change it.
 func (l *Lease) Seen() *catalogv1.Seen { return l.before.seen.Record }
 
-// Root is the root that was served when the lease was taken, nil if there was
-// none. Nobody else can have changed it as long as the lease is held.
+// Root is the root that was served when the lease was taken, nil if there was none.
+// Nobody else can change it while the lease is held.
 func (l *Lease) Root() *Root {
 	if l.before.root.Record == nil {
 		return nil
@@ -98,8 +98,8 @@ func (l *Lease) Root() *Root {
 	return &root
 }
 
-// NextGeneration is the generation that follows the newest that the repo ever
-// had, before a deletion included.
+// NextGeneration is the generation after the newest that the repo ever had, also
+// before a deletion.
 func (l *Lease) NextGeneration() uint64 { return l.before.lastGeneration() + 1 }
 
 // Leased reports whether some job holds the repo's lease now.

@@ -9,8 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// waitLost fails the test if a loss is not noticed; the limit is far above what
-// it takes.
+// waitLost fails the test if a loss is not noticed within a generous limit.
 func waitLost(t *testing.T, lease *catalog.Lease) {
 	t.Helper()
 	select {
@@ -121,8 +120,8 @@ func TestLossIsNoticed(t *testing.T) {
 	}
 }
 
-// A holder that is cut off loses the lease to another, and what it sends when it
-// is back is refused.
+// A holder that is cut off loses the lease to another, and is refused when it is
+// back.
 func TestCutOffHolderIsFenced(t *testing.T) {
 	s := newStore(t)
 	putDesired(t, s, "repo")

@@ -17,21 +17,21 @@ import (
 // Login is a user of etcd.
 type Login struct {
 	Username string
-	// Password returns the password of now. It is called whenever a new session begins,
-	// so that a password that changes needs no restart. It is safe for concurrent use.
+	// Password returns the current password. It is called whenever a session begins, so
+	// that a new password needs no restart. It is safe for concurrent use.
 	Password func() (string, error)
 }
 
 // sessions log a client in, and again when etcd has forgotten it. etcd's own client does so
-// too, but waits for etcd when it is made, and keeps the password that it was made with.
+// too, but waits for etcd when it is made, and keeps its first password.
 type sessions struct {
 	login   Login
 	current atomic.Pointer[session]
-	turn    chan struct{} // of the one that logs in
+	turn    chan struct{} // held by the caller that logs in
 }
 
-// session is what etcd knows a client by. Its token is empty while etcd does not ask who
-// calls.
+// session identifies a client to etcd. Its token is empty while etcd does not
+// authenticate clients.
 type session struct{ token string }
 
 func newSessions(l Login) *sessions { return &sessions{login: l, turn: make(chan struct{}, 1)} }
@@ -59,9 +59,9 @@ func (s *sessions) unary(ctx context.Context, method string, req, reply any, con
 	return next(known.with(ctx), method, req, reply, conn, opts...)
 }
 
-// stream begins a session of its own: a stream may use it long after others ended. While
-// etcd and the password file do not agree, as in the middle of a change, the session that
-// there is serves as well.
+// stream begins a session of its own, since a stream may use it long after others ended.
+// While etcd and the password file do not agree, as in the middle of a change, it uses
+// the present session.
 func (s *sessions) stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, next grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	before := s.current.Load()
 	known, err := s.get(ctx, conn, before)
@@ -119,8 +119,8 @@ func (s *session) with(ctx context.Context) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, rpctypes.TokenFieldNameGRPC, s.token)
 }
 
-// isForgotten reports whether etcd refused a call since it does not know the session, or
-// has changed its users since.
+// isForgotten reports whether etcd refused a call because it does not know the session,
+// or its users have changed.
 func isForgotten(err error) bool {
 	err = rpctypes.Error(err)
 	return errors.Is(err, rpctypes.ErrInvalidAuthToken) || errors.Is(err, rpctypes.ErrAuthOldRevision) || errors.Is(err, rpctypes.ErrUserEmpty)

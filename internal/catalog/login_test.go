@@ -51,8 +51,8 @@ func login(t *testing.T, endpoint, user string, password func() (string, error))
 	return client
 }
 
-// TestLogin: a client goes on when etcd begins to ask who calls, when its password changes
-// and when its session is gone, with writes as with watches; a wrong password and a
+// TestLogin: writes and watches of a client go on when etcd begins to authenticate
+// clients, when the password changes and when the session is gone. A wrong password and a
 // forbidden key are errors that do not show the password.
 func TestLogin(t *testing.T) {
 	endpoint, root := guarded(t)
@@ -105,8 +105,8 @@ func TestLogin(t *testing.T) {
 	works("with the third password")
 }
 
-// TestLoginWithoutPassword: what keeps the password from being read is the error of the
-// operation, which ends.
+// TestLoginWithoutPassword: if the password cannot be read, the operation ends with
+// that error.
 func TestLoginWithoutPassword(t *testing.T) {
 	gone := errors.New("the file is gone")
 	client := login(t, shared.Endpoint(), "trawl", func() (string, error) { return "", gone })

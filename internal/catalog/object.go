@@ -11,22 +11,22 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// ObjectPrefixes are what the keys of all objects in the bucket begin with.
+// ObjectPrefixes are the prefixes of the keys of all objects in the bucket.
 var ObjectPrefixes = []string{shardPrefix, manifestPrefix, SourcePrefix}
 
 const (
 	shardPrefix    = "shards/"
 	manifestPrefix = "manifests/"
-	// SourcePrefix is what the keys of all copies of sources begin with. They are
-	// never garbage.
+	// SourcePrefix is the prefix of the keys of all copies of sources. They are never
+	// garbage.
 	SourcePrefix = "sources/"
-	// fenceDigits is how a fencing token stands in a key: 64 bits, hexadecimal.
+	// fenceDigits is the length of a fencing token in a key: 64 bits, hexadecimal.
 	fenceDigits = 16
 )
 
-// ShardKey is the bucket's key of a shard that is made under a lease: its digest
-// and the lease's fencing token. Two jobs therefore never share an object, and
-// of every object it is known which job alone could still publish it.
+// ShardKey is the bucket's key of a shard that is made under a lease: its digest and
+// the lease's fencing token. Two jobs therefore never share an object, and every key
+// names the only job that could still publish the object.
 func ShardKey(fence int64, digest [32]byte) string {
 	return shardPrefix + hex.EncodeToString(digest[:]) + fenceSuffix(fence) + ".trawl"
 }
@@ -43,11 +43,11 @@ func SourceKey(name string, version uint64, digest [32]byte) string {
 	return fmt.Sprintf("%s%s/%020d-%x.pb", SourcePrefix, name, version, digest[:16])
 }
 
-// SourceObject is what the key of a copy of a source says.
+// SourceObject is the parsed key of a copy of a source.
 type SourceObject struct {
 	Key, Name string
 	Version   uint64
-	digest    [16]byte // the beginning of the content's
+	digest    [16]byte // the first half of the content's digest
 }
 
 // ParseSourceKey takes apart what SourceKey made; ok is false for any other key.
@@ -65,7 +65,7 @@ func ParseSourceKey(key string) (o SourceObject, ok bool) {
 	return o, key == SourceKey(name, version, whole)
 }
 
-// Has reports whether an object whose content has the digest is whole.
+// Has reports whether the key was made for content with the digest.
 func (o SourceObject) Has(digest [32]byte) bool { return o.digest == [16]byte(digest[:16]) }
 
 func fenceSuffix(fence int64) string { return fmt.Sprintf("-%0*x", fenceDigits, uint64(fence)) }
@@ -99,9 +99,9 @@ func objects(root *catalogv1.Root) []string {
 	return keys
 }
 
-// checkObjects refuses a root with objects that might be collected as garbage
-// before it is published: only those of the fencing token made, that of its own lease, are safe, and
-// those of the root that it replaces.
+// checkObjects refuses a root with objects that might be collected as garbage before it is
+// published. Only objects made under its own lease, whose fencing token is made, and those of the
+// root that it replaces are safe.
 func checkObjects(made int64, old *Root, next *catalogv1.Root) error {
 	kept := map[string]bool{}
 	if old != nil {

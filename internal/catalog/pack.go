@@ -19,8 +19,9 @@ type Pack struct {
 	id string
 }
 
-// NotePack stores which repos a shard made under the claim has. It comes before
-// the first root that names the shard; ErrLeaseLost if the claim has ended.
+// NotePack stores which repos a shard has that was made under the claim. It must
+// precede the first root that names the shard. The error is ErrLeaseLost if the claim
+// has ended.
 func (c *Claim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
 	value, err := encode(pack)
 	if err != nil {
@@ -52,9 +53,8 @@ func (s *Store) ListPacks(ctx context.Context) iter.Seq2[Pack, error] {
 	}
 }
 
-// PacksOf are the keys of the shards that hold documents of a repo beside those
-// of others, also of generations that were replaced since: its bytes are in the
-// bucket as long as one of them is.
+// PacksOf are the keys of the packs that hold documents of a repo, also of replaced
+// generations. Its bytes are in the bucket as long as one of these packs is.
 func (s *Store) PacksOf(ctx context.Context, repo string) (keys []string, err error) {
 	for pack, err := range s.ListPacks(ctx) {
 		if err != nil {
@@ -67,8 +67,8 @@ func (s *Store) PacksOf(ctx context.Context, repo string) (keys []string, err er
 	return keys, nil
 }
 
-// LeavePack notes that a pack is garbage, as of a revision. Whoever was faster noted
-// an earlier one.
+// LeavePack notes that a pack is garbage, as of a revision. If another process was
+// faster, its earlier revision stays.
 func (s *Store) LeavePack(ctx context.Context, pack Pack, revision int64) error {
 	next := proto.CloneOf(pack.Record)
 	next.LeftAt = revision
@@ -83,8 +83,8 @@ func (s *Store) LeavePack(ctx context.Context, pack Pack, revision int64) error 
 	return nil
 }
 
-// ForgetPack removes what is known of a pack that is gone, from the bucket and from
-// all disks.
+// ForgetPack removes the record of a pack that is gone from the bucket and from all
+// disks.
 func (s *Store) ForgetPack(ctx context.Context, pack Pack) error {
 	if _, err := s.client.Delete(ctx, s.key(packKind, pack.id)); err != nil {
 		return fmt.Errorf("forget pack: %w", err)
@@ -92,8 +92,8 @@ func (s *Store) ForgetPack(ctx context.Context, pack Pack) error {
 	return nil
 }
 
-// Lives gives for every desired repo the revision that made it desired: another
-// one after it was deleted and put again.
+// Lives gives for every desired repo the revision that made it desired. It changes if
+// the repo is deleted and put again.
 func (s *Store) Lives(ctx context.Context) (map[string]int64, error) {
 	lives := map[string]int64{}
 	from, end, revision := s.key(desiredKind, ""), s.end(desiredKind), int64(0)

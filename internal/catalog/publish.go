@@ -13,21 +13,21 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Publish makes next the root of the lease's repo, in one transaction that holds
-// only while the lease is held, the root is still old (nil: none) and the repo
-// has been desired all the time since the lease was taken. It returns the
-// revision of the change.
+// Publish makes next the root of the lease's repo, in one transaction. It requires
+// that the lease is held, that the root is still old (nil: none) and that the repo
+// has been desired ever since the lease was taken. It returns the revision of the
+// change.
 //
-// The stored root is next with the lease's fencing token. Its generation is the
-// lease's NextGeneration or later, or that of old with the same shards, when only
-// the epoch advances. Its epoch is not before that of old, and not of a time
-// before a deletion. Else ErrGeneration. Its objects were made under the lease or
-// are those of old. Else ErrForeignObject.
+// The stored root is next with the lease's fencing token. Its generation must be the
+// lease's NextGeneration or later, or that of old with the same shards, when only the
+// epoch advances. Its epoch must not be before that of old, or from before a
+// deletion. Otherwise the error is ErrGeneration. Its objects must be made under the
+// lease or be those of old. Otherwise the error is ErrForeignObject.
 //
-// ErrNotDesired, ErrLeaseLost and ErrStale say which condition failed, in this
-// order when several did; nothing was changed then. After any other error it is
-// unknown whether the change was made. A repeated call with the same arguments
-// answers then: it recognises its own root.
+// ErrNotDesired, ErrLeaseLost and ErrStale say which condition failed, in this order
+// when several did; nothing was changed then. After any other error it is unknown
+// whether the change was made. Repeat the call with the same arguments to find out:
+// it recognises its own root.
 func (s *Store) Publish(ctx context.Context, lease *Lease, old *Root, next *catalogv1.Root) (revision int64, err error) {
 	if err := checkNext(lease, old, next); err != nil {
 		return 0, fmt.Errorf("publish %q: %w", lease.repo, err)
@@ -92,7 +92,8 @@ func (s *Store) publishConditions(lease *Lease, old *Root) []clientv3.Cmp {
 	}
 }
 
-// refused says why a publication failed, or that it had succeeded before.
+// refused returns why a publication failed, or its revision if it had succeeded
+// before.
 func refused(lease *Lease, next *catalogv1.Root, answers []*etcdserverpb.ResponseOp) (int64, error) {
 	var root Root
 	if err := decodeInto(&root, answers[2], rootKind, lease.repo, &catalogv1.Root{}); err != nil {

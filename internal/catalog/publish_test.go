@@ -42,7 +42,8 @@ func TestPublishIsOneTransaction(t *testing.T) {
 	}
 }
 
-// zombies are jobs that come too late: what happened meanwhile, and what they get.
+// zombies are jobs that come too late, with the change that happened meanwhile and
+// the error that they get.
 var zombies = map[string]struct {
 	meanwhile func(*testing.T, *catalog.Store, *catalog.Lease)
 	want      error
@@ -71,7 +72,7 @@ var zombies = map[string]struct {
 		}
 		putDesired(t, s, "repo")
 	}, catalog.ErrNotDesired},
-	// The lease would still hold here: only the record's life tells.
+	// The lease would still hold here: only the record's life differs.
 	"desired record replaced by hand": {func(t *testing.T, s *catalog.Store, l *catalog.Lease) {
 		if _, err := shared.Client().Delete(t.Context(), "/"+t.Name()+"/desired/repo"); err != nil {
 			t.Fatal(err)
@@ -179,8 +180,8 @@ func TestRootNeverGoesBack(t *testing.T) {
 	}
 }
 
-// Jobs that lose their leases at random moments and publish all the same: what
-// was served must be one generation after the other, each of a newer lease.
+// Jobs lose their leases at random moments and publish all the same. The generations
+// that are served must follow each other, each of a newer lease.
 func TestRacingJobsPublishOneChain(t *testing.T) {
 	s := newStore(t)
 	_, begin, err := s.PutDesired(t.Context(), &catalogv1.Desired{Name: "repo"})

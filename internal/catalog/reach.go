@@ -8,16 +8,16 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Reach says which objects of the bucket may be needed, as of one revision. It
-// takes about 40 bytes of memory for each object that a root names. It is
-// read-only and safe for concurrent use.
+// Reach knows which objects of the bucket may be needed, as of one revision. It takes
+// about 40 bytes of memory for each object that a root names. It is read-only and
+// safe for concurrent use.
 type Reach struct {
 	// Revision is the newest revision that it reflects.
 	Revision int64
 	// Changed is the revision of the newest change of what is desired or served.
 	Changed int64
-	// Settled is the newest revision for which it holds that what was deleted before
-	// is in no shard that a compaction under way may still publish.
+	// Settled is the newest revision such that no compaction under way can publish
+	// anything that was deleted before it.
 	Settled int64
 	// New says that nothing was ever asked for, published or deleted here.
 	New bool
@@ -76,7 +76,7 @@ func (r *Reach) Named(key string) bool {
 	return ok
 }
 
-// Pending says that the object was made under a lease that is held: a root may
+// Pending reports whether the object was made under a lease that is held: a root may
 // name it soon.
 func (r *Reach) Pending(key string) bool {
 	fence, ok := KeyFence(key)
@@ -84,12 +84,11 @@ func (r *Reach) Pending(key string) bool {
 	return ok && running
 }
 
-// Garbage says that no root names the object, nor ever will again: a root names
-// only what was made under its own lease or what the root before it named, and
-// the lease of this object has ended. What the key does not tell for certain is
-// no garbage. A fencing token of the future means that the lease is younger than
-// r, or that etcd was set up anew beside a bucket that was in use: nothing is
-// known of such objects.
+// Garbage reports whether no root names the object, nor ever will again: a root names
+// only what was made under its own lease or what the root before it named, and the
+// lease of this object has ended. An object whose key has no fencing token is no
+// garbage. Nor is one with a fencing token of the future: its lease is younger than
+// r, or etcd was set up anew for a bucket that was in use.
 func (r *Reach) Garbage(key string) bool {
 	fence, ok := KeyFence(key)
 	return ok && fence <= r.Revision && !r.Pending(key) && !r.Named(key)

@@ -114,7 +114,7 @@ func TestCondemnedWaits(t *testing.T) {
 	for i := range 1001 {
 		objects = append(objects, &catalogv1.CondemnedObject{Key: catalog.ShardKey(1, [32]byte{byte(i), byte(i >> 8)}), SizeBytes: uint64(i)})
 	}
-	const hold = 4 * time.Second // a slow machine writes and lists them before it ends
+	const hold = 4 * time.Second // long enough for a slow machine to write and list them
 	if err := s.Condemn(t.Context(), reach(t, s), 0, objects, hold); err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 
 // Refresh requests an index of the newest commits of a desired repo, after a push. If a
 // request already waits and no job has begun it, Refresh makes none and returns epoch 0:
-// the job will see every push that preceded this call. Two requests begin at least apart
-// from each other; an earlier one waits until its NotBefore. Every push is therefore
-// indexed, and a burst of pushes makes few requests. Seen is recorded in any case; it may
-// be nil. The error is ErrNotFound if the repo is not desired.
+// the job will see every push that preceded this call. Jobs of two requests begin at
+// least apart from each other: a request waits until its NotBefore. Every push is
+// therefore indexed, and a burst of pushes makes few requests. Seen is recorded in any
+// case; it may be nil. The error is ErrNotFound if the repo is not desired.
 func (s *Store) Refresh(ctx context.Context, name string, seen *catalogv1.Seen, now time.Time, apart time.Duration) (epoch uint64, notBefore time.Time, err error) {
 	err = contend(ctx, "refresh", name, func() error {
 		epoch, notBefore, err = s.tryRefresh(ctx, name, seen, now, apart)
@@ -65,8 +65,9 @@ func (r *repoState) waiting(begun int64) bool {
 	return d.GetEpoch() > r.root.Record.GetEpoch() && !failed && r.desired.Revision > begun
 }
 
-// earliest is when the request after d may be worked on, not later than apart from
-// now, whatever other clocks say. One that waits still is replaced in its place.
+// earliest is when a job may begin the request after d. It is at most apart from now,
+// even if d comes from a machine whose clock is ahead. If d still waits, the new
+// request takes its turn.
 func earliest(d *catalogv1.Desired, now time.Time, apart time.Duration) time.Time {
 	start := d.GetRequestedAt().AsTime().Add(apart)
 	if turn := d.GetNotBefore(); turn != nil {
@@ -108,8 +109,8 @@ func (s *Store) replaceDesired(ctx context.Context, old *repoState, next *catalo
 	return nil
 }
 
-// MarkLeft notes when a repo was seen to have left its source. It asks for nothing
-// to be indexed. ErrStale when the record is no longer the one given.
+// MarkLeft notes when a repo was seen to have left its source. It requests no index.
+// The error is ErrStale if the record is no longer the one given.
 func (s *Store) MarkLeft(ctx context.Context, d Desired, at time.Time) error {
 	next := proto.CloneOf(d.Record)
 	next.LeftAt = timestamppb.New(at)

@@ -69,8 +69,8 @@ func TestRefresh(t *testing.T) {
 	push("another clock is behind", time.Hour, 6, time.Hour+apart)
 }
 
-// TestApplySources: only what differs is written, and what is removed stays until
-// it is dropped.
+// TestApplySources: only sources that differ are written, and a removed one stays
+// until it is dropped.
 func TestApplySources(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
 	spec := func(name, owner string) *ingestv1.Source {
@@ -109,8 +109,8 @@ func TestApplySources(t *testing.T) {
 	}
 }
 
-// TestNumberSource: versions grow, above those of the bucket; what is no longer as it was
-// read gets none, and takes nothing from what is.
+// TestNumberSource: versions grow, above those of the bucket. A source that changed since
+// it was read gets none, and takes none from the present one.
 func TestNumberSource(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
 	read := func(owner string) catalog.Source {
@@ -157,7 +157,8 @@ func TestNumberSource(t *testing.T) {
 	number(second, 100, 8)
 }
 
-// TestVersionsAreUnique: whoever numbers another source meanwhile, no version comes twice.
+// TestVersionsAreUnique: no version comes twice, even if other processes number other
+// sources meanwhile.
 func TestVersionsAreUnique(t *testing.T) {
 	for n := 1; n <= 12; n++ {
 		etcd := etcdtest.New()

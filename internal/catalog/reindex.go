@@ -9,9 +9,10 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// RequestFullBuild asks for a repo to be built anew, though nothing may have changed in it, unless it
-// was built in full at since or later, or such a request is not published yet. It returns the newest
-// epoch of the repo, and whether it made a request; ErrNotFound if the repo is not desired.
+// RequestFullBuild requests a build of a repo from scratch, even if nothing has changed in it. It
+// makes no request if the repo was built in full at since or later, or if such a request is not
+// published yet. It returns the newest epoch of the repo, and whether it made a request;
+// ErrNotFound if the repo is not desired.
 func (s *Store) RequestFullBuild(ctx context.Context, name string, since time.Time) (epoch uint64, requested bool, err error) {
 	if err := checkName(name); err != nil {
 		return 0, false, fmt.Errorf("request a full build: %w", err)

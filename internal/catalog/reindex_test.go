@@ -11,8 +11,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// TestFullBuildsAreRequestedOnce: a request is made only where neither it nor its answer is there,
-// keeps what is desired, and outlives other requests and deltas.
+// TestFullBuildsAreRequestedOnce: a request is made only if neither such a request nor its answer
+// exists. It keeps what is desired, and outlives other requests and deltas.
 func TestFullBuildsAreRequestedOnce(t *testing.T) {
 	s := newStore(t)
 	if _, _, err := s.RequestFullBuild(t.Context(), "repo", time.Now()); !errors.Is(err, catalog.ErrNotFound) {

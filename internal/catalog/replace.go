@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// replaceRepos is how many repos one transaction takes: etcd allows 128
-	// comparisons and 128 operations, and each repo has two of both.
+	// replaceRepos is how many repos one transaction takes: etcd allows 128 comparisons
+	// and 128 operations, and each repo needs two of each.
 	replaceRepos = 60
 	// replaceBytes bounds the roots of one transaction; etcd takes 1.5 MiB.
 	replaceBytes = MaxRecordBytes
@@ -25,14 +25,14 @@ const (
 type Replacement struct {
 	// Old is the root that the shards were merged from.
 	Old Root
-	// Next is the same generation in other shards, as the one after it. Its
-	// fencing token is set where it is stored.
+	// Next has the same documents in other shards, as the generation after it.
+	// ReplaceShards sets its fencing token.
 	Next *catalogv1.Root
 }
 
-// Roots reads the roots that the compaction may still replace: those that are as
-// they were when it was planned, of repos that no job works on. A job that began
-// later has a later fencing token than the claim.
+// Roots reads the roots that the compaction may still replace: those that have not
+// changed since it was planned, of repos that no job works on. A job that began later
+// has a later fencing token than the claim.
 func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 	var roots []Root
 	for inputs := range slices.Chunk(c.work.Record.GetInputs(), replaceRepos) {
@@ -60,7 +60,7 @@ func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 	return roots, nil
 }
 
-// rootReads are two operations for each repo, whose answers decodeRoot takes.
+// rootReads are two operations for each repo; decodeRoot decodes their answers.
 func (s *Store) rootReads(repos []string) []clientv3.Op {
 	var ops []clientv3.Op
 	for _, repo := range repos {
@@ -69,23 +69,22 @@ func (s *Store) rootReads(repos []string) []clientv3.Op {
 	return ops
 }
 
-// decodeRoot decodes the answers of one repo. A root that is not there has
-// revision 0.
+// decodeRoot decodes the answers of one repo. A missing root has revision 0.
 func decodeRoot(answers []*etcdserverpb.ResponseOp, repo string) (root Root, leased bool, err error) {
 	err = decodeInto(&root, answers[0], rootKind, repo, newRoot())
 	return root, answers[1].GetResponseRange().GetCount() > 0, err
 }
 
-// ReplaceShards makes each Next the root of its repo: in several transactions, but each
-// repo at once. A repo is left out if its root is no longer Old, which is so when
-// it was deleted, too, or if a job works on it: what a job publishes must not
-// be refused because of a compaction. It returns the repos whose root is Next now.
+// ReplaceShards makes each Next the root of its repo. It takes several transactions,
+// but changes each repo in one. It leaves a repo out if its root is no longer Old, as
+// after a deletion, or if a job works on it: a compaction must not cause a job's
+// publication to be refused. It returns the repos whose root is Next now.
 //
-// Next is Old but for its shards, its manifest and its generation, which is one
-// more; its objects were made under the claim, or are those of Old. Else
-// ErrGeneration or ErrForeignObject. ErrLeaseLost ends it; some repos may have
-// been done. After any other error that is unknown, and the same call may be
-// repeated: it recognises its own roots.
+// Next must be Old but for its shards, its manifest and its generation, which is one
+// more; otherwise the error is ErrGeneration. Its objects must be made under the
+// claim or be those of Old; otherwise the error is ErrForeignObject. ErrLeaseLost
+// ends the call; some repos may have been done. After any other error it is unknown
+// which were done, and the same call may be repeated: it recognises its own roots.
 func (c *Claim) ReplaceShards(ctx context.Context, replacements []Replacement) (done []string, err error) {
 	var batch []storedReplacement
 	size := 0
@@ -129,7 +128,8 @@ func (c *Claim) encodeReplacement(f Replacement) (storedReplacement, error) {
 	return storedReplacement{repo: want.Repo, old: f.Old.Revision, next: want, value: value}, err
 }
 
-// replaceBatch does one transaction, and again without those that were in its way.
+// replaceBatch does one transaction, and repeats it without the repos whose
+// comparison failed.
 func (c *Claim) replaceBatch(ctx context.Context, batch []storedReplacement, done []string) ([]string, error) {
 	for len(batch) > 0 {
 		conditions, puts := []clientv3.Cmp{c.held()}, []clientv3.Op{c.store.tick()}

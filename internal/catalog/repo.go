@@ -12,8 +12,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// repoState is all records of one repo as of one revision. A record that is not
-// there is nil with revision 0.
+// repoState is all records of one repo as of one revision. A missing record is nil
+// with revision 0.
 type repoState struct {
 	desired  Desired
 	root     Root
@@ -33,7 +33,7 @@ func (r *repoState) lastGeneration() uint64 {
 	return max(r.root.Record.GetGeneration(), r.deleted.Record.GetGeneration())
 }
 
-// repoReads are the operations whose answers decodeRepo takes.
+// repoReads are the reads of a repo's records; decodeRepo decodes their answers.
 func (s *Store) repoReads(name string) []clientv3.Op {
 	return []clientv3.Op{
 		clientv3.OpGet(s.key(desiredKind, name)),

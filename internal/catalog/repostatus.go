@@ -34,8 +34,8 @@ func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStat
 	return state.compose(), nil
 }
 
-// compose says how far the newest request is. What desired and root say counts
-// more than the status, which is advisory and may be of an earlier request.
+// compose returns how far the newest request is. The desired record and the root
+// count more than the status, which is advisory and may be of an earlier request.
 func (r *repoState) compose() *ingestv1.RepoStatus {
 	desired, root, status := r.desired.Record, r.root.Record, r.status.Record
 	out := &ingestv1.RepoStatus{

@@ -17,7 +17,7 @@ import (
 // ErrInUse means that a catalog is not empty.
 var ErrInUse = errors.New("the catalog is not empty")
 
-// ManifestPrefix is what the keys of all manifests begin with.
+// ManifestPrefix is the prefix of the keys of all manifests.
 const ManifestPrefix = manifestPrefix
 
 // IsManifest reports whether an object with the digest can be the manifest that the
@@ -42,8 +42,8 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 	return nil
 }
 
-// unknownPacks records the shards of a root that also hold documents of other repos. Which
-// repos these are is not known any more.
+// unknownPacks records the shards of a root that also hold documents of other repos. It is
+// no longer known which repos these are.
 func (s *Store) unknownPacks(root *catalogv1.Root) (puts []clientv3.Op, err error) {
 	for _, ref := range root.GetShards() {
 		hidden, err := docstore.ParseSet(ref.GetHidden())
@@ -62,9 +62,9 @@ func (s *Store) unknownPacks(root *catalogv1.Root) (puts []clientv3.Op, err erro
 	return puts, nil
 }
 
-// Restore writes what is desired and served of a repo into a catalog that knows
-// nothing of it; else ErrInUse. A nil root makes it desired only. Generations and
-// epochs go on above those given.
+// Restore writes the desired record and the root of a repo into a catalog that has no
+// record of it; otherwise the error is ErrInUse. A nil root makes it desired only.
+// Generations and epochs go on above those given.
 func (s *Store) Restore(ctx context.Context, desired *catalogv1.Desired, root *catalogv1.Root, generation, epoch uint64) error {
 	name := desired.GetName()
 	if err := checkName(name); err != nil {

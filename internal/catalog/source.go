@@ -20,9 +20,9 @@ type Source = Entry[*catalogv1.Source]
 // Applied is what ApplySources changed, by name.
 type Applied struct{ Added, Changed, Removed []string }
 
-// ApplySources makes specs all the sources that are wanted. Those that are as they
-// were are not written. What is no longer wanted stays as removed, until its repos
-// are gone. Each source is written by itself: what fails half-way is applied again.
+// ApplySources makes specs the full set of wanted sources. It does not write
+// unchanged ones. A source that is no longer wanted stays as removed until its repos
+// are gone. Each source is written by itself: after a failure apply all again.
 func (s *Store) ApplySources(ctx context.Context, specs []*ingestv1.Source) (Applied, error) {
 	var done Applied
 	wanted := map[string]*ingestv1.Source{}
@@ -92,8 +92,9 @@ func (s *Store) GetSource(ctx context.Context, name string) (Source, error) {
 	return get(ctx, s, sourceKind, name, &catalogv1.Source{})
 }
 
-// DropSource forgets a removed source, unless it is wanted again by now. ErrNotStored as
-// long as the bucket does not know that it was removed: it would come back.
+// DropSource forgets a removed source, unless it is wanted again by now. The error is
+// ErrNotStored as long as the bucket has no record of the removal: a restore would bring
+// the source back.
 func (s *Store) DropSource(ctx context.Context, source Source) error {
 	name := source.Record.GetSpec().GetName()
 	stored, err := s.IsStored(ctx, source)
@@ -124,8 +125,8 @@ func (s *Store) notStored(ctx context.Context, source Source) error {
 	return ErrNotStored
 }
 
-// PutSourceReport notes how the newest look at a source went, as long as it is
-// still that source.
+// PutSourceReport notes how the newest look at a source went, if the source is still
+// the same.
 func (s *Store) PutSourceReport(ctx context.Context, source Source, report *ingestv1.SourceReport) error {
 	name := source.Record.GetSpec().GetName()
 	value, err := encode(report)

@@ -14,10 +14,10 @@ import (
 // ErrNotStored means that the bucket does not have a source as it is now.
 var ErrNotStored = errors.New("the bucket has no copy of the source yet")
 
-// NumberSource gives the copy of a source its version: above all that this etcd has
-// given, and above least. One that has a version keeps it. ErrStale if the source is no longer
-// as it was read, or another process was faster: so the order of versions is that of
-// what was applied.
+// NumberSource gives the copy of a source its version: above all that this etcd has given, and
+// above least. A copy that has a version keeps it. The error is ErrStale if the source changed
+// since it was read, or another process was faster. Versions are therefore in the order in
+// which sources were applied.
 func (s *Store) NumberSource(ctx context.Context, source Source, least uint64) (*catalogv1.SourceCopy, error) {
 	name := source.Record.GetSpec().GetName()
 	numbered, err := s.sourceCopy(ctx, name)
@@ -48,7 +48,7 @@ func (s *Store) NumberSource(ctx context.Context, source Source, least uint64) (
 	return numbered, nil
 }
 
-// newestCopy is the newest version that was given, and the revision that did.
+// newestCopy is the newest version that was given, and the revision that gave it.
 func (s *Store) newestCopy(ctx context.Context) (version uint64, revision int64, err error) {
 	resp, err := s.client.Get(ctx, s.prefix+versionsName)
 	if err != nil {
@@ -63,7 +63,7 @@ func (s *Store) newestCopy(ctx context.Context) (version uint64, revision int64,
 	return version, resp.Kvs[0].ModRevision, nil
 }
 
-// sourceCopy reads which copy of a source there is; the zero one if none.
+// sourceCopy reads which copy of a source exists; the zero value if none.
 func (s *Store) sourceCopy(ctx context.Context, name string) (*catalogv1.SourceCopy, error) {
 	entry, err := get(ctx, s, copyKind, name, &catalogv1.SourceCopy{})
 	if errors.Is(err, ErrNotFound) {
@@ -72,8 +72,8 @@ func (s *Store) sourceCopy(ctx context.Context, name string) (*catalogv1.SourceC
 	return entry.Record, err
 }
 
-// SourceStored notes that the bucket has a copy of a source, as long as the source is still as
-// it was read.
+// SourceStored notes that the bucket has a copy of a source, if the source has not changed
+// since it was read.
 func (s *Store) SourceStored(ctx context.Context, source Source, version uint64) error {
 	name := source.Record.GetSpec().GetName()
 	value, err := encode(&catalogv1.SourceCopy{Revision: source.Revision, Version: version, Stored: true})

@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// TestSourceKey: keys are told from all others, and in the order of their versions.
+// TestSourceKey: keys differ from all others, and sort by version.
 func TestSourceKey(t *testing.T) {
 	digest := sha256.Sum256([]byte("x"))
 	var keys []string

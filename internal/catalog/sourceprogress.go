@@ -10,15 +10,16 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// SourceProgress counts the repos of a source that have not left it by how far their
-// newest request is. Those that are neither published nor failed are under way.
+// SourceProgress counts the repos of a source that have not left it, by the state of
+// their newest request. Repos that are neither published nor failed are under way.
 type SourceProgress struct{ Repos, Published, Failed uint64 }
 
 // progressChunk is how many repos are looked at in one transaction, which reads two
 // records of each: etcd takes 128 operations.
 const progressChunk = 60
 
-// SourceProgress reads all desired repos, and more of those that are the source's.
+// SourceProgress reads all desired records, and the other records of the source's
+// repos.
 func (s *Store) SourceProgress(ctx context.Context, source string) (p SourceProgress, err error) {
 	var some []*catalogv1.Desired
 	for entry, err := range s.ListDesired(ctx) {

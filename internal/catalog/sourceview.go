@@ -61,7 +61,7 @@ func (v *SourceView) Get(name string) (*ingestv1.Source, error) {
 	return nil, ErrNotFound
 }
 
-// apply takes over a change. Only the following goroutine calls it.
+// apply applies a change. Only the following goroutine calls it.
 func (v *SourceView) apply(store *Store, logger *slog.Logger, u follow.Update) {
 	next := map[string]*ingestv1.Source{}
 	if !u.Reset {

@@ -14,11 +14,11 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// PutStatus stores how far a repo is. With a lease it holds only while the lease
-// is held, else ErrLeaseLost. A status of an older epoch than the stored one is
-// ErrStale; one of a repo that is not desired is ErrNotDesired. Failures are
-// counted here, whatever status says: those of the epoch, this one included. The
-// status itself is not changed.
+// PutStatus stores how far a repo is. With a lease it requires that the lease is
+// held, else ErrLeaseLost. A status of an older epoch than the stored one is
+// ErrStale; one of a repo that is not desired is ErrNotDesired. PutStatus itself
+// counts the failures of the epoch, this one included, and ignores the count in
+// status, which it does not change.
 func (s *Store) PutStatus(ctx context.Context, name string, status *catalogv1.Status, lease *Lease) error {
 	if err := checkName(name); err != nil {
 		return fmt.Errorf("put status: %w", err)
@@ -66,7 +66,7 @@ func (s *Store) tryPutStatus(ctx context.Context, name string, status *catalogv1
 	case lease != nil && !holds(resp.Responses[1], lease):
 		return false, fmt.Errorf("put status of %q: %w", name, ErrLeaseLost)
 	}
-	return false, nil // somebody else wrote: look again whether ours is newer
+	return false, nil // somebody else wrote: check again that ours is newer
 }
 
 // counted is the status with the failures of its epoch.

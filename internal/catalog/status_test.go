@@ -185,7 +185,8 @@ func TestWatchRepoTellsEveryState(t *testing.T) {
 	}
 }
 
-// What a watcher sees never goes back and never repeats, also over a restart of etcd.
+// What a watcher sees never goes back and never repeats, even across a restart of
+// etcd.
 func TestWatchRepoSurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	etcd, err := embedded.StartEtcd(t.Context(), etcdConfig(dir))

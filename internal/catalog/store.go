@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// DefaultPrefix stands before every key unless another is configured.
+	// DefaultPrefix begins every key unless another prefix is configured.
 	DefaultPrefix = "/trawl/v1/"
-	// MaxRecordBytes bounds one record. etcd takes 1.5 MiB in a request; what
-	// may grow beyond lives in the manifest object.
+	// MaxRecordBytes bounds one record. etcd takes 1.5 MiB in a request; data that may
+	// grow beyond is in the manifest object.
 	MaxRecordBytes = 1 << 20
 	// MaxNameBytes bounds a repo name.
 	MaxNameBytes = 1024
@@ -31,7 +31,8 @@ type Entry[T proto.Message] struct {
 	Record T
 	// Revision is the etcd modification revision: it changes with every write.
 	Revision int64
-	// Life is the revision that made the record: another one after a deletion.
+	// Life is the revision that created the record. It changes if the record is deleted
+	// and made again.
 	Life int64
 }
 
@@ -52,19 +53,20 @@ type Store struct {
 	client *clientv3.Client
 	prefix string
 	clock  clock
-	// head reads the newest revision of etcd, which other keys move too.
+	// head reads the newest revision of etcd, whichever key moved it.
 	head clock
 	// contact makes both fail fast while etcd is away.
 	contact contact
 }
 
-// prefixes are folders, so that the records of one are not among those of another.
+// prefixes matches folders: the records of one prefix are never among those of
+// another.
 var prefixes = regexp.MustCompile(`^/([A-Za-z0-9._-]+/)+$`)
 
 // maxPrefix bounds a prefix in bytes.
 const maxPrefix = 128
 
-// CheckPrefix returns an error if prefix cannot stand before the keys of a store.
+// CheckPrefix returns an error if prefix cannot begin the keys of a store.
 func CheckPrefix(prefix string) error {
 	if len(prefix) > maxPrefix || !prefixes.MatchString(prefix) {
 		return fmt.Errorf("prefix %q: want at most %d bytes like /trawl/v1/", prefix, maxPrefix)
@@ -72,7 +74,7 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// Prefix stands before every key of the store.
+// Prefix begins every key of the store.
 func (s *Store) Prefix() string { return s.prefix }
 
 // New makes a store of the records under prefix; an empty prefix means
@@ -101,7 +103,7 @@ func (s *Store) GetRoot(ctx context.Context, name string) (Root, error) {
 const MaxRoots = 100
 
 // GetRoots reads the roots of at most MaxRoots repos, as of one revision, in the order
-// of names; that of a repo without one has no record.
+// of names. A repo without a root has an entry without record.
 func (s *Store) GetRoots(ctx context.Context, names []string) ([]Root, error) {
 	reads := make([]clientv3.Op, len(names))
 	for i, name := range names {
@@ -210,7 +212,7 @@ func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision 
 	}
 }
 
-// encode marshals a record and holds it to its limit.
+// encode marshals a record and checks its size.
 func encode(record proto.Message) (string, error) {
 	raw, err := proto.Marshal(record)
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// tokenVersion is the first byte of a revision token; another one means that
-// another Trawl made it in a way that this one does not know.
+// tokenVersion is the first byte of a revision token. Any other byte means an
+// encoding that this version of Trawl does not know.
 const tokenVersion = 1
 
 // EncodeToken makes the revision token that callers carry from one answer to the

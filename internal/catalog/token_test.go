@@ -34,7 +34,7 @@ func TestArbitraryTokens(t *testing.T) {
 		if err != nil {
 			return
 		}
-		// Longer spellings of a number decode too, but to what they spell.
+		// Longer encodings of a number decode too, to that number.
 		if again := catalog.EncodeToken(revision); revision < 0 || len(again) > len(token) {
 			t.Fatalf("%x is revision %d, whose token is %x", token, revision, again)
 		}

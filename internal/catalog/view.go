@@ -51,9 +51,8 @@ func (v *View) Snapshot() *Snapshot {
 	return v.snapshot
 }
 
-// WaitFor returns a snapshot that holds every change up to revision, and at
-// least the first listing. It waits until there is one: for a revision that etcd
-// never had, until the context ends.
+// WaitFor returns a snapshot that holds every change up to revision, and at least the
+// first listing. It waits until there is one, or until the context ends.
 func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
 	for {
 		s := v.Snapshot()
@@ -69,9 +68,9 @@ func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
 	}
 }
 
-// Reach is WaitFor for a revision that somebody claims to know: if etcd has not reached
-// it, the error is ErrFuture, without waiting. It asks etcd only if the view is behind
-// the revision.
+// Reach is WaitFor for a revision from outside, such as a caller's token: if etcd has
+// not reached it, the error is ErrFuture, without waiting. It asks etcd only if the
+// view is behind the revision.
 func (v *View) Reach(ctx context.Context, revision int64) (*Snapshot, error) {
 	if s := v.Snapshot(); s.Revision >= max(revision, 1) {
 		return s, nil
@@ -102,7 +101,7 @@ func (v *View) Current(ctx context.Context) (*Snapshot, error) {
 	return s, nil
 }
 
-// prove notes that the snapshot was current at that moment.
+// prove notes that the snapshot was current at the moment at.
 func (v *View) prove(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -112,7 +111,7 @@ func (v *View) prove(at time.Time) {
 }
 
 // Within returns a snapshot that was current at most age ago. It asks etcd, like
-// Current, only when that is not known to hold already.
+// Current, only if the present snapshot is not known to be that new.
 func (v *View) Within(ctx context.Context, age time.Duration) (*Snapshot, error) {
 	v.mu.Lock()
 	s, fresh := v.snapshot, !v.currentAt.IsZero() && time.Since(v.currentAt) <= age

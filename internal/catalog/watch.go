@@ -13,7 +13,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// watchRetry is the wait before a watch that etcd broke off begins again.
+// watchRetry is the wait before a watch begins again after etcd broke it off.
 const watchRetry = 250 * time.Millisecond
 
 // WatchRepo yields how far a repo is, now and at every change, until the context
@@ -46,7 +46,7 @@ func (s *Store) WatchRepo(ctx context.Context, name string) iter.Seq2[*ingestv1.
 	}
 }
 
-// repoWatch is one WatchRepo: what it has yielded last, and where it yields.
+// repoWatch is one WatchRepo, with its last status and where it yields.
 type repoWatch struct {
 	store   *Store
 	name    string
@@ -55,9 +55,9 @@ type repoWatch struct {
 	stopped bool // the caller wants no more
 }
 
-// run yields the status and then its changes, until the watches end. Events are
-// only the sign to read again: the four records come from four watches, and
-// only a transaction sees them as of one moment.
+// run yields the status and then its changes, until the watches end. Events only
+// trigger a new read: the four records come from four watches, and only a transaction
+// reads them as of one moment.
 func (w *repoWatch) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
@@ -92,7 +92,7 @@ func (w *repoWatch) run(ctx context.Context) error {
 	}
 }
 
-// show yields the status if it is another one than the last.
+// show yields the status if it differs from the last.
 func (w *repoWatch) show(ctx context.Context) (revision int64, err error) {
 	state, err := w.store.readRepo(ctx, w.name)
 	if err != nil {

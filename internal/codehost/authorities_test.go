@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestAuthoritiesAreAdded: those of the file stand beside the system's.
+// TestAuthoritiesAreAdded: the authorities of the file are added to the system's.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()

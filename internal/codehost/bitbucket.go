@@ -8,7 +8,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// bitbucket is Bitbucket Cloud. It archives nothing.
+// bitbucket is Bitbucket Cloud. It has no archived repos.
 var bitbucket = dialect{
 	first: func(s *ingestv1.Source, base string, _ bool) string {
 		return base + "/2.0/repositories/" + url.PathEscape(s.GetOwner()) + "?pagelen=100&sort=created_on"
@@ -24,7 +24,7 @@ type bitbucketRepo struct {
 	Private  bool            `json:"is_private"`
 	Parent   json.RawMessage `json:"parent"`
 	Links    struct {
-		// HTML is also the URL to clone from; the one named clone has a user in it.
+		// HTML is also the URL to clone from; the link named clone contains a user.
 		HTML struct {
 			Href string `json:"href"`
 		} `json:"html"`

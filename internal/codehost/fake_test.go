@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // loopback is a policy under which tests reach their servers.
 var loopback = origin.Policy{Schemes: []string{"https", "http"}, PrivateNetworks: []string{"127.0.0.0/8"}}
 
-// secret is the credential of all tests; it must be seen nowhere else.
+// secret is the credential of all tests; it must appear nowhere else.
 const secret = "s3cr3t-of-the-tests"
 
 // fakeRepo is a repo at a fake host.
@@ -32,18 +32,18 @@ type fakeRepo struct {
 	archived, fork, empty bool
 }
 
-// format is what is special about the hosts of a kind.
+// format is what distinguishes a kind of host.
 type format struct {
-	// list is the path that the owner's repos are at.
+	// list is the path of the owner's repos.
 	list string
-	// authorized is what the host sees of a good token.
+	// authorized is the header value that a good token gives.
 	authorized string
 	pageSize   int
 	// encode makes one page of the host's format.
 	encode func(f *fake, repos []fakeRepo, next string) any
 }
 
-// fake is a Git host of some kind, with what all hosts have in common.
+// fake is a Git host of some kind.
 type fake struct {
 	*httptest.Server
 	format
@@ -189,8 +189,8 @@ func encodeBucket(f *fake, repos []fakeRepo, next string) any {
 	return object{"values": list, "next": next}
 }
 
-// encodeServer is a page of Bitbucket Data Center, which keeps project keys in capitals
-// and tells where the next page begins.
+// encodeServer encodes a page of Bitbucket Data Center, which writes project keys in
+// capitals and gives the start of the next page.
 func encodeServer(f *fake, repos []fakeRepo, next string) any {
 	list := []object{}
 	for _, r := range repos {

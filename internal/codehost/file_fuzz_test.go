@@ -2,7 +2,7 @@ package codehost
 
 import "testing"
 
-// FuzzParseSources: no file brings the process down, and what is taken keeps the rules.
+// FuzzParseSources: no file crashes the process, and accepted sources keep the rules.
 func FuzzParseSources(f *testing.F) {
 	f.Add([]byte(full))
 	f.Add([]byte("sources: [{name: x, kind: git, url: /srv/git/a}]"))

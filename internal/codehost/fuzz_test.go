@@ -9,8 +9,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// FuzzRead feeds hosts' answers and webhooks to every dialect: none brings the
-// process down, and what is read of a push has a repo.
+// FuzzRead feeds hosts' answers and webhooks to every dialect: none crashes the
+// process, and every push that is read has a repo.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`[{"id":1,"full_name":"a/b","clone_url":"https://h/a/b.git"}]`, `{"values":[{"full_name":"a/b"}],"next":"https://h/2"}`,

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxWait bounds the wait that a host can ask for.
+// maxWait bounds the wait that a host can demand.
 const maxWait = 2 * time.Hour
 
 // refusal makes an *Error of a response without a page.

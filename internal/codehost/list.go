@@ -30,7 +30,7 @@ type page struct {
 	next  string
 }
 
-// dialect is what differs between kinds of hosts.
+// dialect holds what differs between kinds of hosts.
 type dialect struct {
 	// first returns the address of the first page.
 	first func(s *ingestv1.Source, base string, known bool) string
@@ -109,7 +109,8 @@ func (c *Client) pages(ctx context.Context, a *listing, at string) ([]Repo, erro
 	return repos, nil
 }
 
-// Error is why a host gave no list. Its text is for people and holds no credentials.
+// Error is the reason that a host gave no list. Its text is for people and holds no
+// credentials.
 type Error struct {
 	Reason string
 	// RetryAfter is how long the host asked to be left alone, 0 if it did not say.

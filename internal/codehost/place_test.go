@@ -6,8 +6,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestSourcesBringTheirOwnRepos: a host that lists clone URLs of others gets none fetched
-// with the others' credentials, and claims none of their names.
+// TestSourcesBringTheirOwnRepos: if a host lists clone URLs of other hosts, they are not
+// fetched with the others' credentials, and the source cannot claim their names.
 func TestSourcesBringTheirOwnRepos(t *testing.T) {
 	for _, c := range []struct {
 		kind, url   string
@@ -47,7 +47,7 @@ func TestSourcesBringTheirOwnRepos(t *testing.T) {
 	}
 }
 
-// TestListsAreOfTheirHost: what the supported hosts list is taken as theirs.
+// TestListsAreOfTheirHost: the clone URLs that supported hosts list count as theirs.
 func TestListsAreOfTheirHost(t *testing.T) {
 	eachHost(t, 3, func(t *testing.T, f *fake) {
 		repos, err := f.client(t).List(t.Context(), f.source())

@@ -16,10 +16,10 @@ type Error struct {
 	Key string
 	// Value is its text, redacted if it is a secret; empty for unknown keys.
 	Value string
-	// Source says where the value came from: a file, a variable, a flag, the
-	// default. It is empty before Load has looked it up.
+	// Source says where the value came from: a file, a variable, a flag or the default.
+	// Load fills it in.
 	Source string
-	// Want says what is allowed, or what is wrong.
+	// Want is what is allowed, or what is wrong.
 	Want string
 }
 
@@ -47,8 +47,8 @@ func (c *Check) That(ok bool, key string, value any, want string) {
 	}
 }
 
-// Nested validates the configuration of a part, whose keys are below key; an
-// empty key is that of an embedded configuration, whose keys are the whole's.
+// Nested validates the configuration of a part, whose keys are below key. The key of
+// an embedded configuration, whose keys are the parent's, is empty.
 func (c *Check) Nested(key string, part interface{ Validate() error }) {
 	for _, p := range unjoin(part.Validate()) {
 		e, ok := errors.AsType[*Error](p)
@@ -61,7 +61,7 @@ func (c *Check) Nested(key string, part interface{ Validate() error }) {
 	}
 }
 
-// Err is everything that was recorded, joined, or nil.
+// Err joins all complaints; it is nil if there are none.
 func (c *Check) Err() error { return errors.Join(c.problems...) }
 
 // Between complains unless lo ≤ value ≤ hi.
@@ -89,7 +89,7 @@ func (c *Check) Address(key, value string) {
 	c.That(err == nil, key, value, "HOST:PORT with a port from 0 to 65535")
 }
 
-// unjoin lists the parts of a joined error, and the parts of those; nil has none.
+// unjoin lists the parts of a joined error, recursively; nil has none.
 func unjoin(err error) []error {
 	if err == nil {
 		return nil

@@ -1,18 +1,17 @@
 // Package config loads the settings of one role of Trawl.
 //
-// A component declares its settings as a struct with one tagged field each,
-// gives defaults in SetDefaults and limits in Validate:
+// A component declares its settings as a struct with one tagged field for each,
+// defaults in SetDefaults and limits in Validate:
 //
 //	type Config struct {
 //		GRPC  server.Config `config:"grpc"`
 //		Cache config.Bytes  `config:"cache-size" doc:"disk space for shards"`
 //	}
 //
-// From the struct follow, for each setting, one YAML key (grpc.addr), one
-// environment variable (TRAWL_SEARCHER_GRPC_ADDR) and one flag (--grpc-addr).
-// What is set later wins: default, YAML file, environment, flag. A key that no
-// field declares is an error, and every error names the setting, the value,
-// where it came from and what is allowed.
+// Each field yields one YAML key (grpc.addr), one environment variable
+// (TRAWL_SEARCHER_GRPC_ADDR) and one flag (--grpc-addr). Later sources win: default,
+// YAML file, environment, flag. A key that no field declares is an error. Every error
+// names the setting, the value, its source and what is allowed.
 //
 // Field types: string, bool, signed and unsigned integers, float64,
 // time.Duration, Bytes, Secret and []string. The YAML of []string is a list or
@@ -35,8 +34,7 @@ type Settings interface {
 	// SetDefaults gives every setting its default. It calls SetDefaults of
 	// nested configurations.
 	SetDefaults()
-	// Validate reports every setting that is out of its limits, best by a
-	// Check.
+	// Validate reports every setting that is out of its limits, best with a Check.
 	Validate() error
 }
 
@@ -49,14 +47,13 @@ type Governed interface {
 }
 
 const (
-	// fileFlag names the flag and the key of the YAML file's path.
+	// fileFlag is the flag and the key of the YAML file's path.
 	fileFlag = "config"
-	// printFlag names the flag that asks for the effective settings.
+	// printFlag is the flag that prints the effective settings.
 	printFlag = "print-config"
 )
 
-// Set binds the settings of one role to the sources they can come from. It is
-// for one goroutine.
+// Set binds the settings of one role to their sources. It is for one goroutine.
 type Set struct {
 	role     string
 	settings Settings
@@ -64,14 +61,13 @@ type Set struct {
 	flags    *pflag.FlagSet
 	file     string
 	print    bool
-	sources  map[string]string // key → where its value came from
+	sources  map[string]string // key → source of its value
 }
 
-// Bind sets the defaults of settings and declares one flag for each of them on
-// flags, and --config and --print-config. The role ("searcher") names the
-// environment variables. An error means that the struct itself is declared
-// wrongly: a field without tag or doc, a type that has no text form, two
-// settings with one name.
+// Bind sets the defaults of settings and declares a flag for each of them, and
+// --config and --print-config. The role ("searcher") is part of the environment
+// variables' names. An error means that the struct itself is wrong: a field without
+// tag or doc, a type without a text form, two settings with one name.
 func Bind(flags *pflag.FlagSet, role string, settings Settings) (*Set, error) {
 	settings.SetDefaults()
 	fields, err := fieldsOf(role, settings)
@@ -90,14 +86,13 @@ func Bind(flags *pflag.FlagSet, role string, settings Settings) (*Set, error) {
 	return s, nil
 }
 
-// PrintRequested reports whether --print-config was given: the caller then calls
-// Print after Load and ends.
+// PrintRequested reports whether --print-config was given. The caller should then
+// call Print after Load, and exit.
 func (s *Set) PrintRequested() bool { return s.print }
 
-// Load fills the settings from the YAML file, the environment (lines of
-// "NAME=value", as of os.Environ) and the flags, which must be parsed by now,
-// and validates the outcome. The error joins everything that is wrong, each
-// part an *Error.
+// Load fills the settings from the YAML file, the environment (lines of "NAME=value",
+// as from os.Environ) and the flags, which must be parsed already, and validates
+// them. The error joins everything that is wrong; each part is an *Error.
 func (s *Set) Load(environ []string) error {
 	layers, err := s.layers(environ)
 	if err != nil {
@@ -116,8 +111,8 @@ func (s *Set) Load(environ []string) error {
 	return nil
 }
 
-// apply sets what one layer gives and returns what is wrong with it, in the
-// order of the keys.
+// apply sets the values of one layer and returns their errors, in the order of the
+// keys.
 func (s *Set) apply(l layer) []error {
 	var problems []error
 	for _, key := range l.keys() {
@@ -144,8 +139,8 @@ func (s *Set) apply(l layer) []error {
 	return problems
 }
 
-// validate asks the settings themselves and adds to each complaint where the
-// value came from.
+// validate calls Validate of the settings and adds the source of the value to each
+// complaint.
 func (s *Set) validate() []error {
 	err := s.settings.Validate()
 	if err == nil {
@@ -164,20 +159,20 @@ func (s *Set) validate() []error {
 	return problems
 }
 
-// isGroup reports whether settings stand below the key.
+// isGroup reports whether there are settings below the key.
 func (s *Set) isGroup(key string) bool {
 	return slices.ContainsFunc(s.fields, func(f *field) bool { return strings.HasPrefix(f.key, key+".") })
 }
 
-// isEmpty reports whether a group of the YAML file says nothing, as when all that
-// stood below it was commented out.
+// isEmpty reports whether a group of the YAML file is empty, as when everything below
+// it is commented out.
 func isEmpty(value any) bool {
 	group, isMap := value.(map[string]any)
 	return value == nil || isMap && len(group) == 0
 }
 
-// unknown says what is wrong with a key that no setting has, and what it may
-// have been meant for.
+// unknown describes the error of a key that no setting has, with the setting that may
+// have been meant.
 func (s *Set) unknown(key string) string {
 	if s.isGroup(key) {
 		return "this is a group of settings, not a setting"

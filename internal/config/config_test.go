@@ -99,7 +99,7 @@ func load(t *testing.T, yaml string, environ []string, args ...string) (*role, *
 	return &r, set, set.Load(environ)
 }
 
-// token is the one setting that has no default.
+// token is the only setting without a default.
 const token = "TRAWL_ROLE_TOKEN=hunter2"
 
 func TestDefaults(t *testing.T) {
@@ -288,9 +288,8 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// TestKubernetesVariables has the variables that Kubernetes sets in every
-// container of a namespace with services named trawl-role and
-// trawl-role-headless.
+// TestKubernetesVariables: the variables that Kubernetes sets in every container of a
+// namespace with services named trawl-role and trawl-role-headless are no settings.
 func TestKubernetesVariables(t *testing.T) {
 	_, _, err := load(t, "", []string{
 		token, "TRAWL_ROLE_SERVICE_HOST=10.0.0.1", "TRAWL_ROLE_SERVICE_PORT=7430", "TRAWL_ROLE_SERVICE_PORT_GRPC=7430",
@@ -339,7 +338,7 @@ dry-run: false
 		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
 	}
 
-	// What is printed can be loaded, once the secret is put back.
+	// The printed settings can be loaded, once the secret is put back.
 	again, _, err := load(t, strings.Replace(out.String(), "'[redacted]'", "hunter2", 1), nil)
 	if err != nil || fmt.Sprintf("%+v", again) != fmt.Sprintf("%+v", r) {
 		t.Errorf("loaded %+v, error %v; want %+v", again, err, r)

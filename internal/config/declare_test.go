@@ -14,7 +14,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-// declared lets a test make settings of any struct.
+// declared makes settings of any struct.
 type declared[T any] struct{ Fields T }
 
 func (*declared[T]) SetDefaults()    {}

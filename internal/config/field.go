@@ -19,12 +19,12 @@ type field struct {
 	initial        string        // the default as text, redacted
 }
 
-// keyPart is what a tag may be: one step of a key.
+// keyPart matches a valid tag: one part of a key.
 var keyPart = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
-// serviceLink matches the variables by which Kubernetes informs a container of
-// the services in its namespace. With a service named trawl-searcher they look
-// like settings of the searcher, so no setting may have such a name.
+// serviceLink matches the variables that Kubernetes sets in a container for the
+// services in its namespace. With a service named trawl-searcher they look like
+// settings of the searcher, so no setting may have such a name.
 var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // fieldsOf lists the settings of a struct in the order of their declaration.
@@ -58,7 +58,8 @@ func fieldsOf(role string, settings Settings) ([]*field, error) {
 	return fields, nil
 }
 
-// governor returns the key that governs a key: its own, or that of a group above it.
+// governor returns the key that governs a key: the key's own governor, or that of a
+// group above it.
 func governor(governed map[string]string, key string) string {
 	for {
 		if by, ok := governed[key]; ok {
@@ -103,8 +104,8 @@ func walk(fields []*field, prefix string, v reflect.Value) ([]*field, error) {
 	return fields, nil
 }
 
-// set parses a raw value into the setting. A secret is refused on the command
-// line, where every user of the machine could read it.
+// set parses a raw value into the setting. It refuses a secret on the command line,
+// where every user of the machine could read it.
 func (f *field) set(raw any, fromArgv bool) error {
 	parsed := reflect.New(f.value.Type())
 	if err := parse(parsed.Elem(), raw); err != nil {
@@ -140,7 +141,7 @@ func (f *field) declare(flags *pflag.FlagSet) {
 	fl.Hidden = f.governedBy != ""
 }
 
-// flagValue keeps a flag's text until Load decides what wins.
+// flagValue keeps a flag's text until Load decides which source wins.
 type flagValue struct {
 	field *field
 	text  string
@@ -149,12 +150,12 @@ type flagValue struct {
 // String implements pflag.Value.
 func (v *flagValue) String() string { return v.text }
 
-// Set implements pflag.Value. The text is judged by Load, together with all
-// other sources, so that every mistake is reported at once and in one form.
+// Set implements pflag.Value. Load checks the text together with all other sources,
+// so that it reports every mistake at once and in one form.
 func (v *flagValue) Set(text string) error {
 	v.text = text
 	return nil
 }
 
-// Type implements pflag.Value: the word that stands for a value in the help.
+// Type implements pflag.Value. It is the word for a value in the help.
 func (v *flagValue) Type() string { return typeName(v.field.value.Type()) }

@@ -16,7 +16,7 @@ import (
 // maxFile bounds the YAML file, in bytes.
 const maxFile = 1 << 20
 
-// layer is what one source says, by key.
+// layer holds the values of one source, by key.
 type layer struct {
 	values   map[string]any
 	source   func(key string) string
@@ -55,7 +55,7 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// fileLayer reads the YAML file; no path is an empty layer.
+// fileLayer reads the YAML file. Without a path the layer is empty.
 func fileLayer(path string) (layer, error) {
 	l := layer{source: func(string) string { return path }}
 	if path == "" {
@@ -72,9 +72,9 @@ func fileLayer(path string) (layer, error) {
 	return l, nil
 }
 
-// envLayer picks the role's variables. A variable with the role's prefix that
-// is no setting stays in, by its own name, and is reported as unknown, unless
-// Kubernetes put it there.
+// envLayer selects the role's variables. A variable with the role's prefix that is no
+// setting stays in, under its own name, and is reported as unknown, unless Kubernetes
+// set it.
 func (s *Set) envLayer(environ []string) (layer, error) {
 	keys := map[string]string{envName(s.role, fileFlag): ""} // read by layers
 	for _, f := range s.fields {
@@ -111,7 +111,7 @@ func (s *Set) envOf(key string) string {
 	return key
 }
 
-// flagLayer picks the flags that were given.
+// flagLayer selects the flags that were given.
 func (s *Set) flagLayer() (layer, error) {
 	pick := func(f *pflag.Flag) (string, any) {
 		v, ok := f.Value.(*flagValue)
@@ -137,13 +137,13 @@ func flat(p koanf.Provider, parser koanf.Parser) (map[string]any, error) {
 	return k.All(), nil
 }
 
-// document is a koanf.Provider of bytes at hand.
+// document is a koanf.Provider of bytes in memory.
 type document []byte
 
 // ReadBytes implements koanf.Provider.
 func (d document) ReadBytes() ([]byte, error) { return d, nil }
 
-// Read implements koanf.Provider; it is not called when there is a parser.
+// Read implements koanf.Provider. It is not called if there is a parser.
 func (d document) Read() (map[string]any, error) {
 	return nil, fmt.Errorf("read %d bytes without a parser", len(d))
 }

@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Print writes the settings as a YAML file that Load accepts, each with its
-// doc above it, secrets redacted.
+// Print writes the settings as a YAML file that Load accepts, with the doc of each
+// above it and with secrets redacted.
 func Print(w io.Writer, settings Settings) error {
 	fields, err := fieldsOf("", settings)
 	if err != nil {

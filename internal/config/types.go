@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Bytes is a number of bytes, written with an optional unit: 65536, 64KiB,
-// 2GiB (powers of 1024: KiB, MiB, GiB, TiB) or 2GB (powers of 1000: kB, MB, GB,
-// TB). It is never negative when it was parsed.
+// Bytes is a number of bytes, written with an optional unit: 65536, 64KiB, 2GiB
+// (powers of 1024: KiB, MiB, GiB, TiB) or 2GB (powers of 1000: kB, MB, GB, TB). A
+// parsed one is never negative.
 type Bytes int64
 
 // The binary multiples of a byte.
@@ -24,7 +24,7 @@ const (
 	TiB Bytes = 1 << 40
 )
 
-// units lists what may follow the number, the ones that String uses first.
+// units lists the units, those that String uses first.
 var units = []struct {
 	name string
 	size Bytes
@@ -67,16 +67,16 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 
 const (
 	redacted = "[redacted]"
-	// secretFile starts the text of a secret that stands in a file.
+	// secretFile starts the text of a secret that is in a file.
 	secretFile = "file:"
 	// maxSecret bounds a secret's file, in bytes.
 	maxSecret = 64 << 10
 )
 
-// Secret is a setting that is never shown: formatted, logged or marshalled it
-// reads "[redacted]" (or is empty). Its text is the secret itself or, as
-// file:PATH, the file that holds it (less the line end), which is the only
-// form allowed on a command line. Convert it to a string to use it.
+// Secret is a setting that is never shown: formatted, logged or marshalled it is
+// "[redacted]" (or empty). Its text is the secret itself or, as file:PATH, the file
+// that holds it (the line end does not count), which is the only form allowed on a
+// command line. Convert it to a string to use it.
 type Secret string
 
 // String implements fmt.Stringer.

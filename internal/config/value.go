@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// leaves are the types a setting can have, with the word for them and, as the
-// rest of a sentence that starts with "want", what their text looks like.
+// leaves are the types that a setting can have, with the word for each and the form
+// of its text, which completes a sentence that starts with "want".
 var leaves = map[reflect.Type]struct{ word, want string }{
 	reflect.TypeFor[string]():        {"string", "a string (in YAML: in quotes)"},
 	reflect.TypeFor[bool]():          {"bool", "true or false"},
@@ -34,8 +34,8 @@ func isLeaf(t reflect.Type) bool {
 
 func typeName(t reflect.Type) string { return leaves[t].word }
 
-// parse sets dst, of a type in leaves, from text or from what YAML made of it.
-// The error completes a sentence that starts with "want".
+// parse sets dst, of a type in leaves, from text or from a YAML value. The error
+// completes a sentence that starts with "want".
 func parse(dst reflect.Value, raw any) error {
 	if list, ok := raw.([]any); ok && dst.Kind() == reflect.Slice {
 		return parseList(dst, list)
@@ -57,9 +57,9 @@ type wantError struct{ want string }
 
 func (e *wantError) Error() string { return e.want }
 
-// textOf brings a scalar of YAML into the form that environment and flags
-// have. A number where a string belongs is refused: YAML would have turned
-// 0012 into 10, and a null would silently be something else than the default.
+// textOf converts a YAML scalar to the form of variables and flags. It refuses a
+// number in place of a string, since YAML would have turned 0012 into 10, and a null,
+// which would silently differ from the default.
 func textOf(t reflect.Type, raw any) (string, error) {
 	if s, ok := raw.(string); ok {
 		return s, nil

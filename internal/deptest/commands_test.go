@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// TestGoIsNotTakenAtItsWord: nothing decides by what the Go command, or make,
-// says on standard error: where the module cache is empty it names the modules
-// that it downloads there, and all is well.
+// TestGoIsNotTakenAtItsWord: no code depends on what the Go command, or make, writes
+// to standard error. With an empty module cache it lists downloaded modules there
+// although nothing is wrong.
 func TestGoIsNotTakenAtItsWord(t *testing.T) {
 	commands := 0
 	goFiles(t, func(path string, _ []byte, set *token.FileSet, file *ast.File) {
@@ -32,7 +32,7 @@ func TestGoIsNotTakenAtItsWord(t *testing.T) {
 	}
 }
 
-// TestDecidesByErrors shows the forms that are found, and those that are not.
+// TestDecidesByErrors shows which forms decidesByErrors finds, and which it does not.
 func TestDecidesByErrors(t *testing.T) {
 	for body, want := range map[string]int{
 		`if out, err := cmd.CombinedOutput(); err != nil { return wrap(out) }`:                                 0,
@@ -57,7 +57,7 @@ func TestDecidesByErrors(t *testing.T) {
 	}
 }
 
-// bodyOf is what a declaration runs: a function's body, or the values of variables.
+// bodyOf is the code of a declaration: a function's body, or the values of variables.
 func bodyOf(decl ast.Decl) ast.Node {
 	switch d := decl.(type) {
 	case *ast.FuncDecl:
@@ -72,7 +72,7 @@ func bodyOf(decl ast.Decl) ast.Node {
 	return nil
 }
 
-// runsGo reports whether something makes a command of go or make.
+// runsGo reports whether code makes a command that runs go or make.
 func runsGo(fn ast.Node) (found bool) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
@@ -89,8 +89,8 @@ func runsGo(fn ast.Node) (found bool) {
 	return found
 }
 
-// decidesByErrors are the places that use what a command said on standard error
-// for anything but to report a failure.
+// decidesByErrors are the places that use the standard error of a command for
+// anything but reporting a failure.
 func decidesByErrors(fn ast.Node) (places []token.Pos) {
 	said := standardErrors(fn)
 	reporting := map[*ast.Ident]bool{}
@@ -117,7 +117,7 @@ func decidesByErrors(fn ast.Node) (places []token.Pos) {
 		}
 		return true
 	})
-	fields := map[*ast.Ident]bool{} // they only have the name of a variable
+	fields := map[*ast.Ident]bool{} // fields that only share the name of a variable
 	ast.Inspect(fn, func(n ast.Node) bool {
 		if s, ok := n.(*ast.SelectorExpr); ok {
 			fields[s.Sel] = true
@@ -130,7 +130,7 @@ func decidesByErrors(fn ast.Node) (places []token.Pos) {
 	return places
 }
 
-// standardErrors are the names of variables that hold what commands said on standard error.
+// standardErrors are the names of variables that hold the standard error of commands.
 func standardErrors(fn ast.Node) map[string]bool {
 	said := map[string]bool{}
 	add := func(e ast.Expr) {
@@ -160,7 +160,7 @@ func standardErrors(fn ast.Node) map[string]bool {
 }
 
 // isWritten reports whether a variable is declared or assigned at this place, or
-// given to a command to write to.
+// passed to a command to write to.
 func isWritten(fn ast.Node, id *ast.Ident) (written bool) {
 	ast.Inspect(fn, func(n ast.Node) bool {
 		switch n := n.(type) {
@@ -182,7 +182,7 @@ func isWritten(fn ast.Node, id *ast.Ident) (written bool) {
 	return written
 }
 
-// isFailure reports whether a condition is that there is an error, and nothing else.
+// isFailure reports whether a condition only checks that there is an error.
 func isFailure(cond ast.Expr) bool {
 	b, ok := cond.(*ast.BinaryExpr)
 	if !ok || b.Op != token.NEQ {
@@ -203,13 +203,12 @@ func methodOf(call *ast.CallExpr) string {
 var (
 	// goInShell is a call of the Go command, make, or a tool that Go runs.
 	goInShell = regexp.MustCompile(`(^|[\s(;&|'"@])(go|make|\$\(GO\)|\$\(MAKE\)|\$\(BUF\)|\$\(LINT\))\s+\S`)
-	// joined is standard error that goes where standard output does, unless
-	// neither is looked at.
+	// joined matches standard error that goes to standard output, unread both discarded.
 	joined = regexp.MustCompile(`2>&1|\|&|&>`)
 	unread = regexp.MustCompile(`>\s*/dev/null 2>&1|&>\s*/dev/null`)
 )
 
-// TestScriptsDoNotReadErrorsOfGo holds the same for scripts and makefiles.
+// TestScriptsDoNotReadErrorsOfGo checks the same for scripts and makefiles.
 func TestScriptsDoNotReadErrorsOfGo(t *testing.T) {
 	for line, want := range map[string]bool{
 		"out=$(go list ./... 2>&1)": true, "	$(GO) test ./... 2>&1 | tee log": true, "@make lint |& grep x": true,

@@ -52,7 +52,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	})
 }
 
-// TestArchitectureNamesEveryFolder: the page tells of each package folder.
+// TestArchitectureNamesEveryFolder: the page mentions each package folder.
 func TestArchitectureNamesEveryFolder(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(repoRoot(t), "docs", "architecture.md"))
 	if err != nil {
@@ -64,11 +64,13 @@ func TestArchitectureNamesEveryFolder(t *testing.T) {
 	}
 	for _, p := range listPackages(t) {
 		rel := strings.TrimPrefix(p.ImportPath, module+"/")
-		// What is internal to other services and commands is described on their own pages.
+		// The internal packages of other services and commands are described on their own
+		// pages.
 		if head, _, found := strings.Cut(rel, "/internal/"); found && head != "services/searcher" {
 			rel = head
 		}
-		// Nor do the parts of what proves and measures have lines of their own.
+		// The parts of the integration tests and benchmarks need no lines of their own
+		// either.
 		if head, _, _ := strings.Cut(rel, "/"); head == "integration" || head == "bench" {
 			rel = head
 		}

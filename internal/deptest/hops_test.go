@@ -14,8 +14,9 @@ import (
 // hopName is a function, a method, or a type, as the tables of services name them.
 var hopName = regexp.MustCompile("`([A-Za-z]\\w*(?:\\.[A-Za-z]\\w*)?)`")
 
-// TestHopsAreInTheCode: the tables in the READMEs of services, which follow a query or a
-// document from function to function, name what the files beside the names declare.
+// TestHopsAreInTheCode: the tables in the READMEs of services follow a query or a
+// document from function to function. The files in a row must declare the names in that
+// row.
 func TestHopsAreInTheCode(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(repoRoot(t), "services", "*", "README.md"))
 	if err != nil || len(pages) == 0 {
@@ -50,8 +51,8 @@ func TestHopsAreInTheCode(t *testing.T) {
 	}
 }
 
-// declare adds what a file, or the files of a folder, declare: functions and types, with the
-// package before them and without, and methods after their types.
+// declare adds the declarations of a file, or of the files of a folder: functions and types,
+// with and without their package, and methods after their types.
 func declare(t *testing.T, path string, to map[string]bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*.go"))

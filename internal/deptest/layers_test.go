@@ -68,8 +68,8 @@ func within(path string, folders ...string) bool {
 	return false
 }
 
-// forbidden says what the packages of a folder must not reach, not even
-// through others, and why.
+// forbidden lists what the packages of a folder must not import, not even indirectly,
+// and why.
 var forbidden = []struct {
 	folders []string
 	reach   []string // import paths and what is below them
@@ -105,7 +105,7 @@ var forbidden = []struct {
 		"one static binary: nothing here needs cgo"},
 }
 
-// allowed are what forbidden would refuse, each with its reason.
+// allowed are exceptions to forbidden, each with its reason.
 var allowed = []struct{ from, reach, why string }{
 	{"index/indextest", "testing", "it is test code: the oracle and its generators"},
 	{"internal/gitsource/gitsourcetest", "testing", "it is test code: repositories made for tests"},
@@ -167,7 +167,8 @@ func exception(from, dep string) int {
 	return -1
 }
 
-// TestEngineModules holds the whole list of modules that the engine may use.
+// TestEngineModules checks the modules that the engine uses against the full list of
+// allowed ones.
 func TestEngineModules(t *testing.T) {
 	compression := []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
 	for _, p := range listPackages(t) {
@@ -184,8 +185,8 @@ func TestEngineModules(t *testing.T) {
 	}
 }
 
-// TestOnlyCmdHostsServers: the embedded etcd and NATS servers are in the
-// binary through cmd alone.
+// TestOnlyCmdHostsServers: only cmd brings the embedded etcd and NATS servers into
+// the binary.
 func TestOnlyCmdHostsServers(t *testing.T) {
 	servers := []string{"go.etcd.io/etcd/server/v3", "github.com/nats-io/nats-server/v2"}
 	for _, p := range listPackages(t) {
@@ -208,7 +209,7 @@ func TestNoCgo(t *testing.T) {
 	}
 }
 
-// TestNamesSayWhatIsProvided refuses names under which anything could stand.
+// TestNamesSayWhatIsProvided refuses package names that could stand for anything.
 func TestNamesSayWhatIsProvided(t *testing.T) {
 	for _, p := range listPackages(t) {
 		for part := range strings.SplitSeq(strings.TrimPrefix(p.ImportPath, module), "/") {

@@ -14,12 +14,12 @@ var listed = regexp.MustCompile("(?m)^- `\\./([a-z0-9/]+)`: ((?:`\\w+`,?\\s+)+)"
 // named matches the name of a test in such an item.
 var named = regexp.MustCompile(`\w+`)
 
-// shownBy matches, in a row of the table of bad things, the name of a test, or the
-// folder of the tests named before it.
+// shownBy matches, in a row of the table of faults, the name of a test, or the folder
+// of the tests named before it.
 var shownBy = regexp.MustCompile("`(?:((?:Test|Benchmark)[A-Z][A-Za-z]*)|\\./([a-z0-9/]+))`")
 
-// TestPromisesNameTests: each test that shows a promise, or what becomes of a bad
-// thing, is where the page says, and every bad thing has one.
+// TestPromisesNameTests: each test that shows a promise, or the outcome of a fault,
+// is where the page says, and every fault has one.
 func TestPromisesNameTests(t *testing.T) {
 	root := repoRoot(t)
 	text, err := os.ReadFile(filepath.Join(root, "docs", "promises.md"))

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Limits of size. A file or function that passes one of them does two things.
+// Limits of size. A file or function that exceeds one of them does two things.
 const (
 	maxFileLines     = 500
 	maxFunctionLines = 80
@@ -89,7 +89,8 @@ func TestSizes(t *testing.T) {
 	})
 }
 
-// TestExportedNamesAreDocumented holds what readers of go doc rely on.
+// TestExportedNamesAreDocumented: readers of go doc find a comment on every exported
+// name.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	goFiles(t, func(path string, _ []byte, set *token.FileSet, file *ast.File) {
 		if strings.HasSuffix(path, "_test.go") || file.Name.Name == "main" {

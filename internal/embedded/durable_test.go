@@ -7,8 +7,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// What is acknowledged must be on disk. A test cannot cut the power, so it looks
-// at the settings that decide.
+// An acknowledged write must be on disk. A test cannot cut the power, so it checks
+// the settings that decide.
 func TestWritesAreSynced(t *testing.T) {
 	opts, err := natsOptions(Config{}, t.TempDir())
 	if err != nil || !opts.SyncAlways {

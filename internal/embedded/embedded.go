@@ -12,7 +12,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Config says where the servers keep their data and whom they serve.
+// Config configures where the servers keep their data and on which addresses they
+// listen.
 type Config struct {
 	// Dir is the data folder; it is created when missing. One process at a time.
 	Dir string
@@ -27,7 +28,7 @@ type Config struct {
 	// Election is etcd's election timeout; 0 means ten heartbeats. etcd grants no
 	// lease shorter than one and a half elections.
 	Election time.Duration
-	// Logger receives what the servers find worth a warning; nil means slog.Default().
+	// Logger receives the servers' warnings and errors; nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -76,8 +77,8 @@ func (e *Embedded) Close() error {
 	return errors.Join(e.nats.Close(), e.etcd.Close())
 }
 
-// checkLoopback refuses addresses that other machines could reach: neither
-// server asks who is calling.
+// checkLoopback refuses addresses that other machines could reach, since neither
+// server authenticates its clients.
 func checkLoopback(what, address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

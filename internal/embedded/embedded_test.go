@@ -104,7 +104,7 @@ func TestOtherProcessesConnect(t *testing.T) {
 	}
 }
 
-// An ordinary start and end says nothing that would worry anybody.
+// An ordinary start and end logs no warnings or errors.
 func TestQuietLog(t *testing.T) {
 	var log bytes.Buffer
 	cfg := config(t.TempDir())

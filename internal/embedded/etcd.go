@@ -97,8 +97,8 @@ func (e *Etcd) Client() *clientv3.Client { return e.client }
 // a restart on the same folder, unless EtcdListen asks for a free port.
 func (e *Etcd) Endpoint() string { return e.endpoint }
 
-// Close stops client and server and waits for them. What was acknowledged is
-// on disk. A second call does nothing.
+// Close stops client and server and waits for them. Acknowledged writes are on disk.
+// A second call does nothing.
 func (e *Etcd) Close() error {
 	if e.closing.Swap(true) {
 		return nil
@@ -136,9 +136,8 @@ func logErrors(logger *slog.Logger, errs <-chan error) {
 	}
 }
 
-// socketFolder returns a folder for the sockets that only this user may enter:
-// inside dir, or in the system's temporary folder where that path would be too
-// long for a socket.
+// socketFolder returns a folder for the sockets that only this user may enter: inside
+// dir, or in the system's temporary folder if that path is too long for a socket.
 func socketFolder(dir string) (string, error) {
 	abs, err := filepath.Abs(filepath.Join(dir, "sockets"))
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// errClosing is what gRPC says of a call on a connection that was closed.
+// errClosing is gRPC's error of a call on a closed connection.
 var errClosing = status.Error(codes.Canceled, "the etcd client is closing")
 
 // localKV calls the server's implementation of the KV service directly. Every
 // query reads a revision from etcd, and on a socket that costs more than all the
 // rest of a query that finds nothing.
 //
-// The server must not be called once it closes its database. So close waits for
-// the calls that run, which end by themselves while the server runs, and later
-// ones are refused.
+// The server must not be called once it closes its database. So close waits for the
+// running calls, which end by themselves while the server runs, and refuses later
+// ones.
 type localKV struct {
 	kv     etcdserverpb.KVClient
 	server *etcdserver.EtcdServer
@@ -40,8 +40,8 @@ func newLocalKV(server *etcdserver.EtcdServer) *localKV {
 	return &localKV{kv: adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(server)), server: server}
 }
 
-// use makes the client's reads, writes and transactions local. Leases and
-// watches stay on the socket: they are few, and long.
+// use makes the client's reads, writes and transactions local. Leases and watches
+// stay on the socket: they are few and long-lived.
 func (k *localKV) use(client *clientv3.Client) { client.KV = clientv3.NewKVFromKVClient(k, client) }
 
 func (k *localKV) close() {
@@ -64,8 +64,8 @@ func locally[Q, R any](ctx context.Context, k *localKV, call func(context.Contex
 }
 
 // alone reports whether this server is the only member of its cluster, and works.
-// Then a read of what it has is linearizable without asking raft: it acknowledges
-// a write when it has applied it, and nobody else acknowledges any.
+// Then a read of its own state is linearizable without raft: the server acknowledges
+// a write once it has applied it, and no other server acknowledges any.
 func (k *localKV) alone() bool {
 	select {
 	case <-k.server.StoppingNotify():
@@ -80,8 +80,8 @@ func (k *localKV) Range(ctx context.Context, req *etcdserverpb.RangeRequest, _ .
 	return locally(ctx, k, k.read, req)
 }
 
-// read does not read again what has not changed. Every query reads one key, and etcd's
-// transaction for that takes ten times as long as a look at the store's revision.
+// read does not read an unchanged store again. Every query reads one key, and etcd's
+// transaction for that takes ten times as long as checking the store's revision.
 func (k *localKV) read(ctx context.Context, req *etcdserverpb.RangeRequest, _ ...grpc.CallOption) (*etcdserverpb.RangeResponse, error) {
 	if !k.alone() {
 		return k.kv.Range(ctx, req)
@@ -102,7 +102,8 @@ func (k *localKV) read(ctx context.Context, req *etcdserverpb.RangeRequest, _ ..
 	return last.again(), nil
 }
 
-// lastRead is what the key held as of a revision of the whole store, that of the header.
+// lastRead is the answer for a key as of a revision of the whole store, that in the
+// header.
 type lastRead struct {
 	key    string
 	answer *etcdserverpb.RangeResponse

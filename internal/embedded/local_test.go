@@ -30,8 +30,8 @@ func startEtcd(tb testing.TB) *embedded.Etcd {
 	return e
 }
 
-// TestReadsAreLinearizable: what anybody else's client was acknowledged is read
-// by this process's own, and the other way.
+// TestReadsAreLinearizable: this process's client reads every acknowledged write of
+// another client, and the other way round.
 func TestReadsAreLinearizable(t *testing.T) {
 	e := startEtcd(t)
 	other, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Endpoint()}, Logger: zap.NewNop()})
@@ -55,8 +55,8 @@ func TestReadsAreLinearizable(t *testing.T) {
 	}
 }
 
-// TestReadsWhileOthersWrite: a read that begins after a write was acknowledged to
-// whomever finds it, however many there are of both.
+// TestReadsWhileOthersWrite: a read that begins after a write was acknowledged to any
+// client finds it, with many concurrent readers and writers.
 func TestReadsWhileOthersWrite(t *testing.T) {
 	t.Run("many keys", func(t *testing.T) {
 		readWhileOthersWrite(t, func(writer int) string { return fmt.Sprint("k", writer) }, clientv3.WithPrefix())
@@ -108,8 +108,8 @@ func readWhileOthersWrite(t *testing.T, key func(writer int) string, read ...cli
 	}
 }
 
-// TestReadAgain: a key is what it is now, whatever was read of it before, and of
-// which key.
+// TestReadAgain: a read returns the present value of a key, whatever was read before,
+// of this or another key.
 func TestReadAgain(t *testing.T) {
 	c := startEtcd(t).Client()
 	want := map[string]string{}

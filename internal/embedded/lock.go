@@ -11,8 +11,8 @@ import (
 // ErrInUse is returned when another process runs on the same data folder.
 var ErrInUse = errors.New("data folder is in use by another process")
 
-// lock takes the folder for this process. Without it etcd would wait for ever,
-// and two NATS servers would write the same files. The kernel drops it when the
+// lock takes the folder for this process. Without the lock, etcd would wait for ever
+// and two NATS servers would write the same files. The kernel drops the lock when the
 // process ends, however it ends.
 func lock(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

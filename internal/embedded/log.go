@@ -11,9 +11,9 @@ import (
 )
 
 // zapCore passes etcd's log on to slog, more quietly. etcd logs its whole configuration
-// at each start, warns of what is normal with one member, and logs as an error what it
-// retries a moment later. Its clients report what lasts. Once closing is set, each
-// listener that closes is an error to etcd, and expected here.
+// at each start, warns of what is normal with one member, and logs errors for things
+// that it retries a moment later. Its clients report lasting errors. When closing is
+// set, etcd logs an error for each listener that closes, which is expected.
 type zapCore struct {
 	logger  *slog.Logger
 	closing *atomic.Bool

@@ -19,7 +19,7 @@ const (
 	maxStore = 1 << 30
 	// maxMemory bounds memory streams. There are none.
 	maxMemory = 16 << 20
-	// readyPoll is how often a starting server is asked whether it is ready.
+	// readyPoll is the time between two checks whether a starting server is ready.
 	readyPoll = 5 * time.Millisecond
 )
 

@@ -24,10 +24,10 @@ const (
 	Orphan Problem = "orphan"
 	// Condemned: garbage that waits for its deletion.
 	Condemned Problem = "condemned"
-	// Unknown: nothing that Trawl has made, or of an etcd that is no more. It is
-	// never deleted. Copies of sources are known, and well whatever etcd says.
+	// Unknown: not made by Trawl, or under an etcd that no longer exists. It is never
+	// deleted. Copies of sources are never unknown, whatever etcd has.
 	Unknown Problem = "unknown"
-	// Missing: a root names it, and it is not there.
+	// Missing: a root names it, but the bucket does not have it.
 	Missing Problem = "missing"
 	// WrongSize: it has another size than its root says.
 	WrongSize Problem = "wrong size"
@@ -39,18 +39,18 @@ const (
 type Finding struct {
 	Problem Problem `json:"problem"`
 	Key     string  `json:"key"`
-	// Repo is whose root names it, empty for garbage.
+	// Repo is the one whose root names the object, empty for garbage.
 	Repo string `json:"repo,omitempty"`
-	// Bytes is its size in the bucket, 0 if it is missing.
+	// Bytes is the size of the object in the bucket, 0 if it is missing.
 	Bytes uint64 `json:"bytes"`
-	// Put is when it was put, by the bucket's clock.
+	// Put is when the object was put, by the bucket's clock.
 	Put time.Time `json:"put,omitzero"`
 }
 
-// Audit compares the bucket with the roots and calls found with every object
-// that has a problem; an error of found ends it. With contents it also reads all
-// that roots name, to compare digests: that is the whole index. It returns how
-// many objects are well. It takes about 50 bytes of memory for each object.
+// Audit compares the bucket with the roots and calls found with every object that has
+// a problem; an error of found ends it. With contents it also reads every object that
+// a root names, which is the whole index, to compare digests. It returns how many
+// objects are well. It takes about 50 bytes of memory for each object.
 func (c *Collector) Audit(ctx context.Context, contents bool, found func(Finding) error) (well Count, err error) {
 	a := &audit{Collector: c, contents: contents, found: found, sizes: map[[16]byte]int64{}}
 	err = bucket.CheckOwner(ctx, c.Bucket, c.Store.Prefix())
@@ -80,7 +80,7 @@ type audit struct {
 	well     Count
 }
 
-// garbage finds unreachable objects, and records the sizes of the rest.
+// garbage reports unreachable objects, and records the sizes of the rest.
 func (a *audit) garbage(ctx context.Context) error {
 	condemned := map[string]bool{}
 	for batch, err := range a.Store.ListCondemned(ctx) {
@@ -127,7 +127,8 @@ func (a *audit) garbage(ctx context.Context) error {
 	return nil
 }
 
-// source says what is wrong with a copy of a source, if anything; all else is unknown.
+// source returns the problem of a copy of a source, if any; any other object is
+// unknown.
 func (a *audit) source(ctx context.Context, info bucket.Info) (Problem, error) {
 	made, ok := catalog.ParseSourceKey(info.Key)
 	if !ok {
@@ -161,7 +162,7 @@ func (a *audit) root(ctx context.Context, root *catalogv1.Root) error {
 	if root.GetManifestKey() == "" {
 		return nil
 	}
-	// The size of a manifest stands nowhere else.
+	// No record has the size of a manifest.
 	return a.object(ctx, root, root.GetManifestKey(), -1, root.GetManifestDigest())
 }
 
@@ -177,7 +178,7 @@ func (a *audit) object(ctx context.Context, root *catalogv1.Root, key string, si
 	return a.found(Finding{Problem: problem, Key: key, Repo: root.GetRepo(), Bytes: uint64(have)})
 }
 
-// look says what is wrong with an object, if anything, and its size.
+// look returns the problem of an object, if any, and its size.
 func (a *audit) look(ctx context.Context, key string, size int64, digest []byte) (Problem, int64, error) {
 	have, listed := a.sizes[short(key)]
 	if !listed {

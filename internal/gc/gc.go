@@ -2,17 +2,17 @@
 // the shards and manifests of replaced generations, of deleted repos and of
 // attempts that did not publish.
 //
-// A pass first deletes what earlier passes have condemned and what waited long
-// enough, then condemns what it finds:
+// A pass first deletes what earlier passes condemned and has waited long enough, then
+// condemns what it finds:
 //
 //	condemn  read roots and leases (R1), list the bucket: garbage as of R1 is noted, with a hold
 //	wait     until etcd has ended the hold
 //	delete   read roots and leases again (R2): what is garbage as of R2 is deleted
 //
-// That an object is garbage is certain for the roots, whatever clocks say, and for
-// ever (see package catalog). The wait is for queries that began before R1: a hold
-// is longer than a query may take and its roots may be old. Passes may run at any
-// time, several at once, and be broken off anywhere.
+// No root will ever name an object that is garbage, whatever clocks say (see package
+// catalog). The wait is for queries that began before R1: a hold is longer than the
+// longest query and the age of the oldest roots that it may read, together. Passes
+// may run at any time, several at once, and may be broken off anywhere.
 package gc
 
 import (
@@ -39,7 +39,7 @@ type Collector struct {
 	Config
 	// Bounds are reported to callers that wait for a deletion; empty ones change nothing.
 	Bounds Bounds
-	// DryRun changes nothing: Report says what a pass would do.
+	// DryRun changes nothing: the Report says what a pass would do.
 	DryRun bool
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -52,17 +52,17 @@ type Bounds struct{ Own, Shared time.Duration }
 
 // Report is what a pass did.
 type Report struct {
-	// Deleted is what was condemned before and has gone.
+	// Deleted is what earlier passes condemned and this pass deleted.
 	Deleted Count `json:"deleted"`
-	// Condemned is garbage that was found, to be deleted when it has waited.
+	// Condemned is garbage that this pass found, to be deleted when it has waited.
 	Condemned Count `json:"condemned"`
-	// Waiting is what earlier passes have condemned and must go on waiting, or
-	// was above the limit.
+	// Waiting is what earlier passes condemned and must wait longer, or was above the
+	// limit.
 	Waiting Count `json:"waiting"`
 	// Excess is garbage above the limit, left for the next pass.
 	Excess Count `json:"excess"`
-	// Spared counts condemned objects that turned out to be in use. They are kept; that
-	// there are any is a fault.
+	// Spared counts condemned objects that turned out to be in use. They are kept; any
+	// number above 0 is a fault.
 	Spared int `json:"spared"`
 	// Kept is all other objects of the bucket.
 	Kept Count `json:"kept"`
@@ -135,7 +135,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// This read comes after the end of the holds: it is what deletions rely on.
+	// Deletions rely on this read coming after the end of the holds.
 	reach, err := p.Store.Reach(ctx)
 	if err == nil && reach.New {
 		err = p.checkUnused(ctx)
@@ -166,7 +166,7 @@ func (p *pass) run(ctx context.Context) error {
 var errForgotten = errors.New("etcd never heard of a repo, but the bucket has manifests: nothing is deleted; " +
 	"if etcd lost its data, stop the indexers and run trawl restore")
 
-// checkUnused refuses to take for garbage what an etcd had published that is lost.
+// checkUnused refuses to collect what was published in an etcd that is lost.
 func (p *pass) checkUnused(ctx context.Context) error {
 	for _, err := range p.Bucket.List(ctx, catalog.ManifestPrefix) {
 		if err != nil {
@@ -192,7 +192,7 @@ func (p *pass) batches(ctx context.Context) (ready []catalog.Condemned, err erro
 	return ready, nil
 }
 
-// leave leaves objects of a batch for later.
+// leave keeps objects of a batch for later.
 func (p *pass) leave(batch *catalogv1.Condemned, objects []*catalogv1.CondemnedObject) {
 	if len(objects) > 0 {
 		p.ledger.outstanding(batch.GetAfter())
@@ -203,7 +203,7 @@ func (p *pass) leave(batch *catalogv1.Condemned, objects []*catalogv1.CondemnedO
 	}
 }
 
-// settle deletes what a batch has, as far as the limit allows.
+// settle deletes the objects of a batch, as far as the limit allows.
 func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.Condemned) error {
 	objects := batch.Record.GetObjects()
 	n := min(len(objects), p.Limit-p.report.Deleted.Objects)
@@ -248,8 +248,8 @@ func (p *pass) delete(ctx context.Context, objects []*catalogv1.CondemnedObject)
 	return group.Wait()
 }
 
-// condemn looks for garbage in the bucket. What is put meanwhile is no garbage
-// as of reach, or of a job that can never publish it.
+// condemn looks for garbage in the bucket. An object that is put meanwhile is no
+// garbage as of reach, or its job can never publish it.
 func (p *pass) condemn(ctx context.Context, reach *catalog.Reach) error {
 	var garbage []*catalogv1.CondemnedObject
 	err := p.each(ctx, func(info bucket.Info) error {

@@ -50,8 +50,8 @@ func (w *world) pass(c *Collector) Report {
 	return report
 }
 
-// replaced is a world with a repo of which ten shards and a manifest were
-// replaced by one shard and a manifest.
+// replaced is a world with a repo whose ten shards and manifest were replaced by one
+// shard and a manifest.
 func replaced(t *testing.T) (*world, *Collector) {
 	w := newWorld(t)
 	w.want("repo")
@@ -60,8 +60,9 @@ func replaced(t *testing.T) (*world, *Collector) {
 	return w, w.collector(w.etcd.Client(nil), w.bucket, 100)
 }
 
-// TestBucketOfAnother: with another prefix in the same etcd, nothing is collected or
-// reported as garbage in a bucket that is claimed, whatever the other catalog has.
+// TestBucketOfAnother: a catalog with another prefix in the same etcd collects
+// nothing from a bucket that is claimed, and reports no garbage there, whatever it
+// has itself.
 func TestBucketOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := replaced(t)
@@ -100,9 +101,9 @@ func TestBucketOfAnother(t *testing.T) {
 	})
 }
 
-// TestNewEtcd: beside an etcd that knows nothing of the bucket nothing is garbage,
-// however far its revisions have come: neither a wrong address nor the loss of all
-// data of etcd must empty it.
+// TestNewEtcd: with an etcd that has no record of the bucket nothing is garbage,
+// however far its revisions have come. Neither a wrong address nor the loss of all
+// data of etcd may empty the bucket.
 func TestNewEtcd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, _ := replaced(t)
@@ -161,8 +162,8 @@ func TestGarbageWaitsAndGoes(t *testing.T) {
 	})
 }
 
-// TestDeletedRepo: nothing of a deleted repo is left within the bound, neither
-// objects nor, later, what is remembered of it.
+// TestDeletedRepo: within the bound nothing is left of a deleted repo's objects, and
+// later nothing of its records.
 func TestDeletedRepo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := replaced(t)
@@ -200,7 +201,7 @@ func TestLimit(t *testing.T) {
 		}
 		w.checkClean()
 
-		// A batch of a time when more was allowed.
+		// A batch from a time when the limit was higher.
 		w.publish("repo", 10)
 		c.Limit = 100
 		w.publish("repo", 1)
@@ -236,7 +237,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 	})
 }
 
-// TestInUseAgain condemns by hand what is in use: the second look spares it.
+// TestInUseAgain condemns by hand an object that is in use: the second look spares
+// it.
 func TestInUseAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := replaced(t)
@@ -265,7 +267,7 @@ func TestBrokenBucket(t *testing.T) {
 		w, c := replaced(t)
 		w.pass(c)
 		time.Sleep(hold + time.Second)
-		var asked atomic.Int64 // deletions are made at the same time
+		var asked atomic.Int64 // deletions run at the same time
 		c.Bucket = watched{w.bucket, func(op string) error {
 			if asked.Add(1) > 3 && op == "delete" {
 				return errAway

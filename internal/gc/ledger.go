@@ -12,25 +12,24 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// ledger is what a pass learns of what is gone for ever, for those who wait for a
-// deletion.
+// ledger is what a pass learns about bytes that are gone for ever, for callers that
+// wait for a deletion.
 type ledger struct {
-	// before is what passes before this one have noted.
+	// before is what earlier passes noted.
 	before *catalogv1.Collection
-	// disks were read before the bucket was listed. A process that reported by then that
-	// its disk holds nothing of a deleted repo puts no more objects of it.
+	// disks were read before the bucket was listed. A process that had reported that its
+	// disk holds nothing of a deleted repo puts no more objects of the repo.
 	disks []*catalogv1.Disk
-	// oldest is the least revision that batches are after which are not all deleted.
+	// oldest is the least After of the batches that are not all deleted.
 	oldest int64
-	// packs are those that no root names, by key; they leave it when they are seen in
-	// the bucket.
+	// packs are those that no root names, by key, and that were not seen in the bucket.
 	packs map[string]catalog.Pack
 	// newest is the highest fencing token of an object that no root names.
 	newest int64
 }
 
-// openLedger comes before the batches are read, so that they have what it says is
-// condemned.
+// openLedger must run before the batches are read, so that they include everything
+// that the ledger counts as condemned.
 func (p *pass) openLedger(ctx context.Context) (err error) {
 	p.ledger.oldest, p.ledger.packs = math.MaxInt64, map[string]catalog.Pack{}
 	if p.ledger.before, err = p.Store.Collection(ctx); err != nil {
@@ -43,8 +42,8 @@ func (p *pass) openLedger(ctx context.Context) (err error) {
 // outstanding notes a batch that is not all deleted.
 func (l *ledger) outstanding(after int64) { l.oldest = min(l.oldest, after) }
 
-// findPacks finds the packs that are garbage, and notes since when. It comes before
-// the bucket is listed: a pack is noted after its object was put.
+// findPacks finds the packs that are garbage, and notes since when. It must run
+// before the bucket is listed: a pack is noted after its object was put.
 func (p *pass) findPacks(ctx context.Context, reach *catalog.Reach) error {
 	for pack, err := range p.Store.ListPacks(ctx) {
 		if err != nil {
@@ -71,7 +70,8 @@ func (l *ledger) saw(reach *catalog.Reach, key string) {
 	}
 }
 
-// closeLedger forgets the packs that are gone, and notes what else is.
+// closeLedger removes the records of packs that are gone, and notes how far the
+// collection came.
 func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 	l := &p.ledger
 	for _, pack := range l.packs {
@@ -97,9 +97,9 @@ func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 	})
 }
 
-// known reports whether of every object in the bucket it is known whether it is garbage.
-// It is not of those that an etcd had made before this one: their tokens are higher
-// than any that this one has given.
+// known reports whether every object in the bucket is known to be garbage or not.
+// Objects made under an earlier etcd are unknown: their tokens are higher than any that
+// this one has given.
 func (p *pass) known(ctx context.Context, reach *catalog.Reach) (bool, error) {
 	if p.ledger.newest <= reach.Revision {
 		return true, nil

@@ -13,12 +13,11 @@ import (
 	"github.com/trawl-search/trawl/internal/membership"
 )
 
-// foreign is the fencing token of an object that another etcd had made.
+// foreign is the fencing token of an object made under another etcd.
 const foreign = int64(1) << 40
 
-// ledgerModel is a cluster in which one thing happens after the other: who works is
-// an actor, and may be left standing before any step for as long as it takes others to
-// finish.
+// ledgerModel is a cluster in which one thing happens after the other. Each worker is
+// an actor, and may be held before any step until others have finished.
 type ledgerModel struct {
 	*world
 
@@ -32,13 +31,13 @@ type ledgerModel struct {
 	noted map[string]bool
 	// alien is the object of another etcd, if one is there.
 	alien string
-	// gone counts the looks at a deletion whose bytes are gone.
+	// gone counts the checks of a deletion whose bytes are gone.
 	gone int
 }
 
-// TestLedger: what is said to be gone from a place is not there, whoever stalls, dies,
-// goes away or comes back; and when all is quiet everything is gone, and is said to be.
-// TRAWL_SEED has it begin with other schedules.
+// TestLedger: bytes that are reported gone from a place are not there, whichever
+// process stalls, dies, goes away or comes back. When all is quiet everything is gone,
+// and reported gone. TRAWL_SEED makes it begin with other schedules.
 func TestLedger(t *testing.T) {
 	schedules, seed, gone := 500, uint64(1), 0
 	if testing.Short() {
@@ -144,7 +143,7 @@ func (m *ledgerModel) work(a *actor, x *indexerDisk) {
 			m.compact(a, x)
 		}
 		if x.life, x.claim = 0, nil; x.away {
-			m.indexerActs(x) // comes back: with a job of a repo it would be one nobody waits for
+			m.indexerActs(x) // back at work: in a job of a repo nobody would wait for it
 		}
 	}
 }
@@ -209,7 +208,7 @@ func (m *ledgerModel) collectAgain(a *actor) {
 	}
 }
 
-// end lets everybody do what there is to do until nothing is.
+// end lets all actors work until nothing is left to do.
 func (m *ledgerModel) end() {
 	ctx := context.Background()
 	if m.alien != "" {

@@ -14,10 +14,10 @@ import (
 	"github.com/trawl-search/trawl/internal/membership"
 )
 
-// TestLedgerAtEveryMoment has an indexer that does not notice the deletion of its repo
-// put what it built, and then say that its disk is clean, at each moment of each pass:
+// TestLedgerAtEveryMoment: an indexer that does not notice the deletion of its repo puts
+// what it built, and then reports that its disk is clean, at each moment of each pass:
 // before and after every call of etcd and every listing of the bucket. The bucket is
-// never said to have nothing of the repo while the object is there, and in the end it is.
+// never reported clean of the repo while the object is there, and in the end it is.
 func TestLedgerAtEveryMoment(t *testing.T) {
 	tried := 0
 	for passNumber := range 3 {
@@ -107,7 +107,7 @@ func (m *momentWorld) momentCollector() *Collector {
 	return m.collector(client, listings{watched{m.bucket, moment, moment}}, 1000)
 }
 
-// listings is a bucket that is watched after its listings, too.
+// listings is a bucket that is watched after its listings too.
 type listings struct{ watched }
 
 func (b listings) List(ctx context.Context, prefix string) iter.Seq2[bucket.Info, error] {

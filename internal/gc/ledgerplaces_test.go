@@ -13,7 +13,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// indexerDisk is an indexer: what is on its disk, and what it has in hand.
+// indexerDisk is an indexer: what is on its disk, and what it works on.
 type indexerDisk struct {
 	name string
 	told int64
@@ -25,8 +25,8 @@ type indexerDisk struct {
 	claim *catalog.Claim
 }
 
-// indexerActs loses a claim, or the record of the disk while a claim is kept: one that
-// loses both is away, and nobody waits for it.
+// indexerActs loses a claim, or the record of the disk while it keeps a claim. An
+// indexer that loses both is away, and nobody waits for it.
 func (m *ledgerModel) indexerActs(x *indexerDisk) {
 	switch {
 	case x.away:
@@ -65,8 +65,8 @@ func (m *ledgerModel) endClaim(fence int64) {
 	}
 }
 
-// sweep removes the copies of lives that are over, and tells if nothing is in hand
-// that may be of one.
+// sweep removes the copies of lives that are over, and reports the disk clean if the
+// indexer works on none of them.
 func (m *ledgerModel) sweep(x *indexerDisk) {
 	revision, err := m.truth.CurrentRevision(context.Background())
 	if err != nil {
@@ -124,7 +124,7 @@ func (m *ledgerModel) searcherActs(s *searcherDisk) {
 	}
 }
 
-// comeBack is as a new process: it does not know what the files are.
+// comeBack starts as a new process: it does not know what the files are.
 func (m *ledgerModel) comeBack(s *searcherDisk) {
 	if !s.away {
 		return
@@ -158,7 +158,7 @@ func (m *ledgerModel) follow(s *searcherDisk) {
 	s.wanted = revision
 }
 
-// drop removes some files that are not wanted any more.
+// drop removes some files that are no longer wanted.
 func (m *ledgerModel) drop(s *searcherDisk, most int) {
 	for _, key := range slices.Sorted(maps.Keys(s.files)) {
 		if s.files[key].dropped && s.wanted > 0 && most > 0 {
@@ -185,7 +185,7 @@ func (m *ledgerModel) forget(name string) {
 	}
 }
 
-// checkPlaces compares what is said of each deletion with what is there.
+// checkPlaces compares the report of each deletion with what is there.
 func (m *ledgerModel) checkPlaces() {
 	for pack, err := range m.truth.ListPacks(context.Background()) {
 		if err != nil {
@@ -228,8 +228,8 @@ func (m *ledgerModel) checkDisk(disk *catalogv1.Disk, d deletion, got *catalog.D
 	}
 }
 
-// checkPlace: what is of the repo is not in a clean place, but for packs that are noted
-// as long as some are said to be left.
+// checkPlace: a clean place has nothing of the repo, except noted packs while the
+// report counts some.
 func (m *ledgerModel) checkPlace(place string, d deletion, files map[string]*file, clean bool, got *catalog.Deletion) {
 	for key, f := range files {
 		fence, _ := catalog.KeyFence(key)

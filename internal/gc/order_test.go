@@ -15,7 +15,8 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// explore runs every order: run asks choose at every step which of n goes on.
+// explore runs every order: run calls choose at every step to learn which of n actors
+// goes on.
 func explore(run func(choose func(n int) int)) (orders int) {
 	type step struct{ choice, of int }
 	var path []step
@@ -63,7 +64,7 @@ func (a *actor) sleep() {
 	a.asleep.Store(false)
 }
 
-// gated is a client whose transactions are steps, and the beginning of a Reach.
+// gated is a client whose transactions, and each beginning of a Reach, are steps.
 func gated(client *clientv3.Client, a *actor) *clientv3.Client {
 	client.KV = gatedKV{client.KV, a}
 	return client
@@ -76,7 +77,7 @@ type gatedKV struct {
 }
 
 func (k gatedKV) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
-	if strings.HasSuffix(key, "clock") { // other reads decide nothing, or are of what is past
+	if strings.HasSuffix(key, "clock") { // other reads decide nothing, or read the past
 		k.step()
 	}
 	return k.KV.Get(ctx, key, opts...)
@@ -87,7 +88,7 @@ func (k gatedKV) Txn(ctx context.Context) clientv3.Txn {
 	return k.KV.Txn(ctx)
 }
 
-// gatedBucket makes puts and deletions steps, and the beginning of a listing.
+// gatedBucket makes puts, deletions and the beginning of a listing steps.
 func (w *world) gatedBucket(a *actor) watched {
 	before := func(op string) error {
 		// The first listing alone is a step: no actor touches what lies between them.
@@ -99,9 +100,9 @@ func (w *world) gatedBucket(a *actor) watched {
 	return watched{w.bucket, before, func(op string) error { w.check("after " + op); return nil }}
 }
 
-// TestEveryOrder has an indexer publish what an earlier attempt left behind as
-// garbage, byte for byte, while that is collected, and the indexer's lease may end
-// at any moment: in every order of their steps, or with -short in some.
+// TestEveryOrder: an indexer publishes, byte for byte, what an earlier attempt left
+// behind as garbage, while that garbage is collected. The indexer's lease may end at
+// any moment. The test runs every order of their steps, or with -short some.
 func TestEveryOrder(t *testing.T) {
 	published, refused := 0, 0
 	each := explore
@@ -152,7 +153,7 @@ func order(t *testing.T, choose func(int) int) (published bool) {
 	return published
 }
 
-// takeTurns lets one actor at a time go a step on, until all are done.
+// takeTurns lets one actor at a time do a step, until all are done.
 func (w *world) takeTurns(choose func(int) int, actors ...*actor) {
 	for {
 		synctest.Wait()

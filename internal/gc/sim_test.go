@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// simulated is how long a schedule lasts before all is left to end.
+	// simulated is how long a schedule lasts before its actors may finish.
 	simulated = 90 * time.Second
 	// A query takes up to queryTime, on roots that may be up to staleness old;
 	// together less than the hold.
 	queryTime, staleness = 12 * time.Second, 6 * time.Second
 )
 
-// TestSchedules runs indexers that lose their leases, stall and die, compactions
-// that pack repos together and do the same, collectors, queries, requests and
-// deletions side by side, each slow and failing at random,
-// over the real catalog. A root that is served must never lack an object, nor may
-// a query that runs; and what nobody reaches is gone two passes after the end.
-// TRAWL_SEED repeats the schedules from a seed on.
+// TestSchedules runs indexers that lose their leases, stall and die, compactions that
+// pack repos together and do the same, collectors, queries, requests and deletions
+// side by side, each slow and failing at random, over the real catalog. Neither a
+// root that is served nor a running query may ever lack an object, and what nobody
+// reaches is gone two passes after the end. TRAWL_SEED repeats the schedules from a
+// seed on.
 func TestSchedules(t *testing.T) {
 	schedules, seed := 10_000, rand.Uint64()
 	if testing.Short() {
@@ -178,7 +178,7 @@ func (s *sim) run() {
 	}
 	loop(s.change)
 	running.Wait()
-	time.Sleep(hold) // what was begun without a limit of time is over
+	time.Sleep(hold) // what began without a time limit is over
 	s.checkClean()
 	s.checkAllGone()
 }
@@ -201,8 +201,8 @@ func (s *sim) change(ctx context.Context) {
 	}
 }
 
-// index is a job of an indexer that does not notice when its lease is lost: what
-// it publishes all the same must do no harm.
+// index is a job of an indexer that does not notice when its lease is lost: its
+// publications must then do no harm.
 func (s *sim) index(ctx context.Context) {
 	s.sleep(3 * time.Second)
 	store, held := s.store(), context.WithoutCancel(ctx)
@@ -235,8 +235,8 @@ func (s *sim) index(ctx context.Context) {
 func (s *sim) collect(ctx context.Context) {
 	s.sleep(15 * time.Second)
 	c := s.collector(s.etcd.Client(s.hop), s.far(ctx), 1+s.rng.IntN(20))
-	// The wall clock has one use: to forget deleted repos after the memory. One
-	// that is hours off, either way, is the same as another memory.
+	// The wall clock only decides when deleted repos are forgotten. A clock that is hours
+	// off is the same as another Memory.
 	c.Memory += time.Duration(s.rng.Int64N(int64(10*time.Hour))) - 5*time.Hour
 	report, err := c.Pass(ctx)
 	s.add(counts{deleted: report.Deleted.Objects})

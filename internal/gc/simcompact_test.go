@@ -28,8 +28,8 @@ func (s *sim) endClaims(ctx context.Context) {
 	}
 }
 
-// compact is an indexer that packs all repos into one shard, or does what another
-// one has planned. It does not notice when its claim is lost.
+// compact is an indexer that packs all repos into one shard, or does a compaction
+// that another one has planned. It does not notice when its claim is lost.
 func (s *sim) compact(ctx context.Context) {
 	s.sleep(5 * time.Second)
 	store, held := s.store(), context.WithoutCancel(ctx)
@@ -67,7 +67,7 @@ func (s *sim) compact(ctx context.Context) {
 	}
 }
 
-// planAll plans that everything that is served is packed together.
+// planAll plans one compaction of everything that is served.
 func planAll(ctx context.Context, store *catalog.Store) error {
 	work := &catalogv1.Compaction{}
 	for root, err := range store.ListRoots(ctx) {
@@ -118,9 +118,9 @@ func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []c
 	return flips, claim.NotePack(ctx, record)
 }
 
-// TestCompactionInAnyOrder packs two repos together while what an earlier attempt
-// at the same left behind is collected, and at any moment one of them may be
-// deleted, or the claim end. There are too many orders to run them all.
+// TestCompactionInAnyOrder packs two repos together while the garbage of an earlier
+// attempt at the same is collected. At any moment one of the repos may be deleted, or
+// the claim may end. There are too many orders to run them all.
 func TestCompactionInAnyOrder(t *testing.T) {
 	orders, compacted := 3000, [3]int{}
 	if testing.Short() {

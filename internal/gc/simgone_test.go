@@ -16,8 +16,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// holder tells, between its works, that nothing of deleted repos is on its disk, as
-// an indexer does.
+// holder reports between its jobs that its disk has nothing of deleted repos, as an
+// indexer does.
 func (s *sim) holder(name string, work func(context.Context)) func(context.Context) {
 	s.clear(name, 0)
 	return func(ctx context.Context) {
@@ -28,7 +28,7 @@ func (s *sim) holder(name string, work func(context.Context)) func(context.Conte
 	}
 }
 
-// clear is a disk on which nothing is that was not desired as of the revision.
+// clear reports a disk with nothing that was not desired as of the revision.
 func (w *world) clear(name string, revision int64) { w.tell(membership.IndexerDisk, name, revision) }
 
 func (w *world) tell(role, name string, revision int64) {
@@ -53,7 +53,7 @@ func (s *sim) noteDeletion(repo string, revision int64) {
 	s.deletions = append(s.deletions, deletion{repo, revision})
 }
 
-// checkGone looks at the raw contents of the bucket for what is said to be gone.
+// checkGone looks in the raw contents of the bucket for what is reported gone.
 func (s *sim) checkGone(when string) {
 	s.mu.Lock()
 	deletions := s.deletions
@@ -93,7 +93,8 @@ func (w *world) content(key string) []byte {
 	return content
 }
 
-// checkAllGone: once all is quiet, whatever is not in a pack that is served is gone.
+// checkAllGone: once all is quiet, everything is gone that is not in a pack that is
+// served.
 func (s *sim) checkAllGone() {
 	for _, name := range []string{"index0", "index1", "compact0", "compact1"} {
 		revision, err := s.truth.CurrentRevision(context.Background())
@@ -111,8 +112,8 @@ func (s *sim) checkAllGone() {
 	}
 }
 
-// TestForeignObjects: beside objects of an etcd that is no more nothing is said to be
-// gone, as nobody knows what they are.
+// TestForeignObjects: while the bucket has objects of a lost etcd nothing is reported
+// gone, since their contents are unknown.
 func TestForeignObjects(t *testing.T) {
 	synctest.Test(t, foreignObjects)
 }

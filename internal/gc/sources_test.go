@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 )
 
-// TestCopiesOfSources: what the bucket has of sources is never garbage, is counted, and
-// is well if its content is what its key says.
+// TestCopiesOfSources: a copy of a source is never garbage, is counted, and is well if
+// its content is what its key says.
 func TestCopiesOfSources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := replaced(t)

@@ -33,7 +33,7 @@ type world struct {
 	t      *testing.T
 	etcd   *etcdtest.Server
 	bucket *bucket.Memory
-	// truth reads the catalog as it is, at once.
+	// truth reads the catalog without delay.
 	truth *catalog.Store
 }
 
@@ -124,10 +124,10 @@ func (w *world) want(repo string) {
 	}
 }
 
-// attempt is what an indexer does under a lease: it makes n shards, beside the
-// first kept ones of the root that it replaces, and the manifest. The same
-// generation has the same contents whoever makes it. A publication that was not
-// refused for certain is repeated, as indexers do.
+// attempt does an indexer's work under a lease: it makes n shards, in addition to the
+// first kept ones of the root that it replaces, and the manifest. The same generation
+// always has the same contents. Like an indexer, attempt repeats a publication that
+// may not have been refused.
 func attempt(ctx context.Context, b bucket.Bucket, lease *catalog.Lease, n, kept int) (*catalogv1.Root, error) {
 	root := &catalogv1.Root{Repo: lease.Desired().GetName(), Generation: lease.NextGeneration(), Epoch: lease.Desired().GetEpoch()}
 	if old := lease.Root(); old != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestAuthoritiesAreAdded: a host whose authority is the system's is still trusted
-// when a file of other authorities is named.
+// TestAuthoritiesAreAdded: a host with a certificate of a system authority is still
+// trusted when a file names other authorities.
 func TestAuthoritiesAreAdded(t *testing.T) {
 	r, url, config := httpRepo(t, asIs)
 	r.Files("main", "a", "text\n")

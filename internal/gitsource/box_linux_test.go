@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
-// TestGitIsInABox: git reads no file beside its repository, even where an odd
+// TestGitIsInABox: git reads no file outside of its repository, even if an odd
 // configuration of the repository names one.
 func TestGitIsInABox(t *testing.T) {
 	if err := sandbox.Support(); err != nil {
@@ -41,8 +41,8 @@ func TestGitIsInABox(t *testing.T) {
 	}
 }
 
-// TestPackBomb: a small pack that inflates to more than git may hold ends with a reason
-// that names the limit.
+// TestPackBomb: fetching a small pack that inflates to more than git may hold ends with
+// a reason that names the limit.
 func TestPackBomb(t *testing.T) {
 	mirror := t.TempDir()
 	f := newFetcher(t, func(c *FetchConfig) { c.Memory = 256 * config.MiB })
@@ -59,7 +59,7 @@ func TestPackBomb(t *testing.T) {
 	if _, ok := errors.AsType[*sandbox.LimitError](err); !ok {
 		t.Errorf("%v has not the type of a limit", err)
 	}
-	// The same pack within the limit is sound, so that it was the limit that ended git.
+	// The same pack within the limit is sound, so the limit ended git before.
 	_, err = s.local(t.Context(), mirror, bytes.NewReader(gitsourcetest.PackBomb(t, 32<<20)), "index-pack", "--stdin", "--fix-thin")
 	if err != nil {
 		t.Error(err)
@@ -102,7 +102,7 @@ type zeros struct{}
 // Read implements io.Reader.
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestKilledByTheMachine: a kill from outside is a failure that passes, with a reason.
+// TestKilledByTheMachine: a kill from outside is a temporary failure, with a reason.
 func TestKilledByTheMachine(t *testing.T) {
 	g := gitRun{box: reading(0), env: gitEnv(nil), maxOutput: 1 << 10}
 	_, err := g.run(t.Context(), nil, "-c", "alias.x=!kill -9 $PPID", "x")

@@ -93,7 +93,7 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	if c.paths = slices.Compact(c.paths); len(c.paths) > most {
 		return fmt.Errorf("%w: %d", ErrManyChanges, len(c.paths))
 	}
-	if len(c.branches) > 1 { // documents of the other branches at these paths are needed too
+	if len(c.branches) > 1 { // also the documents of the other branches at these paths
 		if changes, err = c.present(ctx, after); err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (r *Repository) diff(ctx context.Context, before, after []string, options .
 type diffReader struct {
 	changes map[string][]change
 	tree    string
-	// meta are the fields before the path that comes next; nil: none does.
+	// meta are the fields of the change whose path comes next; nil if no path comes next.
 	meta  [][]byte
 	count int
 	bytes int // of paths

@@ -15,13 +15,14 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 )
 
-// oddPaths are such that cut, escape, fold or contain each other.
+// oddPaths are paths that nest, differ in case only, need escapes, or look like
+// options or patterns.
 var oddPaths = []string{
 	"a", "A", "a/b", "a.b", "new\nline", "tab\tand\"", "bad\xff\xfe", "größe", "*", "[a]", ":(top)x", "-dash", "d/e/f", "d/e", "x y",
 	strings.Repeat("d/", 5) + "deep", strings.Repeat("l", MaxPath+1),
 }
 
-// randomTree gives some paths something; no path is a folder of another.
+// randomTree puts an entry at some paths; no path is a folder of another.
 func randomTree(r *gitsourcetest.Repo, rnd *rand.Rand) map[string][3]string {
 	tree := make(map[string][3]string)
 	for _, i := range rnd.Perm(len(oddPaths)) {
@@ -82,7 +83,7 @@ func byPathOn(t *testing.T, src Source, on func([]uint32) []uint32) map[string]s
 	return docs
 }
 
-// at is what each of the trees has at a path, as far as documents are made of it.
+// at is what each of the trees has at a path, as far as it becomes documents.
 func at(trees []map[string][3]string, path string) (entries []string) {
 	for _, tree := range trees {
 		e := tree[path]
@@ -91,10 +92,10 @@ func at(trees []map[string][3]string, path string) (entries []string) {
 	return entries
 }
 
-// TestChangesAreTheDifference: what OpenChanges gives, put over the documents of
-// before, are the documents of after, and at no path it names nothing changed on any
-// branch. The documents there can be the same all the same: what is a file on one branch
-// and a symbolic link on another is one document, a file.
+// TestChangesAreTheDifference: the old documents, replaced by those of OpenChanges at
+// its paths, are the new documents, and each of these paths changed on some branch. The
+// documents of a path may still be the same: an object that is a file on one branch and
+// a symbolic link on another is one document, a file.
 func TestChangesAreTheDifference(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -141,9 +142,9 @@ func TestChangesAreTheDifference(t *testing.T) {
 	}
 }
 
-// TestChangesOfBranches: of branches that come, go, are renamed and change places, the
-// documents of before are those of after, on the branches they come from, but for what
-// OpenChanges gives.
+// TestChangesOfBranches: branches come, go, are renamed and change places. Except at
+// the paths of OpenChanges, the new documents are the old ones, on the branches that
+// theirs became.
 func TestChangesOfBranches(t *testing.T) {
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
@@ -198,7 +199,8 @@ func TestChangesOfBranches(t *testing.T) {
 	}
 }
 
-// TestBranchesComeFromTheNearest: what is cut from a branch costs what is different there.
+// TestBranchesComeFromTheNearest: a branch that was cut from another costs only their
+// differences.
 func TestBranchesComeFromTheNearest(t *testing.T) {
 	r := gitsourcetest.New(t)
 	main := docstore.Branch{Name: "main", Commit: r.Files("main", "a", "1", "b", "1", "c", "1", "d", "1")}
@@ -238,7 +240,8 @@ func TestChangesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestManyChangesOnBranches: past what a command line holds, whole trees are read.
+// TestManyChangesOnBranches: if the paths do not fit on a command line, whole trees
+// are read.
 func TestManyChangesOnBranches(t *testing.T) {
 	r := gitsourcetest.New(t)
 	var files, more []string

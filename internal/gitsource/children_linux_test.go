@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adoptOrphans makes this process the parent of what its children leave behind,
-// as the first process of a container is.
+// adoptOrphans makes this process the parent of processes that its children leave
+// behind, like the first process of a container.
 func adoptOrphans(t *testing.T) {
 	t.Helper()
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

@@ -14,8 +14,8 @@ import (
 // out and counted by Source.Omitted.
 const MaxPath = docstore.MaxPath
 
-// Limits bound what a source reads. Fields that are zero have the default that is
-// given at each.
+// Limits bound what a source reads. A field that is zero has the default in
+// parentheses.
 type Limits struct {
 	// MaxFileSize bounds the bytes of a searchable document (build.DefaultMaxFileSize,
 	// 32 MiB). It is checked before content is read; build.ContentSkip has the rules

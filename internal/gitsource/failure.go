@@ -16,7 +16,7 @@ type Kind uint8
 
 // Kinds of failures.
 const (
-	// Unknown: git failed with a message that this package does not recognise.
+	// Unknown: git failed with a message that this package does not know.
 	Unknown Kind = iota
 	// NotFound: the repository does not exist, or is hidden from the indexer.
 	NotFound
@@ -53,8 +53,8 @@ func (k Kind) Permanent() bool {
 	return false
 }
 
-// Failure is why a repository could not be read, in words for the person who requested
-// it. It holds no credentials.
+// Failure is the reason that a repository could not be read, for the person who
+// requested it. It holds no credentials.
 type Failure struct {
 	Kind Kind
 	// Reason is one plain sentence without a full stop.
@@ -83,7 +83,7 @@ func isMoved(err error) bool {
 	return ok && strings.HasPrefix(f.Reason, movedReason)
 }
 
-// message is what git says, in the C locale.
+// message is one of git's messages, in the C locale.
 type message struct {
 	kind   Kind
 	match  *regexp.Regexp
@@ -133,7 +133,7 @@ func explain(stderr string, cause error) error {
 	return failure(Unknown, cause, withDetail("git failed", said))
 }
 
-// overLimit is the failure of a git that a limit ended.
+// overLimit is the failure when a limit ended git.
 func overLimit(e *sandbox.LimitError, said string) error {
 	switch e.Limit {
 	case sandbox.Memory:
@@ -160,9 +160,9 @@ func withDetail(reason, said string) string {
 // maxSaid bounds how many bytes of git's message a reason repeats.
 const maxSaid = 400
 
-// askpassFailed is the start of git's message that askpass gave no answer. The message
-// names a file of the indexer and is dropped; the next one says that credentials are
-// missing.
+// askpassFailed is the start of git's message that askpass gave no answer. That
+// message names a file of the indexer, so it is dropped; git's next message says that
+// credentials are missing.
 const askpassFailed = "unable to read askpass response"
 
 // userinfo is the part of a URL that can hold credentials.

@@ -91,13 +91,13 @@ func TestFetchLocal(t *testing.T) {
 	check(fetchAll(t, f, mirror, r.Dir), "a@main", "1")
 	check(fetchAll(t, f, mirror, "file://"+r.Dir, "dev", "HEAD"), "a@dev", "2", "a@main", "1")
 
-	// History is rewritten, and a branch makes way for one below its name.
+	// History is rewritten, and one branch is replaced by another below its name.
 	r.Git("update-ref", "-d", "refs/heads/dev")
 	r.Files("main", "b", "3")
 	r.Files("dev/next", "c", "4")
 	check(fetchAll(t, f, mirror, r.Dir, "main", "dev/next"), "b@main", "3", "c@dev/next", "4")
 
-	// A killed run left locks and half a pack; a disk lost an object.
+	// A killed run left locks and half a pack; the disk lost an object.
 	write(t, mirror, "shallow.lock", "")
 	write(t, mirror, "refs/heads/main.lock", "")
 	write(t, mirror, "objects/pack/tmp_pack_x", "half")
@@ -264,9 +264,9 @@ func TestFetchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestFetchSSH has a program in place of ssh that checks its arguments and runs the command
-// that git wants run. It and the repository stand where the host's credentials do, since
-// git and ssh can read nothing else.
+// TestFetchSSH replaces ssh by a program that checks its arguments and runs git's command.
+// The program and the repository are in the folder of the host's credentials, since git and
+// ssh can read no other.
 func TestFetchSSH(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "1")
@@ -298,7 +298,7 @@ func TestFetchSSH(t *testing.T) {
 	}
 }
 
-// TestBranchPatterns: a pattern stands for the branches that it matches, now.
+// TestBranchPatterns: a pattern stands for the branches that it matches at the time.
 func TestBranchPatterns(t *testing.T) {
 	r := gitsourcetest.New(t)
 	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {

@@ -110,7 +110,7 @@ func TestFolderLimits(t *testing.T) {
 	}
 }
 
-// TestFolderVeryDeep goes below what a path given to the kernel may be long.
+// TestFolderVeryDeep goes deeper than the kernel's limit on the length of a path.
 func TestFolderVeryDeep(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)

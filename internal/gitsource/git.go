@@ -22,7 +22,7 @@ var hardened = [][2]string{
 	{"credential.helper", ""},
 	{"submodule.recurse", "false"},
 	{"fetch.recurseSubmodules", "false"},
-	// Larger blobs are not indexed, so they are never held in memory as a whole.
+	// Larger blobs are not indexed, so git need not hold them in memory as a whole.
 	{"core.bigFileThreshold", "64m"},
 	{"gc.auto", "0"},
 	{"maintenance.auto", "false"},
@@ -66,7 +66,7 @@ func gitEnv(config [][2]string) []string {
 	return append(env, "GIT_CONFIG_COUNT="+strconv.Itoa(len(all)))
 }
 
-// gitCommand prepares a run of git, which a box starts. Configuration is passed in the
+// gitCommand prepares a run of git for a box to start. Configuration is passed in the
 // environment, since other users of the machine can read a command line.
 func gitCommand(ctx context.Context, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", args...)
@@ -81,8 +81,8 @@ const (
 	DefaultMemory = 1 << 30
 	// minMemory is what git needs to do anything useful.
 	minMemory = 64 << 20
-	// maxCPU bounds the processor time of each of git's processes. What runs that long is
-	// nearly always stopped before, by the limit on time.
+	// maxCPU bounds the processor time of each of git's processes. The limit on time
+	// nearly always stops them earlier.
 	maxCPU = 2 * time.Hour
 )
 

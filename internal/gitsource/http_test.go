@@ -46,8 +46,8 @@ func asIs(h http.Handler) http.Handler { return h }
 
 const secret = "s3cr3t-p@ss:word/x"
 
-// withPassword lets only git:secret in, and others hear the secret's first
-// letters in no way.
+// withPassword admits only git:secret, and its refusals do not show the first letters
+// of the secret.
 func withPassword(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user, password, _ := r.BasicAuth(); user != "bot" || password != secret {
@@ -219,10 +219,11 @@ func TestRedirectDoesNotTakeCredentialsAlong(t *testing.T) {
 	}
 }
 
-// TestCredentialsAreForOneRepository: a host that sends git to another of its repositories,
-// as for one that was renamed, does not have that one read with the credentials of the host:
-// who may ask for the first may not see the second. Without credentials git follows, and with
-// them to the ending .git, which some hosts insist on.
+// TestCredentialsAreForOneRepository: if a host redirects git to another of its repositories,
+// as after a renaming, git does not read that one with the host's credentials: a caller who
+// may request the first may not be allowed to see the second. Without credentials git follows
+// the redirect. With credentials it follows only one that adds .git, which some hosts insist
+// on.
 func TestCredentialsAreForOneRepository(t *testing.T) {
 	redirects := func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -267,8 +268,8 @@ func TestCredentialsAreForOneRepository(t *testing.T) {
 	}
 }
 
-// TestSlowServerHitsTheLimit has a server that never answers: git and its
-// helpers must be gone afterwards, zombies included.
+// TestSlowServerHitsTheLimit has a server that never answers: afterwards no process
+// of git or its helpers may be left, not even a zombie.
 func TestSlowServerHitsTheLimit(t *testing.T) {
 	adoptOrphans(t)
 	arrived := make(chan struct{}, 1)
@@ -290,7 +291,7 @@ func TestSlowServerHitsTheLimit(t *testing.T) {
 		t.Errorf("processes are left: %q", left)
 	}
 
-	// The same when the caller gives up, at the moment the request is under way.
+	// The same when the caller gives up while the request is under way.
 	for len(arrived) > 0 {
 		<-arrived
 	}
@@ -320,7 +321,7 @@ func TestTooManyBytesOverHTTP(t *testing.T) {
 	})
 	f := newFetcher(t, func(c *FetchConfig) { config(c); c.MaxBytes = 1 << 20 })
 	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), url, []docstore.Branch{{Name: "main"}}, nil)
-	// Git may find the answer senseless before the limit is reached.
+	// Git may reject the answer as malformed before it reaches the limit.
 	if fail := (*Failure)(nil); !errors.As(err, &fail) || fail.Kind != TooLarge && fail.Kind != Unknown {
 		t.Errorf("got %v", err)
 	}

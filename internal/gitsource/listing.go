@@ -91,9 +91,10 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]tre
 	return inOrder(tree), nil
 }
 
-// records runs git and passes on its output record by record, without the byte that ends
-// each: ends returns it for a record by its first byte. Of a record longer than maxRecord
-// it passes on the beginning. An error of each kills git, and is returned.
+// records runs git and passes its output to each, record by record, without the byte that
+// ends a record, which ends returns for the record's first byte. It passes on only the
+// beginning of a record longer than maxRecord. An error of each kills git, and is
+// returned.
 func (r *Repository) records(ctx context.Context, stdin io.Reader, ends func(first byte) byte, each func([]byte) error, args ...string) error {
 	var rest []byte // of a record whose end has not come
 	return r.gitRun().stream(ctx, stdin, func(p []byte) error {
@@ -118,8 +119,8 @@ func (r *Repository) records(ctx context.Context, stdin io.Reader, ends func(fir
 // byZero ends all records with a zero byte.
 func byZero(byte) byte { return 0 }
 
-// inOrder sorts a listing and removes duplicate paths. Only trees that git did not make
-// need that.
+// inOrder sorts a listing and removes duplicate paths. Only trees that were not made by
+// git need that.
 func inOrder(tree []treeEntry) []treeEntry {
 	byPath := func(a, b treeEntry) int { return strings.Compare(a.path, b.path) }
 	if !slices.IsSortedFunc(tree, byPath) {

@@ -18,10 +18,10 @@ const (
 	maxStores = 64
 )
 
-// localRepo finds what git would read of a local repository. Every folder is checked to be
-// an allowed one, without symbolic links: a file .git, commondir, alternates and links
-// lead git anywhere. That holds for what is there at the time of the check; who may write
-// to an allowed folder can change it a moment later.
+// localRepo finds what git would read of a local repository. It resolves symbolic links
+// and checks that every folder is an allowed one: a file .git, commondir, alternates and
+// links can lead git anywhere. The check holds for its own moment only: anyone who may
+// write to an allowed folder can change it afterwards.
 type localRepo struct {
 	policy origin.Policy
 	stores map[string]bool
@@ -52,7 +52,7 @@ func (l *localRepo) gitDir(path string) (string, error) {
 	return "", failure(Refused, nil, "the repository holds another one where git looks for its data")
 }
 
-// check checks what a folder of data leads to.
+// check checks where a folder of data leads.
 func (l *localRepo) check(dir string) error {
 	common := dir
 	l.folders = append(l.folders, dir)
@@ -71,11 +71,11 @@ func (l *localRepo) check(dir string) error {
 	return l.store(filepath.Join(common, "objects"))
 }
 
-// store checks an object store, and those that it borrows from.
+// store checks an object store, and the stores that it borrows from.
 func (l *localRepo) store(dir string) error {
 	dir, err := l.resolve(dir)
 	if errors.Is(err, fs.ErrNotExist) || l.stores[dir] {
-		return nil // git says what is missing
+		return nil // git will report what is missing
 	}
 	if err != nil {
 		return err

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// TestNothingLeadsOutOfAllowedFolders: each way in which git reads another folder than
-// that of the repository is refused if it leads out of the allowed one, and works within.
+// TestNothingLeadsOutOfAllowedFolders: each way to make git read a folder other than the
+// repository's is refused if it leads out of the allowed folders, and works within them.
 func TestNothingLeadsOutOfAllowedFolders(t *testing.T) {
 	ways := map[string]func(t *testing.T, dir, other string){
 		"a file .git": func(t *testing.T, dir, other string) {

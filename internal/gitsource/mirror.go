@@ -317,7 +317,7 @@ func (s *session) heads(ctx context.Context, mirror string) (map[string]string, 
 }
 
 // commits returns the branches with their commits in the mirror. They may have moved
-// since the remote repository was asked.
+// since listRefs.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	at, err := s.heads(ctx, mirror)
 	if err != nil {

@@ -108,8 +108,9 @@ func (r *Repository) gitRun() *gitRun {
 
 func (r *Repository) box() *sandbox.Box { return reading(DefaultMemory, r.folders...) }
 
-// foldersOf returns what git reads of a local repository that the caller chose: wherever
-// its data and the object stores that it borrows from are. Git reports what is damaged.
+// foldersOf returns the folders that git reads of a local repository that the caller
+// chose: those of its data and of the object stores that it borrows from, wherever they
+// are. It ignores errors: git reports damage.
 func foldersOf(dir string) []string {
 	local := localRepo{policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
 	_, _ = local.gitDir(dir)

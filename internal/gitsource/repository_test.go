@@ -175,8 +175,9 @@ func TestRepositoryLinkHereFileThere(t *testing.T) {
 	}
 }
 
-// TestTreeBomb lists trees that hold each other: 10,000 million paths of ten small objects. It
-// is refused at the limit of documents, or of the bytes of their paths, and git ends there.
+// TestTreeBomb lists trees that hold each other: 10,000 million paths of ten small objects.
+// The listing fails at the limit on documents or on the bytes of their paths, and git ends
+// there.
 func TestTreeBomb(t *testing.T) {
 	for name, part := range map[string]string{"many paths": "", "long paths": strings.Repeat("long", 50)} {
 		t.Run(name, func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestTreeBomb(t *testing.T) {
 	}
 }
 
-// TestAnswersAreBounded: what git prints is bounded while it is read.
+// TestAnswersAreBounded: git's output is bounded while it is read.
 func TestAnswersAreBounded(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", strings.Repeat("a", 1<<20))
@@ -212,7 +213,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 }
 
-// TestLongPaths lists a path longer than any is indexed with, beside a short one.
+// TestLongPaths lists a path that is too long to be indexed, and a short one.
 func TestLongPaths(t *testing.T) {
 	r := gitsourcetest.New(t)
 	blob := r.Blob("x")

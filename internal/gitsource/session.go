@@ -25,7 +25,7 @@ type session struct {
 	url     string
 	env     []string
 	secrets []string
-	read    []string // files and folders that git needs beside its own
+	read    []string // files and folders that git needs in addition to its own
 	ports   []uint16 // to which git connects
 	egress  *egress  // https and http only
 	// exceeded ends the session's context with a reason.
@@ -105,8 +105,8 @@ func (s *session) openHTTP(remote origin.Remote) error {
 	}
 	env, secrets := f.httpsCredentials(remote)
 	if len(secrets) > 0 {
-		// Git would show them to every repository of the host that it is redirected to, which
-		// may be one that the requester of this one must not see.
+		// Git would use the credentials for every repository of the host that it is
+		// redirected to, and the requester may not be allowed to see that repository.
 		config = append(config, [2]string{"http.followRedirects", "false"})
 	}
 	if f.cfg.Credentials != "" {
@@ -162,8 +162,8 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// openFolder resolves symbolic links, and what else leads git to other folders, before
-// the check, so that none leads out of the allowed folders.
+// openFolder resolves symbolic links, and whatever else leads git to other folders,
+// before the check, so that none leads out of the allowed folders.
 func (s *session) openFolder(remote origin.Remote) error {
 	path, err := filepath.EvalSymlinks(remote.Path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -203,7 +203,7 @@ const (
 	// maxAnswer holds the names of a million branches of a remote repository.
 	maxAnswer = 128 << 20
 	// maxPaths bounds the paths of a tree together. A few small trees that hold each other
-	// many times name more than any machine has memory for.
+	// many times name more paths than fit in any memory.
 	maxPaths = 512 << 20
 	// maxRecord holds a line of a listing with a path longer than MaxPath.
 	maxRecord = 2*MaxPath + 1<<10
@@ -216,7 +216,8 @@ func (s *session) local(ctx context.Context, mirror string, stdin io.Reader, arg
 	return g.run(ctx, stdin, append([]string{"--git-dir=" + mirror}, args...)...)
 }
 
-// remote runs git on the mirror and the remote repository; mirror "" is none.
+// remote runs git on the mirror and the remote repository. An empty mirror means
+// none.
 func (s *session) remote(ctx context.Context, mirror string, stdin io.Reader, onLine func(string), args ...string) ([]byte, error) {
 	g := gitRun{box: s.box(mirror), env: s.env, secrets: s.secrets, maxOutput: maxAnswer, onLine: onLine}
 	return g.run(ctx, stdin, args...)
@@ -225,7 +226,8 @@ func (s *session) remote(ctx context.Context, mirror string, stdin io.Reader, on
 // box returns a box with what the session needs, and a mirror to write.
 func (s *session) box(mirror string) *sandbox.Box {
 	box := reading(int64(s.fetcher.cfg.Memory), append([]string{s.fetcher.dir}, s.read...)...)
-	// The watch over the mirror's size comes first, since its reason is the better one.
+	// This limit is above that of the watch over the mirror's size, which gives the
+	// better reason.
 	box.Ports, box.FileSize = s.ports, int64(s.fetcher.cfg.MaxBytes+config.GiB)
 	if mirror != "" {
 		box.Write = []string{mirror}

@@ -12,8 +12,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// coverage says what an answer covers. Where something was not found and the answer is
-// complete, it names what was searched.
+// coverage says what an answer covers. If the answer is complete and something was not
+// found, it names what was searched.
 type coverage struct {
 	Complete bool `json:"complete"`
 	// Repos is the number of repos in which nothing was found, with the branches searched.
@@ -74,8 +74,8 @@ func (c *coverage) text() string {
 	return b.String()
 }
 
-// account makes all of the answer but its results: what was covered, and notes about
-// arguments that are probably mistakes. It fails if none of the repos named exists.
+// account makes all of the answer except its results: the coverage, and notes about
+// arguments that are probably mistakes. It fails if none of the named repos exists.
 func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*result, error) {
 	tail := &result{Coverage: &coverage{Complete: true}}
 	if c.budget.note != "" {
@@ -116,7 +116,7 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	}
 	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
 	for _, f := range empty {
-		if f.query == f.text { // positions and fields are the caller's own
+		if f.query == f.text { // positions and fields refer to the caller's own text
 			tail.Notes = append(tail.Notes, hints(f.resp.GetEmpty())...)
 		}
 	}
@@ -141,8 +141,8 @@ func (c *coverage) add(one *searchv1.Coverage, b budget) {
 	}
 }
 
-// addRepos adds which repos were searched, at which commits, if the answer was given of the
-// same state of the index.
+// addRepos adds the repos that were searched, with their commits, if the list is of the
+// same state of the index as the answer.
 func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *searchv1.SearchResponse) error {
 	if !resp.GetCoverage().GetComplete() {
 		return nil
@@ -166,7 +166,7 @@ func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *s
 	return nil
 }
 
-// trim leaves out notes and names until the rest of the answer takes at most limit bytes.
+// trim leaves out notes and names until r takes at most limit bytes.
 func (r *result) trim(limit int) {
 	for i, n := range r.Notes {
 		r.Notes[i] = cut(n, limit/3)

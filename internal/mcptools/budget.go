@@ -7,7 +7,7 @@ import (
 )
 
 // bytesPerToken estimates tokens from bytes. Source code has three to four bytes a token in
-// the tokenizers of current models, so that the estimate is on the safe side.
+// the tokenizers of current models, so the estimate is on the safe side.
 const bytesPerToken = 3
 
 // Bounds of max_tokens. Clients refuse answers of more than mostTokens.
@@ -27,7 +27,7 @@ func (l Limit) limit() int { return l.MaxTokens }
 // budget bounds an answer. Each of its two forms is at most tokens*bytesPerToken bytes long.
 type budget struct {
 	tokens int
-	// note says that the caller asked for another number; empty if it did not.
+	// note says that the caller asked for a number out of bounds; empty if it did not.
 	note string
 }
 
@@ -65,8 +65,8 @@ func encode(data any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// most is the largest number up to n for which fits holds, or 0. Fits holds for all numbers
-// below one for which it holds.
+// most is the largest number up to n for which fits holds, or 0. If fits holds for a
+// number, it must hold for all smaller ones.
 func most(n int, fits func(int) bool) int {
 	if fits(n) {
 		return n

@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// words of corpora: frequent and rare, long, hostile.
+// corpusWords are words of corpora: frequent and rare, long, hostile.
 var corpusWords = []string{
 	"err", "nil", "func", "needle", "Shutdown", "a", "\\", `"`, "<b>", "\t", "日本", "\xff\xfe", "\x1b[31m", strings.Repeat("long", 300),
 }
@@ -58,9 +58,9 @@ func totals(repos map[string]map[string]string, word string) (matches, files uin
 	return matches, files
 }
 
-// TestBudgetAndTotals: whatever is asked, no form of an answer is over its budget, what is
-// shown and what is left out make up the exact totals, and nothing of a file can pass for
-// something else.
+// TestBudgetAndTotals: for any call, no form of an answer exceeds its budget, the shown
+// and the left-out results add up to the exact totals, and no text of a file can pass for
+// another part of the answer.
 func TestBudgetAndTotals(t *testing.T) {
 	var all []map[string]map[string]string
 	var sessions []*mcp.ClientSession
@@ -75,7 +75,7 @@ func TestBudgetAndTotals(t *testing.T) {
 		if rapid.Bool().Draw(rt, "small") {
 			tokens = rapid.IntRange(1000, 1500).Draw(rt, "few")
 		}
-		// Words that are UTF-8: an argument is.
+		// Only words that are valid UTF-8, since arguments are.
 		searched := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"err", "nil", "needle", "a", `\`, `"`, "日本", "absent", "<b>"}), 1, 8, rapid.ID).Draw(rt, "patterns")
 		detail := rapid.SampledFrom([]string{"", "auto", "lines", "short", "numbers", "files", "directories"}).Draw(rt, "detail")
 		r := good(t, session, "grep", args{"patterns": searched, "literal": true, "detail": detail, "max_tokens": tokens, "context": rapid.IntRange(0, 3).Draw(rt, "context")})
@@ -177,7 +177,7 @@ func someFiles(repos map[string]map[string]string, n int) (list []args) {
 }
 
 // TestPagesMakeUpTheWhole: the pages of a fixed detail show every matching line once, in
-// whatever budget.
+// any budget.
 func TestPagesMakeUpTheWhole(t *testing.T) {
 	seeds := uint64(4)
 	if testing.Short() {

@@ -24,7 +24,7 @@ func compareTool(s *Server) {
 	add(s, "compare", "Compare branches", "List the files that differ between two indexed branches of a repo. read_file shows each side.", (*call).compare)
 }
 
-// comparison is what compare answers. Counts are of all files, shown or not.
+// comparison is the answer of compare. Counts are of all files, shown or not.
 type comparison struct {
 	Repo     string   `json:"repo"`
 	Base     string   `json:"base"`
@@ -99,7 +99,7 @@ func (c *call) compare(ctx context.Context, in compareArgs) (*answer, error) {
 	return show(most(room, func(n int) bool { return c.budget.holds(show(n)) })), nil
 }
 
-// checkBranches fails if the repo does not exist or has not both branches.
+// checkBranches fails if the repo does not exist or lacks one of the branches.
 func (c *call) checkBranches(ctx context.Context, repo string, branches ...string) error {
 	list, err := c.api.List(ctx, repoNamed(repo))
 	if err != nil {
@@ -120,8 +120,9 @@ func (c *call) checkBranches(ctx context.Context, repo string, branches ...strin
 	return nil
 }
 
-// changes are the kinds of the files that differ, by path. A document is a content at a path
-// with the branches that have it there, so those of exactly one of the branches differ.
+// changes are the kinds of the files that differ, by path. A document is a content at a
+// path, with the branches that have it there, so the documents on exactly one of the two
+// branches differ.
 func (c *call) changes(ctx context.Context, r *comparison, in compareArgs) (map[string]string, error) {
 	base, head := meant(in.Base), meant(in.Head)
 	both := join("r:"+query.Quote("^"+regexp.QuoteMeta(meant(in.Repo))+"$"), "(b:"+query.Quote(base)+" or b:"+query.Quote(head)+" )", anyOf("f:", in.Paths, query.PathGlob))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestCompare: each file that differs between two branches is named once with what became of
-// it, and the counts hold whatever there is room for.
+// TestCompare: each file that differs between two branches is named once with its kind of
+// change, and the counts are right however many files fit.
 func TestCompare(t *testing.T) {
 	main, dev := make(map[string]string), make(map[string]string)
 	for i := range 900 {

@@ -11,7 +11,7 @@ import (
 // Text of repositories reaches a model as text only: a line of a file or a name can neither
 // begin a new line nor hold a control character.
 
-// clean makes a line of a file fit to be shown.
+// clean makes a line of a file safe to show.
 func clean(line []byte) string {
 	return strings.Map(func(r rune) rune {
 		if r != '\t' && unicode.IsControl(r) {
@@ -21,8 +21,8 @@ func clean(line []byte) string {
 	}, strings.ToValidUTF8(string(line), string(utf8.RuneError)))
 }
 
-// shown is a name as it is shown: quoted if it holds anything that does not print. Tools
-// take names back in this form.
+// shown is a name in the form for answers: quoted if it holds anything that does not
+// print. Tools accept names in this form.
 func shown(name string, limit int) string {
 	if !utf8.ValidString(name) || strings.HasPrefix(name, `"`) || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		name = strconv.Quote(name)
@@ -30,7 +30,7 @@ func shown(name string, limit int) string {
 	return cut(name, limit)
 }
 
-// meant is the name that a caller means by what it was shown.
+// meant is the reverse of shown.
 func meant(name string) string {
 	if strings.HasPrefix(name, `"`) {
 		if plain, err := strconv.Unquote(name); err == nil {

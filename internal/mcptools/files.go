@@ -56,10 +56,10 @@ func treeTool(s *Server) {
 	add(s, "list_tree", "List a directory", "List files and directories of a repo, to some depth. A directory that is not opened has its number of files.", (*call).tree)
 }
 
-// maxTreeFiles bounds what one listing reads.
+// maxTreeFiles bounds the files that one listing reads.
 const maxTreeFiles = 10 * maxCountFiles
 
-// tree is what list_tree answers.
+// tree is the answer of list_tree.
 type tree struct {
 	Repo   string `json:"repo"`
 	Branch string `json:"branch,omitempty"`
@@ -144,8 +144,8 @@ func (c *call) pathsOf(ctx context.Context, t *tree, query, branch, dir string) 
 	return paths, nil
 }
 
-// eachFile calls see with the files that a query finds, up to maxTreeFiles. The coverage is that of the first page, or of
-// the last that is not complete. Whole is false if there are more files.
+// eachFile calls see with the files that a query finds, up to maxTreeFiles. The coverage is that of
+// the first page, or of the last incomplete one. Whole is false if there are more files.
 func (c *call) eachFile(ctx context.Context, query string, see func(*searchv1.FileMatch)) (covered *coverage, whole bool, err error) {
 	req := &searchv1.SearchRequest{Query: join(query, "type:file"), Options: &searchv1.SearchOptions{
 		SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
@@ -169,7 +169,7 @@ func (c *call) eachFile(ctx context.Context, query string, see func(*searchv1.Fi
 	return covered, false, nil
 }
 
-// noTree says why a listing is empty.
+// noTree is an error that says why a listing is empty.
 func (c *call) noTree(ctx context.Context, repo, dir string, scope Scope) error {
 	notes, err := c.unknownRepos(ctx, Scope{Repos: []string{repo}}, nil)
 	if err != nil {
@@ -185,7 +185,8 @@ func (c *call) noTree(ctx context.Context, repo, dir string, scope Scope) error 
 	return plainError(text + "; list_tree without path shows the root")
 }
 
-// fitTree shows as many levels as were asked for and fit; of the first, as many entries as fit.
+// fitTree shows as many of the requested levels as fit; if not even the first fits, as many of
+// its entries as fit.
 func (c *call) fitTree(t *tree, paths []string, depth int) {
 	if depth == 0 {
 		depth = 2

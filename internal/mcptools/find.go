@@ -16,39 +16,39 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// find is one query, and how its answer is shown.
+// find is one query, and how to show its answer.
 type find struct {
 	label string // what the caller asked for; empty if it asked for one thing
 	query string
-	// text is what the caller wrote, locate the place in it for one in query. LiteralHint is
-	// set if it is an expression that could have been meant as text.
+	// text is what the caller wrote. locate maps a place in query to the place in text.
+	// literalHint is set if text is an expression that could have been meant literally.
 	text        string
 	locate      func(position int) int
 	literalHint bool
-	// ladder are the rungs in order. Where fixed is set, its first rung is shown in pages.
+	// ladder are the rungs in order. If fixed is set, the first rung is shown in pages.
 	ladder []Detail
 	fixed  bool
 	// perFile bounds the matches shown of a file; 0: only the budget does.
 	perFile uint32
 	context uint32
 	paths   bool
-	// name is the name whose places are looked for, empty if it is not one's. Symbols says what
-	// symbols they are in.
+	// name is the name whose places are wanted, empty for other queries. symbols makes the
+	// answer show the symbols around them.
 	name    string
 	symbols bool
 }
 
-// finding is a find under way.
+// finding is a running find.
 type finding struct {
 	find
 	from cursor
-	// shared: the budget is for other finds, too.
+	// shared means that the budget is for other finds too.
 	shared bool
 	resp   *searchv1.SearchResponse
 	err    error
 }
 
-// Limits of what one query brings here, before the budget is applied.
+// Limits of the answer to one query, before the budget applies.
 const (
 	maxFindBytes  = 1 << 20
 	maxCountBytes = 16 << 20
@@ -141,7 +141,7 @@ func allFailed(list []*finding) error {
 	return list[0].err
 }
 
-// run asks for the first page: as much as the budget could show.
+// run requests the first page: as much as the budget could show.
 func (f *finding) run(ctx context.Context, c *call) {
 	files, matches := uint32(c.budget.bytes()/24), uint32(c.budget.bytes())
 	if f.fixed {
@@ -168,7 +168,7 @@ func (f *finding) run(ctx context.Context, c *call) {
 // syntaxVersion is that of all queries.
 const syntaxVersion = 2
 
-// result is what all tools that search answer.
+// result is the answer of all tools that search.
 type result struct {
 	Results  []found   `json:"results"`
 	Coverage *coverage `json:"coverage"`
@@ -190,8 +190,8 @@ func noteText(notes []string) string {
 	return "Note: " + strings.Join(notes, "\nNote: ") + "\n"
 }
 
-// compose shares the budget among the finds. Those that need little come first, and leave
-// the rest of their shares to others.
+// compose divides the budget among the finds. Finds that need little come first, and
+// leave the rest of their shares to others.
 func (c *call) compose(ctx context.Context, list []*finding, tail *result) (*answer, error) {
 	ascending := slices.Clone(list)
 	slices.SortStableFunc(ascending, func(a, b *finding) int { return cmp.Compare(a.bytes(), b.bytes()) })
@@ -217,10 +217,10 @@ func tailSize(tail *result) int {
 	return size(a.text, a.data)
 }
 
-// sectionSize is what a result adds to the size of an answer.
+// sectionSize is how much a result adds to the size of an answer.
 func sectionSize(s found) int { return size(s.text(), s) + 1 }
 
-// bytes is about the size of all that was found.
+// bytes is the approximate size of everything found.
 func (f *finding) bytes() (n int) {
 	for _, file := range f.resp.GetFiles() {
 		for _, chunk := range file.GetChunks() {
@@ -230,7 +230,7 @@ func (f *finding) bytes() (n int) {
 	return n
 }
 
-// fit shows the find within room bytes, on the first rung that does.
+// fit shows the find within room bytes, on the first rung on which it fits.
 func (f *finding) fit(ctx context.Context, c *call, room int) (found, error) {
 	head := f.head()
 	if head.Error != "" || head.Files == 0 {
@@ -336,7 +336,7 @@ func (f *finding) next(rung Detail, rows []row, n int) (next cursor, more bool) 
 		if l := rows[n].line; l != nil && n > 0 && rows[n-1].ordinal == rows[n].ordinal {
 			next.Line = l.Number
 		}
-		return next, n > 0 || f.shared // alone, a page without a row would be the same again
+		return next, n > 0 || f.shared // alone, the page after one without rows would be the same
 	case len(f.resp.GetNextPageToken()) > 0:
 		next.Page = f.resp.GetNextPageToken()
 		return next, true
@@ -344,7 +344,8 @@ func (f *finding) next(rung Detail, rows []row, n int) (next cursor, more bool) 
 	return cursor{}, false
 }
 
-// counts are all files with their counts, or as many as one answer of the router holds.
+// counts are all files with their counts, or as many as fit into one answer of the
+// router.
 func (f *finding) counts(ctx context.Context, c *call) ([]*searchv1.FileMatch, error) {
 	if n := uint64(len(f.resp.GetFiles())); n == f.resp.GetStatistics().GetFilesMatched() || n >= maxCountFiles {
 		return f.resp.GetFiles(), nil
@@ -356,7 +357,7 @@ func (f *finding) counts(ctx context.Context, c *call) ([]*searchv1.FileMatch, e
 	if err != nil {
 		return nil, fmt.Errorf("count by file: %w", err)
 	}
-	f.resp = resp // totals and counts are of one answer
+	f.resp = resp // totals and counts come from the same answer
 	return resp.GetFiles(), nil
 }
 

@@ -11,8 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Detail is how much an answer shows of what was found. From first to last it is a ladder:
-// an answer is given in the first of them in which all of it fits the budget.
+// Detail is how much an answer shows of the results. The details form a ladder: an answer
+// has the first detail in which all of it fits the budget.
 type Detail string
 
 // The rungs of the ladder.
@@ -24,14 +24,14 @@ const (
 	Directories Detail = "directories" // counts by directory and repo
 )
 
-// found is what one query found, and what is shown of it. Matches and Files are the exact
-// totals on every rung.
+// found is the result of one query, and what the answer shows of it. Matches and Files
+// are the exact totals on every rung.
 type found struct {
 	Query   string `json:"query,omitempty"`
 	Error   string `json:"error,omitempty"`
 	Matches uint64 `json:"matches"`
 	Files   uint64 `json:"files"`
-	// LowerBounds is set if the answer is not complete: there may be more.
+	// LowerBounds is set if the answer is incomplete: there may be more.
 	LowerBounds bool        `json:"counts_are_lower_bounds,omitempty"`
 	Detail      Detail      `json:"detail,omitempty"`
 	Repos       []repoFiles `json:"repos,omitempty"`
@@ -54,7 +54,7 @@ type repoFiles struct {
 type fileLines struct {
 	Path    string `json:"path"`
 	Matches uint64 `json:"matches,omitempty"`
-	// Missing are words of the query that the file does not have, if it need not have all.
+	// Missing are words of the query that the file lacks, if it need not have all.
 	Missing []string `json:"missing,omitempty"`
 	Lines   []line   `json:"lines,omitempty"`
 	Numbers []uint32 `json:"numbers,omitempty"`
@@ -64,7 +64,7 @@ type line struct {
 	Number  uint32 `json:"line"`
 	Text    string `json:"text"`
 	Context bool   `json:"context,omitempty"`
-	// Symbol says what symbol the first match is or is in.
+	// Symbol says which symbol the first match is, or is in.
 	Symbol string `json:"symbol,omitempty"`
 
 	matches uint64 // that begin in it
@@ -78,7 +78,8 @@ type repoCount struct {
 	Directories []dirCount `json:"directories,omitempty"`
 }
 
-// dirCount are the counts of a directory; of the deepest, with all below it.
+// dirCount are the counts of a directory. Those of the deepest shown include
+// everything below.
 type dirCount struct {
 	Dir     string `json:"dir"`
 	Matches uint64 `json:"matches,omitempty"`
@@ -91,7 +92,7 @@ type leftOut struct {
 	Files   uint64 `json:"files"`
 }
 
-// row is the least that can be shown or left out.
+// row is the smallest part of an answer that can be shown or left out.
 type row struct {
 	file    *searchv1.FileMatch
 	ordinal int // of the file in its page
@@ -116,7 +117,7 @@ func rowsOf(files []*searchv1.FileMatch, rung Detail, limit int) (rows []row) {
 	return rows
 }
 
-// maxSymbol bounds what is said of a symbol behind a line, in bytes.
+// maxSymbol bounds the note about a symbol after a line, in bytes.
 const maxSymbol = 100
 
 // linesOf are the lines of a file with matches, and for Lines those around them.
@@ -344,7 +345,7 @@ func (s *found) totals() string {
 }
 
 // countsOf are counts by repo and by directory, of at most depth levels; 0: by repo. The
-// largest come first. Paths counts files only.
+// largest come first. With paths it counts files only.
 func countsOf(files []*searchv1.FileMatch, depth, names int, paths bool) []repoCount {
 	var repos []repoCount
 	place, dirPlace := make(map[string]int), make(map[[2]string]int)

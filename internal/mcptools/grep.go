@@ -12,7 +12,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// maxPatterns bounds the patterns of one call: each one has a share of the budget.
+// maxPatterns bounds the patterns of one call: they share the budget.
 const maxPatterns = 8
 
 type grepArgs struct {
@@ -80,7 +80,7 @@ func grepFind(pattern string, in grepArgs) find {
 	return f
 }
 
-// rungsOf are the rungs for a detail that was asked for.
+// rungsOf are the rungs for a requested detail.
 func rungsOf(detail Detail, ladder []Detail) ([]Detail, error) {
 	if detail == "" || detail == "auto" {
 		return ladder, nil
@@ -141,7 +141,7 @@ func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	return c.search(ctx, in.Scope, []find{f}, from, in.Cursor != "")
 }
 
-// plainWords are the words of a query that is nothing but words.
+// plainWords are the words of a query that consists of words only.
 func plainWords(query string) []string {
 	words := strings.Fields(query)
 	for _, w := range words {

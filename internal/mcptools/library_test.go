@@ -34,9 +34,9 @@ type library struct {
 	shard *shard.Shard
 	repos map[string]map[string]string // contents by repo and path
 	calls atomic.Int64
-	// incomplete: answers say that a part was not searched.
+	// incomplete makes answers say that a part was not searched.
 	incomplete bool
-	// branches are those that List names.
+	// branches are the branches that List names.
 	branches []string
 }
 
@@ -221,7 +221,7 @@ func (l *library) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	}, ctx.Err()
 }
 
-// everyTool are the settings that offer all tools.
+// everyTool is a configuration with all tools.
 func everyTool() Config { return Config{Tools: toolNames()} }
 
 // connect connects a client to the tools over api.

@@ -75,14 +75,14 @@ func (c *call) places(ctx context.Context, tool string, in namesArgs, query func
 }
 
 const (
-	// suggestTime bounds the search for names like one that was not found.
+	// suggestTime bounds the search for names similar to one that was not found.
 	suggestTime = 2 * time.Second
-	// suggestMatches bounds the names that one file adds to it.
+	// suggestMatches bounds the names that one file adds to that search.
 	suggestMatches = 50
 )
 
-// unknownName says which defined names are like one that has no place in scope; empty if none is,
-// or none was found soon.
+// unknownName returns a note with the defined names nearest to one that has no place in scope;
+// empty if none was found within suggestTime.
 func (c *call) unknownName(ctx context.Context, scope Scope, name string) string {
 	ctx, cancel := context.WithTimeout(ctx, suggestTime)
 	defer cancel()

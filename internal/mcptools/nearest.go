@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// candidateBytes and candidateFiles bound the names that are compared with one that
-	// does not exist.
+	// candidateBytes and candidateFiles bound the names that are compared with a
+	// nonexistent one.
 	candidateBytes = 1 << 20
 	candidateFiles = 300
 )
@@ -91,8 +91,8 @@ func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 	return []string{text}, nil
 }
 
-// nearestPaths are paths of files, or of directories, in scope that are named like a path or
-// glob.
+// nearestPaths are the paths of files, or of directories, in scope that are most similar to
+// a path or glob.
 func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, directories bool) []string {
 	name = strings.NewReplacer("**/", "", "*", "", "?", "").Replace(meant(name))
 	end := `$`

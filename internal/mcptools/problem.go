@@ -12,19 +12,20 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// plainError is a text that is fit for the caller.
+// plainError is an error text for the caller.
 type plainError string
 
 // Error implements error.
 func (e plainError) Error() string { return string(e) }
 
-// queryError is a query that cannot be read, with the place in the caller's own text.
+// queryError is the error of a query that cannot be parsed, with the place in the
+// caller's own text.
 type queryError struct {
 	text            string
 	position        int
 	found, expected string
 	hint            string
-	otherwise       string // where there is no position
+	otherwise       string // the text if there is no position
 }
 
 // Error implements error.
@@ -62,7 +63,7 @@ func (f *find) inPattern(err error) error {
 	return err
 }
 
-// problem is an error as the model reads it: what happened, and what to do.
+// problem is an error for the model: what happened, and what to do.
 func problem(err error) error {
 	if own, ok := errors.AsType[*queryError](err); ok {
 		return own

@@ -32,7 +32,7 @@ type fileRange struct {
 
 const (
 	maxRanges = 32
-	// readPage is how much of a file one call of the router brings.
+	// readPage is how much of a file one call of the router returns.
 	readPage = 1 << 20
 )
 
@@ -40,7 +40,7 @@ func readTool(s *Server) {
 	add(s, "read_file", "Read files", "Read ranges of lines of one or many files in one call. A range that does not fit says from which line to go on.", (*call).read)
 }
 
-// passage is a range of a file as it is answered.
+// passage is a range of a file in an answer.
 type passage struct {
 	Repo   string `json:"repo"`
 	Commit string `json:"commit,omitempty"`
@@ -48,15 +48,15 @@ type passage struct {
 	Branch string `json:"branch,omitempty"`
 	Start  int    `json:"start,omitempty"`
 	End    int    `json:"end,omitempty"`
-	// Total is the number of lines of the file, where its end was reached.
+	// Total is the number of lines of the file, if its end was reached.
 	Total int    `json:"total_lines,omitempty"`
 	Text  string `json:"text,omitempty"`
-	// Next is the line from which to go on, if the range asked for is longer.
+	// Next is the line to continue from, if the requested range is longer.
 	Next  int    `json:"next_start,omitempty"`
 	Error string `json:"error,omitempty"`
 }
 
-// passages is what read_file answers.
+// passages is the answer of read_file.
 type passages struct {
 	Files []passage `json:"files"`
 	Notes []string  `json:"notes,omitempty"`
@@ -110,7 +110,7 @@ type reading struct {
 	asked fileRange
 	passage
 	lines []string // as shown
-	end   bool     // of the file was reached
+	end   bool     // the end of the file was reached
 	err   error
 }
 
@@ -238,7 +238,7 @@ func missingField(err error) string {
 	return ""
 }
 
-// fitReadings shares the budget among the ranges, short ones first.
+// fitReadings divides the budget among the ranges, short ones first.
 func (c *call) fitReadings(p *passages, all []*reading) {
 	ascending := slices.Clone(all)
 	slices.SortStableFunc(ascending, func(a, b *reading) int { return cmp.Compare(a.bytes(), b.bytes()) })
@@ -260,7 +260,7 @@ func (r *reading) bytes() (n int) {
 	return n
 }
 
-// size is what the passage adds to an answer.
+// size is how much the passage adds to an answer.
 func (r *reading) size() int {
 	var b strings.Builder
 	r.write(&b)

@@ -22,7 +22,7 @@ func reposTool(s *Server) {
 	add(s, "list_repos", "List repos", "List the indexed repos that you may see, with default branch, commit, number of files and languages.", (*call).repos)
 }
 
-// repos is what list_repos and list_refs answer.
+// repos is the answer of list_repos and list_refs.
 type repos struct {
 	Repos    []repoInfo `json:"repos"`
 	Cursor   string     `json:"cursor,omitempty"`
@@ -173,7 +173,7 @@ func (c *call) refs(ctx context.Context, in refsArgs) (*answer, error) {
 	return build(most(len(all.Branches), func(n int) bool { return c.budget.holds(build(n)) })), nil
 }
 
-// repoNamed asks for one repo.
+// repoNamed is a request for one repo.
 func repoNamed(name string) *searchv1.ListRequest {
 	return &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), SyntaxVersion: syntaxVersion, MaxBytes: 1 << 20}
 }

@@ -15,12 +15,12 @@ type Scope struct {
 	Lang    string   `json:"lang,omitempty" jsonschema:"only in this language, such as go or c++"`
 }
 
-// repos is the part of the query that chooses repos.
+// repos is the part of the query that selects repos.
 func (s Scope) repos() string {
 	return anyOf("r:", s.Repos, query.RepoGlob)
 }
 
-// query is the part of the query that chooses documents, repos included.
+// query is the part of the query that selects documents, repos included.
 func (s Scope) query() string {
 	parts := []string{s.repos(), anyOf("f:", s.Paths, query.PathGlob)}
 	for _, glob := range s.Exclude {
@@ -57,7 +57,7 @@ func anyOf(field string, globs []string, expression func(string) string) string 
 	return field + query.Quote(strings.Join(all, "|"))
 }
 
-// join puts the parts of a query that are not empty side by side.
+// join joins the non-empty parts of a query with spaces.
 func join(parts ...string) string {
 	var all []string
 	for _, p := range parts {
@@ -68,8 +68,8 @@ func join(parts ...string) string {
 	return strings.Join(all, " ")
 }
 
-// unquotedOffset is the place in an expression that is at offset in query.Quote(expression),
-// behind its opening quote.
+// unquotedOffset is the place in an expression of what is at offset in
+// query.Quote(expression), counted after the opening quote.
 func unquotedOffset(expression string, offset int) int {
 	for i := range len(expression) {
 		if offset <= 0 {

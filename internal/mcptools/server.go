@@ -1,10 +1,10 @@
-// Package mcptools serves search to coding agents over the Model Context Protocol: tools
-// that answer within a number of tokens. One set of tools is behind both transports,
-// standard input and output (trawl mcp) and streamable HTTP (routers, at /mcp).
+// Package mcptools serves search to coding agents over the Model Context Protocol, with
+// tools that answer within a number of tokens. Both transports, standard input and
+// output (trawl mcp) and streamable HTTP (routers, at /mcp), have the same tools.
 // docs/mcp.md describes the tools.
 //
 // Every answer has two forms, text and structured content, with the same facts. Clients
-// show a model one of them, so each of them alone keeps the budget. See budget.
+// show a model one of them, so each alone keeps the budget. See budget.
 package mcptools
 
 import (
@@ -25,16 +25,16 @@ import (
 // Path is where routers serve the protocol over HTTP.
 const Path = "/mcp"
 
-// API is the search service that the tools call: that of a router, or a client of one. It
-// is safe for concurrent use. The calls of one tool call go to one API.
+// API is the search service that the tools call: a router's, or a client of one. It is
+// safe for concurrent use. All requests of one tool call use one API.
 type API interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 }
 
-// Config selects the tools. Each one costs every conversation the tokens of its
-// description, so the default is a part of them.
+// Config selects the tools. The description of each costs every conversation tokens,
+// so the default has only some of them.
 type Config struct {
 	Tools []string `config:"tools" doc:"tools for coding agents at /mcp: grep, search, glob, read_file, list_tree, list_repos, definitions, references, list_refs, count, compare; empty: none, and no such path"`
 }
@@ -53,21 +53,21 @@ func (c *Config) Validate() error {
 	return check.Err()
 }
 
-// Server serves the tools. It keeps nothing between calls: there are no sessions, so each
-// call may reach another router, and nothing remains of a client that has gone. It is safe
-// for concurrent use.
+// Server serves the tools. It keeps no state between calls: there are no sessions, so each
+// call may reach another router, and a client that has gone leaves nothing behind. It is
+// safe for concurrent use.
 type Server struct {
 	sdk  *mcp.Server
 	open func() API
 	log  *slog.Logger
 }
 
-// instructions are what clients tell the model about the server as a whole.
+// instructions describe the server as a whole; clients pass them to the model.
 const instructions = `Code search over all indexed Git repositories. Answers keep a budget (max_tokens): what does not fit as lines is given in
 less detail, with exact totals, and a cursor for the rest. "Complete" with 0 matches means that there are none. Cite repo@commit, path and lines.
 Names of repos and paths are given back as they were shown, quotes included. Independent calls can be made in parallel.`
 
-// New returns a server of the tools of cfg, which is valid. Each call of a tool opens an
+// New returns a server of the tools of cfg, which must be valid. Each tool call opens an
 // API of its own.
 func New(open func() API, cfg Config, version string, log *slog.Logger) *Server {
 	s := &Server{open: open, log: log}
@@ -100,8 +100,8 @@ const (
 	sendTime = time.Minute
 )
 
-// Handler serves streamable HTTP. A request carries one call, so limits of requests are
-// limits of calls. The router's gate checks the callers; Handler does not.
+// Handler serves streamable HTTP. A request carries one call, so limits on requests are
+// limits on calls. The router's gate checks the callers; Handler does not.
 func (s *Server) Handler(wallTime time.Duration) http.Handler {
 	streamable := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s.sdk }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
@@ -127,8 +127,8 @@ func (s *Server) Handler(wallTime time.Duration) http.Handler {
 	})
 }
 
-// requestKey is the key of the context that a call over HTTP must end with. The SDK passes
-// the values of a request's context to its call, but not its end.
+// requestKey is the key of the HTTP request's context, with which the call must end. The
+// SDK passes the values of a request's context to its call, but not its end.
 type requestKey struct{}
 
 // endWithRequest ends a call when its HTTP request ends, because the client has gone, or
@@ -145,10 +145,10 @@ func endWithRequest(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// maxError bounds the text of an error in bytes: it is within every budget.
+// maxError bounds the text of an error in bytes. It fits every budget.
 const maxError = 2000
 
-// shortenErrors bounds errors of calls. Those about arguments repeat them.
+// shortenErrors bounds errors of calls: errors about arguments repeat the arguments.
 func shortenErrors(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		result, err := next(ctx, method, req)

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// tool is a tool that can be served.
+// tool is a tool that a Server can have.
 type tool struct {
 	name     string
 	register func(s *Server)

@@ -34,7 +34,7 @@ func pond() map[string]map[string]string {
 	}
 }
 
-// TestAnswers holds each tool to what it says of a small library.
+// TestAnswers checks each tool's answers over a small library.
 func TestAnswers(t *testing.T) {
 	session := connect(t, newLibrary(t, pond()))
 	for _, c := range []struct {
@@ -106,8 +106,8 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhatToDo: what cannot be answered is an error that the model reads, short
-// whatever was sent.
+// TestErrorsSayWhatToDo: a call that cannot be answered gives an error for the model,
+// which is short whatever was sent.
 func TestErrorsSayWhatToDo(t *testing.T) {
 	session := connect(t, newLibrary(t, pond()))
 	huge := strings.Repeat("x", 300_000)
@@ -149,7 +149,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
-// TestIncompleteAnswersSaySo: nothing is claimed of what was not searched.
+// TestIncompleteAnswersSaySo: an answer claims nothing about parts that were not
+// searched.
 func TestIncompleteAnswersSaySo(t *testing.T) {
 	library := newLibrary(t, pond())
 	library.incomplete = true
@@ -163,8 +164,8 @@ func TestIncompleteAnswersSaySo(t *testing.T) {
 	}
 }
 
-// TestHostileNames: names that hold anything reach the model as one line, and are taken back
-// as they were shown.
+// TestHostileNames: names of any bytes reach the model as one line, and tools accept them as
+// they were shown.
 func TestHostileNames(t *testing.T) {
 	names := []string{"a\nb: fake", "\x1b[2J.go", "\xff\xfe.go", `"quoted".go`, "\u202ertl.go", " space ", strings.Repeat("n", 3000), "tab\there"}
 	files := make(map[string]string)
@@ -187,7 +188,8 @@ func TestHostileNames(t *testing.T) {
 	}
 }
 
-// TestOddFiles: files without a line, with one that is longer than any page, with very many.
+// TestOddFiles: files without lines, with a line longer than any page, and with very many
+// lines.
 func TestOddFiles(t *testing.T) {
 	session := connect(t, newLibrary(t, map[string]map[string]string{"r": {
 		"empty": "", "no-newline": "one", "long": strings.Repeat("abcdefgh", 1<<18) + "\nsecond\n",
@@ -206,7 +208,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// hung is an API that answers nothing until its caller gives up.
+// hung is an API that does not answer before its caller gives up.
 type hung struct{ started, ended atomic.Int64 }
 
 func (h *hung) wait(ctx context.Context) error {
@@ -244,8 +246,8 @@ func overHTTP(t *testing.T, api API, wallTime time.Duration) *mcp.ClientSession 
 	return session
 }
 
-// TestCancelledCallsEnd: a call that its client cancels stops asking at once, over both
-// transports.
+// TestCancelledCallsEnd: a call that its client cancels ends its requests at once, over
+// both transports.
 func TestCancelledCallsEnd(t *testing.T) {
 	for name, connect := range map[string]func(*testing.T, API) *mcp.ClientSession{
 		"stdio": func(t *testing.T, api API) *mcp.ClientSession { return connect(t, api) },
@@ -286,7 +288,7 @@ func TestWallTime(t *testing.T) {
 	}
 }
 
-// eventually waits for what must come; how long is for the test's timeout.
+// eventually waits up to a minute until holds.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for start := time.Now(); !holds(); time.Sleep(time.Millisecond) {
@@ -296,7 +298,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// TestRequestsOverHTTP: what is not one message is refused.
+// TestRequestsOverHTTP: a request that is not a single message is refused.
 func TestRequestsOverHTTP(t *testing.T) {
 	handler := New(func() API { return &hung{} }, everyTool(), "test", slog.New(slog.DiscardHandler)).Handler(time.Minute)
 	for _, c := range []struct {
@@ -321,7 +323,7 @@ func TestRequestsOverHTTP(t *testing.T) {
 	}
 }
 
-// TestDefaultTools: eight tools, and a description that leaves room for the conversation.
+// TestDefaultTools: the eight tools of the default take few tokens of a conversation.
 func TestDefaultTools(t *testing.T) {
 	var cfg Config
 	cfg.SetDefaults()

@@ -23,9 +23,9 @@ const (
 // diskRetry bounds the wait before a lost record of a disk is written again.
 const diskRetry = time.Second
 
-// KeepDisk keeps a record of this process's disk in etcd until ctx ends: disk, and then each one
-// received from updates. The record of a dead process expires after ttl, in whole seconds, at
-// least 1. A lost record is written again.
+// KeepDisk keeps a record of this process's disk in etcd until ctx ends: first disk, then each
+// record received from updates. The record of a dead process expires after ttl, in whole
+// seconds, at least 1. A lost record is written again.
 func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, updates <-chan *catalogv1.Disk, log *slog.Logger) {
 	for ctx.Err() == nil {
 		var err error
@@ -36,13 +36,13 @@ func KeepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 	}
 }
 
-// keepDisk keeps one record until its lease is lost, and returns what it was last.
+// keepDisk keeps the record until its lease is lost, and returns the last record.
 func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk *catalogv1.Disk, ttl time.Duration, updates <-chan *catalogv1.Disk) (last *catalogv1.Disk, err error) {
 	lease, err := grant(ctx, client, ttl)
 	if err != nil {
 		return disk, fmt.Errorf("lease the record of a disk: %w", err)
 	}
-	defer revoke(ctx, client, lease) //nolint:errcheck // else it ends by itself
+	defer revoke(ctx, client, lease) //nolint:errcheck // otherwise it ends by itself
 	beats, err := client.KeepAlive(ctx, lease)
 	if err != nil {
 		return disk, fmt.Errorf("keep the record of a disk: %w", err)

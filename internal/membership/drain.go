@@ -14,8 +14,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// SetDrained records whether a searcher is to hold no shards. The record stays when the searcher
-// is stopped and started again.
+// SetDrained records whether a searcher is drained: then it should hold no shards. The record
+// survives restarts of the searcher.
 func SetDrained(ctx context.Context, client *clientv3.Client, prefix, id string, drained bool) error {
 	key := prefix + drainedKind + id
 	if !drained {
@@ -34,8 +34,8 @@ func SetDrained(ctx context.Context, client *clientv3.Client, prefix, id string,
 	return nil
 }
 
-// FollowDrained calls apply with whether a searcher is to hold no shards, now and at each change,
-// until ctx ends.
+// FollowDrained calls apply, now and at each change, with whether a searcher is drained, until
+// ctx ends.
 func FollowDrained(ctx context.Context, client *clientv3.Client, prefix, id string, logger *slog.Logger, apply func(drained bool)) {
 	key := prefix + drainedKind + id
 	follow.Run(ctx, client, follow.Range{From: key, To: key + "\x00"}, logger, func(u follow.Update) {
@@ -43,13 +43,13 @@ func FollowDrained(ctx context.Context, client *clientv3.Client, prefix, id stri
 	})
 }
 
-// Census is all that is known of the searchers at one moment.
+// Census is all records about the searchers at one moment.
 type Census struct {
-	// Searchers that live, in ascending order of id.
+	// Searchers are the live ones, in ascending order of id.
 	Searchers []*catalogv1.Searcher
-	// Drained are those that are to hold no shards, by id, whether they live or not.
+	// Drained are the drained searchers by id, alive or not.
 	Drained map[ID]*catalogv1.DrainedSearcher
-	// Disks are the reports of the searchers, by id. There may be several of one: those of processes
+	// Disks are the reports of the searchers, by id. A searcher may have several: some of processes
 	// that ended lately.
 	Disks map[ID][]*catalogv1.Disk
 }
@@ -85,9 +85,9 @@ func TakeCensus(ctx context.Context, client *clientv3.Client, prefix string) (*C
 	return c, nil
 }
 
-// Awaited returns the searchers that do not have all shards yet that they take over from a draining
-// one, in ascending order of id. It errs to their disadvantage: every report of such a searcher must
-// say that it takes no account of the draining one, and that it loads nothing.
+// Awaited returns the searchers that may still lack shards that they take over from a draining one,
+// in ascending order of id. It is strict: a searcher is awaited until all of its reports say that
+// it places no shards on the draining one and loads nothing.
 func (c *Census) Awaited(draining ID) (awaited []ID) {
 	for _, s := range c.Searchers {
 		reports := c.Disks[s.GetId()]

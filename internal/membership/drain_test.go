@@ -8,7 +8,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// TestAwaited: whoever may still lack a shard of a draining searcher is awaited.
+// TestAwaited: every searcher that may still lack a shard of a draining one is
+// awaited.
 func TestAwaited(t *testing.T) {
 	done, loading, unaware := &catalogv1.Disk{Without: []string{"a", "x"}}, &catalogv1.Disk{Without: []string{"x"}, Loading: 1}, &catalogv1.Disk{}
 	census := &membership.Census{
@@ -22,7 +23,8 @@ func TestAwaited(t *testing.T) {
 	}
 }
 
-// TestDrainedStays: who is drained is followed, and stays so until that is undone.
+// TestDrainedStays: a searcher learns that it is drained, and stays so until that is
+// undone.
 func TestDrainedStays(t *testing.T) {
 	states := make(chan bool)
 	ctx := t.Context()
@@ -53,7 +55,7 @@ func TestDrainedStays(t *testing.T) {
 	if <-states {
 		t.Error("drained at the start")
 	}
-	set("s2", true) // a name that begins so
+	set("s2", true) // a longer name with the same beginning
 	set("s", true)
 	if !<-states {
 		t.Error("not drained")

@@ -18,7 +18,7 @@ import (
 )
 
 // Members follows the records of live searchers in etcd until it is closed. While etcd
-// is away it keeps the last known ones. It is safe for concurrent use.
+// is away it keeps the last known searchers. It is safe for concurrent use.
 type Members struct {
 	logger *slog.Logger
 	cancel context.CancelFunc
@@ -32,7 +32,7 @@ type Members struct {
 // MemberSnapshot is the live searchers at one moment. It never changes; its
 // records are shared and must only be read.
 type MemberSnapshot struct {
-	// Searchers in ascending order of id.
+	// Searchers are in ascending order of id.
 	Searchers []*catalogv1.Searcher
 
 	listed  bool
@@ -65,7 +65,7 @@ func (s *MemberSnapshot) Draining() (ids []ID) {
 }
 
 // NewMembers starts following, without waiting for etcd: see WaitListed. It ends with
-// Close, or with the context. The prefix stands before every key.
+// Close, or with the context. The prefix begins every key.
 func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, logger *slog.Logger) *Members {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &Members{logger: logger, cancel: cancel, snapshot: &MemberSnapshot{changed: make(chan struct{})}}
@@ -75,7 +75,7 @@ func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, log
 	return m
 }
 
-// Close ends the following and waits for its goroutine. Snapshots stay valid.
+// Close stops following and waits for the goroutine. Snapshots stay valid.
 func (m *Members) Close() {
 	m.cancel()
 	m.ended.Wait()

@@ -88,7 +88,7 @@ func names(s *membership.MemberSnapshot) string {
 	return strings.Join(ids, " ")
 }
 
-// waitMembers waits until the members are those, and says what they were.
+// waitMembers waits until the members are those of want.
 func waitMembers(t *testing.T, m *membership.Members, want string) {
 	t.Helper()
 	end := time.After(30 * time.Second)
@@ -139,7 +139,7 @@ func TestMembersComeAndGo(t *testing.T) {
 	}
 }
 
-// A searcher that dies cannot say goodbye: etcd takes it away with its lease.
+// A searcher that dies cannot deregister: etcd removes it with its lease.
 func TestExpiryRemoves(t *testing.T) {
 	m := follow(t, shared.Client())
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{shared.Endpoint()}})
@@ -149,7 +149,7 @@ func TestExpiryRemoves(t *testing.T) {
 	r := register(t, client, "dies")
 	register(t, shared.Client(), "lives")
 	waitMembers(t, m, "dies lives")
-	client.Close() // from here on nothing keeps it alive, and nothing can be said
+	client.Close() // from here on nothing keeps the record alive, and nothing can change it
 	waitMembers(t, m, "lives")
 	for end := time.Now().Add(30 * time.Second); r.Registered(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
@@ -176,7 +176,7 @@ func TestRegistersAgainAfterLoss(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		waitMembers(t, m, "-a") // what it wanted to be is not forgotten
+		waitMembers(t, m, "-a") // its last wish is not lost
 		lost := leaseOf(t, "a")
 		if _, err := shared.Client().Revoke(t.Context(), lost); err != nil {
 			t.Fatal(err)
@@ -189,9 +189,9 @@ func TestRegistersAgainAfterLoss(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileItRuns: a process that goes on while its replacement has come,
-// under the same name, neither drains that one nor takes its record away, and has
-// the name again only when the other is gone.
+// TestReplacedWhileItRuns: a process that still runs when its replacement has
+// registered under the same name neither drains the replacement nor removes its
+// record. It gets the name back only when the other is gone.
 func TestReplacedWhileItRuns(t *testing.T) {
 	m := follow(t, shared.Client())
 	start := func(address string, at int64) *membership.Registration {
@@ -272,7 +272,7 @@ func TestSurvivesRestartOfEtcd(t *testing.T) {
 	if etcd, err = embedded.StartEtcd(t.Context(), etcdConfig(dir)); err != nil {
 		t.Fatal(err)
 	}
-	// The change that could not be made then is made now.
+	// The pending change is made now.
 	waitMembers(t, m, "-a")
 	if err := r.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -10,11 +10,11 @@ import (
 // ID is a searcher's name: Searcher.id in the protos.
 type ID = string
 
-// Member is a searcher that shards are placed on.
+// Member is a searcher that can hold shards.
 type Member struct {
 	ID ID
-	// Zone is what fails as a whole, such as a zone of a cloud. A member without one counts
-	// as alone in its zone.
+	// Zone is a failure domain, such as a zone of a cloud. A member without one counts as
+	// alone in its zone.
 	Zone string
 }
 
@@ -26,8 +26,8 @@ type Member struct {
 // no two members share a zone the rank is the order of weights.
 //
 // When a member leaves, one place among the first k changes at most, and only if the
-// member was among them; no member that stays leaves the first k. A member that joins is
-// the reverse; one that changes its zone leaves and joins.
+// member was among them; no member that stays leaves the first k. Joining is the
+// reverse; a member that changes its zone leaves and joins.
 //
 // Ids must not repeat; the order of members does not matter.
 func Rank(digest [32]byte, members []Member) []ID {
@@ -67,9 +67,8 @@ func Rank(digest [32]byte, members []Member) []ID {
 	return ranked
 }
 
-// Place returns the members that hold a shard: the first replication of Rank, or
-// all when there are fewer. No two of them share a zone as long as there are that many
-// zones.
+// Place returns the members that hold a shard: the first replication members of Rank,
+// or all if there are fewer. No two of them share a zone if there are enough zones.
 func Place(digest [32]byte, members []Member, replication int) []ID {
 	ranked := Rank(digest, members)
 	return ranked[:max(0, min(replication, len(ranked)))]

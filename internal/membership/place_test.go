@@ -29,7 +29,7 @@ func idsOf(members []membership.Member) (ids []membership.ID) {
 	return ids
 }
 
-// byWeight is the rank of programs that do not know zones.
+// byWeight is the rank in programs without zones.
 func byWeight(digest [32]byte, members []membership.Member) []membership.ID {
 	weight := func(id string) uint64 { return xxhash.Sum64(append(digest[:], id...)) }
 	return slices.SortedFunc(slices.Values(idsOf(members)), func(a, b string) int {
@@ -91,7 +91,7 @@ func TestZonesShareReplicas(t *testing.T) {
 		for _, m := range all {
 			zone[m.ID] = m.Zone
 			if m.Zone == "" {
-				zone[m.ID] = "of " + m.ID // of its own
+				zone[m.ID] = "of " + m.ID // a zone of its own
 			}
 			size[zone[m.ID]]++
 		}
@@ -113,7 +113,7 @@ func TestZonesShareReplicas(t *testing.T) {
 }
 
 // Members without a zone, and members that are each alone in a zone, rank as in programs
-// that do not know zones: an upgrade moves nothing.
+// without zones: an upgrade moves nothing.
 func TestRankWithoutZonesIsByWeight(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, d := members(t, 0), digest(t)
@@ -130,8 +130,8 @@ func TestRankWithoutZonesIsByWeight(t *testing.T) {
 	})
 }
 
-// The first replica does not depend on zones: programs that know zones and programs that
-// do not agree on one searcher of each shard, which has it whichever of the two it runs.
+// The first replica does not depend on zones: programs with and without zones agree on
+// one searcher for each shard, which holds the shard whichever of the two it runs.
 func TestFirstReplicaIgnoresZones(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all, d := members(t, 1), digest(t)
@@ -176,7 +176,7 @@ func TestBalance(t *testing.T) {
 	even := func(what string, counts map[membership.ID]int, total, over int) {
 		mean := float64(total) / float64(over)
 		for _, id := range ids {
-			// Five standard deviations: the digests are fixed, so this never flickers.
+			// Five standard deviations: the digests are fixed, so this is never flaky.
 			if c, ok := counts[id]; ok && math.Abs(float64(c)-mean) > 5*math.Sqrt(mean) {
 				t.Errorf("%s: %s has %d, the mean is %.0f", what, id, c, mean)
 			}

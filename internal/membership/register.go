@@ -18,17 +18,17 @@ import (
 const (
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// attemptTimeout bounds one registration, so that a silent etcd is asked anew.
+	// attemptTimeout bounds one registration, so that a silent etcd is tried anew.
 	attemptTimeout = 5 * time.Second
 )
 
-// errReplaced means that a process that started later has the same name: this pod
-// shuts down slowly while its replacement runs already.
+// errReplaced means that a process that started later has the same name, as when this
+// pod shuts down slowly while its replacement already runs.
 var errReplaced = errors.New("another process, which started later, has this searcher's name")
 
-// Registration keeps a searcher registered until it is closed. When its lease is
-// lost it registers again, unless another process of that name started later. It
-// is safe for concurrent use.
+// Registration keeps a searcher registered until it is closed. If its lease is lost
+// it registers again, unless another process of that name started later. It is safe
+// for concurrent use.
 type Registration struct {
 	client *clientv3.Client
 	key    string
@@ -39,7 +39,7 @@ type Registration struct {
 
 	mu      sync.Mutex
 	record  *catalogv1.Searcher // replaced, never changed
-	stored  *catalogv1.Searcher // what etcd has under a live lease; nil: not registered
+	stored  *catalogv1.Searcher // the record in etcd under a live lease; nil: not registered
 	lost    error               // why the last registration ended or failed
 	changed wait.Change         // of stored or lost
 
@@ -48,8 +48,8 @@ type Registration struct {
 
 // Register starts keeping a searcher registered. It does not wait for etcd: see
 // Registered. ttl is how long the record outlives a searcher that died, in whole
-// seconds, at least 1 (etcd may grant more). The prefix stands before every key. It
-// ends with Close, or with the context, and takes the record away then.
+// seconds, at least 1 (etcd may grant more). The prefix begins every key. The
+// registration ends with Close, or with the context, and then removes the record.
 func Register(ctx context.Context, client *clientv3.Client, prefix string, searcher *catalogv1.Searcher, ttl time.Duration, logger *slog.Logger) *Registration {
 	ctx, cancel := context.WithCancel(ctx)
 	r := &Registration{
@@ -71,9 +71,9 @@ func (r *Registration) Registered() bool {
 	return r.stored != nil
 }
 
-// SetDraining changes the record and waits until etcd has it, or until another process
-// has the name and there is nothing to change. If the context ends first, the change
-// is made once etcd can be reached.
+// SetDraining changes the record and waits until etcd has the change, or until another
+// process has the name, so that there is nothing to change. If the context ends first,
+// the change is made once etcd can be reached.
 func (r *Registration) SetDraining(ctx context.Context, draining bool) error {
 	r.want(draining)
 	for {
@@ -127,7 +127,7 @@ func (r *Registration) state() (stored *catalogv1.Searcher, changed <-chan struc
 	return r.stored, r.changed.Next(), r.lost
 }
 
-// setStored records what etcd has now, or why it has nothing, and wakes all that wait
+// setStored records what etcd has now, or why it has nothing, and wakes all who wait
 // for a change.
 func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.mu.Lock()
@@ -136,7 +136,7 @@ func (r *Registration) setStored(stored *catalogv1.Searcher, lost error) {
 	r.changed.Notify()
 }
 
-// keep registers until the context ends, again after each loss.
+// keep keeps the searcher registered until the context ends.
 func (r *Registration) keep(ctx context.Context) {
 	for pauses := (wait.Backoff{Least: minBackoff, Most: maxBackoff}); ctx.Err() == nil; {
 		registered, err := r.hold(ctx)
@@ -152,7 +152,7 @@ func (r *Registration) keep(ctx context.Context) {
 	}
 }
 
-// hold registers under a new lease and returns when that is lost.
+// hold registers under a new lease and returns when the lease is lost.
 func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 	lease, err := grant(ctx, r.client, r.ttl)
 	if err != nil {
@@ -177,7 +177,8 @@ func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 	}
 }
 
-// waitWake waits for a changed record; false when the lease is no longer kept alive.
+// waitWake waits for a changed record; it returns false if the lease is no longer
+// kept alive.
 func (r *Registration) waitWake(beats <-chan *clientv3.LeaseKeepAliveResponse) bool {
 	for {
 		select {

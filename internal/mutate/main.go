@@ -1,12 +1,11 @@
-// Command mutate shows that the tests which docs/promises.md names notice when a
-// promise is broken. It puts one fault of mutations.txt at a time into the source and
-// runs the one test that must fail. It prints a table and ends with "N killed, N lived";
-// its exit status is 1 unless all were killed. A mutation whose text is not in the source
-// exactly once, that does not compile or whose test is skipped or runs out of time was
-// not killed.
+// Command mutate shows that the tests in docs/promises.md notice a broken promise. It
+// puts one fault of mutations.txt at a time into the source and runs the one test that
+// must fail. It prints a table and ends with "N killed, N lived"; its exit status is 1
+// unless all were killed. A mutation was not killed if its text is not in the source
+// exactly once, if it does not compile, or if its test is skipped or times out.
 //
-// It uses `go test -overlay`, so that the work tree stays as it is. Run it in the root of
-// the repository.
+// It uses `go test -overlay`, so the work tree stays as it is. Run it in the root of the
+// repository.
 package main
 
 import (
@@ -65,7 +64,7 @@ func (r result) String() string {
 	}
 }
 
-// mutate tries the mutations that match only, and prints what became of them to out. It
+// mutate tries the mutations that match only, and prints their results to out. It
 // returns how many lived.
 func mutate(ctx context.Context, out io.Writer, only string, parallel int, page string) (lived int, err error) {
 	root, err := os.Getwd()

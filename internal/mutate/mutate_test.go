@@ -13,9 +13,9 @@ import (
 
 const root = "../.."
 
-// TestEveryMutationCanBeTried: each mutation is of a file that has its lines once and is
-// Go after the change, and is killed by a test that is there, by which docs/promises.md
-// says that the promise is shown. Every promise has mutations.
+// TestEveryMutationCanBeTried: the file of each mutation has its lines exactly once and
+// is valid Go after the change. Its test exists, and docs/promises.md names it for the
+// promise. Every promise has mutations.
 func TestEveryMutationCanBeTried(t *testing.T) {
 	all, err := choose("")
 	if err != nil {
@@ -58,7 +58,8 @@ func (m mutation) checkSource() error {
 	return err
 }
 
-// promises are the sections about the tests of each promise, by number.
+// promises are the sections of docs/promises.md about the tests of each promise, by
+// number.
 func promises(t *testing.T) map[int]string {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", "promises.md"))
@@ -161,8 +162,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestTry kills a mutation and lets one live, in a module of its own, whose source stays
-// as it is.
+// TestTry kills one mutation and lets one live, in a module of its own, whose source
+// does not change.
 func TestTry(t *testing.T) {
 	dir := t.TempDir()
 	source := "package m\n\nfunc one() int {\n\treturn 1\n}\n"

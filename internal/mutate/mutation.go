@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// mutation is one fault that is put into the source, and the test that must notice it.
+// mutation is one fault to put into the source, and the test that must notice it.
 type mutation struct {
 	// promise is the row of docs/promises.md that the changed line keeps.
 	promise int
 	what    string
 	file    string // from the root of the repository, with slashes
-	// before and after are the lines of the file with the change and around it.
-	// Space at their ends does not count.
+	// before and after are the changed lines of the file and the lines around them. Space
+	// at their ends does not count.
 	before, after []string
 	pkg           string // folder of the test, from the root
 	test          string // name of a top-level test

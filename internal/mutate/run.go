@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// verdict is what became of a test.
+// verdict is the outcome of a test.
 type verdict string
 
 const (
@@ -27,7 +27,8 @@ const (
 )
 
 // goTest runs tests of one package with the files of overlay in place of those of the
-// work tree, and returns the verdict of each. It runs them as short tests, anew.
+// work tree, and returns the verdict of each. It runs them as short tests, without
+// cached results.
 func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map[string]verdict, error) {
 	args := []string{
 		"test", "-json", "-short", "-count=1", "-vet=off", "-timeout", testLimit,
@@ -40,12 +41,12 @@ func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map
 	if rapid, err := usesRapid(filepath.Join(root, pkg)); err != nil {
 		return nil, err
 	} else if rapid {
-		// It would write the failures that it finds into the work tree.
+		// Otherwise rapid would write the failures that it finds into the work tree.
 		args = append(args, "-rapid.nofailfile")
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
-	// Signalled rather than killed, the go command ends the test that it runs.
+	// If interrupted rather than killed, the go command ends its test.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.Output()
 	if ctx.Err() != nil {
@@ -57,8 +58,7 @@ func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map
 	return judge(out, tests), nil
 }
 
-// usesRapid reports whether tests in a folder use the property tests of rapid, so that
-// its flags are known there.
+// usesRapid reports whether tests in a folder use rapid, and so accept its flags.
 func usesRapid(dir string) (bool, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
@@ -76,8 +76,8 @@ func usesRapid(dir string) (bool, error) {
 	return false, nil
 }
 
-// judge reads the events of `go test -json`. A test whose failure has a cause other
-// than itself has not failed: a build that broke, or the end of its time.
+// judge reads the events of `go test -json`. A test that failed for another reason,
+// such as a broken build or a timeout, does not count as failed.
 func judge(events []byte, tests []string) map[string]verdict {
 	verdicts := make(map[string]verdict)
 	otherwise := notThere
@@ -107,8 +107,8 @@ func judge(events []byte, tests []string) map[string]verdict {
 	return verdicts
 }
 
-// checkUnchanged runs all tests that the mutations name on the source as it is: only a
-// test that passes there says anything when it fails.
+// checkUnchanged runs the tests of all mutations on the unchanged source: a failure
+// only counts if the test passes there.
 func checkUnchanged(ctx context.Context, root string, all []mutation) error {
 	tests := make(map[string][]string)
 	for _, m := range all {
@@ -131,8 +131,8 @@ func checkUnchanged(ctx context.Context, root string, all []mutation) error {
 	return errors.Join(errs...)
 }
 
-// try runs the test of a mutation on the mutated source. The work tree is not changed:
-// the mutated file is in the folder dir, which is empty before.
+// try runs the test of a mutation on the mutated source. It does not change the work
+// tree: the mutated file is in the folder dir, which must be empty.
 func (m mutation) try(ctx context.Context, root, dir string) (verdict, error) {
 	path := filepath.Join(root, filepath.FromSlash(m.file))
 	source, err := os.ReadFile(path)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// DefaultPrefix stands before the names in NATS unless another is configured.
+// DefaultPrefix begins the names in NATS unless another prefix is configured.
 const DefaultPrefix = "trawl"
 
-// prefixes have no upper case, since streams are in upper case, and no dots: with them one
-// prefix's subjects could be among another's.
+// prefixes matches prefixes without upper case, since streams are in upper case, and
+// without dots, so that one prefix's subjects are never among another's.
 var prefixes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_-]{1,64}$`) })
 
-// CheckPrefix returns an error if prefix is not one of Config.
+// CheckPrefix returns an error if prefix is not valid in Config.
 func CheckPrefix(prefix string) error {
 	if !prefixes().MatchString(prefix) {
 		return fmt.Errorf("prefix %q: want 1 to 64 of a-z, 0-9, - and _", prefix)
@@ -25,8 +25,8 @@ func CheckPrefix(prefix string) error {
 	return nil
 }
 
-// Config says how patient the queue is. Its zero value means the defaults. All
-// processes on one NATS must have the same AckWait.
+// Config configures a queue. Its zero value means the defaults. All processes on one
+// NATS must have the same AckWait.
 type Config struct {
 	// Prefix begins the names of the streams, in upper case, and of the subjects, so that
 	// several Trawls can use one NATS: 1 to 64 of a-z, 0-9, - and _; default DefaultPrefix.
@@ -34,16 +34,18 @@ type Config struct {
 	// AckWait is how long after the last sign of life a job is given to another
 	// worker; default 30 s. A sign is sent every third of it.
 	AckWait time.Duration
-	// MaxDeliver is how many failed deliveries make a dead letter; default 5.
+	// MaxDeliver is the number of failed deliveries after which a job becomes a dead
+	// letter; default 5.
 	MaxDeliver int
-	// RetryMin and RetryMax bound the wait before a failed job comes again; it
+	// RetryMin and RetryMax bound the wait before a failed job is delivered again; it
 	// doubles with each delivery. Defaults 1 s and 5 min.
 	RetryMin, RetryMax time.Duration
-	// Duplicates is how long the same Job is not taken twice; default 2 min.
+	// Duplicates is how long the server drops a Job that equals an earlier one; default 2
+	// min.
 	Duplicates time.Duration
 	// Replicas of both streams in a NATS cluster, 1 to 5; default 1.
 	Replicas int
-	// Logger receives what goes wrong and is tried again; nil means slog.Default().
+	// Logger receives errors that are retried; nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -70,11 +72,11 @@ func set[T comparable](field *T, standard T) {
 func (c Config) jobStream() string  { return strings.ToUpper(c.Prefix) + "_JOBS" }
 func (c Config) jobSubject() string { return c.Prefix + ".jobs" }
 
-// The stream of the dead letters, and what their subjects begin with.
+// The stream of the dead letters, and the prefix of their subjects.
 func (c Config) deadStream() string  { return strings.ToUpper(c.Prefix) + "_DEAD" }
 func (c Config) deadSubject() string { return c.Prefix + ".dead." }
 
-// check says every value that cannot work.
+// check reports every invalid value.
 func (c Config) check() error {
 	var errs []error
 	refuse := func(bad bool, format string, args ...any) {
@@ -91,7 +93,8 @@ func (c Config) check() error {
 	return errors.Join(errs...)
 }
 
-// backoff is the wait before a job comes again that failed at its nth delivery.
+// backoff is the wait before a job that failed at its nth delivery is delivered
+// again.
 func (c Config) backoff(n int) time.Duration {
 	wait := c.RetryMin
 	for i := 1; i < n && wait < c.RetryMax; i++ {

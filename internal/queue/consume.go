@@ -16,13 +16,14 @@ import (
 )
 
 const (
-	// pullWait is how long one request for a job waits at the server. It bounds
-	// how long a worker listens in vain after the server restarted.
+	// pullWait is how long one request for a job waits at the server. It bounds how long
+	// a worker waits in vain after the server restarted.
 	pullWait = 5 * time.Second
-	// settleTimeout bounds telling the server a job's outcome. It is also granted
+	// settleTimeout bounds the report of a job's outcome to the server. It also applies
 	// after the context ended, so that a finished job is not done again.
 	settleTimeout = 5 * time.Second
-	// lostFactor is how many times Config.MaxDeliver a job is delivered whose workers die.
+	// lostFactor times Config.MaxDeliver is how often a job is delivered if its workers
+	// die.
 	lostFactor = 4
 )
 
@@ -33,17 +34,17 @@ type Delivery struct {
 	NumDelivered int
 }
 
-// Handler does a job. Its error decides what follows: nil settles the job;
-// Permanent makes it a dead letter; Later brings it again after a while, and any
-// other error after a growing wait, until MaxDeliver. A job may come more than
-// once, also after success, and to two handlers at once: handlers are idempotent.
+// Handler does a job. Its error decides what follows: nil settles the job, Permanent
+// makes it a dead letter, Later repeats it after a while, and any other error repeats
+// it after a growing wait, until MaxDeliver. A job may be delivered more than once,
+// also after success, and to two handlers at once: handlers must be idempotent.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // Consume runs handle in workers goroutines, one job each at a time, until the
 // context ends; then it waits for the running handlers and returns nil. While a
-// handler runs, signs of life keep the job from being given to others. A server
-// that goes away and comes back, with or without its data, is waited for. A
-// handler that panics has failed with the panic as its error.
+// handler runs, signs of life keep the job from being given to others. If the server
+// goes away, Consume waits until it is back, with or without its data. A handler that
+// panics has failed with the panic as its error.
 func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error {
 	if workers < 1 {
 		return fmt.Errorf("consume: %d workers, at least 1", workers)
@@ -56,8 +57,8 @@ func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error 
 	return nil
 }
 
-// work pulls one job after the other. Pulling single jobs keeps those that wait
-// at the server, where other workers can have them.
+// work pulls one job after the other. Pulling single jobs leaves waiting ones at the
+// server, where other workers can get them.
 func (q *Queue) work(ctx context.Context, handle Handler) {
 	for pauses := newBackoff(); ctx.Err() == nil; {
 		err := q.pull(ctx, handle)
@@ -74,7 +75,7 @@ func (q *Queue) work(ctx context.Context, handle Handler) {
 	}
 }
 
-// pull handles jobs until something is wrong with the connection or the streams.
+// pull handles jobs until the connection or the streams fail.
 func (q *Queue) pull(ctx context.Context, handle Handler) error {
 	if err := q.ensureOnce(ctx); err != nil {
 		return err
@@ -95,7 +96,7 @@ func (q *Queue) pull(ctx context.Context, handle Handler) error {
 	return nil
 }
 
-// next waits for a job; nil when none came in time.
+// next waits for a job; it returns nil if none came in time.
 func next(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, error) {
 	ctx, cancel := context.WithTimeout(ctx, pullWait)
 	defer cancel()
@@ -113,14 +114,15 @@ func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler) 
 	case err != nil:
 		err = Permanent(err)
 	case d.NumDelivered > lostFactor*q.cfg.MaxDeliver:
-		// The limit is met without an outcome: each time the worker was lost. Which of a
-		// worker's jobs is to blame only handlers find out, so they get the time for it.
+		// The limit is reached without an outcome: each time the worker died. Only handlers
+		// can find out which of a worker's jobs is to blame, so lostFactor gives them time
+		// for it.
 		err = Permanent(fmt.Errorf("delivered %d times, and no worker reported an outcome", d.NumDelivered-1))
 	default:
 		err = q.run(ctx, msg, d, handle)
 	}
 	if err := q.settle(ctx, msg, d, err); err != nil {
-		// It comes again after AckWait; handlers are idempotent.
+		// The job is delivered again after AckWait; handlers are idempotent.
 		q.logger.Warn("outcome of job not stored", "repo", d.Repo, "epoch", d.Epoch, "error", err)
 	}
 }
@@ -157,7 +159,7 @@ func (q *Queue) run(ctx context.Context, msg jetstream.Msg, d *Delivery, handle 
 }
 
 // beat reports to the server every third of AckWait that the job is in progress: two
-// signs may be lost before it is given to another worker.
+// reports may be lost before the job is given to another worker.
 func (q *Queue) beat(msg jetstream.Msg, d *Delivery, stop <-chan struct{}) {
 	ticker := time.NewTicker(q.cfg.AckWait / 3)
 	defer ticker.Stop()

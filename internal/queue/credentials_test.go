@@ -10,8 +10,8 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 )
 
-// TestCredentials: a server that asks for a password gets it, and wrong ones are
-// named, again and again, not given up.
+// TestCredentials: a server that requires a password gets it. A wrong one is reported
+// and tried again; the connection is not given up.
 func TestCredentials(t *testing.T) {
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, JetStream: true, StoreDir: t.TempDir(), NoSigs: true, NoLog: true,
@@ -43,7 +43,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestNobodyThere: where no server was ever reached, what is asked for is named,
+// TestNobodyThere: if no server was ever reached, the error names the address,
 // without the password.
 func TestNobodyThere(t *testing.T) {
 	nc, err := queue.Connect("nats://trawl:secret@nobody.invalid:4222")

@@ -17,11 +17,11 @@ type DeadLetter struct {
 	Job
 	// NumDelivered counts the deliveries before it was given up.
 	NumDelivered int `json:"delivered"`
-	// Reason is why, in words for people; at most 4096 bytes.
+	// Reason is why it was given up, for people; at most 4096 bytes.
 	Reason string `json:"reason"`
-	// Time is when.
+	// Time is when it was given up.
 	Time time.Time `json:"time"`
-	// Place is where it stands among the letters: it grows with time.
+	// Place is its position among the letters; it grows with time.
 	Place uint64 `json:"-"`
 }
 
@@ -48,9 +48,9 @@ func (q *Queue) DeadLetter(ctx context.Context, repo string) (letter DeadLetter,
 	return letter, nil
 }
 
-// DeadLetters yields the newest dead letter of each repo that has one, oldest
-// first, from the first after a place (0: from the beginning). Letters are kept
-// for 30 days. It ends after the first error.
+// DeadLetters yields the newest dead letter of each repo that has one, oldest first,
+// from the first one after a place (0: from the beginning). Letters are kept for 30
+// days. It ends after the first error.
 func (q *Queue) DeadLetters(ctx context.Context, after uint64) iter.Seq2[DeadLetter, error] {
 	return func(yield func(DeadLetter, error) bool) {
 		stream, err := q.letters(ctx)
@@ -99,8 +99,8 @@ func decodeLetter(msg *jetstream.RawStreamMsg) (DeadLetter, error) {
 	return letter, nil
 }
 
-// Forget drops the dead letter of a repo, if there is one: when it is tried
-// again, or deleted.
+// Forget drops the dead letter of a repo, if there is one. Call it when the repo is
+// tried again, or deleted.
 func (q *Queue) Forget(ctx context.Context, repo string) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
@@ -128,7 +128,7 @@ func (q *Queue) writeLetter(ctx context.Context, letter DeadLetter) error {
 	return nil
 }
 
-// clip bounds a reason, without leaving half a character at its end.
+// clip bounds a reason, and does not cut a character in half.
 func clip(reason string) string {
 	return strings.ToValidUTF8(reason[:min(len(reason), maxReason)], "")
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 )
 
-// deafServer says that it is a NATS server, and answers no request: as a
-// cluster does in which the leader of a stream was just killed.
+// deafServer greets as a NATS server and answers no request, like a cluster in which
+// the leader of a stream was just killed.
 func deafServer(t *testing.T) (url string) {
 	t.Helper()
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -42,8 +42,8 @@ func listenOnly(c net.Conn) {
 	}
 }
 
-// TestNoAnswer: whatever the time its caller has, an operation gives up a server
-// that does not answer. A job that waited for it would keep its repo's lease.
+// TestNoAnswer: whatever its caller's deadline, an operation gives up if the server
+// does not answer. A job that waited for it would keep its repo's lease.
 func TestNoAnswer(t *testing.T) {
 	nc, err := queue.Connect(deafServer(t))
 	if err != nil {

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Depth is how much is in the queue.
+// Depth is the number of jobs and letters in the queue.
 type Depth struct {
-	// Jobs are not done yet; Delivered of them are with an indexer, or wait for
-	// their next try.
+	// Jobs counts the jobs that are not done yet, Delivered those of them that an indexer
+	// works on or that wait for their next try.
 	Jobs, Delivered int
-	// Dead are the dead letters.
+	// Dead counts the dead letters.
 	Dead int
 }
 
-// Depth counts what is in the queue. Its error is what keeps the queue from
-// being used.
+// Depth counts the jobs and letters in the queue. It returns an error if the queue
+// cannot be used.
 func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
 	if err := q.connected(); err != nil {
 		return d, err
@@ -39,8 +39,8 @@ func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
 	return d, nil
 }
 
-// errSilent means that the client has not said why there is no connection: so it
-// does while the first one fails.
+// errSilent means that the client has not reported why there is no connection, as
+// while its first attempts fail.
 var errSilent = errors.New("no server answers")
 
 // connected returns an error that says why there is no connection, or nil.

@@ -17,27 +17,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is how long a test waits for what must come; far above what it takes.
+// limit is how long a test waits for an event; far longer than the event takes.
 const limit = 30 * time.Second
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-// brisk is a configuration whose waits suit tests.
+// brisk is a configuration with short waits, for tests.
 func brisk() queue.Config {
 	return queue.Config{
-		AckWait: 2 * limit, MaxDeliver: 3, // a slow machine brings no job again
+		AckWait: 2 * limit, MaxDeliver: 3, // no job is repeated on a slow machine
 		RetryMin: 10 * time.Millisecond, RetryMax: 40 * time.Millisecond, Logger: quiet(),
 	}
 }
 
-// impatient is brisk, and soon gives jobs that nobody tells of to others.
+// impatient is brisk with a short AckWait: jobs without a sign of life soon go to
+// others.
 func impatient() queue.Config {
 	cfg := brisk()
 	cfg.AckWait = 300 * time.Millisecond
 	return cfg
 }
 
-// jobStream is the stream of jobs that installations without a prefix have.
+// jobStream is the stream of jobs with the default prefix.
 const jobStream = "TRAWL_JOBS"
 
 func startNATS(t *testing.T, dir, listen string) *embedded.NATS {

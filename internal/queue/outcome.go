@@ -29,8 +29,8 @@ func Permanent(err error) error {
 	return permanentError{err}
 }
 
-// Later marks an error that is not the job's fault: it comes again after about
-// delay, however often that happens. Later(nil, …) is nil.
+// Later marks an error that is not the job's fault: the job is delivered again after
+// about delay, however often that happens. Later(nil, …) is nil.
 func Later(err error, delay time.Duration) error {
 	if err == nil {
 		return nil

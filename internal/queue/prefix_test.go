@@ -13,8 +13,8 @@ import (
 	"github.com/trawl-search/trawl/internal/queue"
 )
 
-// TestPrefixesAreApart: queues with different prefixes on one NATS see nothing of each
-// other's jobs and dead letters, even where one prefix begins with the other.
+// TestPrefixesAreApart: queues with different prefixes on one NATS do not see each
+// other's jobs and dead letters, even if one prefix begins with the other.
 func TestPrefixesAreApart(t *testing.T) {
 	nc := startNATS(t, t.TempDir(), "").Conn()
 	queues := map[string]*queue.Queue{}

@@ -37,13 +37,13 @@ type Job struct {
 	Repo string `json:"repo"`
 	// Epoch is the request that asked for it.
 	Epoch uint64 `json:"epoch"`
-	// Attempt distinguishes the jobs of one request: the same three are taken once
-	// within Config.Duplicates.
+	// Attempt distinguishes the jobs of one request: a job with the same three fields is
+	// accepted once within Config.Duplicates.
 	Attempt uint64 `json:"attempt,omitempty"`
 }
 
-// id is what the server drops duplicates by. The name is hashed: it may hold
-// bytes that no header can.
+// id is the id by which the server drops duplicates. The name is hashed, since it may
+// hold bytes that no header can.
 func (j Job) id() string {
 	return fmt.Sprintf("%s-%d-%d", repoHash(j.Repo), j.Epoch, j.Attempt)
 }
@@ -68,9 +68,9 @@ const (
 	pingsMissed  = 2
 )
 
-// Connect makes a connection that reconnects for ever and does not wait for the
-// server: while it is away, or refuses the credentials, operations return errors.
-// The caller closes it.
+// Connect makes a connection that reconnects for ever. It does not wait for the
+// server: while that is away, or refuses the credentials, operations return errors.
+// The caller closes the connection.
 func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
 	standard := []nats.Option{
 		nats.Name("trawl"),
@@ -79,7 +79,7 @@ func Connect(url string, opts ...nats.Option) (*nats.Conn, error) {
 		nats.ReconnectWait(500 * time.Millisecond),
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(pingsMissed),
-		nats.ReconnectBufSize(-1), // what cannot be sent now is an error, not a secret delay
+		nats.ReconnectBufSize(-1), // a failure to send is an error, not a hidden delay
 		nats.IgnoreAuthErrorAbort(),
 	}
 	nc, err := nats.Connect(url, append(standard, opts...)...)
@@ -120,8 +120,8 @@ func Wake(ctx context.Context, queue Publisher, job Job, log *slog.Logger) {
 	}
 }
 
-// Publish adds a job; nil means that it is on the server's disk, or was there
-// already as a duplicate. It makes the streams if they are missing.
+// Publish adds a job. Nil means that the job, or an earlier duplicate, is on the
+// server's disk. It makes the streams if they are missing.
 func (q *Queue) Publish(ctx context.Context, job Job) error {
 	return q.publish(ctx, job, job.id())
 }

@@ -37,8 +37,8 @@ func TestMessagesSurviveRestart(t *testing.T) {
 	}
 }
 
-// The server goes away under a running Consume, twice: once with its data, and
-// once it comes back with nothing.
+// The server goes away under a running Consume, twice: first it comes back with its
+// data, then without.
 func TestConsumeSurvivesServerRestart(t *testing.T) {
 	dir := t.TempDir()
 	n := startNATS(t, dir, "127.0.0.1:0")

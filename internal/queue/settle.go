@@ -22,7 +22,7 @@ func (q *Queue) settle(ctx context.Context, msg jetstream.Msg, d *Delivery, outc
 	case IsPermanent(outcome):
 		return q.bury(ctx, msg, d, outcome)
 	case stopping:
-		// The worker stops, which says nothing about the job: let another have it.
+		// The worker stops, which is not the job's fault: another worker gets it.
 		return q.again(ctx, msg, d, 0)
 	case isLater:
 		return q.again(ctx, msg, d, later.delay)
@@ -34,8 +34,8 @@ func (q *Queue) settle(ctx context.Context, msg jetstream.Msg, d *Delivery, outc
 	}
 }
 
-// again brings a job back without counting against it. Deliveries are counted by
-// the server, so when the count is used up a copy takes the message's place.
+// again puts a job back without counting the delivery as a failure. The server counts
+// deliveries, so when the count is used up a copy replaces the message.
 func (q *Queue) again(ctx context.Context, msg jetstream.Msg, d *Delivery, delay time.Duration) error {
 	if d.NumDelivered < q.cfg.MaxDeliver {
 		return msg.NakWithDelay(delay)
@@ -46,8 +46,8 @@ func (q *Queue) again(ctx context.Context, msg jetstream.Msg, d *Delivery, delay
 	return msg.DoubleAck(ctx)
 }
 
-// bury writes a dead letter and only then takes the job out of the queue: a
-// crash in between costs a second letter, never the reason.
+// bury writes a dead letter and only then takes the job out of the queue: a crash in
+// between causes a second letter, but never loses the reason.
 func (q *Queue) bury(ctx context.Context, msg jetstream.Msg, d *Delivery, reason error) error {
 	letter := DeadLetter{Job: d.Job, NumDelivered: d.NumDelivered, Reason: clip(reason.Error()), Time: time.Now().UTC()}
 	if err := q.writeLetter(ctx, letter); err != nil {

@@ -10,14 +10,14 @@ import (
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
-// newBackoff has the pauses between attempts while the server is away.
+// newBackoff returns the pauses between attempts while the server is away.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Least: 100 * time.Millisecond, Most: 5 * time.Second}
 }
 
-// Ensure makes the streams and the consumer if they are missing and returns when
-// they are there. While the server is away it tries again with growing waits,
-// until the context ends.
+// Ensure makes the streams and the consumer if they are missing, and returns when
+// they exist. While the server is away it tries again with growing waits, until the
+// context ends.
 func (q *Queue) Ensure(ctx context.Context) error {
 	for pauses := newBackoff(); ; {
 		err := q.ensureOnce(ctx)
@@ -53,7 +53,7 @@ func (q *Queue) jobStream() jetstream.StreamConfig {
 		Subjects:    []string{q.cfg.jobSubject()},
 		Retention:   jetstream.WorkQueuePolicy,
 		Storage:     jetstream.FileStorage,
-		Discard:     jetstream.DiscardNew, // a full queue says so; dropping the oldest would be silent
+		Discard:     jetstream.DiscardNew, // a full queue is an error; dropping the oldest would be silent
 		MaxMsgs:     maxJobs,
 		MaxMsgSize:  maxMessage,
 		Duplicates:  q.cfg.Duplicates,
@@ -77,8 +77,8 @@ func (q *Queue) deadStream() jetstream.StreamConfig {
 }
 
 // consumer makes or finds the one consumer that all indexers share. The server delivers
-// without limit, and Consume counts: a message that the server gave up on would stay in the
-// work queue for ever, and no process would know.
+// without limit, and Consume enforces the limit: a message that the server gave up would
+// stay in the work queue for ever, unnoticed.
 func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, q.cfg.jobStream(), jetstream.ConsumerConfig{
 		Durable:       consumerName,

@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// TLS is an option of Connect: TLS whatever the URL says, with the files as they are when a
-// connection is made.
+// TLS is an option of Connect: it enforces TLS whatever the URL says, with the files as
+// they are when a connection is made.
 func TLS(files *tlsfiles.Client) nats.Option {
 	return func(o *nats.Options) error {
 		o.Secure, o.TLSConfig = true, &tls.Config{MinVersion: tls.VersionTLS12}

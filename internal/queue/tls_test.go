@@ -18,8 +18,8 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
-// secured starts a NATS server that wants TLS, certificates of the CA, and the user of the
-// nkey.
+// secured starts a NATS server that requires TLS, certificates of the CA, and the user of
+// the nkey.
 func secured(t *testing.T, ca *tlstest.CA, nkey string) string {
 	t.Helper()
 	own := ca.Issue("127.0.0.1")
@@ -44,8 +44,9 @@ func secured(t *testing.T, ca *tlstest.CA, nkey string) string {
 	return strings.Replace(s.ClientURL(), "tls://", "nats://", 1)
 }
 
-// TestSecuredServer: a connection needs the right CA, a certificate that the server knows
-// and the nkey; without any of them what is missing is named, and nothing is published.
+// TestSecuredServer: a connection needs the right CA, a certificate that the server
+// accepts and the nkey. If one of them is missing, the error names it, and nothing is
+// published.
 func TestSecuredServer(t *testing.T) {
 	ca, other := tlstest.NewCA(t), tlstest.NewCA(t)
 	key, err := nkeys.CreateUser()

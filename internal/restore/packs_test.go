@@ -8,9 +8,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// TestSharedShards: a shard with documents that are not the repo's own may have those of
-// any other, so that every deletion waits for it; one whose other documents are hidden is
-// the repo's own.
+// TestSharedShards: a shard with foreign documents may have those of any repo, so every
+// deletion waits for it. A shard whose foreign documents are hidden is the repo's own.
 func TestSharedShards(t *testing.T) {
 	w := newWorld(t)
 	hidden := docstore.SetOf([]uint32{1}).Code()

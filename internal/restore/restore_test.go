@@ -38,7 +38,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// etcd begins anew with an etcd that is empty.
+// etcd replaces etcd by an empty one.
 func (w *world) etcd() {
 	w.t.Helper()
 	e, err := embedded.StartEtcd(w.t.Context(), embedded.Config{
@@ -61,14 +61,14 @@ func (w *world) put(key string, content []byte) {
 	w.must(w.bucket.Put(w.t.Context(), key, bytes.NewReader(content), bucket.PutOptions{Size: int64(len(content))}))
 }
 
-// publish indexes a repo as an indexer does, and returns its root. Manifests of
-// before do not hold what was desired.
+// publish indexes a repo as an indexer does, and returns its root. With before the
+// manifest is an old one, without the desired record.
 func (w *world) publish(desired *catalogv1.Desired, content string, before bool) *catalogv1.Root {
 	w.t.Helper()
 	return w.publishShard(desired, content, &catalogv1.ShardRef{}, before)
 }
 
-// publishShard is publish of a shard of which more is told.
+// publishShard is publish with a given shard.
 func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *catalogv1.ShardRef, before bool) *catalogv1.Root {
 	w.t.Helper()
 	ctx := w.t.Context()
@@ -104,7 +104,7 @@ func (w *world) root(name string) *catalogv1.Root {
 	return root.Record
 }
 
-// restore runs and tells of each repo in a line.
+// restore runs the restorer and returns a line for each repo.
 func (w *world) restore(r restore.Restorer) (lines []string, err error) {
 	w.t.Helper()
 	r.Store, r.Bucket = w.store, w.bucket
@@ -115,8 +115,8 @@ func (w *world) restore(r restore.Restorer) (lines []string, err error) {
 	return lines, err
 }
 
-// TestRoundTrip: what was served is served again from an empty etcd, and what was
-// desired is desired; generations and epochs go on above all that ever were.
+// TestRoundTrip: after a restore into an empty etcd the same repos are served and
+// desired. Generations and epochs continue above all earlier ones.
 func TestRoundTrip(t *testing.T) {
 	w := newWorld(t)
 	a := &catalogv1.Desired{Name: "a", Url: "https://a", Branches: []string{"main", "gone"}}
@@ -147,7 +147,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // TestIncompleteGenerations: a generation that lacks an object is not served, an
-// older one is; and what was asked for last is asked for again.
+// older one is, and the last request is made again.
 func TestIncompleteGenerations(t *testing.T) {
 	w := newWorld(t)
 	a, b := &catalogv1.Desired{Name: "a", Url: "u"}, &catalogv1.Desired{Name: "b", Url: "u"}
@@ -188,7 +188,7 @@ func TestIncompleteGenerations(t *testing.T) {
 	}
 }
 
-// TestBucketThatIsAway: nothing is concluded from it.
+// TestBucketThatIsAway: a bucket that is away is an error, and restores nothing.
 func TestBucketThatIsAway(t *testing.T) {
 	w := newWorld(t)
 	w.publish(&catalogv1.Desired{Name: "a", Url: "u"}, "one", false)

@@ -30,7 +30,7 @@ func (w *world) copySource(name, owner string, version uint64, removed bool) (ke
 	return key, record
 }
 
-// sources restores them, and tells of each.
+// sources restores the sources, and returns the report of each.
 func (w *world) sources(dry bool) (told []restore.Source) {
 	w.t.Helper()
 	r := restore.Restorer{Store: w.store, Bucket: w.bucket, DryRun: dry}
@@ -38,8 +38,9 @@ func (w *world) sources(dry bool) (told []restore.Source) {
 	return told
 }
 
-// TestSources: each source comes back as it was last, also when it was removed; one
-// that was applied since is kept, and one whose newest copy is damaged is told of.
+// TestSources: each source comes back in its last state, even if that is removed. A
+// source that was applied since is kept, and one whose newest copy is damaged is
+// reported.
 func TestSources(t *testing.T) {
 	w := newWorld(t)
 	w.copySource("a", "old", 9, true)

@@ -23,8 +23,8 @@ var system = []string{
 	"/etc/services", "/etc/protocols", "/dev/urandom", "/dev/random", "/dev/zero",
 }
 
-// Access rights: those that a file can have that is no folder, and what reading and writing
-// need.
+// Access rights: those that apply to files other than folders, and those for reading and
+// writing.
 const (
 	toFile  = landlock.AccessFSExecute | landlock.AccessFSWriteFile | landlock.AccessFSReadFile | landlock.AccessFSTruncate
 	toRead  = landlock.AccessFSExecute | landlock.AccessFSReadFile | landlock.AccessFSReadDir
@@ -32,9 +32,9 @@ const (
 		landlock.AccessFSRemoveFile | landlock.AccessFSMakeDir | landlock.AccessFSMakeReg | landlock.AccessFSRefer
 )
 
-// handled returns what a version of Landlock can deny.
+// handled returns the rights that a version of Landlock can deny.
 func handled(version int) (attr landlock.RulesetAttr) {
-	attr.HandledAccessFS = landlock.AccessFSRefer - 1 // all rights before it
+	attr.HandledAccessFS = landlock.AccessFSRefer - 1 // all rights below it
 	if version >= 2 {
 		attr.HandledAccessFS |= landlock.AccessFSRefer
 	}
@@ -53,7 +53,8 @@ func handled(version int) (attr landlock.RulesetAttr) {
 	return attr
 }
 
-// landlock confines this thread to the files and ports of the box, as far as the kernel can.
+// landlock confines this thread to the files and ports of the box, as far as the kernel
+// supports that.
 func (b *Box) landlock(program string) error {
 	version, err := landlock.LandlockGetABIVersion()
 	if err != nil || version < 1 {

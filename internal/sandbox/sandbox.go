@@ -1,26 +1,26 @@
-// Package sandbox runs programs that read hostile data, such as git, so that a program
-// that is taken over or led astray harms only its own job.
+// Package sandbox runs programs that read hostile data, such as git, so that a
+// compromised program harms only its own job.
 //
-// A program in a Box can read the system's programs and what the box names, and write what
-// the box names. It connects to the TCP ports that the box names, and to nothing else. Its
+// A program in a Box can read the system's programs and the box's Read and Write folders,
+// and write the latter. It can connect to the box's TCP ports, and to nothing else. Its
 // memory, its processor time and the files that it writes are bounded. It gains no
-// privileges, leaves no core file, dies with this process, and is killed before it when
-// memory is short.
+// privileges, leaves no core file, dies with this process, and is killed before this
+// process when memory is short.
 //
-// On Linux the limits of resources always hold. Landlock, where the kernel has it, confines
-// files, ports and signals; a seccomp filter, on amd64 and arm64, confines sockets and keeps
-// the program away from this process. Support reports what is there. Elsewhere, which is for
-// development, a program is only killed with its children.
+// On Linux the limits of resources always hold. Landlock, if the kernel has it, confines
+// files, ports and signals. A seccomp filter, on amd64 and arm64, confines sockets and keeps
+// the program away from this process. Support reports what is missing. Other systems are for
+// development: there a program is only killed with its children.
 //
 //	              this process
 //	a thread of its own:  Landlock, seccomp ── fork ──▶ a shell, which waits
 //	another thread:       limits, priority to be killed ──────▶ │
 //	                      "go" ────────────────────────────────▶ │ exec: the program
 //
-// Landlock and seccomp bind the thread that calls for them and what it starts, so the thread
-// is thrown away when the program has ended. A program of our own that restricts itself and
-// then starts the other is the usual way; this binary takes thirty times as long to start as
-// git does (decision 30).
+// Landlock and seccomp bind the thread that calls them and everything that it starts, so the
+// thread is discarded when the program has ended. Usually a helper program restricts itself
+// and then starts the other, but this binary takes thirty times as long to start as git does
+// (decision 30).
 package sandbox
 
 import (
@@ -33,10 +33,11 @@ import (
 	"time"
 )
 
-// Box says what a program may do. The zero value lets it read the system's programs.
+// Box is what a program may do. The zero value only lets it read the system's
+// programs.
 type Box struct {
-	// Read names files and folders that it may read, and programs below them that it may
-	// run. What does not exist is left out.
+	// Read names files and folders that it may read, with the programs in them that it
+	// may run. Those that do not exist are left out.
 	Read []string
 	// Write names files and folders that it may read and write. They must exist.
 	Write []string
@@ -57,7 +58,7 @@ const killGrace = 5 * time.Second
 // Process is a started program.
 type Process struct {
 	cmd *exec.Cmd
-	// ended lets the thread go that started it.
+	// ended releases the thread that started the program.
 	ended chan struct{}
 }
 
@@ -83,8 +84,9 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Kill kills the program and its children. The caller must still call Wait.
 func (p *Process) Kill() { _ = p.cmd.Cancel() } // they may have ended
 
-// Wait waits for the program, then kills and reaps its remaining children. If ctx, which is
-// the command's context, ended, its cause is the error. Else it is as of exec.Cmd.Wait.
+// Wait waits for the program, then kills and reaps its remaining children. If ctx, which
+// must be the command's context, ended, the error is its cause. Otherwise it is that of
+// exec.Cmd.Wait.
 func (p *Process) Wait(ctx context.Context) error {
 	err := p.cmd.Wait()
 	close(p.ended)
@@ -112,7 +114,7 @@ func reapGroup(group int) {
 	}
 }
 
-// Limit is what a program ran into.
+// Limit is the limit that ended a program.
 type Limit string
 
 // Limits.
@@ -123,8 +125,8 @@ const (
 	CPU Limit = "processor time"
 	// FileSize: it wrote a longer file than Box.FileSize.
 	FileSize Limit = "file size"
-	// Machine: somebody killed it. Nearly always the kernel did, because the machine or the
-	// container ran out of memory, which another program may have taken.
+	// Machine: it was killed from outside. Nearly always the kernel does that when the
+	// machine or the container runs out of memory, which another program may have taken.
 	Machine Limit = "memory of the machine"
 )
 
@@ -142,8 +144,8 @@ func (e *LimitError) Error() string {
 // Unwrap returns the error of the program.
 func (e *LimitError) Unwrap() error { return e.Err }
 
-// signs are how a program shows that a limit ended it: by its signal, or, where a child of
-// it was ended, or asked for memory in vain, by what it says.
+// signs are the ways in which a program shows that a limit ended it: by its signal, or by
+// its message if the limit ended a child or refused memory.
 var signs = []struct {
 	limit  Limit
 	signal syscall.Signal

@@ -21,7 +21,8 @@ import (
 	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
-// TestMain also is the program in the box: it does one thing that its arguments name.
+// TestMain is also the program in the box: it does the one thing that its arguments
+// name.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "child" {
 		if err := child(os.Args[2], os.Args[3:]); err != nil {
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 
 func child(what string, args []string) error {
 	switch what {
-	case "allocate": // as a program in C does; the race detector has a message of its own
+	case "allocate": // like a program in C; the race detector has a message of its own
 		for range 64 << 10 {
 			if _, err := unix.Mmap(-1, 0, 1<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
 				return fmt.Errorf("allocate: %w", err)
@@ -236,8 +237,8 @@ func end(t *testing.T, p *sandbox.Process) {
 	}
 }
 
-// TestGetsWhatWasGiven: arguments, input and environment arrive, and nothing of this
-// process's own environment does.
+// TestGetsWhatWasGiven: the program gets its arguments, input and environment, and
+// nothing of this process's environment.
 func TestGetsWhatWasGiven(t *testing.T) {
 	t.Setenv("TRAWL_TOKEN", "secret")
 	out, err := run(t, &sandbox.Box{}, "look", "a b", "$HOME", `"'`)
@@ -309,7 +310,7 @@ func TestIsAParent(t *testing.T) {
 	_ = p.Wait(t.Context())
 }
 
-// BenchmarkStart measures what a box costs beside a bare program.
+// BenchmarkStart measures what a box costs compared with a bare program.
 func BenchmarkStart(b *testing.B) {
 	b.Run("box", func(b *testing.B) {
 		for b.Loop() {

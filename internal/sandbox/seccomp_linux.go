@@ -10,11 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNoFilter means that this package knows no filter for the processor.
+// errNoFilter means that this package has no filter for the processor.
 var errNoFilter = errors.New("system calls are filtered on amd64 and arm64 only, so UDP is not confined")
 
-// Offsets of what a filter sees of a system call (struct seccomp_data), in bytes. Of an
-// argument of 64 bits it loads the lower half, which comes first on both processors.
+// Offsets in a filter's view of a system call (struct seccomp_data), in bytes. The
+// filter loads the lower half of an argument of 64 bits, which comes first on both
+// processors.
 const (
 	offsetNumber = 0
 	offsetArch   = 4
@@ -26,10 +27,10 @@ const x32 = 0x4000_0000
 
 // filterCalls filters the system calls of this thread and of all that it starts.
 //
-// Denied is what would reach this process, since the thread that started the program has the
-// same Landlock domain as the program, so that Landlock denies none of it: tracing,
-// reading memory, and taking files and signals. Of sockets only those for TCP are left, or
-// none: Landlock does not know other protocols, and not even TCP before its version 4.
+// It denies calls that would reach this process: tracing, reading memory, taking files and
+// sending signals. Landlock does not deny them, since the thread that started the program
+// has the program's own Landlock domain. Of sockets it allows only TCP, or none: Landlock
+// does not confine other protocols, nor TCP before its version 4.
 func filterCalls(network bool) error {
 	if arch == 0 {
 		return errNoFilter
@@ -89,7 +90,7 @@ func (f *filter) add(code uint16, ifTrue, ifFalse uint8, k uint32) {
 
 func (f *filter) load(offset uint32) { f.add(unix.BPF_LD|unix.BPF_W|unix.BPF_ABS, 0, 0, offset) }
 
-// unless denies the call if what was loaded is not k.
+// unless denies the call if the loaded value is not k.
 func (f *filter) unless(k uint32) {
 	f.add(unix.BPF_JMP|unix.BPF_JEQ|unix.BPF_K, 1, 0, k)
 	f.deny()

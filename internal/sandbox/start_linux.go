@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// gate is the shell's program: it waits for a line, so that the limits are in place, and
-// becomes the program. At the end of this process it reads nothing, and ends.
+// gate is the shell's script. It waits for a line, by which time the limits are in
+// place, and becomes the program. If this process ends first, it reads nothing and ends.
 const gate = `read -r line <&3 || exit 1; exec 3<&-; exec "$0" "$@"`
 
 func (b *Box) start(p *Process) error {
@@ -31,7 +31,7 @@ func (b *Box) start(p *Process) error {
 	started := make(chan error, 1)
 	go func() {
 		// The thread is restricted, so it is never unlocked, and ends with this goroutine.
-		// The program would get its Pdeathsig then, so it must end first.
+		// The program would then get its Pdeathsig, so it must end first.
 		runtime.LockOSThread()
 		err := b.restrictThread(program)
 		if err == nil {
@@ -84,27 +84,29 @@ func (b *Box) limit(pid int) error {
 		if err := unix.Prlimit(pid, r.resource, nil, &have); err != nil {
 			return fmt.Errorf("read the limit of %s: %w", r.name, err)
 		}
-		limit := unix.Rlimit{Cur: min(r.limit, have.Max), Max: min(r.limit, have.Max)} // only root could raise it
+		limit := unix.Rlimit{Cur: min(r.limit, have.Max), Max: min(r.limit, have.Max)} // only root could raise the limit
 		if r.resource == unix.RLIMIT_CPU && limit.Max < math.MaxUint64 {
-			limit.Cur = limit.Max - 1 // first the signal that says why, a second later the kill
+			limit.Cur = limit.Max - 1 // first the signal that shows the reason, a second later the kill
 		}
 		if err := unix.Prlimit(pid, r.resource, &limit, nil); err != nil {
 			return fmt.Errorf("limit %s: %w", r.name, err)
 		}
 	}
-	// Some containers forbid it. Then the kernel chooses by size, mostly the same one.
+	// Some containers forbid this. Then the kernel chooses by size, mostly the same
+	// process.
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", pid), []byte(killFirst), 0)
 	return nil
 }
 
 const (
 	maxOpen = 1024
-	// killFirst makes a program count as this many thousandths of the memory larger than it
-	// is when the kernel looks for a process to kill.
+	// killFirst makes a program count as larger, by this many thousandths of the memory,
+	// when the kernel looks for a process to kill.
 	killFirst = "800"
 )
 
-// restrictThread confines this thread and all that it starts. It cannot be undone.
+// restrictThread confines this thread and everything that it starts. It cannot be
+// undone.
 func (b *Box) restrictThread(program string) error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("give up gaining privileges: %w", err)

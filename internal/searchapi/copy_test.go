@@ -10,8 +10,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestPartsKeepEveryField: a file and a repo that are sent in parts keep the fields that
-// are added later, and those of a searcher of a later version.
+// TestPartsKeepEveryField: a file and a repo that are sent in parts keep all fields,
+// including future ones and unknown ones of a later searcher.
 func TestPartsKeepEveryField(t *testing.T) {
 	f := &searchv1.FileMatch{}
 	fill(t, f.ProtoReflect())

@@ -26,7 +26,8 @@ type accounted struct {
 	message string
 }
 
-// NoTurn is the message of a shard that no searcher was asked for in time.
+// NoTurn is the message of a shard whose request was not sent to any searcher in
+// time.
 const NoTurn = "its turn did not come before the deadline"
 
 // Account accounts for every shard of one query: each one was searched, pruned, failed, or not

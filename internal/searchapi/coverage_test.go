@@ -12,13 +12,13 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// event is one thing that is said of a shard.
+// event is a report about a shard.
 type event int
 
 const (
 	pruned event = iota // never wanted
 	silence
-	spared // wanted, and pruned then
+	spared // wanted, then pruned
 	searched
 	late
 	broken
@@ -26,10 +26,9 @@ const (
 
 func digest(n int) searchapi.Digest { return searchapi.Digest{byte(n), byte(n >> 8)} }
 
-// TestAccountAddsUp takes accounts through random rounds, in which random shards
-// are wanted and random things are said of shards, and compares with the rule
-// written down plainly: the worst of all rounds that wanted a shard stands, and
-// silence in a round is as bad as being late.
+// TestAccountAddsUp takes accounts through random rounds, with random wanted shards
+// and random events, and compares them with the plain rule: the worst of all rounds
+// that wanted a shard counts, and silence in a round is as bad as being late.
 func TestAccountAddsUp(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")
@@ -50,7 +49,7 @@ func TestAccountAddsUp(t *testing.T) {
 				i := rapid.IntRange(0, n-1).Draw(t, "shard")
 				e := event(rapid.IntRange(int(spared), int(broken)).Draw(t, "event"))
 				tell(a, digest(i), e)
-				if worst[i] != pruned { // or else nobody asked for it: must not count
+				if worst[i] != pruned { // otherwise it is not wanted, and must not count
 					worst[i] = max(worst[i], e)
 				}
 			}
@@ -61,7 +60,7 @@ func TestAccountAddsUp(t *testing.T) {
 }
 
 // TestEveryRoundCounts takes a shard through every history of three rounds: in each it is
-// wanted or not, and one thing or nothing is said of it.
+// wanted or not, and has one event or none.
 func TestEveryRoundCounts(t *testing.T) {
 	events := []event{pruned, silence, spared, searched, late, broken} // pruned: not wanted in this round
 	shard := []searchapi.Shard{{Digest: digest(0), Repos: []string{"r"}}}
@@ -83,8 +82,8 @@ func TestEveryRoundCounts(t *testing.T) {
 	}
 }
 
-// TestAccountIsChecked: a searcher's account of what it was sent, whatever it says,
-// is one that a router takes.
+// TestAccountIsChecked: a router accepts any account that a searcher gives of the
+// shards it was sent.
 func TestAccountIsChecked(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 20).Draw(t, "shards")

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Digest is the SHA-256 of a shard object: its name everywhere.
+// Digest is the SHA-256 of a shard object, which names it everywhere.
 type Digest [32]byte
 
-// ParseDigest takes the bytes of a message's digest field.
+// ParseDigest converts the bytes of a message's digest field.
 func ParseDigest(b []byte) (Digest, error) {
 	if len(b) != len(Digest{}) {
 		return Digest{}, fmt.Errorf("a shard digest has %d bytes, not %d", len(Digest{}), len(b))

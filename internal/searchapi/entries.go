@@ -10,8 +10,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Entry maps what one shard says of a repo. When the repo was published and
-// the bytes of its shards are not in a shard: see Describe in the router.
+// Entry maps one shard's statistics of a repo. A shard does not know when the repo
+// was published or the size of its shards: see Describe in the router.
 func Entry(s *shard.RepoStats) *searchv1.RepoEntry {
 	e := &searchv1.RepoEntry{
 		Name: s.Repo.Name, Url: s.Repo.URL, Generation: s.Repo.Generation,
@@ -34,9 +34,9 @@ func Entry(s *shard.RepoStats) *searchv1.RepoEntry {
 	return e
 }
 
-// MergeEntries merges entries that several shards gave, each of its own part
-// of a repo, into one a repo, in ascending order of name. At most maxSkipped
-// skipped files of a repo stay, the first by path. It may change the entries given.
+// MergeEntries merges the entries of several shards, each with its own part of a
+// repo, into one entry per repo, in ascending order of name. At most maxSkipped
+// skipped files of a repo stay, the first by path. It may change the given entries.
 func MergeEntries(maxSkipped int, entries []*searchv1.RepoEntry) []*searchv1.RepoEntry {
 	byName := make(map[string]*searchv1.RepoEntry, len(entries))
 	for _, e := range entries {
@@ -66,7 +66,7 @@ func addEntry(sum, e *searchv1.RepoEntry) {
 	}
 }
 
-// addLanguage keeps languages in order of name.
+// addLanguage adds a language and keeps the order of names.
 func addLanguage(in []*searchv1.LanguageShare, l *searchv1.LanguageShare) []*searchv1.LanguageShare {
 	i, found := slices.BinarySearchFunc(in, l.Language, func(a *searchv1.LanguageShare, name string) int {
 		return strings.Compare(a.Language, name)

@@ -13,13 +13,13 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// FieldError is an error about one field of a request: its details name the
-// field and say what is wrong with it or which limit it passes.
+// FieldError is an error about one field of a request. Its details name the field and
+// say what is wrong with it or which limit it exceeds.
 func FieldError(code codes.Code, field, description string) error {
 	return withDetails(status.New(code, field+": "+description), badField(field, description))
 }
 
-// FileNotFound is the error of a GetFile whose file is nowhere: NOT_FOUND.
+// FileNotFound is the error of a GetFile whose file does not exist: NOT_FOUND.
 func FileNotFound(req *searchv1.GetFileRequest) error {
 	branch := "its first branch"
 	if req.GetBranch() != "" {
@@ -50,12 +50,13 @@ func QueryError(field string, err error) error {
 	return withDetails(status.New(codes.InvalidArgument, "query: "+err.Error()), detail, badField(field, err.Error()))
 }
 
-// maxErrorDetail bounds the coverage in an error's details: they travel in a
-// header, and proxies commonly refuse more than 8 KiB of those.
+// maxErrorDetail bounds the coverage in an error's details: they travel in a header,
+// and proxies commonly refuse headers of more than 8 KiB.
 const maxErrorDetail = 3 << 10
 
-// Incomplete is the error of an answer that had to be complete and is not.
-// Its details hold the coverage, with as many of the uncovered shards as fit.
+// Incomplete is the error of an incomplete answer to a request that requires
+// completeness. Its details hold the coverage, with as many of the uncovered shards
+// as fit.
 func Incomplete(c *searchv1.Coverage) error {
 	code := codes.FailedPrecondition
 	if c.Failed == 0 && c.NotReached > 0 {
@@ -69,7 +70,7 @@ func Incomplete(c *searchv1.Coverage) error {
 	return withDetails(status.New(code, text), TrimCoverage(c, maxErrorDetail))
 }
 
-// withDetails gives up the details rather than the error.
+// withDetails drops details that cannot be added, and keeps the error.
 func withDetails(s *status.Status, details ...protoadapt.MessageV1) error {
 	if full, err := s.WithDetails(details...); err == nil {
 		return full.Err()

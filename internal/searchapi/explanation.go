@@ -17,10 +17,10 @@ import (
 const (
 	explainedNodes = 128
 	explainedText  = 120 // bytes of a node's text
-	slowest        = 3   // shards and calls by name
+	slowest        = 3   // shards and calls that are named
 )
 
-// Explanation maps how one shard was answered. The caller may see all of its repos.
+// Explanation maps the explanation of one shard. The caller may see all of its repos.
 func Explanation(x *shard.Explanation, s Shard) *searchv1.Explanation {
 	e := &searchv1.Explanation{
 		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
@@ -57,7 +57,7 @@ func count(is bool) uint64 {
 	return 0
 }
 
-// beginning is the part of a node's text that an explanation has.
+// beginning is the part of a node's text that an explanation shows.
 func beginning(text string) string {
 	if len(text) <= explainedText {
 		return text
@@ -86,7 +86,7 @@ func reads(r shard.Reads) *searchv1.Reads {
 	}
 }
 
-// AddExplanation adds an explanation, which may be nil, of other shards to sum. It may keep
+// AddExplanation adds an explanation of other shards, which may be nil, to sum. It may keep
 // parts of it.
 func AddExplanation(sum, from *searchv1.Explanation) {
 	if from == nil {
@@ -112,7 +112,7 @@ func AddExplainedCall(sum *searchv1.Explanation, call *searchv1.ExplainedCall) {
 	sum.SlowestCalls = slowestOf(append(sum.SlowestCalls, call))
 }
 
-// slowestOf keeps those that took longest.
+// slowestOf keeps the slowest.
 func slowestOf[T interface{ GetTime() *durationpb.Duration }](all []T) []T {
 	slices.SortStableFunc(all, func(a, b T) int { return cmp.Compare(b.GetTime().AsDuration(), a.GetTime().AsDuration()) })
 	n := min(len(all), slowest)
@@ -145,8 +145,8 @@ func addPhases(sum, from []*searchv1.ExplainedPhase) []*searchv1.ExplainedPhase 
 	return sum
 }
 
-// mergeNodes merges lists of trees. Those of two searchers mostly are the same; they differ
-// where a type:repo stands for none of the repos that one of them has.
+// mergeNodes merges lists of trees. The trees of two searchers are mostly the same; they
+// differ where a type:repo matches none of the repos that one of them has.
 func mergeNodes(sum, from []*searchv1.ExplainedNode) []*searchv1.ExplainedNode {
 	if slices.EqualFunc(sum, from, func(a, b *searchv1.ExplainedNode) bool { return a.Depth == b.Depth && a.Query == b.Query }) {
 		for i, n := range from {
@@ -173,7 +173,7 @@ func mergeNodes(sum, from []*searchv1.ExplainedNode) []*searchv1.ExplainedNode {
 	return slices.Concat(trees...)
 }
 
-// treesOf cuts nodes into trees, whose roots are no deeper than the first node.
+// treesOf cuts nodes into trees. Each root is no deeper than the first node.
 func treesOf(nodes []*searchv1.ExplainedNode) (trees [][]*searchv1.ExplainedNode) {
 	for len(nodes) > 0 {
 		n := 1
@@ -202,7 +202,7 @@ func addNode(sum, from *searchv1.ExplainedNode) {
 	})
 }
 
-// keepNodes keeps that many nodes. What the others read goes to Other.
+// keepNodes keeps n nodes. It adds what the others read to Other.
 func keepNodes(e *searchv1.Explanation, n int) {
 	if len(e.Nodes) <= n {
 		return
@@ -214,8 +214,8 @@ func keepNodes(e *searchv1.Explanation, n int) {
 	e.Nodes = slices.Clip(e.Nodes[:n])
 }
 
-// TrimExplanation leaves out nodes, and then all, until a message has room for the
-// explanation in that many bytes. It changes e.
+// TrimExplanation leaves out nodes, and finally everything, until the explanation
+// fits into room bytes of a message. It changes e.
 func TrimExplanation(e *searchv1.Explanation, room int) *searchv1.Explanation {
 	for n := len(e.GetNodes()); n > 0 && proto.Size(e) > room; n /= 2 {
 		keepNodes(e, n/2)

@@ -13,7 +13,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// explained is how a shard is explained whose query has that many nodes below an and.
+// explained is the explanation of a shard for a query with that many nodes below an
+// and.
 func explained(number, nodes int) *searchv1.Explanation {
 	x := &shard.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, SecondPass: true, Stopped: shard.StoppedByFloor}
 	x.Nodes = append(x.Nodes, shard.ExplainedNode{Query: "and", Methods: shard.ByChildren, Checked: 3, Reads: shard.Reads{Lists: 1}})
@@ -26,7 +27,7 @@ func explained(number, nodes int) *searchv1.Explanation {
 	return searchapi.Explanation(x, s)
 }
 
-// TestExplanationsOfManyShards adds them up: the sum is as large as that of one.
+// TestExplanationsOfManyShards: the sum of many explanations is as large as one.
 func TestExplanationsOfManyShards(t *testing.T) {
 	const shards, nodes = 300, 130
 	sum := &searchv1.Explanation{}
@@ -91,7 +92,7 @@ func TestExplanationsOfDifferentTrees(t *testing.T) {
 	}
 }
 
-// TestEveryMethodHasItsNumber holds the bits of the set to the enum.
+// TestEveryMethodHasItsNumber compares the bits of the set with the enum.
 func TestEveryMethodHasItsNumber(t *testing.T) {
 	x := &shard.Explanation{Nodes: []shard.ExplainedNode{{Methods: shard.NotAsked<<1 - 1}}}
 	methods := searchapi.Explanation(x, searchapi.Shard{}).Nodes[0].Methods

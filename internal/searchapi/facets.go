@@ -31,8 +31,8 @@ func ShardFacets(o *searchv1.SearchOptions) []shard.Facet {
 	return by
 }
 
-// ApplyAnswer changes the options to what a query asks of its answer: at most that many files, or a
-// facet in their place, which it returns. The options have their defaults.
+// ApplyAnswer changes the options, which have their defaults, to what the query says of its answer:
+// at most that many files, or a facet in their place, which it returns.
 func ApplyAnswer(o *searchv1.SearchOptions, a query.Answer) (selected searchv1.Facet) {
 	switch a.Select {
 	case query.SelectFiles:
@@ -54,7 +54,8 @@ func ApplyAnswer(o *searchv1.SearchOptions, a query.Answer) (selected searchv1.F
 	return selected
 }
 
-// Facets are counts as messages, each with at most that many values; 0 is no bound.
+// Facets are counts as messages, each with at most that many values; 0 means no
+// bound.
 func Facets(by []shard.Facet, counts []shard.FacetCounts, most int) []*searchv1.FacetCounts {
 	messages := make([]*searchv1.FacetCounts, len(by))
 	for i, f := range by {
@@ -87,7 +88,7 @@ func facetValue(by shard.Facet, v shard.FacetCount) *searchv1.FacetValue {
 	return value
 }
 
-// AddFacet adds what a searcher has counted.
+// AddFacet adds a searcher's counts.
 func AddFacet(to *shard.FacetCounts, m *searchv1.FacetCounts) {
 	for _, v := range m.GetValues() {
 		name := v.GetName()
@@ -99,7 +100,7 @@ func AddFacet(to *shard.FacetCounts, m *searchv1.FacetCounts) {
 	to.NotCounted += m.GetFilesNotCounted()
 }
 
-// TrimFacets leaves out the last values of facets until all of them have at most that many bytes.
+// TrimFacets leaves out the last values of facets until all facets have at most maxBytes bytes.
 func TrimFacets(counts []*searchv1.FacetCounts, maxBytes int) {
 	for _, c := range counts {
 		room, n := maxBytes/len(counts), 0

@@ -7,8 +7,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Files maps the files of a shard's result, one after the other as they are asked
-// for. Bytes are shared with the result.
+// Files maps the files of a shard's result, one at a time. It shares bytes with the
+// result.
 func Files(files []shard.FileMatch) iter.Seq[*searchv1.FileMatch] {
 	return func(yield func(*searchv1.FileMatch) bool) {
 		for i := range files {
@@ -36,8 +36,8 @@ func symbolsOf(in []shard.Symbol) []*searchv1.Symbol {
 	return out
 }
 
-// chunks makes all messages of a kind in one piece of memory: there are hundreds of
-// matches in a file, each of three messages.
+// chunks allocates all messages of a kind together: a file has hundreds of matches,
+// each of three messages.
 func chunks(in []shard.Chunk) []*searchv1.ChunkMatch {
 	matches := 0
 	for i := range in {
@@ -57,7 +57,7 @@ func chunks(in []shard.Chunk) []*searchv1.ChunkMatch {
 	return out
 }
 
-// messages are those that were made and are not used yet.
+// messages are allocated messages that are not used yet.
 type messages struct {
 	ranges    []searchv1.Range
 	rangeList []*searchv1.Range
@@ -92,8 +92,8 @@ func Statistics(s shard.Stats) *searchv1.Statistics {
 	}
 }
 
-// AddStatistics adds from to sum: counts add up, and are exact while all of
-// them are. Duration and clamped stay those of sum.
+// AddStatistics adds from to sum. The counts are exact if both were. Duration and
+// clamped stay those of sum.
 func AddStatistics(sum, from *searchv1.Statistics) {
 	sum.FilesMatched += from.GetFilesMatched()
 	sum.Matches += from.GetMatches()

@@ -7,12 +7,12 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// DefinitionsOf is the query of syntax version 2 for the definitions of a name, which has not to
-// be empty, in files that another query matches; an empty one matches all. Nothing that this one
-// finds is shown, or counts for the order.
+// DefinitionsOf is the query of syntax version 2 for the definitions of a name, which must not
+// be empty, in files that the query within matches; an empty one matches all. The matches of
+// within are not shown, and do not count for the order.
 func DefinitionsOf(name, within string) string { return placesOf("sym:", name, within) }
 
-// ReferencesOf is the query for all places of a name in contents but those of DefinitionsOf.
+// ReferencesOf is the query for all places of a name in contents except its definitions.
 func ReferencesOf(name, within string) string { return placesOf("ref:", name, within) }
 
 func placesOf(field, name, within string) string {
@@ -28,5 +28,5 @@ func placesOf(field, name, within string) string {
 	if strings.Trim(within, " \t") == "" {
 		return places
 	}
-	return places + " -(-(" + within + " ) )" // what is negated is not shown
+	return places + " -(-(" + within + " ) )" // matches of a negated query are not shown
 }

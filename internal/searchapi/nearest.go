@@ -14,12 +14,13 @@ const MostNearest = 3
 const (
 	// comparedRunes bounds the names that are compared: the comparison takes quadratic time.
 	comparedRunes = 120
-	// comparedNames bounds how many are compared.
+	// comparedNames bounds how many names are compared.
 	comparedNames = 10_000
 )
 
-// Nearest returns the names that differ least from name, at most MostNearest. The last part of a name counts most. If there are
-// very many names, it compares those that share a third of name.
+// Nearest returns the names that differ least from name, at most MostNearest. The last part of a
+// name counts most. If there are very many names, it compares only names that share a third of
+// name.
 func Nearest(name string, names []string) []string {
 	type candidate struct {
 		name       string

@@ -7,24 +7,25 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// What a limit of zero in SearchOptions means, as the message documents it.
+// The meanings of a zero limit in SearchOptions, as the message documents them.
 const (
 	DefaultMaxFiles          = 50
 	DefaultMaxMatchesPerFile = 100
 	// DefaultMaxBytes is the largest message that gRPC clients accept by default.
 	DefaultMaxBytes = 4 << 20
-	// DefaultFacetValues is that of max_facet_values.
+	// DefaultFacetValues is the default of max_facet_values.
 	DefaultFacetValues = 10
 )
 
-// MaxFiles and MaxBytes are the most that a message may ask for; its validation holds them.
+// MaxFiles and MaxBytes are the most that a message may ask for; its validation enforces
+// them.
 const (
 	MaxFiles = 10_000
 	MaxBytes = 64 << 20
 )
 
-// ContentField is the most that the content of a file takes in a GetFileResponse beside
-// its bytes.
+// ContentField is the most bytes that the content field of a GetFileResponse takes in
+// addition to the content.
 const ContentField = 8
 
 // WithDefaults returns a copy of the options with every default filled in; o
@@ -42,8 +43,8 @@ func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	return full
 }
 
-// CopyOptions is a copy of the options, which may be nil, whose fields can be set; it
-// shares what they refer to. Each query takes several.
+// CopyOptions returns a copy of the options, which may be nil, whose fields can be
+// set. It shares what the fields refer to. Each query takes several.
 func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	if o == nil {
 		return &searchv1.SearchOptions{}
@@ -67,9 +68,8 @@ func orDefault[T comparable](v, def T) T {
 	return v
 }
 
-// ShardOptions are the options for searching one shard: o with its defaults
-// filled in, results after the place given (nil: from the first), in the repos
-// named only.
+// ShardOptions are the options for searching one shard: o with its defaults, results
+// after a place (nil: from the first), only in the given repos.
 func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) shard.Options {
 	mode := shard.Exhaustive
 	if o.Mode == searchv1.Mode_MODE_TOP_K && !o.CountOnly {
@@ -88,7 +88,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) s
 	}
 }
 
-// FilesOf is how many files are wanted: MaxFiles, or none where they are only counted.
+// FilesOf is how many files are wanted: MaxFiles, or none if they are only counted.
 func FilesOf(o *searchv1.SearchOptions) int {
 	if o.CountOnly {
 		return 0
@@ -96,9 +96,9 @@ func FilesOf(o *searchv1.SearchOptions) int {
 	return int(o.MaxFiles)
 }
 
-// Only is the predicate that holds for the names given and for nothing else:
-// an empty list allows nothing. It keeps the names. Those of a shard are in order,
-// and looked up in place.
+// Only is the predicate that holds for exactly the given names: for none if the list
+// is empty. It keeps the list. A sorted list, such as a shard's, is searched in
+// place.
 func Only(names []string) func(string) bool {
 	if slices.IsSorted(names) {
 		return func(name string) bool {

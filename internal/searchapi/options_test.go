@@ -10,7 +10,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// fill sets every field of a message, and one that is unknown.
+// fill sets every field of a message, and an unknown one.
 func fill(t *testing.T, m protoreflect.Message) {
 	for i := range m.Descriptor().Fields().Len() {
 		f := m.Descriptor().Fields().Get(i)

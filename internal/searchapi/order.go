@@ -10,7 +10,7 @@ func Key(f *searchv1.FileMatch) shard.Key {
 	return shard.Key{Score: f.Score, Repo: f.Repo, Path: f.Path, Blob: f.Blob}
 }
 
-// KeyFromProto is the place that a message names; nil for no message.
+// KeyFromProto is the place in a message, nil without a message.
 func KeyFromProto(k *searchv1.OrderKey) *shard.Key {
 	if k == nil {
 		return nil

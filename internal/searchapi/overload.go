@@ -9,9 +9,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// Overloaded is the error of a request that is refused because too much is being
-// done already: RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo that says when it
-// is worth to try again.
+// Overloaded is the error of a request that is refused because of overload:
+// RESOURCE_EXHAUSTED, with a google.rpc.RetryInfo that says when to try again.
 func Overloaded(what string, retryAfter time.Duration) error {
 	return withDetails(status.New(codes.ResourceExhausted, what), &errdetails.RetryInfo{RetryDelay: durationpb.New(retryAfter)})
 }

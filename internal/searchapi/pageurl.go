@@ -17,14 +17,14 @@ const (
 // PageLines bounds the lines of one page of a file.
 const PageLines = 2000
 
-// PageOf is the address of the page for people of a repo at a revision, "" for its default
+// PageOf is the address of the web page of a repo at a revision, "" for its default
 // branch, or of a path in it. A file or folder of a repo is at
 //
 //	/r/REPO@REV/-/PATH
 //
-// REV is a branch or a commit, and may be left out with its @ for the default branch. The path
-// of a folder ends in a slash, that of the repo's root is empty. Segments are escaped, those
-// that would be taken for punctuation too, so that any name has exactly one address.
+// REV is a branch or a commit; "@REV" may be left out for the default branch. The path of a
+// folder ends in a slash, and that of the repo's root is empty. Segments are escaped, also
+// those that look like punctuation, so that any name has exactly one address.
 func PageOf(repo, rev, path string) string {
 	a := PagePrefix + escapeSegments(repo)
 	if rev != "" {
@@ -36,7 +36,7 @@ func PageOf(repo, rev, path string) string {
 	return a
 }
 
-// PageOfLine is the address of a line of a file; 0 is that of the file.
+// PageOfLine is the address of a line of a file; line 0 means the file.
 func PageOfLine(repo, rev, path string, line int) string {
 	a := PageOf(repo, rev, path)
 	if line == 0 {

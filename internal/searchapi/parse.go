@@ -9,14 +9,14 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Parse reads a query as every role of this version reads it. Its error is a
-// status that says where the query is wrong, or which limit it passes.
+// Parse parses a query as every role of this version does. Its error is a status that
+// says where the query is wrong, or which limit it exceeds.
 func Parse(text string, syntaxVersion uint32) (query.Q, error) {
 	q, _, err := ParseAnswer(text, syntaxVersion)
 	return q, err
 }
 
-// ParseAnswer is Parse, and returns what the query asks of its answer.
+// ParseAnswer is Parse, and also returns what the query says of its answer.
 func ParseAnswer(text string, syntaxVersion uint32) (query.Q, query.Answer, error) {
 	q, answer, err := query.ParseAnswer(text, query.ParseOptions{SyntaxVersion: int(syntaxVersion), Language: languageName})
 	if err != nil {
@@ -30,14 +30,15 @@ func languageName(alias string) string {
 	return name
 }
 
-// nextRepos stops a resolution at the first type:repo that has no names yet.
+// nextRepos is the error that stops a resolution at the first type:repo that has no
+// names yet.
 type nextRepos struct{ child query.Q }
 
 func (nextRepos) Error() string { return "the repos of a type:repo are not known yet" }
 
-// Resolve replaces the type:repo of a query by the names that a plan gives, in
-// the order of query.ResolveRepos. When the plan has fewer of them, next is
-// what the first of the rest asks for, and resolved is nil.
+// Resolve replaces the type:repo of a query by the names that a plan gives, in the
+// order of query.ResolveRepos. If the plan has too few, next is the query of the
+// first type:repo without names, and resolved is nil.
 func Resolve(q query.Q, names []*searchv1.RepoNames) (resolved, next query.Q, err error) {
 	used := 0
 	resolved, err = query.ResolveRepos(q, func(child query.Q) ([]string, error) {

@@ -13,37 +13,37 @@ const (
 	// pieceBytes is the most that the files or repos of one message of a stream
 	// take, if each of them can be divided.
 	pieceBytes = 1 << 20
-	// framing is the most that the field of a message takes beside its bytes.
+	// framing is the most bytes that a message takes as a field, in addition to its own.
 	framing = 6
-	// fileFrame is the most that a file takes beside its texts and chunks, chunkFrame a
-	// chunk beside its content and ranges, and rangeBytes a range in it. A symbol takes
-	// symbolFrame beside its texts.
+	// fileFrame is the most bytes that a file takes without its texts and chunks,
+	// chunkFrame a chunk without its content and ranges, symbolFrame a symbol without its
+	// texts, and rangeBytes a range.
 	fileFrame   = 96
 	chunkFrame  = 64
 	rangeBytes  = 56
 	symbolFrame = 16
-	// leastRoom is how much content a part takes though the file's name leaves no room.
+	// leastRoom is how much content a part takes even if the file's name leaves no room.
 	leastRoom = 64 << 10
 )
 
-// LeastResponse is the least that the bound of a response message may be: one of a stream
-// has a piece, and may have a little more.
+// LeastResponse is the least bound of a response message: a message of a stream has one
+// piece, and may have a little more.
 const LeastResponse = 2 * pieceBytes
 
-// Pieces puts files into runs for one message of a stream each, of at most about
-// 1 MiB. A file that is larger comes in parts, which JoinFile puts together again.
-// The files are not changed.
+// Pieces groups files into runs of at most about 1 MiB, each for one message of a
+// stream. A larger file comes in parts, which JoinFile puts together again. The files
+// are not changed.
 func Pieces(files iter.Seq[*searchv1.FileMatch]) iter.Seq[[]*searchv1.FileMatch] {
 	return batches(files, fileParts)
 }
 
-// EntryPieces does the same with repos: MergeEntries puts their parts together.
+// EntryPieces does the same for repos. MergeEntries puts their parts together.
 func EntryPieces(entries iter.Seq[*searchv1.RepoEntry]) iter.Seq[[]*searchv1.RepoEntry] {
 	return batches(entries, entryParts)
 }
 
-// batches divides items into parts, which come with their sizes, and puts as many of
-// these together as a message holds.
+// batches divides items into parts with their sizes, and groups as many parts as a
+// message holds.
 func batches[T proto.Message](items iter.Seq[T], parts func(T) iter.Seq2[T, int]) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var batch []T
@@ -65,7 +65,7 @@ func batches[T proto.Message](items iter.Seq[T], parts func(T) iter.Seq2[T, int]
 	}
 }
 
-// fileParts divides a file: into itself where a message has room for it.
+// fileParts divides a file. If a message has room for it, the file is the only part.
 func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 	return func(yield func(*searchv1.FileMatch, int) bool) {
 		if size := sizeBound(f); size <= pieceBytes {
@@ -100,9 +100,9 @@ func fileParts(f *searchv1.FileMatch) iter.Seq2[*searchv1.FileMatch, int] {
 	}
 }
 
-// divide returns what of a chunk goes into the room of a part, and the rest, either may
-// be nil. A chunk is only divided in a part that has nothing else in it: first its
-// content, then its ranges.
+// divide returns the head of a chunk that fits into the room of a part, and the rest;
+// either may be nil. It divides a chunk only if the part has nothing else in it: first
+// its content, then its ranges.
 func divide(c *searchv1.ChunkMatch, room int, alone bool) (head, rest *searchv1.ChunkMatch) {
 	if proto.Size(c)+framing <= room {
 		return c, nil

@@ -13,8 +13,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// drawFile draws a file: mostly small, some with a chunk, or ranges, or many chunks, of
-// more than a message holds.
+// drawFile draws a file. Most are small; some have a chunk, ranges or many chunks that
+// do not fit into a message.
 func drawFile(t *rapid.T, i int) *searchv1.FileMatch {
 	f := &searchv1.FileMatch{
 		Repo: "r", Path: fmt.Append(nil, "path", i), Blob: []byte{byte(i)}, Score: float64(i), Branches: []string{"main"}, MatchCount: 7,
@@ -44,8 +44,8 @@ func drawFile(t *rapid.T, i int) *searchv1.FileMatch {
 	return f
 }
 
-// TestPiecesAreTheWhole: whatever the files are, each message is of bounded size, and
-// they are the same when put together again.
+// TestPiecesAreTheWhole: for any files, each message is of bounded size, and the
+// parts put together are the files.
 func TestPiecesAreTheWhole(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var files, want []*searchv1.FileMatch

@@ -13,25 +13,25 @@ import (
 // Shard names a shard and the repos in it that the caller may see.
 type Shard struct {
 	Digest Digest
-	// Repos in ascending order, which is the shard's own.
+	// Repos are in ascending order, which is the shard's own.
 	Repos []string
-	// Overlays are what has become of repos since it was built, by name.
+	// Overlays are the changes of repos since the shard was built, by repo.
 	Overlays map[string]Overlay
 	// planned is nil before Prepare.
 	planned *searchv1.PlannedShard
 }
 
-// Overlay is what has become of a repo since a shard of it was built, as plans carry it.
+// Overlay is how a repo has changed since a shard of it was built, as plans carry it.
 type Overlay struct {
-	// Hidden documents, as a coded docstore.Set; empty: none.
+	// Hidden are the replaced documents, as an encoded docstore.Set; empty: none.
 	Hidden []byte
-	// Branches are the repo's branches now, and Places for each the place of the
-	// shard's branch that has its documents, from 1, or 0. Empty: those of the shard.
+	// Branches are the repo's present branches. Places has for each the place, from 1, of
+	// the shard's branch that has its documents, or 0. Empty: the branches of the shard.
 	Branches []string
 	Places   []uint32
 }
 
-// OverlayOf is what a root says of one of its shards, if it says anything.
+// OverlayOf is the overlay that a root has for one of its shards, if any.
 func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some bool) {
 	o.Hidden = ref.GetHidden()
 	if len(ref.GetBranches()) > 0 {
@@ -43,17 +43,17 @@ func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some b
 	return o, len(o.Hidden)+len(o.Branches) > 0
 }
 
-// Errors of a plan that is not as Planned makes it.
+// Errors of a malformed plan.
 var (
 	errOverlay  = errors.New("the plan has an overlay of a repo that is not planned")
 	errBranches = errors.New("the plan needs one place for each branch of an overlay")
 )
 
-// Prepare makes what is the same in the plans of all queries. The shard and the message
-// that Planned returns must not be changed after it.
+// Prepare makes the part that is the same in the plans of all queries. Afterwards the
+// shard and the message that Planned returns must not be changed.
 func (s *Shard) Prepare() { s.planned = s.plan() }
 
-// Planned is how a plan names the shard.
+// Planned is the shard's entry in a plan.
 func (s *Shard) Planned() *searchv1.PlannedShard {
 	if s.planned != nil {
 		return s.planned
@@ -79,7 +79,7 @@ func (s *Shard) plan() *searchv1.PlannedShard {
 }
 
 // PlannedSize is the most bytes that the shard takes in the plan of a query with that
-// many type:repo, each of which may name its repos once more.
+// many type:repo. Each of them may list the shard's repos once more.
 func (s *Shard) PlannedSize(typeRepos int) int {
 	names := 0
 	for _, name := range s.Repos {
@@ -95,7 +95,7 @@ func (s *Shard) PlannedSize(typeRepos int) int {
 	return size
 }
 
-// The most that a number of 32 bits takes, alone and as a field.
+// The most bytes that a number of 32 bits takes, alone and as a field.
 const (
 	numberBytes = 5
 	numberField = 1 + numberBytes
@@ -128,7 +128,7 @@ func ParsePlanned(p *searchv1.PlannedShard) (Shard, error) {
 	return s, nil
 }
 
-// ShardOverlays decodes what has become of the shard's repos, by name.
+// ShardOverlays decodes the overlays of the shard's repos, by name.
 func (s *Shard) ShardOverlays() (map[string]shard.Overlay, error) {
 	if len(s.Overlays) == 0 {
 		return nil, nil

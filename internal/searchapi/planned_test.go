@@ -14,8 +14,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestPlannedShardIsReadAgain: what has become of repos comes out at those it went in
-// with, and costs nothing where it is nothing.
+// TestPlannedShardIsReadAgain: overlays are decoded for the repos that they were
+// encoded for, and an empty one takes no bytes.
 func TestPlannedShardIsReadAgain(t *testing.T) {
 	overlays := map[string]searchapi.Overlay{
 		"b": {Hidden: docstore.SetOf([]uint32{3, 9}).Code(), Branches: []string{"main", "next"}, Places: []uint32{2, 0}},
@@ -37,7 +37,7 @@ func TestPlannedShardIsReadAgain(t *testing.T) {
 	}
 }
 
-// TestPlannedSize: a plan is no larger than is said, and not much smaller.
+// TestPlannedSize: a plan is no larger than PlannedSize, and not much smaller.
 func TestPlannedSize(t *testing.T) {
 	names := slices.Repeat([]string{"host/a", strings.Repeat("n", 1024), "host/" + strings.Repeat("m", 200)}, 300)
 	overlays := map[string]searchapi.Overlay{
@@ -82,7 +82,7 @@ func TestWrongPlannedShards(t *testing.T) {
 	}
 }
 
-// TestOnly: the names of a plan, in whatever order they come, and no others.
+// TestOnly: the names of a plan, in any order, and no others.
 func TestOnly(t *testing.T) {
 	for _, names := range [][]string{nil, {"a"}, {"a", "b", "d"}, {"d", "a", "b"}, {"b", "b"}} {
 		only := searchapi.Only(names)

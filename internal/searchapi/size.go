@@ -9,9 +9,9 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// About what messages take on the heap beside their text, by their structs and the
-// size classes of Go's allocator. Ranges count most: of 24 bytes in a message each
-// becomes 176 in memory.
+// The approximate heap bytes of messages without their text, by their structs and the
+// size classes of Go's allocator. Ranges count most: one of 24 bytes in a message
+// takes 176 in memory.
 const (
 	fileMemory  = 320
 	chunkMemory = 200
@@ -20,7 +20,7 @@ const (
 	partMemory  = 96
 )
 
-// FileMemory is about how many bytes the file takes in memory.
+// FileMemory is the approximate size of the file in memory, in bytes.
 func FileMemory(f *searchv1.FileMatch) int64 {
 	size := fileMemory + len(f.Repo) + len(f.Path) + len(f.Blob) + len(f.Commit) + len(f.Language) + len(f.Explanation)
 	for _, b := range f.Branches {
@@ -38,7 +38,7 @@ func FileMemory(f *searchv1.FileMatch) int64 {
 	return int64(size)
 }
 
-// EntryMemory is about how many bytes the repo takes in memory.
+// EntryMemory is the approximate size of the repo in memory, in bytes.
 func EntryMemory(e *searchv1.RepoEntry) int64 {
 	size := entryMemory + len(e.Name) + len(e.Url)
 	for _, b := range e.Branches {
@@ -53,8 +53,7 @@ func EntryMemory(e *searchv1.RepoEntry) int64 {
 	return int64(size)
 }
 
-// Fitting returns how many of the messages, from the first on, a repeated field can hold in
-// room bytes.
+// Fitting returns how many of the first messages a repeated field can hold in room bytes.
 func Fitting[T proto.Message](messages []T, room int) int {
 	for i, m := range messages {
 		if room -= inField(proto.Size(m)); room < 0 {
@@ -94,13 +93,13 @@ func sizeBound(f *searchv1.FileMatch) int {
 	return size
 }
 
-// inField is the size of a message, whose own is given, as a field of another.
+// inField is the size that a message of a given size takes as a field of another.
 func inField(size int) int { return 1 + protowire.SizeBytes(size) }
 
-// CutFile leaves out matches of a file, from the end, until a message has room for
-// it in that many bytes, or nothing is left to leave out, and marks it as cut if it
-// leaves out any. A line is left out whole, unless it is for its many ranges that
-// it does not fit: then the first of these stay.
+// CutFile leaves out matches of a file, from the end, until the file fits into room
+// bytes of a message or no matches are left. It marks the file as cut if it leaves
+// out any. It leaves out whole lines, unless a line does not fit because of its many
+// ranges: then the first of these stay.
 func CutFile(f *searchv1.FileMatch, room int) {
 	cutSymbols(f, room/symbolShare)
 	size := proto.Size(f)
@@ -115,11 +114,11 @@ func CutFile(f *searchv1.FileMatch, room int) {
 	}
 }
 
-// symbolShare is the share of a file that is cut that its symbols may take.
+// symbolShare divides the room of a cut file: its symbols may take one part.
 const symbolShare = 4
 
-// cutSymbols keeps as many symbols of a file as there is room for, and takes the others from its
-// ranges.
+// cutSymbols keeps as many symbols of a file as there is room for, and removes the others from
+// its ranges.
 func cutSymbols(f *searchv1.FileMatch, room int) {
 	if inField(proto.Size(f)) <= symbolShare*room {
 		return
@@ -149,8 +148,8 @@ func cutChunk(c *searchv1.ChunkMatch, room int) bool {
 	return true
 }
 
-// CutEntry leaves out skipped files of a repo until a message has room for it in so
-// many bytes.
+// CutEntry leaves out skipped files of a repo until the repo fits into room bytes of
+// a message.
 func CutEntry(e *searchv1.RepoEntry, room int) {
 	if inField(proto.Size(e)) > room {
 		bare := proto.Size(withoutSkipped(e)) + 2*framing
@@ -158,8 +157,8 @@ func CutEntry(e *searchv1.RepoEntry, room int) {
 	}
 }
 
-// TrimCoverage is the coverage with as many of the uncovered shards as there is room
-// for in that many bytes. It counts those it leaves out, and is c itself if there are none.
+// TrimCoverage is the coverage with as many of the uncovered shards as fit into room bytes.
+// It counts those that it leaves out, and returns c itself if there are none.
 func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
 	if proto.Size(c) <= room {
 		return c
@@ -174,8 +173,8 @@ func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
 	return trimmed
 }
 
-// LimitBytes leaves out the chunks of files that would take all files over limit, in
-// bytes as they are sent. Files and their counts stay.
+// LimitBytes leaves out the chunks that would make all files exceed the limit, in
+// encoded bytes. Files and their counts stay.
 func LimitBytes(files []*searchv1.FileMatch, limit uint64) {
 	left := int64(limit)
 	for _, f := range files {

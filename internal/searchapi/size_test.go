@@ -13,8 +13,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestMemoryIsMeasured: what files and repos are said to take is what they take on the
-// heap when they are decoded.
+// TestMemoryIsMeasured: FileMemory and EntryMemory agree with the heap that decoded
+// files and repos take.
 func TestMemoryIsMeasured(t *testing.T) {
 	at := &searchv1.Location{ByteOffset: 1000, LineNumber: 20, Column: 30}
 	few := &searchv1.FileMatch{Repo: "github.com/org/name", Path: []byte("src/some/file.go"), Branches: []string{"main"}, Blob: make([]byte, 20), Commit: "c0"}
@@ -51,7 +51,7 @@ func heapOf(t *testing.T, m proto.Message) int64 {
 	copies := make([]proto.Message, 200)
 	var before, after runtime.MemStats
 	runtime.GC()
-	runtime.GC() // of what was in a sync.Pool
+	runtime.GC() // frees what was in a sync.Pool
 	runtime.ReadMemStats(&before)
 	for i := range copies {
 		copies[i] = m.ProtoReflect().New().Interface()
@@ -65,7 +65,7 @@ func heapOf(t *testing.T, m proto.Message) int64 {
 	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(len(copies))
 }
 
-// TestCutFileFits: a file is cut to the room there is, from its end, and says so.
+// TestCutFileFits: a file is cut to the room, from its end, and marked as cut.
 func TestCutFileFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		whole := drawFile(t, 0)
@@ -146,7 +146,7 @@ func TestLimitBytes(t *testing.T) {
 	}
 }
 
-// TestFittingFiles: as many files fit as their exact sizes say, whatever is in them.
+// TestFittingFiles: the number of files that fit follows from their exact sizes.
 func TestFittingFiles(t *testing.T) {
 	largest := &searchv1.Location{ByteOffset: math.MaxUint32, LineNumber: math.MaxUint32, Column: math.MaxUint32}
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,7 +6,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// SymbolOf returns the symbol that a match of a file is in, nil if that is not known.
+// SymbolOf returns the symbol that a match of a file is in, nil if it is unknown.
 func SymbolOf(f *searchv1.FileMatch, r *searchv1.Range) *searchv1.Symbol {
 	if n := int(r.GetSymbol()); n > 0 && n <= len(f.GetSymbols()) {
 		return f.GetSymbols()[n-1]
@@ -20,7 +20,7 @@ func SymbolKind(k searchv1.SymbolKind) string {
 }
 
 // SymbolNote says in words which symbol a match is, or is in: "method in Reader", "in function
-// main"; empty if that is not known. Names are as they stand in the file.
+// main"; empty if it is unknown. Names are as written in the file.
 func SymbolNote(f *searchv1.FileMatch, r *searchv1.Range) string {
 	s := SymbolOf(f, r)
 	if s == nil {

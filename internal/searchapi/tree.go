@@ -10,7 +10,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// ParseAny reads a query that is a text or a tree, as every role of this version reads it.
+// ParseAny parses a query that is a text or a tree, as every role of this version does.
 // Its error is a status.
 func ParseAny(text string, tree *searchv1.Query, syntaxVersion uint32) (query.Q, error) {
 	if tree == nil {
@@ -141,8 +141,8 @@ func (r treeReader) returned(t *searchv1.Returned) (query.Q, error) {
 	return nil, errNoResult
 }
 
-// TreeFor is the tree whose sets of repos name only those for which keep holds. It shares
-// what is the same.
+// TreeFor is the tree with only those names in its sets of repos for which keep holds. It
+// shares unchanged parts.
 func TreeFor(tree *searchv1.Query, keep func(repo string) bool) *searchv1.Query {
 	switch n := tree.GetNode().(type) {
 	case *searchv1.Query_And:

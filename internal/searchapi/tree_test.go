@@ -22,7 +22,8 @@ func tree(tb testing.TB, text string) *searchv1.Query {
 	return q
 }
 
-// TestTrees: each node of a tree means what the query language has for it.
+// TestTrees: each node of a tree means the same as its counterpart in the query
+// language.
 func TestTrees(t *testing.T) {
 	for written, text := range map[string]string{
 		`all: true`:             ``,
@@ -91,7 +92,7 @@ func TestTreesThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestTreeFor: sets of repos name only those that are asked for, at any depth, and nothing else
+// TestTreeFor: sets of repos have only the wanted names, at any depth, and nothing else
 // changes.
 func TestTreeFor(t *testing.T) {
 	from := `and {queries {repos {names: ["a", "b"]}} queries {not {or {queries {repos {names: "b"}} queries {all: true}}}}
@@ -105,7 +106,7 @@ func TestTreeFor(t *testing.T) {
 	}
 }
 
-// FuzzTree: no message makes a program fail.
+// FuzzTree: no message makes the parser panic.
 func FuzzTree(f *testing.F) {
 	for _, text := range []string{`all: true`, `and {queries {repo: "a"} queries {not {}}}`, `text {pattern: "a(" regexp: true scope: TEXT_SCOPE_PATH}`} {
 		encoded, err := proto.Marshal(tree(f, text))

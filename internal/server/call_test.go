@@ -56,12 +56,12 @@ func TestErrorsOfHandlers(t *testing.T) {
 	for _, c := range []struct {
 		err  error
 		code codes.Code
-		text string // part of what the caller is told
+		text string // part of the caller's error
 	}{
 		{status.Error(codes.NotFound, "no repo x"), codes.NotFound, "no repo x"},
 		{fmt.Errorf("plan: %w", status.Error(codes.FailedPrecondition, "stale")), codes.FailedPrecondition, "plan: "},
 		{errors.New("hunter2"), codes.Internal, "internal error, logged with trace id "},
-		{context.DeadlineExceeded, codes.Internal, "internal error"}, // of something else than the call
+		{context.DeadlineExceeded, codes.Internal, "internal error"}, // not the deadline of the call
 	} {
 		answer = c.err
 		err := s.get()
@@ -74,8 +74,8 @@ func TestErrorsOfHandlers(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreCountedNotLogged: an overload writes no line for each call, and an
-// operator sees it in the metrics.
+// TestRefusalsAreCountedNotLogged: under overload the log has no line for each call,
+// and an operator sees the refusals in the metrics.
 func TestRefusalsAreCountedNotLogged(t *testing.T) {
 	s := run(t, &service{get: func(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 		return nil, status.Error(codes.ResourceExhausted, "too many queries")
@@ -105,7 +105,7 @@ func TestTheCallersDeadlineIsNoInternalError(t *testing.T) {
 		select {
 		case <-told:
 			arrived = true
-		case <-time.After(limit): // a slow machine may not have sent it in time
+		case <-time.After(limit): // a slow machine may not have sent the call in time
 		}
 	}
 	s.await(func() bool { return strings.Contains(s.logs.String(), `"code":"`) })

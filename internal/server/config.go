@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// Config says where a role listens and what it grants its callers. Roles embed
-// it, so that the keys are theirs.
+// Config configures where a role listens, and the limits of its callers. Roles embed
+// it, so that its keys are theirs.
 type Config struct {
 	GRPC string `config:"grpc" doc:"address of the gRPC server, HOST:PORT; port 0 takes a free one"`
 	HTTP string `config:"http" doc:"address of the HTTP server (health, readiness, metrics), HOST:PORT"`
@@ -28,8 +28,8 @@ type Config struct {
 	DrainTimeout time.Duration `config:"drain-timeout" doc:"at shutdown, time that running calls have to end"`
 }
 
-// SetDefaults implements config.Settings: loopback only, and a drain that fits
-// into the 30 s which Kubernetes gives.
+// SetDefaults implements config.Settings: loopback only, and a drain that fits into
+// the 30 s that Kubernetes allows.
 func (c *Config) SetDefaults() {
 	*c = Config{
 		GRPC: "127.0.0.1:7430", HTTP: "127.0.0.1:7431",
@@ -40,7 +40,8 @@ func (c *Config) SetDefaults() {
 	c.TLS.SetDefaults()
 }
 
-// maxMessage is what gRPC can frame, and what Go can count on every platform.
+// maxMessage is the largest message that gRPC can frame and whose size fits an int on
+// every platform.
 const maxMessage config.Bytes = math.MaxInt32
 
 // Validate implements config.Settings.
@@ -60,17 +61,16 @@ func (c *Config) Validate() error {
 	return check.Err()
 }
 
-// What no operator has had a reason to change.
+// Limits that no operator has had a reason to change.
 const (
 	// maxHeaderBytes bounds the headers of one gRPC call or HTTP request.
 	maxHeaderBytes = 64 << 10
 	// handshakeTimeout bounds the start of a gRPC connection.
 	handshakeTimeout = 10 * time.Second
 
-	// keepaliveTime is the silence after which either end of a gRPC
-	// connection asks whether the other still lives, keepaliveTimeout how long
-	// it waits for the answer. A client may ask no more often than
-	// keepaliveLeast.
+	// keepaliveTime is the silence after which either end of a gRPC connection pings the
+	// other, keepaliveTimeout how long it waits for the answer. A client may ping no more
+	// often than once in keepaliveLeast.
 	keepaliveTime    = 20 * time.Second
 	keepaliveTimeout = 10 * time.Second
 	keepaliveLeast   = 10 * time.Second

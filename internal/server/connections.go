@@ -47,7 +47,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		from := network(conn.RemoteAddr())
 		if limit := l.take(from); limit != "" {
 			l.refused.WithLabelValues(limit).Inc()
-			conn.Close() // nothing was read or written: its error says nothing
+			conn.Close() // nothing was read or written, so its error means nothing
 			continue
 		}
 		return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { l.give(from) })}, nil
@@ -80,8 +80,8 @@ func (l *limitedListener) give(from netip.Prefix) {
 	}
 }
 
-// network is what counts as one address: an IPv4 address, or the /64 of IPv6 that one
-// host usually has. All other addresses count as one.
+// network is the unit of the limit per address: an IPv4 address, or an IPv6 /64,
+// which one host usually has. All other addresses count as one.
 func network(addr net.Addr) netip.Prefix {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
@@ -107,7 +107,8 @@ func (c *limitedConn) Close() error {
 	return c.Conn.Close()
 }
 
-// CloseWrite lets an HTTP server end a response to a request that it did not read in full.
+// CloseWrite lets an HTTP server end its response to a request that it did not read in
+// full.
 func (c *limitedConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// ClientConfig is what a caller of another role grants it.
+// ClientConfig configures connections to another role.
 type ClientConfig struct {
 	MaxResponseBytes config.Bytes  `config:"max-response-bytes" doc:"largest response message that is accepted"`
 	ConnectTimeout   time.Duration `config:"connect-timeout" doc:"time that one attempt to connect may take"`
@@ -40,10 +40,11 @@ func (c *ClientConfig) Validate() error {
 }
 
 // Dial makes a client of another role at HOST:PORT. It returns at once: the
-// connection is made by the first call, and made again whenever it breaks. A
-// host name with several addresses is called in turn. No proxy of the
-// environment is used, because it would see the traffic between roles. Traces are
-// propagated. The transport comes from Transport. The caller closes the connection.
+// connection is made by the first call, and made again whenever it breaks. The calls
+// to a host name with several addresses go to each in turn. Dial ignores the
+// environment's proxy, because that would see the traffic between roles. Calls
+// propagate traces. The transport comes from Transport. The caller closes the
+// connection.
 func Dial(addr string, cfg ClientConfig, transport credentials.TransportCredentials, tel *telemetry.Telemetry, more ...grpc.DialOption) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient("dns:///"+addr, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(transport),

@@ -20,7 +20,7 @@ func (s *Server) drain(ctx context.Context) {
 	s.stopGRPC(ctx)
 	if err := s.http.Shutdown(ctx); err != nil {
 		s.log.WarnContext(ctx, "HTTP requests cut off", "error", err)
-		s.http.Close() // it returns what Shutdown did
+		s.http.Close() // its error is that of Shutdown
 	}
 	s.log.InfoContext(ctx, "drained")
 }

@@ -10,24 +10,25 @@ import (
 )
 
 // WithHeaderGate is WithGate for a gate that decides by the headers of a call alone. The
-// server reads no message of a call before the gate has let it in, and the gate gets a
-// nil request. So a caller that is not let in cannot make the server hold, inflate or
-// decode a message. Nor can callers of such a server choose which traces are kept.
+// server reads no message of a call before the gate has admitted it, and the gate gets a
+// nil request. A caller that is not admitted therefore cannot make the server hold,
+// inflate or decode a message. Callers of such a server cannot choose which traces are
+// kept either.
 func WithHeaderGate(g Gate) Option {
 	return func(s *Server) { s.gate, s.early, s.propagator = g, true, s.tel.CallersPropagator() }
 }
 
 const (
-	// maxOpenRequests bounds the requests that are read at once for callers that the
-	// gate did not see: those of the health service.
+	// maxOpenRequests bounds the requests that are read at the same time for callers that
+	// do not pass the gate: those of the health service.
 	maxOpenRequests = 64
 	// openRequestTime bounds the time in which such a request must arrive.
 	openRequestTime = 5 * time.Second
 )
 
 // gatedFirst returns the description of a service whose unary methods run the
-// interceptors before they read the request. gRPC reads it when the generated handler
-// asks for it, which without this is before the interceptors.
+// interceptors before they read the request. gRPC reads a request when the generated
+// handler asks for it, which otherwise happens before the interceptors.
 func (s *Server) gatedFirst(desc *grpc.ServiceDesc) *grpc.ServiceDesc {
 	if !s.early {
 		return desc
@@ -54,7 +55,7 @@ func (s *Server) handleGated(name string, handle grpc.MethodHandler) grpc.Method
 	}
 }
 
-// openStream is a stream that the gate did not see.
+// openStream is a stream that does not pass the gate.
 type openStream struct {
 	grpc.ServerStream
 	server *Server
@@ -66,8 +67,8 @@ func (o openStream) RecvMsg(m any) error {
 	return o.server.receive(o.method, m, o.ServerStream.RecvMsg)
 }
 
-// receive reads a request. Those that the gate did not see are limited in number and
-// time. An error ends the call, and with it the reading.
+// receive reads a request. Requests that do not pass the gate are limited in number
+// and time. An error ends the call, and with it the reading.
 func (s *Server) receive(method string, m any, receive func(any) error) error {
 	if s.gate == nil || !s.open(method) {
 		return receive(m)

@@ -18,7 +18,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// inflated counts how often a server inflated a message of the compression "counted".
+// inflated counts how often a server inflated a message with the compression
+// "counted".
 var inflated atomic.Int64
 
 type counted struct{}
@@ -31,7 +32,7 @@ type nopCloser struct{ io.Writer }
 
 func (nopCloser) Close() error { return nil }
 
-// known lets in calls with the metadata known.
+// known is a gate that admits calls with the metadata known.
 type known struct{}
 
 func (known) enter(ctx context.Context) error {
@@ -57,8 +58,8 @@ func (k known) Stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInf
 
 func (known) HTTP(http.Handler) http.Handler { return http.NotFoundHandler() }
 
-// TestGateBeforeRequests: a server neither inflates nor decodes what comes from callers
-// that it does not let in, and treats those that it lets in as ever.
+// TestGateBeforeRequests: a server neither inflates nor decodes messages of callers
+// that it does not admit, and treats admitted callers as usual.
 func TestGateBeforeRequests(t *testing.T) {
 	s := run(t, &service{
 		get: fine,
@@ -104,8 +105,8 @@ func TestGateBeforeRequests(t *testing.T) {
 	s.wantMetric(`grpc_server_handled_total{component="test",grpc_code="Unauthenticated",grpc_method="GetRepo",grpc_service="trawl.ingest.v1.IngestService",grpc_type="unary"} 1`)
 }
 
-// TestOpenRequestsAreLimited: callers of the health service, whom nobody lets in, cannot
-// make the server read any number of requests at once, nor for ever.
+// TestOpenRequestsAreLimited: callers of the health service, which do not pass the gate,
+// cannot make the server read any number of requests at once, nor for ever.
 func TestOpenRequestsAreLimited(t *testing.T) {
 	s := run(t, &service{}, asIs, server.WithHeaderGate(known{}))
 	health := healthv1.NewHealthClient(s.conn)
@@ -135,8 +136,8 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 	}
 }
 
-// TestConnectionLimits: connections beyond a limit are closed at once, and there is room
-// again when others end.
+// TestConnectionLimits: connections beyond a limit are closed at once, and when others
+// end there is room again.
 func TestConnectionLimits(t *testing.T) {
 	s := run(t, &service{get: fine}, func(c *server.Config, _ *server.ClientConfig) {
 		c.MaxConnections, c.MaxConnectionsPerAddress = 5, 3
@@ -154,7 +155,7 @@ func TestConnectionLimits(t *testing.T) {
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
-	// A gRPC server greets first; a connection that is not taken ends without a word.
+	// A gRPC server sends first; a refused connection ends without a byte.
 	taken := func(conn net.Conn) bool {
 		_, err := conn.Read(make([]byte, 1))
 		return err == nil

@@ -10,10 +10,10 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// Gate decides which calls come in. It stands before validation and before
-// every service and handler, those without a rule of their own and paths that do
-// not exist included. Only health, the paths that every role has and those of
-// HandleSigned are open.
+// Gate decides which calls are admitted. It runs before validation, and before every
+// service and handler, including those without a rule of their own and paths that do
+// not exist. Only health, the paths that every role has and those of HandleSigned are
+// open.
 type Gate interface {
 	Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error)
 	Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error
@@ -23,7 +23,7 @@ type Gate interface {
 // Option changes a server that New makes.
 type Option func(*Server)
 
-// WithGate lets in what the gate lets in. Without one, all come in.
+// WithGate sets the gate. Without one all calls are admitted.
 func WithGate(g Gate) Option { return func(s *Server) { s.gate = g } }
 
 // open reports whether anybody may call a method.
@@ -48,8 +48,8 @@ func (s *Server) gateStream(srv any, stream grpc.ServerStream, info *grpc.Stream
 	return s.gate.Stream(srv, stream, info, next)
 }
 
-// gateHTTP asks the router of requests which handler is meant, so that no way to
-// write a path makes another one of it.
+// gateHTTP finds the handler with the ServeMux itself, so that no spelling of a path
+// gets around the gate.
 func (s *Server) gateHTTP() http.Handler {
 	if s.gate == nil {
 		return s.mux

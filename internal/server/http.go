@@ -16,7 +16,7 @@ const (
 	metricsPath = "GET /metrics"
 )
 
-// newHTTP makes the HTTP server with the paths every role has.
+// newHTTP makes the HTTP server with the paths that every role has.
 func (s *Server) newHTTP() *http.Server {
 	s.mux.Handle(healthPath, http.HandlerFunc(alive))
 	s.mux.Handle(readyPath, s.readiness)
@@ -34,8 +34,8 @@ func (s *Server) newHTTP() *http.Server {
 	}
 }
 
-// alive answers as long as the process can answer at all. What it depends on is
-// not its business: restarting would not bring that back.
+// alive answers as long as the process can answer at all. It checks no dependencies:
+// a restart would not bring them back.
 func alive(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	fmt.Fprintln(w, "alive")
@@ -49,7 +49,7 @@ func withoutSniffing(next http.Handler) http.Handler {
 	})
 }
 
-// guardHTTP traces a handler and answers 500 where it panics.
+// guardHTTP traces a handler and answers 500 if it panics.
 func (s *Server) guardHTTP(pattern string, h http.Handler) http.Handler {
 	guarded := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

@@ -26,8 +26,8 @@ func (s *shell) ways() map[string]grpc.ClientConnInterface {
 	return map[string]grpc.ClientConnInterface{"network": s.conn, "local": s.Local()}
 }
 
-// TestLocalCallsAreAsOthers: whatever a handler does, a local caller and one over
-// the network see the same.
+// TestLocalCallsAreAsOthers: whatever a handler does, a local caller sees the same as
+// one over the network.
 func TestLocalCallsAreAsOthers(t *testing.T) {
 	s := run(t, &service{get: func(ctx context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 		switch req.Name {
@@ -84,8 +84,8 @@ func TestLocalCallsAreAsOthers(t *testing.T) {
 	s.wantMetric(`grpc_server_handled_total{component="test",grpc_code="OK",grpc_method="GetRepo",grpc_service="trawl.ingest.v1.IngestService",grpc_type="unary"} 2`)
 }
 
-// TestLocalMetadata: a handler sees what its caller sends, and nothing of what the
-// caller itself was sent.
+// TestLocalMetadata: a handler sees the metadata that its caller sends, and none that
+// the caller itself received.
 func TestLocalMetadata(t *testing.T) {
 	s := run(t, &service{get: func(ctx context.Context, _ *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 		in, _ := metadata.FromIncomingContext(ctx)
@@ -101,8 +101,8 @@ func TestLocalMetadata(t *testing.T) {
 	}
 }
 
-// TestLocalStreams: messages arrive in order, then the end; its error is the
-// handler's, or that of the caller's context.
+// TestLocalStreams: messages arrive in order, then the end, whose error is the
+// handler's or that of the caller's context.
 func TestLocalStreams(t *testing.T) {
 	s := run(t, &service{watch: func(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
 		for i := range 3 {
@@ -160,8 +160,8 @@ func TestLocalStreams(t *testing.T) {
 	}
 }
 
-// TestDrainWaitsForLocalCalls: one that runs ends well, and one that begins later
-// is refused as by a server that is not there.
+// TestDrainWaitsForLocalCalls: a running call ends well, and a later one fails as if
+// the server were gone.
 func TestDrainWaitsForLocalCalls(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
 	s := run(t, &service{get: func(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
@@ -199,7 +199,8 @@ func TestDrainWaitsForLocalCalls(t *testing.T) {
 	}
 }
 
-// TestDrainCutsOffLocalCalls: those that do not end in time see their context end.
+// TestDrainCutsOffLocalCalls: the contexts of calls that do not end in time are
+// ended.
 func TestDrainCutsOffLocalCalls(t *testing.T) {
 	running := make(chan struct{})
 	s := run(t, &service{watch: func(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
@@ -221,8 +222,7 @@ func TestDrainCutsOffLocalCalls(t *testing.T) {
 	}
 }
 
-// TestLocalInterceptors: what a dial option would put before calls stands before
-// local ones too.
+// TestLocalInterceptors: a caller's interceptors also run before local calls.
 func TestLocalInterceptors(t *testing.T) {
 	seen := func(ctx context.Context) string {
 		in, _ := metadata.FromIncomingContext(ctx)

@@ -8,12 +8,13 @@ import (
 	"google.golang.org/grpc/stats"
 )
 
-// metrics is what the servers count: gRPC calls under the names that ready-made
+// metrics are the servers' metrics: gRPC calls under the names that ready-made
 // dashboards know (grpc_server_…), and panics.
 type metrics struct {
 	grpc   *grpcprom.ServerMetrics
 	panics prometheus.Counter
-	// connections that are open, by listener; refusedConnections by listener and limit.
+	// connections counts open connections by listener, refusedConnections by listener and
+	// limit.
 	connections        *prometheus.GaugeVec
 	refusedConnections *prometheus.CounterVec
 }
@@ -51,8 +52,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	return m, nil
 }
 
-// worthTracing leaves out the calls by which others see whether the server is
-// there.
+// worthTracing leaves out calls of gRPC's own services, such as health checks.
 func worthTracing(info *stats.RPCTagInfo) bool {
 	return !strings.HasPrefix(info.FullMethodName, "/grpc.")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 )
 
-// TestConditionsAreLogged: the log says what keeps a process from being ready,
-// but not every reason that changes all the time.
+// TestConditionsAreLogged: the log says why a process is not ready, but does not
+// repeat a reason that changes all the time.
 func TestConditionsAreLogged(t *testing.T) {
 	var log bytes.Buffer
 	var logs telemetry.Config

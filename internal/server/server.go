@@ -1,7 +1,7 @@
-// Package server is the shell every role serves from: a gRPC and an HTTP
-// server with limits, health and readiness, metrics, traces, validation of
-// requests, protection from panics, and a shutdown that lets running calls
-// end. Its other half, Dial, is how roles call each other.
+// Package server is the shell of every role: a gRPC and an HTTP server with limits,
+// health and readiness, metrics, traces, validation of requests, protection from
+// panics, and a shutdown that lets running calls end. Roles call each other through
+// its other half, Dial.
 //
 //	srv, err := server.New(cfg, tel)
 //	searchv1.RegisterSearchServiceServer(srv, service)
@@ -30,8 +30,8 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// Server is the servers of one role. Services and handlers are added before
-// Run; the other methods are safe for concurrent use.
+// Server is the gRPC and the HTTP server of one role. Services and handlers are added
+// before Run; the other methods are safe for concurrent use.
 type Server struct {
 	cfg        Config
 	log        *slog.Logger
@@ -47,13 +47,13 @@ type Server struct {
 	lifecycle  *Condition
 	draining   chan struct{}
 	metrics    *metrics
-	gate       Gate             // nil: all come in
+	gate       Gate             // nil: all calls are admitted
 	tls        *tlsfiles.Server // nil: plain text
-	// early: the gate stands before the requests are read.
+	// early means that the gate runs before requests are read.
 	early bool
-	// openRequests are slots for reading requests that the gate did not see.
+	// openRequests are slots for reading requests that do not pass the gate.
 	openRequests chan struct{}
-	// signed are the patterns that the gate does not stand before.
+	// signed are the patterns of HandleSigned.
 	signed []string
 
 	mu       sync.Mutex
@@ -63,15 +63,14 @@ type Server struct {
 	httpLn   net.Listener
 }
 
-// errClosed answers what cannot be done after Close.
+// errClosed is the error of calls after Close.
 var errClosed = errors.New("the server was closed")
 
 var _ grpc.ServiceRegistrar = (*Server)(nil)
 
-// New makes the servers, registers their metrics, health and reflection, and
-// the paths /healthz, /readyz and /metrics, and reads the files of TLS. Nothing
-// listens yet. A server that
-// never runs must be closed.
+// New makes the servers, registers their metrics, health and reflection, and the
+// paths /healthz, /readyz and /metrics, and reads the files of TLS. It does not
+// listen yet. A server that never runs must be closed.
 func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: tel.Logger(), tel: tel, tracer: tel.Tracer("github.com/trawl-search/trawl/internal/server"), propagator: tel.Propagator(),
@@ -134,11 +133,11 @@ func (s *Server) HandleSigned(pattern string, h http.Handler) {
 // Readiness is where the role keeps its conditions.
 func (s *Server) Readiness() *Readiness { return s.readiness }
 
-// Draining is closed at shutdown when running calls should come to their end.
-// Streams that would go on for ever must watch it.
+// Draining is closed at shutdown when running calls should end. Endless streams must
+// watch it.
 func (s *Server) Draining() <-chan struct{} { return s.draining }
 
-// setHealth tells gRPC's health service.
+// setHealth updates gRPC's health service.
 func (s *Server) setHealth(ready bool) {
 	status := healthv1.HealthCheckResponse_NOT_SERVING
 	if ready {
@@ -192,10 +191,10 @@ func (s *Server) addr(of func() net.Listener) net.Addr {
 	return nil
 }
 
-// Run listens if that was not done, serves until ctx ends, and drains: it
-// reports not ready, goes on for DrainDelay so that callers can learn of it,
-// then takes no new calls and gives the running ones DrainTimeout. It returns
-// nil after a shutdown by ctx. A server runs once.
+// Run listens if that was not done, serves until ctx ends, and drains: it reports not
+// ready, goes on for DrainDelay so that callers notice, then takes no new calls and
+// gives the running ones DrainTimeout. It returns nil after a shutdown by ctx. A
+// server runs once.
 func (s *Server) Run(ctx context.Context) error {
 	if err := s.Listen(ctx); err != nil {
 		return errors.Join(err, s.Close())
@@ -215,7 +214,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// serveError is what went wrong in serving; being stopped is not.
+// serveError wraps an error of serving, except that of a server that was stopped.
 func serveError(what string, err error) error {
 	if err == nil || errors.Is(err, http.ErrServerClosed) || errors.Is(err, grpc.ErrServerStopped) {
 		return nil
@@ -223,8 +222,8 @@ func serveError(what string, err error) error {
 	return fmt.Errorf("serve %s: %w", what, err)
 }
 
-// Close stops at once whatever runs. It is for a server that never ran, or that
-// must not drain; calling it again does nothing.
+// Close stops everything at once. It is for a server that never ran, or that must not
+// drain. Calling it again does nothing.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -237,7 +236,7 @@ func (s *Server) Close() error {
 	err := s.http.Close()
 	for _, ln := range listeners {
 		if ln != nil {
-			ln.Close() // again, where a server had it: that error says nothing
+			ln.Close() // a server may have closed it: the error means nothing
 		}
 	}
 	return err

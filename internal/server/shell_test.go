@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// service is a service whose methods do what a test tells them to.
+// service is a service whose methods a test defines.
 type service struct {
 	ingestv1.UnimplementedIngestServiceServer
 	get   func(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error)
@@ -45,7 +45,7 @@ func (s *service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerSt
 	return s.watch(req, stream)
 }
 
-// fine is a GetRepo with nothing to tell.
+// fine is a GetRepo with an empty answer.
 func fine(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 	return &ingestv1.GetRepoResponse{}, nil
 }
@@ -63,7 +63,7 @@ type shell struct {
 	done   chan error // what Run returned
 }
 
-// logBuffer is what a server logs, while it does.
+// logBuffer holds a server's log, and can be read while the server runs.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -129,7 +129,7 @@ func (s *shell) telemetry() *telemetry.Telemetry {
 	return tel
 }
 
-// start runs the server and sees to its end.
+// start runs the server, and stops it at the end of the test.
 func (s *shell) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
@@ -147,16 +147,16 @@ func (s *shell) start() {
 			if err != nil {
 				s.t.Errorf("run: %v", err)
 			}
-		default: // the test has looked at it
+		default: // the test has checked it
 		}
 	})
 	s.await(func() bool { return s.GRPCAddr() != nil && s.Ready() })
 }
 
-// Ready reports whether the server is.
+// Ready reports whether the server is ready.
 func (s *shell) Ready() bool { return s.Readiness().Ready() }
 
-// await waits, as long as the test may run, until something is so.
+// await waits, as long as the test may run, until is holds.
 func (s *shell) await(is func() bool) {
 	s.t.Helper()
 	for !is() {

@@ -35,7 +35,7 @@ func (s *Server) loadTLS() (err error) {
 	return err
 }
 
-// transport is what gRPC speaks through: TLS, or nothing.
+// transport returns the option for gRPC's transport: TLS, or none.
 func (s *Server) transport() []grpc.ServerOption {
 	if s.tls == nil {
 		return nil
@@ -48,8 +48,8 @@ func (s *Server) transport() []grpc.ServerOption {
 // can cause them.
 const refusalsEvery = time.Second
 
-// loggedHandshakes logs why callers were refused: they themselves often see no more than
-// a connection that was closed.
+// loggedHandshakes logs why callers were refused: the callers often see only a closed
+// connection.
 type loggedHandshakes struct {
 	credentials.TransportCredentials
 
@@ -77,7 +77,7 @@ func (l *loggedHandshakes) Clone() credentials.TransportCredentials {
 	return &loggedHandshakes{TransportCredentials: l.TransportCredentials.Clone(), log: l.log}
 }
 
-// serveHTTP serves HTTP/1.1, and HTTP/2 where there is TLS.
+// serveHTTP serves HTTP/1.1, and with TLS also HTTP/2.
 func (s *Server) serveHTTP() error {
 	if s.tls == nil {
 		return s.http.Serve(s.httpLn)
@@ -87,7 +87,7 @@ func (s *Server) serveHTTP() error {
 }
 
 // certifiedHTTP refuses callers without the certificate that they need. The paths that
-// the gate leaves open stay open: those who probe health, scrape metrics and send
+// the gate leaves open stay open: health probes, metrics scrapers and senders of
 // webhooks have no certificates.
 func (s *Server) certifiedHTTP(next http.Handler) http.Handler {
 	if s.tls == nil {
@@ -104,7 +104,7 @@ func (s *Server) certifiedHTTP(next http.Handler) http.Handler {
 	})
 }
 
-// warnOfPlainText says once where others than this machine can read along.
+// warnOfPlainText logs a warning, once, if other machines can read the traffic.
 func (s *Server) warnOfPlainText(ctx context.Context) {
 	if s.tls != nil {
 		return
@@ -118,9 +118,9 @@ func (s *Server) warnOfPlainText(ctx context.Context) {
 	}
 }
 
-// Transport is what Dial speaks through to other roles: TLS that shows and demands the
-// certificates of the configuration, or nothing. It is safe for concurrent use, and read
-// from the files again when they change.
+// Transport returns the transport for Dial: TLS that shows and demands the certificates
+// of the configuration, or none. It is safe for concurrent use, and reads the files
+// again when they change.
 func Transport(cfg tlsfiles.RoleConfig, tel *telemetry.Telemetry) (credentials.TransportCredentials, error) {
 	if !cfg.Enabled() {
 		return insecure.NewCredentials(), nil

@@ -26,7 +26,7 @@ import (
 
 const searcherName, routerName = server.SearcherName, server.RouterName
 
-// transport is what a role speaks through.
+// transport is a role's transport.
 func (s *shell) transport(cfg tlsfiles.RoleConfig) credentials.TransportCredentials {
 	s.t.Helper()
 	creds, err := server.Transport(cfg, s.telemetry().For("client"))
@@ -36,8 +36,8 @@ func (s *shell) transport(cfg tlsfiles.RoleConfig) credentials.TransportCredenti
 	return creds
 }
 
-// call calls the server once over a connection of its own, and waits no longer than for
-// the first failure to connect.
+// call calls the server once over a connection of its own, and fails at the first
+// failure to connect.
 func (s *shell) call(creds credentials.TransportCredentials) error {
 	s.t.Helper()
 	var cfg server.ClientConfig
@@ -53,7 +53,7 @@ func (s *shell) call(creds credentials.TransportCredentials) error {
 	return err
 }
 
-// runRole runs a server that lets in routers only.
+// runRole runs a server that admits routers only.
 func runRole(t *testing.T, ca *tlstest.CA, own tlstest.Files) *shell {
 	t.Helper()
 	return run(t, &service{get: fine}, func(cfg *server.Config, _ *server.ClientConfig) {
@@ -62,9 +62,9 @@ func runRole(t *testing.T, ca *tlstest.CA, own tlstest.Files) *shell {
 	})
 }
 
-// TestRolesKnowEachOther: a call comes through if both ends have a certificate of the CA
-// that the other one trusts, of the role that it expects, and of today. Everything else
-// ends at the handshake, on either end, with words that say why.
+// TestRolesKnowEachOther: a call succeeds if each end has a valid certificate of the CA
+// that the other end trusts and of the role that it expects. Everything else ends at the
+// handshake, on either end, with an error that says why.
 func TestRolesKnowEachOther(t *testing.T) {
 	ca, stranger := tlstest.NewCA(t), tlstest.NewCA(t)
 	router, searcher := ca.Issue(routerName), ca.Issue(searcherName)
@@ -74,8 +74,8 @@ func TestRolesKnowEachOther(t *testing.T) {
 	for name, c := range map[string]struct {
 		server tlstest.Files
 		client tlsfiles.RoleConfig
-		// refused is what the server logs of the handshake, or what the client says; both
-		// are empty if the call comes through.
+		// refused is the server's log of the handshake, refuses the client's error; both are
+		// empty if the call succeeds.
 		refused, refuses string
 	}{
 		"right":                       {searcher, as(router, ca), "", ""},
@@ -151,8 +151,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestHTTPOverTLS: HTTP/1.1 and HTTP/2 are served; a caller in plain text reads why it is
-// refused; and where callers need certificates, only the paths for probes are open
+// TestHTTPOverTLS: HTTP/1.1 and HTTP/2 are served. A caller in plain text gets the reason
+// of its refusal. If callers need certificates, only the paths for probes are open
 // without.
 func TestHTTPOverTLS(t *testing.T) {
 	ca := tlstest.NewCA(t)
@@ -184,7 +184,7 @@ func TestHTTPOverTLS(t *testing.T) {
 			}
 			return pair
 		}
-		// There is nothing at /x: who comes in gets 404.
+		// There is nothing at /x: an admitted caller gets 404.
 		outside := http.StatusNotFound
 		if demanded {
 			outside = http.StatusForbidden
@@ -213,12 +213,12 @@ func TestHTTPOverTLS(t *testing.T) {
 	}
 }
 
-// TestCertificatesAreReloaded: a certificate and a CA that are replaced under load take the
-// place of the old ones, no call fails, and files that cannot be used change nothing.
+// TestCertificatesAreReloaded: a certificate and a CA that are replaced under load take
+// effect, no call fails, and invalid files change nothing.
 func TestCertificatesAreReloaded(t *testing.T) {
 	before, after := tlstest.NewCA(t), tlstest.NewCA(t)
 	own, mine := before.Issue(searcherName), before.Issue(routerName)
-	trusted := t.TempDir() + "/ca.pem" // of both ends
+	trusted := t.TempDir() + "/ca.pem" // trusted by both ends
 	both := func(files ...string) {
 		var all []byte
 		for _, f := range files {
@@ -255,7 +255,7 @@ func TestCertificatesAreReloaded(t *testing.T) {
 			}
 		})
 	}
-	// Each step is in use when a client that trusts or shows nothing else gets through.
+	// A step is in effect when a client that trusts or shows nothing else gets through.
 	through := func(ca *tlstest.CA, client tlstest.Files) func() bool {
 		only := s.transport(tlsfiles.RoleConfig{CAFile: ca.File, CertFile: client.Cert, KeyFile: client.Key, ServerNames: []string{searcherName}})
 		return func() bool { return s.call(only) == nil }
@@ -291,7 +291,8 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	}
 }
 
-// TestFilesThatCannotBeUsed: a server does not start with them, and says which.
+// TestFilesThatCannotBeUsed: a server does not start with invalid files, and names
+// them.
 func TestFilesThatCannotBeUsed(t *testing.T) {
 	ca := tlstest.NewCA(t)
 	own, other := ca.Issue("127.0.0.1"), ca.Issue("127.0.0.1")
@@ -318,7 +319,7 @@ func TestFilesThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// TestPlainTextIsWarnedOf: once, where others than this machine reach a server without TLS.
+// TestPlainTextIsWarnedOf: one warning, if other machines reach a server without TLS.
 func TestPlainTextIsWarnedOf(t *testing.T) {
 	own := tlstest.NewCA(t).Issue("127.0.0.1")
 	for _, c := range []struct {

@@ -17,7 +17,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// startUntraced starts a server whose spans go nowhere.
+// startUntraced starts a server that exports no spans.
 func startUntraced(t *testing.T, impl *service) (*server.Server, *telemetry.Telemetry) {
 	t.Helper()
 	var logs telemetry.Config
@@ -49,7 +49,7 @@ func startUntraced(t *testing.T, impl *service) (*server.Server, *telemetry.Tele
 	return s, tel
 }
 
-// traceOf is the id of the trace that a handler is in, none where it is not valid.
+// traceOf is the id of a handler's trace, empty if it is invalid.
 func traceOf(ctx context.Context) string {
 	if ids := trace.SpanContextFromContext(ctx); ids.IsValid() {
 		return ids.TraceID().String()
@@ -57,8 +57,8 @@ func traceOf(ctx context.Context) string {
 	return "none"
 }
 
-// TestTraceIDsWithoutCollector: where no spans are kept, calls are still in the trace
-// of their callers, and have one of their own where callers have none.
+// TestTraceIDsWithoutCollector: if no spans are exported, calls are still in their
+// callers' traces, or in new ones if callers have none.
 func TestTraceIDsWithoutCollector(t *testing.T) {
 	s, tel := startUntraced(t, &service{
 		get: func(ctx context.Context, _ *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {

@@ -28,7 +28,7 @@ func validateStream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
 	return next(srv, validatedStream{stream})
 }
 
-// validatedStream checks each message that comes in.
+// validatedStream validates each incoming message.
 type validatedStream struct{ grpc.ServerStream }
 
 // RecvMsg implements grpc.ServerStream.
@@ -47,7 +47,7 @@ func validate(m any) error {
 	return Validate(msg)
 }
 
-// Validate holds a message against the rules in its .proto. The error is the status
+// Validate checks a message against the rules in its .proto. The error is the status
 // InvalidArgument with a BadRequest that names each field and its limit. Calls over the
 // network are validated already; those of Local are not.
 func Validate(msg proto.Message) error {

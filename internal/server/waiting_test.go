@@ -13,9 +13,9 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 )
 
-// TestCallersMayWait: the time for reading a request does not end one that has been read, by
-// whatever handler, with a body of known length, in chunks or without; what is slow to arrive
-// is still cut off. net/http ends the deadline when a body has been read to its end.
+// TestCallersMayWait: the timeout for reading does not end a request that has been read, for
+// any handler, with a body of known length, in chunks or without. A request that is slow to
+// arrive is still cut off. net/http clears the deadline when a body has been read to its end.
 func TestCallersMayWait(t *testing.T) {
 	const reading = 50 * time.Millisecond
 	var cfg Config

@@ -11,8 +11,8 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 )
 
-// TestCallersDoNotChooseTraces: a server before which a gate stands keeps traces at its own
-// rate at most, whatever its callers ask for, and continues their ids.
+// TestCallersDoNotChooseTraces: a server with a gate keeps traces at most at its own rate,
+// whatever its callers ask for, and continues their ids.
 func TestCallersDoNotChooseTraces(t *testing.T) {
 	for rate, want := range map[float64]bool{0: false, 1: true} {
 		var logs telemetry.Config

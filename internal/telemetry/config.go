@@ -6,7 +6,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-// Config says where logs and traces go.
+// Config configures logs and traces.
 type Config struct {
 	LogLevel  string `config:"log-level" doc:"least level that is logged: debug, info, warn or error"`
 	LogFormat string `config:"log-format" doc:"text or json"`
@@ -34,7 +34,8 @@ func (c *Config) Validate() error {
 	return check.Err()
 }
 
-// redactURL is a URL as it may be shown: a password may have been put in it.
+// redactURL is the URL in a form that may be shown: somebody may have put a password
+// in it.
 func redactURL(u *url.URL, err error, raw string) string {
 	switch {
 	case err != nil:

@@ -9,9 +9,9 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// idsOnly makes the spans of a process that sends them nowhere: each trace has an
-// id, by which its logs are found and other processes continue it, and nothing is
-// recorded. Recording is a twentieth of what a short query costs.
+// idsOnly makes the spans of a process that exports none: each trace has an id, by
+// which its logs can be found and other processes continue it, and nothing is
+// recorded. Recording takes a twentieth of the time of a short query.
 type idsOnly struct {
 	noop.TracerProvider
 
@@ -29,8 +29,8 @@ type idsTracer struct {
 	provider idsOnly
 }
 
-// Start implements trace.Tracer. A span within another one is that one: of none
-// more than the ids would be seen.
+// Start implements trace.Tracer. A span within another one is the same span, since
+// only the ids are visible.
 func (t idsTracer) Start(ctx context.Context, name string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
 	around := trace.SpanFromContext(ctx)
 	if _, ok := around.(idsSpan); ok {
@@ -43,7 +43,7 @@ func (t idsTracer) Start(ctx context.Context, name string, _ ...trace.SpanStartO
 	return trace.ContextWithSpan(ctx, span), span
 }
 
-// newTrace has new ids, and says of itself whether others should keep it.
+// newTrace makes new ids, and decides whether other processes should keep the trace.
 func (p idsOnly) newTrace(ctx context.Context, name string) trace.SpanContext {
 	var config trace.SpanContextConfig
 	_, _ = rand.Read(config.TraceID[:]) // never fails

@@ -37,6 +37,6 @@ func (h traced) Handle(ctx context.Context, r slog.Record) error {
 // WithAttrs implements slog.Handler.
 func (h traced) WithAttrs(attrs []slog.Attr) slog.Handler { return traced{h.Handler.WithAttrs(attrs)} }
 
-// WithGroup implements slog.Handler. The trace id of a record then stands in
-// the group, as all that is added later does.
+// WithGroup implements slog.Handler. The trace id of a record is then in the group,
+// like everything added later.
 func (h traced) WithGroup(name string) slog.Handler { return traced{h.Handler.WithGroup(name)} }

@@ -1,11 +1,10 @@
 // Package telemetry gives a process its logs, traces and metrics.
 //
-// Logs go through log/slog, each record with the trace and span it belongs to.
-// Traces go to an OpenTelemetry collector by OTLP over gRPC, or nowhere; trace
-// ids exist in either case, so that logs of one request can be found. Metrics
-// are kept for Prometheus to scrape. Nothing here is global, except where
-// OpenTelemetry itself reports its errors: several roles can live in one
-// process, each with its own component label (see For).
+// Logs go through log/slog, each record with the trace and span it belongs to. Traces
+// go to an OpenTelemetry collector by OTLP over gRPC, or nowhere. Trace ids exist in
+// either case, so that the logs of a request can be found. Prometheus scrapes the
+// metrics. Nothing is global, except the error handler of OpenTelemetry itself:
+// several roles can run in one process, each with its own component label (see For).
 package telemetry
 
 import (
@@ -26,18 +25,18 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Identity says which process this is.
+// Identity identifies a process.
 type Identity struct {
-	// Service is the name traces and metrics carry, such as trawl-searcher.
+	// Service is the name in traces and metrics, such as trawl-searcher.
 	Service string
-	// Version is the build's version; empty takes what the Go build recorded.
+	// Version is the build's version; empty means the one that the Go build recorded.
 	Version string
-	// Instance distinguishes processes of one service; empty takes the host name.
+	// Instance distinguishes processes of one service; empty means the host name.
 	Instance string
 }
 
-// Telemetry is what components log, trace and count with. It is safe for
-// concurrent use.
+// Telemetry provides the logger, the tracer and the metrics of components. It is safe
+// for concurrent use.
 type Telemetry struct {
 	root       *slog.Logger // without a component
 	logger     *slog.Logger
@@ -62,9 +61,8 @@ func WithLogs(w io.Writer) Option { return func(o *options) { o.logs = w } }
 // WithExporter hands each ended span to e at once, instead of to a collector.
 func WithExporter(e sdktrace.SpanExporter) Option { return func(o *options) { o.exporter = e } }
 
-// Start sets up logs, traces and metrics. It does not wait for the collector:
-// one that cannot be reached costs spans, never requests. Call Shutdown in the
-// end.
+// Start sets up logs, traces and metrics. It does not wait for the collector: an
+// unreachable one loses spans, never requests. Call Shutdown at the end.
 func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telemetry, error) {
 	o := options{logs: os.Stderr}
 	for _, opt := range opts {
@@ -87,14 +85,14 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 	return t.For(id.Service), nil
 }
 
-// Shutdown sends the spans that are still here, until ctx ends, and stops. What
-// could not be sent by then is lost, and that is the error.
+// Shutdown sends the remaining spans, until ctx ends, and stops. Spans that could not
+// be sent are lost, and the error says so.
 func (t *Telemetry) Shutdown(ctx context.Context) error { return t.tracing.stop(ctx) }
 
-// For returns the telemetry of one component of the process: its log records
-// have the attribute component, its metrics the label component; before For,
-// that is the service's name. Each component may register the same metric. All
-// else is shared, and only one of them is shut down.
+// For returns the telemetry of one component of the process: its log records have the
+// attribute component, its metrics the label component. Before For, that is the
+// service's name. Each component may register the same metric. Everything else is
+// shared, and only one of them is shut down.
 func (t *Telemetry) For(component string) *Telemetry {
 	own := *t
 	own.logger = t.root.With("component", component)
@@ -105,8 +103,7 @@ func (t *Telemetry) For(component string) *Telemetry {
 // Version is the version of the program.
 func (t *Telemetry) Version() string { return t.version }
 
-// Logger is where the component logs. Use its …Context methods: they add the
-// trace id.
+// Logger is the component's logger. Use its …Context methods: they add the trace id.
 func (t *Telemetry) Logger() *slog.Logger { return t.logger }
 
 // Tracer makes spans; the name is the instrumenting package.
@@ -115,7 +112,7 @@ func (t *Telemetry) Tracer(name string) trace.Tracer { return t.tracing.Tracer(n
 // TracerProvider is for libraries that make spans themselves.
 func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracing.TracerProvider }
 
-// Records reports whether spans are more than their ids.
+// Records reports whether spans record more than their ids.
 func (t *Telemetry) Records() bool { return t.tracing.recording != nil }
 
 // Propagator carries the trace context and baggage from process to process, as
@@ -125,8 +122,8 @@ func (t *Telemetry) Propagator() propagation.TextMapPropagator {
 }
 
 // CallersPropagator is the propagator of a server whose callers are not trusted. It
-// keeps their trace ids, so that logs can be found by them. A caller's wish to sample a
-// trace is granted at the configured rate only, whatever the id. Baggage is dropped.
+// keeps their trace ids, so that logs can be found by them. It grants a caller's wish
+// to sample a trace only at the configured rate, whatever the id. It drops baggage.
 func (t *Telemetry) CallersPropagator() propagation.TextMapPropagator {
 	return ownSampling{propagation.TraceContext{}, t.sampling}
 }
@@ -152,7 +149,7 @@ func (t *Telemetry) Metrics() prometheus.Registerer { return t.registerer }
 // Gatherer is everything registered in the process, for /metrics.
 func (t *Telemetry) Gatherer() prometheus.Gatherer { return t.registry }
 
-// complete fills what was left open.
+// complete fills in the defaults.
 func (id Identity) complete() Identity {
 	if id.Version == "" {
 		id.Version = "unknown"

@@ -158,8 +158,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestIDsWithoutCollector: where spans go nowhere nothing is recorded. There is one
-// trace all the same, that of the caller if it has one.
+// TestIDsWithoutCollector: if spans go nowhere nothing is recorded. There is still a
+// trace, the caller's if it has one.
 func TestIDsWithoutCollector(t *testing.T) {
 	tel, _ := start(t, func(*telemetry.Config) {})
 	defer shutdown(t, tel)

@@ -16,13 +16,13 @@ import (
 type tracing struct {
 	trace.TracerProvider
 
-	// recording and its exporter are nil where spans go nowhere.
+	// recording and its exporter are nil if spans go nowhere.
 	recording *sdktrace.TracerProvider
 	exporter  sdktrace.SpanExporter
 }
 
-// startTracing sends spans by the exporter given, or to the collector of the
-// configuration. Where there is neither, spans are no more than their ids.
+// startTracing sends spans to the exporter, or to the collector of the configuration.
+// If there is neither, spans have only their ids.
 func startTracing(ctx context.Context, cfg Config, id Identity, exporter sdktrace.SpanExporter) (*tracing, error) {
 	sampler := sdktrace.TraceIDRatioBased(cfg.TraceSampling)
 	opts := []sdktrace.TracerProviderOption{
@@ -50,7 +50,7 @@ func startTracing(ctx context.Context, cfg Config, id Identity, exporter sdktrac
 	return &tracing{TracerProvider: recording, recording: recording, exporter: exporter}, nil
 }
 
-// stop sends the spans that are still here, until ctx ends.
+// stop sends the remaining spans, until ctx ends.
 func (t *tracing) stop(ctx context.Context) error {
 	if t.recording == nil {
 		return nil
@@ -59,13 +59,13 @@ func (t *tracing) stop(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	// The provider has left its exporter to go on trying.
+	// The provider leaves its exporter running, which goes on trying.
 	return fmt.Errorf("stop tracing: %w", errors.Join(err, t.exporter.Shutdown(ctx)))
 }
 
-// discreet keeps the texts of errors out of what is exported: they can name
-// repos and quote queries, and who may read traces is not who may search. That
-// there was an error, and its code, stay. The log has the text, by the trace id.
+// discreet keeps the texts of errors out of exported spans: they can name repos and
+// quote queries, and readers of traces may not be allowed to search. The status and
+// its code stay. The log has the text, with the trace id.
 type discreet struct{ sdktrace.SpanExporter }
 
 // ExportSpans implements sdktrace.SpanExporter.

@@ -12,7 +12,8 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-// ClientConfig says which servers a client trusts, and who it is to them.
+// ClientConfig configures which servers a client trusts, and the certificate that it
+// shows them.
 type ClientConfig struct {
 	CAFile   string `config:"ca-file" doc:"file with the CA certificates, PEM, one of which must have signed that of the server; read again when it changes; empty: the CAs of the system"`
 	CertFile string `config:"cert-file" doc:"file with the certificate that the server is shown and those that signed it, PEM; empty: none"`
@@ -32,7 +33,7 @@ func (c *ClientConfig) Validate() error {
 	return check.Err()
 }
 
-// RoleConfig says how a role calls another one.
+// RoleConfig configures TLS for the calls from one role to another.
 type RoleConfig struct {
 	CAFile      string   `config:"ca-file" doc:"file with the CA certificates, PEM, one of which must have signed that of the server; read again when it changes; empty: plain text"`
 	CertFile    string   `config:"cert-file" doc:"file with the certificate by which this role is known to the server, PEM; empty: none"`
@@ -86,14 +87,14 @@ func (c *Client) Config() *tls.Config {
 	if len(c.names) == 0 {
 		return conf
 	}
-	conf.InsecureSkipVerify = true // VerifyConnection does it, by name instead of by host
+	conf.InsecureSkipVerify = true // VerifyConnection verifies, by name instead of by host
 	conf.VerifyConnection = func(state tls.ConnectionState) error {
 		between := x509.NewCertPool()
 		for _, cert := range state.PeerCertificates[1:] {
 			between.AddCert(cert)
 		}
 		leaf := state.PeerCertificates[0]
-		// As crypto/tls has it, but without a name of a host.
+		// As crypto/tls verifies, but without a host name.
 		if _, err := leaf.Verify(x509.VerifyOptions{Roots: now.pool, Intermediates: between}); err != nil {
 			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
 		}
@@ -102,7 +103,7 @@ func (c *Client) Config() *tls.Config {
 	return conf
 }
 
-// Certificate is the certificate of now, or an empty one.
+// Certificate is the current certificate, or an empty one.
 func (c *Client) Certificate() tls.Certificate {
 	if now := c.files.now(); now.cert != nil {
 		return *now.cert
@@ -110,7 +111,7 @@ func (c *Client) Certificate() tls.Certificate {
 	return tls.Certificate{}
 }
 
-// Roots are the CAs of now; nil means those of the system.
+// Roots are the current CAs; nil means those of the system.
 func (c *Client) Roots() *x509.CertPool { return c.files.now().pool }
 
 // ErrName means that a certificate is valid but carries none of the wanted names.

@@ -7,13 +7,14 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// Credentials are for gRPC connections; each handshake uses the files of its time.
+// Credentials are for gRPC connections. Each handshake uses the files as they are
+// then.
 func (c *Client) Credentials() credentials.TransportCredentials {
 	return fresh{credentials.NewTLS(c.Config()), c}
 }
 
-// fresh are credentials that are made anew for each handshake: gRPC's own keep the CAs
-// that they were made with.
+// fresh are credentials that are made anew for each handshake, since gRPC's own keep
+// their first CAs.
 type fresh struct {
 	credentials.TransportCredentials
 

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxFile bounds a file, in bytes: a bundle of all public CAs has a quarter of it.
+	// maxFile bounds a file, in bytes: a bundle of all public CAs takes a quarter of it.
 	maxFile = 1 << 20
 	// reloadEvery is the least time between two looks at the files. Kubernetes takes
 	// about a minute to bring a changed Secret to a pod.
@@ -28,25 +28,25 @@ type paths struct{ cert, key, ca string }
 // texts is the content of the files.
 type texts struct{ cert, key, ca []byte }
 
-// material is what the files hold.
+// material is the parsed content of the files.
 type material struct {
 	cert *tls.Certificate // nil without a certificate
 	pool *x509.CertPool   // nil without CAs
 }
 
-// reloader keeps the newest material that could be used. It is safe for concurrent use.
+// reloader keeps the newest valid material. It is safe for concurrent use.
 type reloader struct {
 	paths paths
 	log   *slog.Logger
 
 	mu      sync.Mutex
 	looked  time.Time
-	inUse   [sha256.Size]byte // digest of the files that current is from
+	inUse   [sha256.Size]byte // digest of the files of current
 	current material
-	trouble string // what was logged last; empty: the files are usable
+	trouble string // the last logged error; empty: the files are valid
 }
 
-// newReloader reads the files. All of them must be usable at the start.
+// newReloader reads the files. All of them must be valid at the start.
 func newReloader(p paths, log *slog.Logger) (*reloader, error) {
 	t, err := p.read()
 	if err != nil {
@@ -59,7 +59,8 @@ func newReloader(p paths, log *slog.Logger) (*reloader, error) {
 	return &reloader{paths: p, log: log, looked: time.Now(), inUse: t.digest(), current: m}, nil
 }
 
-// now returns the material, after a look at the files if the last one was a while ago.
+// now returns the material. It first checks the files if the last check was a while
+// ago.
 func (r *reloader) now() material {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +144,7 @@ func (t texts) digest() [sha256.Size]byte {
 // errNoCertificate means that a file of CAs has none.
 var errNoCertificate = errors.New("it holds no certificate in PEM form")
 
-// parse makes the material. No error holds anything of the key.
+// parse makes the material. No error contains any part of the key.
 func (p paths) parse(t texts) (m material, err error) {
 	if p.cert != "" {
 		pair, err := tls.X509KeyPair(t.cert, t.key)

@@ -1,8 +1,8 @@
 package wait
 
-// Change lets any number of goroutines wait for the next change of what a mutex guards.
-// The zero value is ready. The mutex guards the Change too: hold it, and not only for
-// reading, in every call.
+// Change lets any number of goroutines wait for the next change of a state that a mutex
+// guards. The zero value is ready. The mutex guards the Change too: hold it, for
+// writing, in every call.
 type Change struct{ next chan struct{} }
 
 // Next returns a channel that the next call of Notify closes. Take it under the lock under
@@ -14,7 +14,7 @@ func (c *Change) Next() <-chan struct{} {
 	return c.next
 }
 
-// Notify wakes all that wait.
+// Notify wakes all waiting goroutines.
 func (c *Change) Notify() {
 	if c.next != nil {
 		close(c.next)

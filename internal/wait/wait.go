@@ -1,4 +1,4 @@
-// Package wait has what goroutines wait for: pauses between attempts, and changes.
+// Package wait provides pauses between attempts, and waiting for changes.
 package wait
 
 import (
@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sleep waits for d, or until ctx ends, and reports whether ctx lives on.
+// Sleep waits for d, or until ctx ends, and reports whether ctx has not ended.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -31,16 +31,15 @@ func Double[N int | uint32](least time.Duration, times N, most time.Duration) ti
 	return d
 }
 
-// Jitter returns d, more or less up to the given part of it: a part of 4 spreads it
-// from three quarters to five quarters. It keeps processes and sources from acting
-// in step.
+// Jitter returns a random time around d: a part of 4 spreads it from three quarters
+// to five quarters of d. It keeps processes and sources from acting in step.
 func Jitter(d time.Duration, part int64) time.Duration {
 	spread := d / time.Duration(part)
 	return d - spread + rand.N(2*spread+1)
 }
 
 // Half returns a random time from half of d up to d. It keeps many clients of one server
-// from coming back at one moment, and still bounds the pause of each.
+// from coming back at the same moment, and still bounds the pause of each.
 func Half(d time.Duration) time.Duration { return d/2 + rand.N(d/2+1) }
 
 // Backoff yields growing pauses between attempts: the first from half of Least up to

@@ -66,7 +66,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestChange: everyone who took the channel before a change learns of it, and nobody who
+// TestChange: a change wakes everyone who took the channel before it, and nobody who
 // took it afterwards.
 func TestChange(t *testing.T) {
 	var c Change

@@ -94,10 +94,9 @@ func (c *Config) limits() gitsource.Limits {
 	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
 }
 
-// bounds returns the times within which the bytes of a deleted repo leave the bucket
-// while collections and compactions succeed: a hold and two collections for its own
-// shards, and for shared ones the age at which they are rewritten and the time to plan
-// and carry that out before.
+// bounds returns the times within which the bytes of a deleted repo leave the bucket while
+// collections and compactions succeed. Its own shards take a hold and two collections. Shared
+// shards first take the age at which they are rewritten, and the time to plan and carry that out.
 func (c *Config) bounds() gc.Bounds {
 	own := c.GC.Hold + 2*c.GCEvery
 	if c.Compact.Every == 0 {

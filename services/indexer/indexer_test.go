@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// limit is how long a test waits for what must come; far above what it takes.
+// limit is how long a test waits for an event, far longer than the event takes.
 const limit = time.Minute
 
 // role is a running indexer on embedded servers.
@@ -44,7 +44,7 @@ type role struct {
 	indexer *Indexer
 }
 
-// brokenBucket fails as long as it is told to.
+// brokenBucket fails while broken is set.
 type brokenBucket struct {
 	bucket.Bucket
 	broken atomic.Bool
@@ -124,7 +124,7 @@ func (r *role) run() (stop func()) {
 	return stop
 }
 
-// put makes a repo desired, and wakes an indexer unless told not to.
+// put makes a repo desired, and wakes an indexer if wake is set.
 func (r *role) put(name, url string, wake bool) uint64 {
 	r.t.Helper()
 	epoch, _, err := r.store.PutDesired(r.t.Context(), &catalogv1.Desired{Name: name, Url: url})
@@ -157,7 +157,7 @@ func (r *role) wait(name string, epoch uint64, state ingestv1.State) *ingestv1.R
 	return nil
 }
 
-// TestBadReposStopNothing has good and bad repos side by side.
+// TestBadReposStopNothing indexes good and bad repos at the same time.
 func TestBadReposStopNothing(t *testing.T) {
 	good, empty, bomb := gitsourcetest.New(t), gitsourcetest.New(t), gitsourcetest.New(t)
 	good.Files("main", "a", "1")
@@ -188,7 +188,7 @@ func TestBadReposStopNothing(t *testing.T) {
 	}
 	r.waitLetters(len(bad))
 
-	// One that is mended: its letter goes.
+	// A repo that is repaired loses its dead letter.
 	empty.Files("main", "a", "1")
 	r.wait("empty", r.put("empty", empty.Dir, true), ingestv1.State_STATE_PUBLISHED)
 	r.waitLetters(len(bad) - 1)
@@ -258,7 +258,8 @@ func TestDeletedRepoLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestBucketAway: readiness says so, nothing is lost, and it goes on.
+// TestBucketAway: while the bucket is away readiness reports it. Nothing is lost, and work
+// continues afterwards.
 func TestBucketAway(t *testing.T) {
 	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
@@ -292,8 +293,8 @@ func (r *role) waitReady(words string) {
 	}
 }
 
-// TestStopAndStart stops an indexer in the middle of its work; the next one, on
-// the same folder, ends it.
+// TestStopAndStart stops an indexer in the middle of its work; the next one, on the same folder,
+// finishes it.
 func TestStopAndStart(t *testing.T) {
 	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")

@@ -83,7 +83,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("letter %v", l)
 	}
 
-	// A retry brings the very request back, now, and takes the failure away.
+	// A retry enqueues the same request at once, and clears the failure.
 	resp, err := r.ingest.RetryDeadLetter(t.Context(), &ingestv1.RetryDeadLetterRequest{Name: "a"})
 	must(t, err)
 	status, err := r.store.RepoStatus(t.Context(), "a")
@@ -103,8 +103,8 @@ func TestDeadLetters(t *testing.T) {
 	wantField(t, err, codes.InvalidArgument, "name")
 }
 
-// TestDeadLettersOfDeletedRepos: a deletion takes the letter along, and a retry
-// of one that is left makes no job.
+// TestDeadLettersOfDeletedRepos: a deletion removes the letter, and a retry of a leftover letter
+// makes no job.
 func TestDeadLettersOfDeletedRepos(t *testing.T) {
 	r := start(t)
 	r.giveUp(t, "a", "b")

@@ -45,8 +45,8 @@ func (r *Router) followEtcd(ctx context.Context, view *catalog.View, etcd *serve
 	})
 }
 
-// checkAccess sets the condition that callers with tokens are let in and their queries
-// sealed, until ctx ends.
+// checkAccess sets the condition that callers with tokens are admitted and their queries sealed,
+// until ctx ends.
 func (r *Router) checkAccess(ctx context.Context, ready *server.Condition) {
 	ready.Unmet("tokens were not read yet")
 	if r.tokens.WaitCurrent(ctx) != nil || r.key.Wait(ctx) != nil {

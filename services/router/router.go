@@ -51,7 +51,7 @@ type Deps struct {
 	Prefix    string
 	Queue     *queue.Queue
 	Telemetry *telemetry.Telemetry
-	// Version is what this program calls itself to clients; empty if it does not matter.
+	// Version is the version of this program that clients see; empty if it does not matter.
 	Version string
 	// Local returns the searcher of this process at an address, or nil if it is in
 	// another process. A nil Local means that there is none in this process.

@@ -30,11 +30,11 @@ import (
 	"github.com/trawl-search/trawl/services/searcher"
 )
 
-// TestHeapOfASearcher: what a whole searcher keeps for a repo that has a shard
-// of its own, after searches of all of them: the open shard, its entry in the
-// store, and the root in the view of the catalog. etcd is another process, since
-// its heap is not the searcher's. What a searcher takes without any repo is left
-// out by starting one with a single repo, and one with many more.
+// TestHeapOfASearcher bounds the heap of a whole searcher for each repo with a shard of its own,
+// after searches of all of them: the open shard, its entry in the store, and the root in the view
+// of the catalog. etcd is another process, since its heap is not the searcher's. To leave out what
+// a searcher takes without any repo, the test compares a searcher of one repo with one of many
+// more.
 func TestHeapOfASearcher(t *testing.T) {
 	const (
 		repos = 128
@@ -42,7 +42,7 @@ func TestHeapOfASearcher(t *testing.T) {
 	)
 	c := newHeapCluster(t)
 	c.publish(0, 1)
-	c.heapOfSearcher(1) // makes what the process makes once
+	c.heapOfSearcher(1) // allocates what a process allocates once
 	base := c.leastHeap(1)
 	c.publish(1, 1+repos)
 	perRepo := (c.leastHeap(1+repos) - base) / repos
@@ -93,7 +93,7 @@ func runEtcd(dir string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin) // its end is what is waited for
+	_, _ = io.Copy(io.Discard, os.Stdin) // returns when the parent closes it
 	servers.Close()
 }
 
@@ -159,8 +159,8 @@ func (c *heapCluster) put(fence int64, name string) *catalogv1.ShardRef {
 	return ref
 }
 
-// heapOfSearcher starts a searcher, has it load and search all shards, of which
-// there are want, and answers by how much the live heap grew.
+// heapOfSearcher starts a searcher, makes it load and search all shards (want of them), and returns
+// how much the live heap grew.
 func (c *heapCluster) heapOfSearcher(want int) int64 {
 	c.t.Helper()
 	var cfg searcher.Config
@@ -203,8 +203,8 @@ func (c *heapCluster) search(addr string, want int) {
 	}
 }
 
-// liveHeap is what is live. Twice, since what is pooled goes with the second
-// collection.
+// liveHeap returns the live bytes. It collects twice, since the second collection frees what is
+// pooled.
 func liveHeap() int64 {
 	var m runtime.MemStats
 	runtime.GC()

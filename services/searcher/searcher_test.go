@@ -47,9 +47,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestLife: a searcher that starts while etcd and the bucket are away says so,
-// comes up with them under the address it got, answers no caller without a plan, and leaves the
-// registry when it ends.
+// TestLife: a searcher that starts while etcd and the bucket are away reports that, and becomes
+// ready with them. It registers the address it got, answers no caller without a plan, and leaves
+// the registry when it ends.
 func TestLife(t *testing.T) {
 	dir := t.TempDir()
 	etcd := freeAddress(t)

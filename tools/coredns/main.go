@@ -1,5 +1,5 @@
-// Command coredns is CoreDNS with the plugins that a cluster needs, and no others: all
-// of them take the libraries of three clouds.
+// Command coredns is CoreDNS with only the plugins that a cluster needs: all plugins
+// together need the libraries of three clouds.
 package main
 
 import (

@@ -1,7 +1,7 @@
-// Command kubernetes is the commands of a cluster in one program, as busybox is those
-// of a system: they share nearly all their code, so that one takes a quarter of
-// the room and of the time to build. Its first argument, or the name that it is
-// called by, says which command it is.
+// Command kubernetes has the commands of a cluster in one program, like busybox: they
+// share nearly all their code, so one program takes a quarter of the space and of the
+// time to build. Its first argument, or the name under which it is called, selects
+// the command.
 package main
 
 import (

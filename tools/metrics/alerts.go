@@ -8,7 +8,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Alert is a rule of an alert.
+// Alert is an alerting rule.
 type Alert struct {
 	Alert       string            `yaml:"alert"`
 	Expr        string            `yaml:"expr"`
@@ -17,7 +17,7 @@ type Alert struct {
 	Annotations map[string]string `yaml:"annotations"`
 }
 
-// Duration is a time as rules write it.
+// Duration is a duration as rules write it.
 type Duration time.Duration
 
 // UnmarshalText implements encoding.TextUnmarshaler.
@@ -27,7 +27,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Alerts reads the alerts of a file of groups. What it does not know is an error.
+// Alerts reads the alerts from a file of rule groups. Unknown fields are errors.
 func Alerts(file string) (all []Alert, err error) {
 	content, err := os.Open(file)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Dashboard is what of a Grafana dashboard matters here.
+// Dashboard has the parts of a Grafana dashboard that matter here.
 type Dashboard struct {
 	Name  string `json:"-"`
 	UID   string `json:"uid"`
@@ -42,7 +42,7 @@ type Panel struct {
 	} `json:"fieldConfig"`
 }
 
-// GridPos is where a panel is, in a grid of 24 columns.
+// GridPos is the position of a panel in a grid of 24 columns.
 type GridPos struct{ X, Y, W, H int }
 
 // Target is a query of a panel.
@@ -51,13 +51,13 @@ type Target struct {
 	LegendFormat string `json:"legendFormat"`
 }
 
-// Link leads from a dashboard or panel to somewhere else.
+// Link is a link in a dashboard or panel.
 type Link struct {
 	Title string `json:"title"`
 	URL   string `json:"url"`
 }
 
-// Dashboards reads those of a folder.
+// Dashboards reads the dashboards of a folder.
 func Dashboards(dir string) ([]Dashboard, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) == 0 {
@@ -77,8 +77,8 @@ func Dashboards(dir string) ([]Dashboard, error) {
 	return all, nil
 }
 
-// Query is the target's expression with Grafana's variables filled in: all
-// namespaces, and rates over the time given.
+// Query returns the target's expression with Grafana's variables filled in: all
+// namespaces, and rates over the given time.
 func (t Target) Query(over time.Duration) string {
 	return strings.NewReplacer("$namespace", ".*", "$__rate_interval", over.String()).Replace(t.Expr)
 }

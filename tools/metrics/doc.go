@@ -1,5 +1,5 @@
-// Package metrics holds dashboards and alerts against what the roles really
-// tell: it runs Trawl, scrapes it into a Prometheus database, and evaluates
-// their queries there with Prometheus's own engine. It is a module of its own,
-// so that nothing else depends on Prometheus.
+// Package metrics checks dashboards and alerts against the metrics that the
+// roles really export. It runs Trawl, scrapes it into a Prometheus database,
+// and evaluates the queries there with Prometheus's own engine. It is a
+// separate module, so that nothing else depends on Prometheus.
 package metrics

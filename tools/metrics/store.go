@@ -21,7 +21,7 @@ type Store struct{ *tsdb.DB }
 // engine evaluates all queries.
 var engine = promql.NewEngine(promql.EngineOpts{MaxSamples: 1e7, Timeout: time.Minute, EnableAtModifier: true, EnableNegativeOffset: true})
 
-// OpenStore makes one in a folder. The caller closes it.
+// OpenStore opens a new store in a folder. The caller closes it.
 func OpenStore(dir string) (*Store, error) {
 	db, err := tsdb.Open(dir, slog.New(slog.DiscardHandler), nil, tsdb.DefaultOptions(), nil)
 	if err != nil {
@@ -51,8 +51,7 @@ func Scrape(ctx context.Context, url string) ([]byte, error) {
 	return page, nil
 }
 
-// Add stores a page of metrics as of a moment, with the labels that Prometheus
-// would add to those of a pod.
+// Add stores a page of metrics at a time, with the labels that Prometheus would add for a pod.
 func (s *Store) Add(ctx context.Context, page []byte, at time.Time, pod string) error {
 	p := textparse.NewPromParser(page, labels.NewSymbolTable(), false)
 	app := s.Appender(ctx)
@@ -78,7 +77,7 @@ func (s *Store) Add(ctx context.Context, page []byte, at time.Time, pod string) 
 	}
 }
 
-// Range evaluates a query at every step of a time.
+// Range evaluates a query at every step of a period.
 func (s *Store) Range(ctx context.Context, query string, from, to time.Time, step time.Duration) (promql.Matrix, error) {
 	q, err := engine.NewRangeQuery(ctx, s.DB, nil, query, from, to, step)
 	if err != nil {
@@ -88,8 +87,8 @@ func (s *Store) Range(ctx context.Context, query string, from, to time.Time, ste
 	return result.Matrix()
 }
 
-// Fires returns the first sample at which an alert has held of a series for as long as it asks for, where
-// it is evaluated at every step of a time; nil if it does not fire.
+// Fires returns the first sample at which an alert has held for a series as long as it requires,
+// evaluated at every step of a period; nil if it does not fire.
 func (s *Store) Fires(ctx context.Context, alert Alert, from, to time.Time, step time.Duration) (*promql.Sample, error) {
 	matrix, err := s.Range(ctx, alert.Expr, from, to, step)
 	if err != nil {
@@ -113,7 +112,7 @@ func (s *Store) Fires(ctx context.Context, alert Alert, from, to time.Time, step
 	return first, nil
 }
 
-// Selectors are the series that a query reads.
+// Selectors returns the series selectors of a query.
 func Selectors(query string) ([]*parser.VectorSelector, error) {
 	expr, err := parser.ParseExpr(query)
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// user is the id of the user and of the group that own the cache's folder and run the binary.
+// user is the id of the user and group that own the cache folder and run the binary.
 const user = 65532
 
-// Image is what routers and searchers run.
+// Image is the image of routers and searchers.
 type Image struct {
 	Version, Revision string
 	// Created is the time of the image and of all files in it.
@@ -32,13 +32,13 @@ type Image struct {
 	Platforms []Platform
 }
 
-// Platform is what the image holds for Linux on one architecture, as Go names it.
+// Platform is the content of the image for Linux on one architecture, in Go's naming.
 type Platform struct {
 	Architecture string
 	Binary, Bill []byte
 }
 
-// settings are those of the target serving in tools/images/Dockerfile.
+// settings are the settings of the target serving in tools/images/Dockerfile.
 func (i *Image) settings() v1.Config {
 	const label = "org.opencontainers.image."
 	return v1.Config{
@@ -107,7 +107,7 @@ func (i *Image) image(p Platform) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// files is the file system of a platform, as a tar archive.
+// files returns the file system of a platform as a tar archive.
 func (i *Image) files(p Platform) ([]byte, error) {
 	var b bytes.Buffer
 	a := archive{tar.NewWriter(&b), i.Created}
@@ -120,8 +120,8 @@ func (i *Image) files(p Platform) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// authorities are the public certificate authorities, PEM. Those that are trusted for some certificates only are
-// left out: a file of certificates cannot say so.
+// authorities returns the public certificate authorities as PEM. It omits those that are trusted only for some
+// certificates, because a file of certificates cannot express that.
 func authorities() []byte {
 	var b bytes.Buffer
 	for root := range bundle.Roots() {
@@ -132,7 +132,7 @@ func authorities() []byte {
 	return b.Bytes()
 }
 
-// archive is a tar archive, all entries of which have one time.
+// archive is a tar archive whose entries all have one time.
 type archive struct {
 	*tar.Writer
 
@@ -152,7 +152,7 @@ func (a archive) file(name string, mode int64, content []byte) error {
 	return err
 }
 
-// archiveFolder writes all that is in a folder, in the order of its names.
+// archiveFolder writes the contents of a folder, sorted by name.
 func archiveFolder(w io.Writer, dir string, at time.Time) error {
 	a := archive{tar.NewWriter(w), at}
 	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {

@@ -33,7 +33,7 @@ func made(t *testing.T) []byte {
 	return b.Bytes()
 }
 
-// unpacked are the entries of a tar archive.
+// unpacked returns the entries of a tar archive.
 func unpacked(t *testing.T, text []byte) (contents map[string][]byte, headers map[string]*tar.Header) {
 	t.Helper()
 	contents, headers = map[string][]byte{}, map[string]*tar.Header{}
@@ -52,8 +52,8 @@ func unpacked(t *testing.T, text []byte) (contents map[string][]byte, headers ma
 	}
 }
 
-// TestImage: the archive is an OCI image layout of both platforms, whose digests are right, and whose files and settings
-// are those that routers and searchers need.
+// TestImage: the archive is an OCI image layout for both platforms with correct digests. Its files
+// and settings are those that routers and searchers need.
 func TestImage(t *testing.T) {
 	dir := t.TempDir()
 	files, _ := unpacked(t, made(t))
@@ -141,7 +141,7 @@ func checkImage(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// TestSameAsDockerfile: the settings are those of the image that `make images` builds.
+// TestSameAsDockerfile: the settings equal those of the image that `make images` builds.
 func TestSameAsDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../images/Dockerfile")
 	if err != nil {

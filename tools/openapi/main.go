@@ -1,7 +1,7 @@
-// Command openapi joins the descriptions that protoc-gen-openapiv3 makes of each proto, which
-// it finds below the folder of its first argument, into the file of its second.
+// Command openapi joins the descriptions that protoc-gen-openapiv3 makes from each proto. It finds
+// them below the folder in its first argument and writes the file in its second.
 //
-// It also says what the protos cannot: that a stream is server-sent events, that all paths
+// It also adds what the protos cannot express: that a stream is server-sent events, that all paths
 // take a timeout and a token, how parameters are written, and that plans are not for callers.
 package main
 
@@ -100,7 +100,7 @@ func describe(operation object) {
 	for _, p := range given {
 		parameter := p.(object)
 		name := parameter["name"].(string)
-		if stream { // the parameters of a stream are those of the message in it
+		if stream { // the parameters of a stream describe its messages
 			for _, wrapper := range []string{"search.", "list."} {
 				name = strings.TrimPrefix(name, wrapper)
 			}
@@ -123,19 +123,19 @@ func describe(operation object) {
 	})
 }
 
-// schemaOf is the schema of the JSON of a body or an answer.
+// schemaOf returns the JSON schema of a body or an answer.
 func schemaOf(o object) object {
 	return o["content"].(object)["application/json"].(object)["schema"].(object)
 }
 
-// withoutPlan takes the field out of a request that only routers may send.
+// withoutPlan removes the field that only routers may send from a request.
 func withoutPlan(schema object) {
 	if properties, ok := schema["properties"].(object); ok {
 		delete(properties, "plan")
 	}
 }
 
-// reachable are the schemas that paths refer to, or that those refer to.
+// reachable returns the schemas that paths refer to, directly or through other schemas.
 func reachable(from any, schemas object) object {
 	found := object{}
 	var visit func(any)

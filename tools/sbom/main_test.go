@@ -21,8 +21,8 @@ Version: 0.5.12-2
 Architecture: amd64
 `
 
-// TestBill: the bill has the modules of a binary, this one, and the packages of a
-// Debian, and is the same each time.
+// TestBill: the bill has the modules of a binary, which is the test itself, and
+// the packages of a Debian, and is the same each time.
 func TestBill(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -60,7 +60,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestNoDebian: a status that lists nothing is no Debian.
+// TestNoDebian: a status file without packages is not from a Debian.
 func TestNoDebian(t *testing.T) {
 	if list, err := packages(os.DevNull); err == nil {
 		t.Errorf("there are %v", list)

@@ -11,7 +11,7 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// packages are those that a status file of dpkg lists.
+// packages returns the packages listed in a dpkg status file.
 func packages(path string) (list []cyclonedx.Component, err error) {
 	f, err := os.Open(path)
 	if err != nil {

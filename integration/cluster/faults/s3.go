@@ -14,35 +14,35 @@ import (
 	"time"
 )
 
-// S3Fault is what happens to one request. Its zero value is nothing.
+// S3Fault is the fault of one request. Its zero value is no fault.
 type S3Fault struct {
-	// Status is answered instead of asking the server, unless it is 0.
+	// Status, unless 0, is the answer; the request is not passed on.
 	Status int
-	// Wait is waited for before the request is passed on, unless it is nil.
+	// Wait, unless nil, delays the request until a receive from it succeeds.
 	Wait <-chan struct{}
-	// Truncate ends the connection after half of the answer's body.
+	// Truncate breaks the connection after half of the response's body.
 	Truncate bool
 	// Shorten sends half of the body as if that were all.
 	Shorten bool
 	// Flip changes one bit in the middle of the body.
 	Flip bool
-	// BytesPerSecond bounds how fast the body comes; 0 is no bound.
+	// BytesPerSecond limits how fast the body is sent; 0 is no limit.
 	BytesPerSecond int
 }
 
-// S3 is a proxy before an S3 endpoint. It is safe for concurrent use.
+// S3 is a proxy in front of an S3 endpoint. It is safe for concurrent use.
 type S3 struct {
 	server *http.Server
 	ln     net.Listener
 	ended  chan struct{}
-	// choose gives the fault of a request.
+	// choose returns the fault for a request.
 	choose   atomic.Pointer[func(*http.Request) S3Fault]
 	injected atomic.Int64
 }
 
-// NewS3 listens on an address, whose port may be 0, for requests to the
-// endpoint, http://HOST:PORT. Signatures stay valid: nothing of a request is
-// changed, the host that it names included. The caller closes it.
+// NewS3 starts a proxy that listens on an address, whose port may be 0, and passes requests
+// on to the endpoint, http://HOST:PORT. It changes nothing in a request, not even the Host
+// header, so signatures stay valid. The caller closes the proxy.
 func NewS3(listen, endpoint string) (*S3, error) {
 	target, err := url.Parse(endpoint)
 	if err != nil {
@@ -68,7 +68,7 @@ func NewS3(listen, endpoint string) (*S3, error) {
 	p.server = &http.Server{Handler: p.faulty(proxy), ReadHeaderTimeout: time.Minute}
 	go func() {
 		defer close(p.ended)
-		_ = p.server.Serve(ln) // it ends by Close
+		_ = p.server.Serve(ln) // until Close
 	}()
 	return p, nil
 }
@@ -83,8 +83,8 @@ func (p *S3) Close() error {
 	return err
 }
 
-// Set gives the function that chooses the fault of each request from now on,
-// which must be safe for concurrent use; nil means no faults.
+// Set makes choose decide the fault of each request from now on. It must be safe for
+// concurrent use; nil means no faults.
 func (p *S3) Set(choose func(*http.Request) S3Fault) {
 	if choose == nil {
 		choose = func(*http.Request) S3Fault { return S3Fault{} }
@@ -95,7 +95,7 @@ func (p *S3) Set(choose func(*http.Request) S3Fault) {
 // Injected counts the requests that met a fault.
 func (p *S3) Injected() int64 { return p.injected.Load() }
 
-// faultKey is under what a request's context keeps its fault.
+// faultKey is the key of the fault in a request's context.
 type faultKey struct{}
 
 func faultOf(ctx context.Context) S3Fault {
@@ -124,7 +124,7 @@ func (p *S3) faulty(next http.Handler) http.Handler {
 	})
 }
 
-// corrupt puts the fault into an answer with a body.
+// corrupt applies the fault to a successful response with a body.
 func corrupt(r *http.Response, f S3Fault) error {
 	if r.StatusCode >= http.StatusMultipleChoices || r.ContentLength <= 0 {
 		return nil
@@ -145,7 +145,7 @@ func corrupt(r *http.Response, f S3Fault) error {
 	return nil
 }
 
-// body ends early.
+// body ends after left bytes.
 type body struct {
 	io.ReadCloser
 	left int64
@@ -162,7 +162,7 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// flipped has one bit changed at an offset.
+// flipped inverts one bit at an offset.
 type flipped struct {
 	io.ReadCloser
 	at int64
@@ -178,7 +178,7 @@ func (f *flipped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// slow comes in small pieces.
+// slow yields small pieces at a limited rate.
 type slow struct {
 	io.ReadCloser
 	ctx       context.Context //nolint:containedctx // of the request that the body answers

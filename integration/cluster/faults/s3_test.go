@@ -78,7 +78,7 @@ func TestS3Faults(t *testing.T) {
 			if status != tt.status || (err != nil) != tt.broken {
 				t.Errorf("status %d, %v", status, err)
 			}
-			// What came before the end of a broken connection may be less.
+			// A broken connection may deliver less than was sent.
 			if !tt.broken && !bytes.Equal(got, tt.body) || len(got) > len(tt.body) {
 				t.Errorf("%d bytes, want %d", len(got), len(tt.body))
 			}

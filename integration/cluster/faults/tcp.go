@@ -14,21 +14,21 @@ import (
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
-// TCPFault is what a TCP proxy does to the bytes it passes on, both ways, on
-// open connections and new ones. Its zero value is no fault.
+// TCPFault is what a TCP proxy does to the bytes that it forwards in both directions, on
+// open and new connections. Its zero value is no fault.
 type TCPFault struct {
-	// Delay is waited before each piece of at most 32 KiB.
+	// Delay holds back each piece of at most 32 KiB.
 	Delay time.Duration
-	// BytesPerSecond bounds each direction of each connection; 0 is no bound.
+	// BytesPerSecond limits each direction of each connection; 0 is no limit.
 	BytesPerSecond int
-	// Cut keeps everything back, and tells nobody: a cable that was pulled. What
-	// was kept back goes on its way when the fault ends.
+	// Cut holds everything back silently, like a pulled cable. The proxy forwards
+	// what it held back when the fault ends.
 	Cut bool
-	// Reset ends connections by a reset, new ones as soon as they are made.
+	// Reset resets open connections, and new ones as soon as they are accepted.
 	Reset bool
 }
 
-// TCP is a proxy before one TCP server. It is safe for concurrent use.
+// TCP is a proxy in front of one TCP server. It is safe for concurrent use.
 type TCP struct {
 	ln     net.Listener
 	target func(context.Context) (string, error)
@@ -41,9 +41,9 @@ type TCP struct {
 	changed wait.Change // of fault
 }
 
-// NewTCP listens on an address, whose port may be 0. Target is asked for the
-// server's HOST:PORT at each connection, since a server that was started anew may
-// have another one. The caller closes the proxy.
+// NewTCP listens on an address, whose port may be 0. It calls target for the server's
+// HOST:PORT at each connection, since a restarted server may have a new one. The caller
+// closes the proxy.
 func NewTCP(listen string, target func(context.Context) (string, error)) (*TCP, error) {
 	ln, err := new(net.ListenConfig).Listen(context.Background(), "tcp", listen)
 	if err != nil {
@@ -90,8 +90,8 @@ func (p *TCP) accept() {
 	}
 }
 
-// serve passes on between a caller and the server until one of them ends, or a
-// fault does it.
+// serve forwards between a caller and the server until either closes or a fault ends the
+// connection.
 func (p *TCP) serve(caller net.Conn) {
 	ctx, cancel := context.WithCancelCause(p.ctx)
 	defer cancel(nil)
@@ -124,18 +124,18 @@ func (p *TCP) dial(ctx context.Context) (net.Conn, error) {
 	return (&net.Dialer{}).DialContext(ctx, "tcp", target)
 }
 
-// errReset is the cause of connections that end by a reset.
+// errReset is the cause that makes end reset a connection.
 var errReset = errors.New("connection reset by the proxy")
 
-// end closes a connection, by a reset where that is the cause.
+// end closes a connection, with a reset if the cause is errReset.
 func end(c net.Conn, cause error) {
 	if tcp, ok := c.(*net.TCPConn); ok && errors.Is(cause, errReset) {
-		_ = tcp.SetLinger(0) // closing sends a reset then
+		_ = tcp.SetLinger(0) // makes Close send a reset
 	}
 	c.Close()
 }
 
-// watchResets ends an idle connection too.
+// watchResets cancels the connection when a reset is set, even while it is idle.
 func (p *TCP) watchResets(ctx context.Context, cancel context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		f, changed := p.state()
@@ -150,7 +150,7 @@ func (p *TCP) watchResets(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// forward copies one direction; its end is the connection's.
+// forward copies one direction. When it ends, it ends the whole connection.
 func (p *TCP) forward(ctx context.Context, cancel context.CancelCauseFunc, to, from net.Conn) {
 	defer cancel(nil)
 	buf := make([]byte, 32<<10)
@@ -172,10 +172,10 @@ func (p *TCP) forward(ctx context.Context, cancel context.CancelCauseFunc, to, f
 	}
 }
 
-// dripsPerSecond is how often a bounded connection passes on a piece.
+// dripsPerSecond is how often a limited connection forwards a piece.
 const dripsPerSecond = 20
 
-// piece is how many of n bytes may go at once.
+// piece returns how many of n bytes may be forwarded at once.
 func (p *TCP) piece(n int) int {
 	f, _ := p.state()
 	if f.BytesPerSecond == 0 {
@@ -184,7 +184,7 @@ func (p *TCP) piece(n int) int {
 	return min(n, max(1, f.BytesPerSecond/dripsPerSecond))
 }
 
-// wait waits until n bytes may go on their way, and says whether they may at all.
+// wait waits until n bytes may be forwarded. It returns false if the connection has ended.
 func (p *TCP) wait(ctx context.Context, cancel context.CancelCauseFunc, n int) bool {
 	for {
 		f, changed := p.state()

@@ -57,7 +57,7 @@ func dial(t *testing.T, p *TCP) net.Conn {
 	return conn
 }
 
-// say sends a text and waits at most that long for its echo.
+// say sends a text and returns its echo, waiting at most the given time.
 func say(conn net.Conn, text string, wait time.Duration) (string, error) {
 	if _, err := io.WriteString(conn, text); err != nil {
 		return "", err

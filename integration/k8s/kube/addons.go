@@ -12,7 +12,7 @@ var addons string
 
 const corednsImage = "trawl-test/coredns:1"
 
-// install gives the cluster what Kubernetes itself does not have.
+// install adds what Kubernetes itself lacks: DNS and volumes.
 func (c *Cluster) install(ctx context.Context) error {
 	text := strings.NewReplacer("IMAGE", corednsImage, "DNS", c.net.dns).Replace(addons)
 	if err := c.Apply(ctx, text); err != nil {
@@ -31,11 +31,10 @@ func (c *Cluster) Apply(ctx context.Context, manifest string) error {
 	return err
 }
 
-// volumesPerNode is enough for a release of the chart, and for another after it.
+// volumesPerNode is enough for a release of the chart and for another one after it.
 const volumesPerNode = 12
 
-// makeVolumes makes empty volumes on each node. One that was used is not given away
-// again.
+// makeVolumes makes empty volumes on each node. A used volume is never claimed again.
 func (c *Cluster) makeVolumes(ctx context.Context) error {
 	var text strings.Builder
 	for _, n := range c.Nodes {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Label is on all that clusters make in the engine; its value is the cluster's name.
+// Label marks everything that clusters create in the engine; its value is the cluster's name.
 const Label = "org.trawl-search.test.k8s"
 
-// run runs a command and returns what it printed; an error has what it said.
+// run runs a command and returns its standard output. An error includes both outputs.
 func run(ctx context.Context, stdin io.Reader, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Stdin = stdin
@@ -31,12 +31,12 @@ func docker(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, nil, "docker", args...)
 }
 
-// sweepTime bounds the removal of what is left.
+// sweepTime bounds a cleanup.
 const sweepTime = 2 * time.Minute
 
-// Sweep removes all containers, with their volumes, and networks of all clusters,
-// and returns their names. It looks again until nothing is left: a run that is
-// interrupted may still be making some.
+// Sweep removes all containers, with their volumes, and networks of all clusters, and
+// returns their names. It repeats until nothing is left, because an interrupted run may
+// still be creating some.
 func Sweep(ctx context.Context) (removed []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -54,12 +54,12 @@ func Sweep(ctx context.Context) (removed []string, err error) {
 	}
 }
 
-// sweepOnce tries to remove what there is; the error is why some of it stays.
+// sweepOnce tries to remove everything with the label. The error says why something remains.
 func sweepOnce(ctx context.Context) (found []string, err error) {
 	containers, err := list(ctx, "ps", "--all", "--format", "{{.Names}}")
 	errs := []error{err}
 	if len(containers) > 0 {
-		// A paused container cannot be removed by every engine.
+		// Not every engine can remove a paused container.
 		_, _ = docker(ctx, append([]string{"unpause"}, containers...)...)
 		_, err = docker(ctx, append([]string{"rm", "--force", "--volumes"}, containers...)...)
 		errs = append(errs, err)
@@ -73,7 +73,7 @@ func sweepOnce(ctx context.Context) (found []string, err error) {
 	return append(containers, networks...), errors.Join(errs...)
 }
 
-// list runs a docker command that lists things, for those of clusters.
+// list runs a docker command that lists objects, limited to those of clusters.
 func list(ctx context.Context, args ...string) ([]string, error) {
 	out, err := docker(ctx, append(args, "--filter", "label="+Label)...)
 	return strings.Fields(out), err

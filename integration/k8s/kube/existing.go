@@ -12,9 +12,9 @@ import (
 // privateNetworks are the ranges from which clusters take the addresses of pods and services.
 const privateNetworks = "10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16"
 
-// Use connects to a cluster that exists, such as one made by kind. Its nodes must be
-// containers of the local Docker engine, since that is how they are given images. Files go
-// to dir, which must exist. Sweep leaves the cluster alone.
+// Use connects to an existing cluster, such as one made by kind. Its nodes must be containers
+// of the local Docker engine, because images are loaded through docker exec. Files go to dir,
+// which must exist. Sweep leaves the cluster alone.
 func Use(ctx context.Context, p Programs, kubeconfig, dir string) (*Cluster, error) {
 	kubeconfig, err := filepath.Abs(kubeconfig)
 	if err != nil {
@@ -41,7 +41,7 @@ func Use(ctx context.Context, p Programs, kubeconfig, dir string) (*Cluster, err
 
 var errNoNode = errors.New("no node of the cluster takes every pod: want one without taints")
 
-// readNodes reads what kubectl prints of nodes. Those that take every pod come first.
+// readNodes parses kubectl's list of nodes. Nodes that take every pod come first.
 func readNodes(list []byte) ([]*Node, error) {
 	var all struct {
 		Items []struct {

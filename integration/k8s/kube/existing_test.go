@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestReadNodes: what runs on one node goes to one that takes every pod, which the node of
-// the control plane does not in a cluster of several nodes.
+// TestReadNodes: the nodes that take every pod come first. In a cluster of several nodes the
+// control plane's node is not one of them.
 func TestReadNodes(t *testing.T) {
 	const list = `{"items": [
 		{"metadata": {"name": "kind-control-plane"}, "spec": {"taints": [{"effect": "NoSchedule", "key": "node-role.kubernetes.io/control-plane"}]},

@@ -15,7 +15,7 @@ import (
 // pauseImage is the image of a pod's first container, which keeps its namespaces.
 const pauseImage = "trawl-test/pause:1"
 
-// Load gives images of the engine to every node.
+// Load copies images from the engine to every node.
 func (c *Cluster) Load(ctx context.Context, images ...string) (err error) {
 	archive := filepath.Join(c.dir, "images.tar")
 	defer func() { err = errors.Join(err, os.Remove(archive)) }()
@@ -35,7 +35,7 @@ func (c *Cluster) Load(ctx context.Context, images ...string) (err error) {
 	return group.Wait()
 }
 
-// load gives a node the images of an archive that it cannot open by itself.
+// load streams the images of an archive into a node that does not mount the archive's folder.
 func (n *Node) load(ctx context.Context, archive string) error {
 	f, err := os.Open(archive)
 	if err != nil {
@@ -46,8 +46,8 @@ func (n *Node) load(ctx context.Context, archive string) error {
 	return err
 }
 
-// Program makes an image of one static binary, and nothing else below it but the
-// image base; "scratch" is nothing at all.
+// Program makes an image of one static binary on top of the image base; "scratch" is an
+// empty one.
 func (c *Cluster) Program(ctx context.Context, tag, base, binary string) (err error) {
 	dir := filepath.Join(c.dir, "build")
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -77,7 +77,7 @@ func (c *Cluster) baseImages(ctx context.Context) error {
 	return c.Load(ctx, pauseImage, corednsImage)
 }
 
-// Compile builds a program of a folder beside this one.
+// Compile builds the program in a sibling folder of this package.
 func (c *Cluster) Compile(ctx context.Context, name string) (binary string, err error) {
 	binary = filepath.Join(c.dir, name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", binary,

@@ -1,8 +1,8 @@
-// Package kube makes a Kubernetes of three nodes, each a container of the local
-// Docker engine, from programs that are built from Go modules and a Debian that
-// is unpacked from packages: no image registry and no other tool is needed. The
-// first node runs the control plane too. The package also connects to a cluster
-// that exists, such as one made by kind.
+// Package kube runs a Kubernetes of three nodes, each a container of the local
+// Docker engine. It builds the programs from Go modules and unpacks a Debian
+// from packages, so it needs no image registry and no other tool. The first node
+// runs the control plane too. The package also connects to an existing cluster,
+// such as one made by kind.
 package kube
 
 import (
@@ -18,25 +18,24 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// nodes is how many there are.
+// nodes is the number of nodes.
 const nodes = 3
 
 // Cluster is a Kubernetes.
 type Cluster struct {
-	// Kubeconfig is the file by which an administrator reaches it from this machine.
+	// Kubeconfig is the file with which an administrator on this machine reaches the cluster.
 	Kubeconfig string
 	Nodes      []*Node
 
 	name     string
-	existing bool   // the cluster was there before
-	dir      string // certificates and what nodes are given
+	existing bool   // the cluster existed before
+	dir      string // holds certificates and the nodes' files
 	net      network
 	programs Programs
 }
 
-// Start starts a cluster and waits until it takes pods. Its files are in dir,
-// which must be there. Sweep removes it, and what there is of it when an error is
-// returned.
+// Start starts a cluster and waits until it takes pods. Its files are in dir, which must
+// exist. Sweep removes the cluster, even the incomplete one that an error leaves.
 func Start(ctx context.Context, p Programs, dir string, progress io.Writer) (*Cluster, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -130,7 +129,7 @@ func (c *Cluster) Kubectl(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, nil, c.kubectl(), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
 }
 
-// kubectl is a name by which the program knows that it is kubectl.
+// kubectl is the path under which the Kubernetes program acts as kubectl.
 func (c *Cluster) kubectl() string { return filepath.Join(c.Bin(), "kubectl") }
 
 // Bin is a folder with kubectl and helm.
@@ -143,7 +142,7 @@ func (c *Cluster) until(ctx context.Context, args ...string) error {
 	})
 }
 
-// patience bounds every wait for what must happen.
+// patience bounds every wait for something that must happen.
 const patience = 3 * time.Minute
 
 // retry calls f until it returns nil.
@@ -168,10 +167,10 @@ func (c *Cluster) Helm(ctx context.Context, args ...string) (string, error) {
 	return run(ctx, nil, filepath.Join(c.Bin(), "helm"), append([]string{"--kubeconfig", c.Kubeconfig}, args...)...)
 }
 
-// Existing reports whether the cluster was there before, so that its nodes must not be
+// Existing reports whether the cluster existed before, so that its nodes must not be
 // stopped.
 func (c *Cluster) Existing() bool { return c.existing }
 
-// Network lists the networks of all nodes, pods and services, as ADDRESS/BITS, with commas
-// between them.
+// Network returns the networks of all nodes, pods and services, as ADDRESS/BITS, separated by
+// commas.
 func (c *Cluster) Network() string { return c.net.all }

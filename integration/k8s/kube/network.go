@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// network are the addresses of a cluster, all of one block of 2^16.
+// network holds the addresses of a cluster, all in one /16 block.
 type network struct{ all, services, apiserver, dns string }
 
-// blocks are those that are tried, as the engine may have given others away.
+// The blocks to try are 10.firstBlock.0.0/16 to 10.lastBlock.0.0/16. Other networks of the
+// engine may occupy some.
 const firstBlock, lastBlock = 201, 209
 
-// makeNetwork makes the network of the nodes and gives out addresses:
-// 10.BLOCK.0.0/24 are nodes, 10.BLOCK.1.0/24 and so on the pods of each, and
-// 10.BLOCK.128.0/17 services.
+// makeNetwork makes the network of the nodes and assigns addresses: 10.BLOCK.0.0/24 to nodes,
+// 10.BLOCK.1.0/24 and following to the pods of each node, and 10.BLOCK.128.0/17 to services.
 func (c *Cluster) makeNetwork(ctx context.Context) error {
 	var errs []error
 	for block := firstBlock; block <= lastBlock; block++ {
@@ -41,7 +41,7 @@ func (c *Cluster) plan(block int) {
 	}
 }
 
-// link names the programs as people call them.
+// link gives the programs their usual names in Bin.
 func (c *Cluster) link() error {
 	if err := os.MkdirAll(c.Bin(), 0o755); err != nil {
 		return err

@@ -15,7 +15,7 @@ var nodeScript string
 
 // Node is one machine of a cluster: a container.
 type Node struct {
-	// Name is that of the node, Container that of its container, IP its address.
+	// Name is the node's name, Container that of its container, and IP its address.
 	Name, Container, IP string
 	pods                string // addresses of its pods
 	control             bool
@@ -35,7 +35,7 @@ func (c *Cluster) start(ctx context.Context, n *Node) error {
 	}
 	args := []string{
 		"run", "--detach", "--name", n.Container, "--hostname", n.Name, "--network", c.name, "--ip", n.IP, "--label", Label + "=" + c.name,
-		// All but what this machine may not have itself.
+		// Everything except capabilities that this machine itself may lack.
 		"--cap-add=ALL", "--cap-drop=SYS_RESOURCE", "--security-opt=seccomp=unconfined", "--security-opt=systempaths=unconfined",
 		"--security-opt=apparmor=unconfined", "--device-cgroup-rule=a *:* rwm", "--device=/dev/kmsg",
 		"--volume=/sys/fs/cgroup:/sys/fs/cgroup:rw", "--tmpfs=/run:exec", "--tmpfs=/tmp",
@@ -53,13 +53,13 @@ func (c *Cluster) start(ctx context.Context, n *Node) error {
 	return err
 }
 
-// Pause freezes all processes of the node, as a machine that hangs.
+// Pause freezes all processes of the node, as if the machine hung.
 func (n *Node) Pause(ctx context.Context) error { return n.do(ctx, "pause") }
 
-// Unpause lets them go on.
+// Unpause resumes the processes of the node.
 func (n *Node) Unpause(ctx context.Context) error { return n.do(ctx, "unpause") }
 
-// Kill ends all processes of the node at once, as a machine that loses its power.
+// Kill ends all processes of the node at once, as if the machine lost its power.
 func (n *Node) Kill(ctx context.Context) error { return n.do(ctx, "kill") }
 
 // Start starts a node that was killed.

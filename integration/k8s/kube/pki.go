@@ -22,7 +22,7 @@ type authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// lifetime is that of all certificates: longer than any cluster of a test.
+// lifetime is the validity of all certificates: longer than any test's cluster lives.
 const lifetime = 48 * time.Hour
 
 // newAuthority makes the authority "ca" in a folder.
@@ -46,7 +46,7 @@ func newAuthority(dir string) (*authority, error) {
 	return a, err
 }
 
-// issue makes the certificate of somebody, known by these names and addresses.
+// issue makes a certificate for a user in a group, valid for these names and addresses.
 func (a *authority) issue(file, user, group string, hosts ...string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -92,8 +92,8 @@ func (a *authority) write(name, kind string, der []byte) error {
 	return os.WriteFile(filepath.Join(a.dir, name), pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
-// kubeconfig writes NAME.conf, by which the holder of NAME.crt calls a server.
-// The folder is known as at to whoever reads it.
+// kubeconfig writes NAME.conf, with which the holder of NAME.crt calls a server. The files that
+// it names are in the folder at, as its readers see it.
 func (a *authority) kubeconfig(name, server, at string) error {
 	text := fmt.Sprintf(`apiVersion: v1
 kind: Config

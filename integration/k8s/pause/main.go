@@ -1,5 +1,5 @@
-// Command pause is the first process of each pod: it keeps the namespaces that the pod's
-// containers share, and waits for those whose parents ended.
+// Command pause is the first process of each pod. It keeps the namespaces that the pod's
+// containers share, and reaps orphaned processes.
 package main
 
 import (

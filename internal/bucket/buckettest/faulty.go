@@ -11,10 +11,10 @@ import (
 // Faulty is a bucket that fails on demand.
 type Faulty struct {
 	bucket.Bucket
-	// Fault is asked before each call, with the method's name in lower case
-	// ("put", "get", "getrange", "stat", "list", "delete") and the key or prefix.
-	// What it returns, if not nil, is the call's outcome. It may block until
-	// the context ends, and must be safe for concurrent use.
+	// Fault is called before each call, with the method's name in lower case ("put",
+	// "get", "getrange", "stat", "list", "delete") and the key or prefix. If it returns
+	// an error, the call fails with that. It may block until the context ends, and must
+	// be safe for concurrent use.
 	Fault func(ctx context.Context, op, key string) error
 }
 

@@ -24,9 +24,9 @@ const (
 	readyTime = 30 * time.Second
 )
 
-// S3Server is a real S3 server, versitygw, in a process of its own. What it
-// keeps survives Stop and Start and is gone at the end of the test. Its methods
-// are for the goroutine of the test.
+// S3Server is a real S3 server, versitygw, in a process of its own. Its objects
+// survive Stop and Start and are gone at the end of the test. Its methods are for the
+// goroutine of the test.
 type S3Server struct {
 	tb     testing.TB
 	binary string
@@ -59,7 +59,7 @@ func StartS3(tb testing.TB) *S3Server {
 	return nil
 }
 
-// freeAddr is an address nobody listened on a moment ago.
+// freeAddr is an address that nobody listened on a moment ago.
 func freeAddr(tb testing.TB) string {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,8 +70,8 @@ func freeAddr(tb testing.TB) string {
 	return ln.Addr().String()
 }
 
-// Config makes a new bucket of the name (at least three characters) and returns
-// how to open it.
+// Config makes a bucket of the name (at least three characters) and returns its
+// configuration.
 func (s *S3Server) Config(name string) bucket.Config {
 	s.tb.Helper()
 	if err := os.Mkdir(filepath.Join(s.dir, "data", name), 0o700); err != nil {
@@ -105,7 +105,7 @@ func (s *S3Server) start() error {
 	s.ended = make(chan struct{})
 	go func(cmd *exec.Cmd, ended chan struct{}) {
 		defer close(ended)
-		_ = cmd.Wait() // how it ended is in its output
+		_ = cmd.Wait() // its output says how it ended
 	}(s.cmd, s.ended)
 	if err := s.await(); err != nil {
 		s.Stop()
@@ -124,14 +124,14 @@ func (s *S3Server) Stop() {
 	s.cmd = nil
 }
 
-// await asks for the server's health until it says it is well.
+// await waits until the server reports that it is healthy.
 func (s *S3Server) await() error {
 	ctx, cancel := context.WithTimeout(context.Background(), readyTime)
 	defer cancel()
 	for {
 		err := s.healthy(ctx)
 		select {
-		case <-s.ended: // whoever answered was not this server
+		case <-s.ended: // another server answered
 			return errors.New("the process has ended")
 		default:
 		}
@@ -146,7 +146,7 @@ func (s *S3Server) await() error {
 	}
 }
 
-// healthy asks once.
+// healthy checks the server's health once.
 func (s *S3Server) healthy(ctx context.Context) error {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/health", nil)

@@ -1,5 +1,5 @@
-// Package buckettest holds what every bucket.Bucket must do, as one acceptance
-// suite, a real S3 server to run it on, and a bucket that fails on demand.
+// Package buckettest holds the acceptance suite of every bucket.Bucket, a real S3
+// server to run it on, and a bucket that fails on demand.
 package buckettest
 
 import (
@@ -21,11 +21,11 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 )
 
-// Limit is the size, in bytes, up to which the buckets given to Run must take
-// objects: one more is too many. It is large enough that S3 uploads in parts.
+// Limit is the size limit, in bytes, of the buckets given to Run. It is large enough
+// that S3 uploads in parts.
 const Limit = 17<<20 + 12345
 
-// Run holds buckets against what bucket.Bucket promises. The function makes an
+// Run checks buckets against the promises of bucket.Bucket. The function makes an
 // empty one for each part.
 func Run(t *testing.T, newBucket func(t *testing.T) bucket.Bucket) {
 	for name, test := range map[string]func(*testing.T, bucket.Bucket){
@@ -143,8 +143,8 @@ func testRoundTrip(t *testing.T, b bucket.Bucket) {
 		Put(t, b, key, content)
 		Want(t, b, key, content)
 	}
-	// A digest that is not given is not checked, and a source may give its
-	// bytes one by one and its end with the last.
+	// Without a digest none is checked, and a source may give its bytes one by one and
+	// its end with the last.
 	content := Content(9, 777)
 	for i, r := range []io.Reader{iotest.OneByteReader(bytes.NewReader(content)), iotest.DataErrReader(bytes.NewReader(content))} {
 		key := fmt.Sprintf("odd/%d", i)
@@ -210,8 +210,8 @@ func testIfAbsent(t *testing.T, b bucket.Bucket) {
 	Want(t, b, "a/b", first)
 }
 
-// testIfAbsentLarge has another object appear while a large one is under way:
-// the condition must hold at the end, not only at the beginning.
+// testIfAbsentLarge: another object appears during a large upload. The condition must
+// hold at its end, not only at its beginning.
 func testIfAbsentLarge(t *testing.T, b bucket.Bucket) {
 	large, small := Content(5, Limit), Content(6, 60)
 	opts := optionsOf(large)
@@ -221,7 +221,7 @@ func testIfAbsentLarge(t *testing.T, b bucket.Bucket) {
 	Want(t, b, "a/b", small)
 }
 
-// interrupted does something once in the course of being read.
+// interrupted calls a function once while it is read.
 type interrupted struct {
 	r     io.Reader
 	after int
@@ -315,7 +315,7 @@ func testFailingSource(t *testing.T, b bucket.Bucket) {
 	for _, n := range []int{0, 5000, Limit - 5000} {
 		r := io.MultiReader(bytes.NewReader(Content(8, n)), iotest.ErrReader(broken))
 		wantError(t, "put", b.Put(t.Context(), "a", r, bucket.PutOptions{Size: int64(n) + 5000}), broken)
-		// Also where only the end is missing.
+		// The same if only the end is missing.
 		r = io.MultiReader(bytes.NewReader(Content(8, n)), iotest.ErrReader(broken))
 		wantError(t, "put", b.Put(t.Context(), "a", r, bucket.PutOptions{Size: int64(n)}), broken)
 	}
@@ -381,7 +381,7 @@ func testList(t *testing.T, b bucket.Bucket) {
 	}
 }
 
-// testListMany goes beyond one page of a store.
+// testListMany lists more than one page of a store.
 func testListMany(t *testing.T, b bucket.Bucket) {
 	const n = 1005
 	var want []string

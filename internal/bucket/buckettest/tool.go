@@ -8,9 +8,8 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// serverBinary is the S3 server of the pinned version, built unless that was
-// done before. Where the modules cannot be had for want of a network the test
-// is skipped, but never in CI.
+// serverBinary is the S3 server of the pinned version, which it builds if needed.
+// Without a network to download the modules it skips the test, but never in CI.
 func serverBinary(tb testing.TB) string {
 	tb.Helper()
 	path, err := pinned.Build(tb.Context(), pinned.Versitygw)

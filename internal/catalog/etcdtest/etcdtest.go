@@ -42,9 +42,10 @@ func New() *Server {
 	}
 }
 
-// Client makes a client. Between is called before each operation reaches the
-// server and again before its answer comes back; nil calls nothing. An error of
-// it is that of the operation, which before has not and afterwards has happened.
+// Client makes a client. Between is called before each operation reaches the server
+// and again before its answer comes back; nil calls nothing. Its error becomes that
+// of the operation, which then has not happened if the call came before, and has
+// happened if it came after.
 func (s *Server) Client(between func(ctx context.Context) error) *clientv3.Client {
 	if between == nil {
 		between = context.Context.Err
@@ -159,7 +160,7 @@ func (s *Server) read(r *etcdserverpb.RangeRequest) (*etcdserverpb.RangeResponse
 		return nil, rpctypes.ErrGRPCFutureRev
 	}
 	found := s.within(r.Key, r.RangeEnd, cmp.Or(r.Revision, s.revision))
-	// Counted is what is in the range, whatever the filter.
+	// Count is of the whole range, whatever the filter.
 	answer := &etcdserverpb.RangeResponse{Header: s.header(), Count: int64(len(found))}
 	found = slices.DeleteFunc(found, func(kv *mvccpb.KeyValue) bool {
 		return r.MaxCreateRevision > 0 && kv.CreateRevision > r.MaxCreateRevision
@@ -228,7 +229,7 @@ func (s *Server) compare(c *etcdserverpb.Compare) bool {
 	kv := s.at(string(c.Key), s.revision)
 	if kv == nil {
 		if c.Target == etcdserverpb.Compare_VALUE {
-			return false // a key that is not there has no value that compares
+			return false // a missing key has no value to compare
 		}
 		kv = &mvccpb.KeyValue{}
 	}

@@ -102,7 +102,8 @@ func TestLikeEtcd(t *testing.T) {
 	}
 }
 
-// TestLeases: a key lives as long as its lease is kept alive, and watches tell.
+// TestLeases: a key lives as long as its lease is kept alive, and watches report its
+// end.
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := New()

@@ -11,7 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// grantPrefix stands before all keys.
+// grantPrefix begins all keys.
 const grantPrefix = "/trawl/v1/"
 
 var (
@@ -19,8 +19,8 @@ var (
 	grantKey = regexp.MustCompile("`([^`]+)`")
 )
 
-// Grant gives a real etcd the users, roles and permissions of the table in page, the path of
-// docs/security.md, and the user root. Each role has one user of the same name, whose
+// Grant gives a real etcd the user root, and the users, roles and permissions in the table
+// of page, the path of docs/security.md. Each role has one user of the same name, whose
 // password the function password returns. Then etcd authenticates all clients.
 func Grant(ctx context.Context, etcd *clientv3.Client, page string, password func(user string) string) error {
 	text, err := os.ReadFile(page)

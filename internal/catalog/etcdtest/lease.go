@@ -39,8 +39,8 @@ func (s *Server) revoke(id clientv3.LeaseID) {
 	}
 }
 
-// Expire ends the lease that a key hangs on, as if its holder had been silent
-// for too long. It says whether there was one.
+// Expire ends the lease of a key, as if its holder had been silent for too long. It
+// reports whether there was one.
 func (s *Server) Expire(key string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,8 +46,8 @@ func (w watcher) Watch(ctx context.Context, key string, opts ...clientv3.OpOptio
 	return events
 }
 
-// since collects what changed from a revision on, and what is closed at the next
-// change.
+// since returns what changed from a revision on, and a channel that is closed at the
+// next change.
 func (s *Server) since(op clientv3.Op, from int64) (clientv3.WatchResponse, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -114,8 +114,8 @@ func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64,
 
 // waitReadable waits until etcd's reads have reached a revision. etcd may notify watchers of a
 // change before reads see it (https://etcd.io/docs/v3.6/learning/api_guarantees/,
-// "Linearizability"). A reader that answered from a change at once could be followed by one that
-// asks etcd, and answers with what was before.
+// "Linearizability"). Without this wait, a reader could answer from the change, and a later one
+// that asks etcd from the state before it.
 func waitReadable(ctx context.Context, client *clientv3.Client, key string, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 // bombBase is the size of the blob that a bomb copies again and again.
 const bombBase = 1 << 20
 
-// PackBomb is a pack of a blob of zeros and a delta that makes size bytes of it by copying
-// it again and again, a multiple of 1 MiB: small for the one who sends it, and held whole by git.
+// PackBomb is a pack of a blob of zeros and a delta that copies it again and again, up to size
+// bytes, a multiple of 1 MiB. It is small for the sender, but git holds it whole.
 func PackBomb(tb testing.TB, size int) []byte {
 	tb.Helper()
 	compressed := func(data []byte) []byte {
@@ -56,9 +56,9 @@ func PackBomb(tb testing.TB, size int) []byte {
 	return append(pack, sum[:]...)
 }
 
-// CommitPackBomb puts a commit on the branch main whose two files are those of a PackBomb.
-// Whoever serves the repository sends the few kilobytes as they are. Git takes the memory of
-// size here, once.
+// CommitPackBomb puts a commit on the branch main whose two files are the blobs of a
+// PackBomb. A server of the repository sends the few kilobytes as they are. Git takes size
+// bytes of memory here, once.
 func (r *Repo) CommitPackBomb(size int) {
 	r.tb.Helper()
 	r.GitIn(string(PackBomb(r.tb, size)), "index-pack", "--stdin")

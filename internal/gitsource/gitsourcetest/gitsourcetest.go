@@ -74,8 +74,8 @@ func (r *Repo) GitIn(stdin string, args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-// Blob stores a content and returns its name. It writes what git hash-object would:
-// histories have hundreds of blobs, and a process for each takes longer than all else.
+// Blob stores a content and returns its name. It writes what git hash-object would,
+// without a process for each of the hundreds of blobs in a history.
 func (r *Repo) Blob(content string) string {
 	r.tb.Helper()
 	object := fmt.Appendf(nil, "blob %d\x00%s", len(content), content)

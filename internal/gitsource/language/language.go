@@ -6,8 +6,8 @@
 // languages that share an extension, since its rules are regular expressions and a
 // thousand times slower.
 //
-// The tables are read when they are first needed. Those of go-enry are variables, which every start of the
-// program would fill in, for 45 ms.
+// The tables are read when they are first needed. go-enry's own are variables, which would add 45
+// ms to every start of the program.
 package language
 
 import (
@@ -21,8 +21,8 @@ const (
 	// sample is how much of a file's start the rules for content see. They
 	// take some 100 ns a byte.
 	sample = 4 << 10
-	// budget bounds the bytes that one detector shows to rules; afterwards the extension's first language is taken. A repository of
-	// nothing but doubtful files thus costs some seconds, not hours.
+	// budget bounds the bytes that one detector shows to rules; afterwards the extension's first
+	// language is taken. A repository of ambiguous files thus costs some seconds, not hours.
 	budget = 16 << 20
 	// maxCached bounds the remembered extensions.
 	maxCached = 4096

@@ -24,7 +24,8 @@ type tables struct {
 	Rules map[string][]rule
 }
 
-// rule is a condition on a content, by which its file is of one of some languages. It holds if all of its parts do.
+// rule is a condition on a content; if it holds, the file is of one of some languages. It holds if
+// all of its parts do.
 type rule struct {
 	Languages []string     `json:",omitempty"`
 	Matches   []expression `json:",omitempty"` // all of them
@@ -49,8 +50,8 @@ var linguist = sync.OnceValue(func() *tables {
 	return &t
 })
 
-// byExtension returns the languages of the longest extension of a base name, or of what of it begins at its first dot,
-// in small letters.
+// byExtension returns the languages of the longest known extension of a base name in small
+// letters.
 func (t *tables) byExtension(name string) []string {
 	for i := range len(name) {
 		if name[i] == '.' {
@@ -113,7 +114,7 @@ func interpreter(content []byte) string {
 		name = base(fields[0])
 	}
 	switch {
-	case name == "sh": // which may start another at once
+	case name == "sh": // it may start another interpreter at once
 		for i, l := range strings.SplitN(string(content), "\n", 6) {
 			if m := execOfScript().FindStringSubmatch(l); i < 5 && m != nil {
 				return m[1]

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "write the tables anew")
 // MarshalText writes an expression, which only this test does.
 func (e expression) MarshalText() ([]byte, error) { return []byte(e.compiled().String()), nil }
 
-// TestLinguistTables holds the tables to those of go-enry.
+// TestLinguistTables compares the tables with those of go-enry.
 func TestLinguistTables(t *testing.T) {
 	want := tables{
 		Filenames: data.LanguagesByFilename, Extensions: data.LanguagesByExtension, Interpreters: data.LanguagesByInterpreter,
@@ -32,7 +32,7 @@ func TestLinguistTables(t *testing.T) {
 	}
 	for ext, rules := range data.ContentHeuristics {
 		if ext == ".h" || len(data.LanguagesByExtension[ext]) < 2 {
-			continue // they are not asked
+			continue // their rules are never used
 		}
 		for _, heuristic := range *rules {
 			var r rule
@@ -63,8 +63,9 @@ func TestLinguistTables(t *testing.T) {
 	}
 }
 
-// collect adds the conditions of go-enry's rule to r, and reports whether it can hold at all. Its expressions that Go does not know are nil:
-// go-enry takes them for false where one of several has to match, and leaves them out elsewhere.
+// collect adds the conditions of go-enry's rule to r, and reports whether it can hold at all.
+// Expressions that Go does not support are nil: for go-enry they are false where one of several has
+// to match, and are left out elsewhere.
 func collect(t *testing.T, r *rule, v reflect.Value) bool {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -137,7 +138,8 @@ func detect(d *Detector, name string, content []byte) string {
 	return candidates[0]
 }
 
-// TestAsGoEnry compares the languages of the files of a real tree with go-enry's; TRAWL_TEST_TREE names another than Go's.
+// TestAsGoEnry compares the languages of the files of a real tree with go-enry's. The tree is Go's,
+// unless TRAWL_TEST_TREE names another.
 func TestAsGoEnry(t *testing.T) {
 	root := os.Getenv("TRAWL_TEST_TREE")
 	if root == "" {

@@ -10,9 +10,9 @@ import (
 	"strconv"
 )
 
-// notPublic are the networks that no public host is in, beyond those that
-// netip.Addr knows by itself: the IANA special-purpose address registries for
-// IPv4 and IPv6, as far as they are not globally reachable.
+// notPublic are the networks without public hosts that netip.Addr does not know by
+// itself: those of the IANA special-purpose address registries for IPv4 and IPv6 that
+// are not globally reachable.
 var notPublic = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT; some clouds' metadata
@@ -123,9 +123,9 @@ func embedded(addr netip.Addr) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// Resolve is CheckURL followed by a look-up of the host: a *RuleError when no
-// address of it is allowed. A host that cannot be resolved is no error: the
-// fetch will say so, and may succeed by then.
+// Resolve is CheckURL followed by a look-up of the host. The error is a *RuleError if
+// none of its addresses is allowed. A host that cannot be resolved is no error: it
+// may resolve when the fetch begins, and otherwise the fetch fails.
 func (p Policy) Resolve(ctx context.Context, raw string) error {
 	remote, err := Parse(raw)
 	if err != nil {
@@ -141,9 +141,9 @@ func (p Policy) Resolve(ctx context.Context, raw string) error {
 	return context.Cause(ctx)
 }
 
-// AllowedAddress looks a host up and returns the first address that may be
-// connected to at a port; a *RuleError when it has only others. The caller must connect
-// to that address and not look the name up again, since the answer may change.
+// AllowedAddress looks a host up and returns the first address that may be connected to
+// at a port. The error is a *RuleError if the host has no such address. The caller must
+// connect to that address and not look the name up again, since the answer may change.
 func (p Policy) AllowedAddress(ctx context.Context, host, port string) (netip.Addr, error) {
 	addrs, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {

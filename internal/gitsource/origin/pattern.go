@@ -38,7 +38,7 @@ func MatchAny(patterns []string, name string) bool {
 // the pattern's automaton in one pass over the name, so its time is bounded by the
 // product of both lengths.
 func MatchPattern(pattern, name string) bool {
-	// What comes before the first star decides about most names.
+	// The text before the first star decides for most names.
 	star := strings.IndexByte(pattern, '*')
 	if star < 0 {
 		return pattern == name

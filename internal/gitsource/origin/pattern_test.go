@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestPatternsMeanTheirExpression compares random patterns and names with what
-// the regular expression of the same meaning says.
+// TestPatternsMeanTheirExpression compares random patterns with regular expressions
+// of the same meaning, on random names.
 func TestPatternsMeanTheirExpression(t *testing.T) {
 	rng := rand.New(rand.NewPCG(16, 1))
 	matched := 0

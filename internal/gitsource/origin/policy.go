@@ -80,9 +80,9 @@ func broken(rule Rule, format string, args ...any) error {
 	return &RuleError{Rule: rule, Detail: fmt.Sprintf(format, args...)}
 }
 
-// CheckURL reports, as a *RuleError, whether the policy forbids a clone URL or
-// path. It does not resolve names: a name that turns out to stand for a private
-// address is refused by Policy.Resolve and again by Fetcher when it connects.
+// CheckURL reports, as a *RuleError, whether the policy forbids a clone URL or path.
+// It does not resolve names: Policy.Resolve, and again Fetcher when it connects,
+// refuses a name whose address is private.
 func CheckURL(raw string, p Policy) error {
 	remote, err := Parse(raw)
 	if err != nil {
@@ -91,7 +91,7 @@ func CheckURL(raw string, p Policy) error {
 	return p.Check(remote)
 }
 
-// Check is CheckURL for a URL that was taken apart.
+// Check is CheckURL for a parsed URL.
 func (p Policy) Check(r Remote) error {
 	if r.Scheme == SchemeFile {
 		return p.checkFolder(r.Path)

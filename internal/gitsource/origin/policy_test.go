@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// testPolicy is the policy that urls are judged by.
+// testPolicy is the policy of the tests on URLs.
 var testPolicy = Policy{
 	Schemes: []string{"https", "ssh"}, PrivateNetworks: []string{"10.1.0.0/16"}, Folders: []string{"/srv/git"},
 }
@@ -191,8 +191,8 @@ func TestPrivatePorts(t *testing.T) {
 	}
 }
 
-// TestMetadataServices: whatever networks are allowed, and however the address is
-// written, no metadata service of a cloud is.
+// TestMetadataServices: no metadata service of a cloud is allowed, whatever networks
+// are, and however its address is written.
 func TestMetadataServices(t *testing.T) {
 	p := Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"0.0.0.0/0", "::/0"}}
 	for _, s := range []string{
@@ -215,7 +215,7 @@ func TestMetadataServices(t *testing.T) {
 }
 
 func TestResolveRefusesNamesOfPrivateAddresses(t *testing.T) {
-	// An address needs no name server, and goes the way of a name.
+	// An address needs no name server, and takes the same path as a name.
 	p := Policy{Schemes: []string{"https"}}
 	var rule *RuleError
 	if _, err := p.AllowedAddress(t.Context(), "127.0.0.1", "443"); !errors.As(err, &rule) {
@@ -255,8 +255,8 @@ func TestRepoName(t *testing.T) {
 	}
 }
 
-// TestOneRepositoryHasOneName: no way to write a URL gives a repository a second name,
-// by which patterns of tokens would not know it.
+// TestOneRepositoryHasOneName: no spelling of a URL gives a repository a second name,
+// which the patterns of tokens would not match.
 func TestOneRepositoryHasOneName(t *testing.T) {
 	const want = "git.example.com/org/secret"
 	for _, raw := range []string{

@@ -35,11 +35,11 @@ type Remote struct {
 	// absolute and clean.
 	Path string
 
-	// escaped is Path as it stands in a URL.
+	// escaped is Path as it is written in a URL.
 	escaped string
 }
 
-// HostPort is host, or host:port, as it stands in a URL.
+// HostPort is host, or host:port, as it is written in a URL.
 func (r Remote) HostPort(host string) string {
 	switch {
 	case r.Port != "":
@@ -53,9 +53,9 @@ func (r Remote) HostPort(host string) string {
 // DialPort is the port to connect to: that of the URL, else the scheme's own.
 func (r Remote) DialPort() string { return cmp.Or(r.Port, defaultPorts[r.Scheme]) }
 
-// CloneURL is the URL that git is given: made anew from the checked parts, so that
-// git cannot read something else into the text that was checked. The address
-// replaces the host when it is not empty.
+// CloneURL is the URL for git. It is made from the checked parts, so that git cannot
+// interpret the text differently from the check. A non-empty address replaces the
+// host.
 func (r Remote) CloneURL(address string) string {
 	if r.Scheme == SchemeFile {
 		return r.Path
@@ -97,7 +97,7 @@ func Parse(raw string) (Remote, error) {
 	return parseURL(raw)
 }
 
-// helper reports whether git would take raw for "helper::address".
+// helper reports whether git would read raw as "helper::address".
 func helper(raw string) bool {
 	name, _, ok := strings.Cut(raw, "::")
 	return ok && !strings.ContainsFunc(name, func(r rune) bool {
@@ -168,7 +168,7 @@ func parseURL(raw string) (Remote, error) {
 	return r, r.checkParts()
 }
 
-// checkParts checks what every URL with a host must have.
+// checkParts checks the parts that every URL with a host must have.
 func (r Remote) checkParts() error {
 	if !isAddress(r.Host) && !validHost(r.Host) {
 		return broken(RuleHost, "the URL's host is not a host name or address")
@@ -202,7 +202,7 @@ func canonicalHost(host string) string {
 // defaultPorts are the ports of the schemes' own.
 var defaultPorts = map[string]string{"https": "443", "http": "80", "ssh": "22", "git": "9418"}
 
-// canonicalPort drops leading zeros, and the port that the scheme has anyway.
+// canonicalPort drops leading zeros, and the scheme's own port.
 func canonicalPort(scheme, port string) (string, error) {
 	if port == "" {
 		return "", nil

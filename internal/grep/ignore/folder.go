@@ -6,29 +6,29 @@ import (
 	"strings"
 )
 
-// RuleFiles are the names of the files in a folder that have rules, those first that go before.
+// RuleFiles are the names of the files with rules in a folder, in the order of precedence.
 var RuleFiles = []string{".rgignore", ".ignore", ".gitignore"}
 
-// Options say which rules count.
+// Options choose the rules that count.
 type Options struct {
-	// Hidden files are searched: those whose names begin with a dot.
+	// Hidden includes files whose names begin with a dot.
 	Hidden bool
-	// NoRules are read.
+	// NoRules ignores all files with rules.
 	NoRules bool
-	// Globs go before all rules. They are nil, or for paths as they are shown.
+	// Globs precede all rules. They match shown paths, and may be nil.
 	Globs *Globs
 	// GlobalGit is the path of the file with rules for all Git repositories, "" if there is none.
 	GlobalGit string
 }
 
-// Tree are the rules that hold in a folder.
+// Tree holds the rules that apply in a folder.
 type Tree struct {
 	opts   *Options
 	global *Rules
 	parent *Tree
 	dir    string // absolute
 	files  [3]*Rules
-	// exclude is .git/info/exclude of a folder with a repository.
+	// exclude holds the rules of .git/info/exclude, if the folder has a repository.
 	exclude *Rules
 	hasGit  bool
 	anyGit  bool // here or above
@@ -48,7 +48,7 @@ func Root(dir string, opts *Options) *Tree {
 	return parent.Below(dir)
 }
 
-// Below reads the rules of a folder in that of t.
+// Below reads the rules of a folder that is in the folder of t.
 func (t *Tree) Below(dir string) *Tree {
 	below := &Tree{opts: t.opts, global: t.global, parent: t, dir: dir, anyGit: t.anyGit}
 	if t.opts.NoRules {
@@ -72,7 +72,7 @@ func ExcludeFile(dir string) (path string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	if !info.IsDir() { // that of a worktree or a submodule names another folder
+	if !info.IsDir() { // the .git of a worktree or a submodule names another folder
 		content, err := os.ReadFile(git)
 		if err != nil {
 			return "", true
@@ -94,7 +94,7 @@ func joined(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// read parses a file; one that cannot be read has no rules.
+// read parses a file. An unreadable file has no rules.
 func read(path string) *Rules {
 	if path == "" {
 		return nil
@@ -106,8 +106,8 @@ func read(path string) *Rules {
 	return Parse(content)
 }
 
-// PassesOver reports whether an entry of the folder is not searched, and nothing in it. Shown is its path as it
-// is shown, for Options.Globs.
+// PassesOver reports whether the search skips an entry of the folder, with everything in it. Shown is the
+// entry's shown path, for Options.Globs.
 func (t *Tree) PassesOver(name, shown string, isDir bool) bool {
 	if d := t.opts.Globs.Match(shown, isDir); d != None {
 		return d == Ignore
@@ -121,8 +121,8 @@ func (t *Tree) PassesOver(name, shown string, isDir bool) bool {
 	return !t.opts.Hidden && strings.HasPrefix(name, ".")
 }
 
-// decide asks the rules: the name of the file they are in counts before the folder, and of Git's only those of
-// the repository count.
+// decide applies the rules: the kind of the rule file takes precedence over the depth of its folder, and of
+// Git's rules only those of the innermost repository count.
 func (t *Tree) decide(path string, isDir bool) Decision {
 	if t.opts.NoRules {
 		return None
@@ -159,8 +159,8 @@ func first(decisions ...Decision) Decision {
 	return None
 }
 
-// GlobalGit is the path of the file with rules for all of a user's Git repositories: what core.excludesFile
-// of Git's configuration says, or git/ignore in its folder.
+// GlobalGit is the path of the file with rules for all of a user's Git repositories: the core.excludesFile
+// of Git's configuration, or git/ignore in its folder.
 func GlobalGit(home, configHome string) string {
 	if configHome == "" && home != "" {
 		configHome = filepath.Join(home, ".config")

@@ -1,5 +1,5 @@
-// Package ignore says which files of a folder ripgrep passes over: those that are hidden, and those that
-// .gitignore, .ignore and .rgignore name.
+// Package ignore decides which files of a folder ripgrep skips: hidden ones, and those that .gitignore,
+// .ignore and .rgignore exclude.
 package ignore
 
 import (
@@ -22,7 +22,7 @@ const (
 // Rules are the lines of one ignore file. They do not change, and nil has none.
 type Rules struct{ rules []rule }
 
-// rule is one line: its last match decides.
+// rule is one line. The last rule that matches decides.
 type rule struct {
 	kind     kind
 	text     string
@@ -30,7 +30,7 @@ type rule struct {
 	include  bool
 }
 
-// kind is how a rule compares; most are no globs, which take long.
+// kind is how a rule compares. Most rules are not globs, which are slow.
 type kind uint8
 
 const (
@@ -43,8 +43,8 @@ const (
 
 var bom = []byte("\xef\xbb\xbf")
 
-// Parse reads an ignore file, in gitignore's syntax with ripgrep's {a,b}. Lines that are no valid glob match
-// nothing.
+// Parse reads an ignore file, in gitignore's syntax with ripgrep's {a,b}. Lines that are not valid globs
+// match nothing.
 func Parse(content []byte) *Rules {
 	r := new(Rules)
 	for line := range bytes.Lines(bytes.TrimPrefix(content, bom)) {
@@ -80,7 +80,7 @@ func (r *Rules) add(line string) {
 		if isGlob {
 			next.kind = glob
 		}
-		if strings.HasSuffix(line, "/**") { // what is in the folder, not the folder
+		if strings.HasSuffix(line, "/**") { // matches what is in the folder, not the folder
 			next.text += "/*"
 		}
 	case !isGlob:
@@ -93,7 +93,7 @@ func (r *Rules) add(line string) {
 	r.rules = append(r.rules, next)
 }
 
-// Match decides about a path, with slashes, relative to the folder that the rules are of.
+// Match decides about a path, with slashes, relative to the folder of the rules.
 func (r *Rules) Match(p string, isDir bool) Decision {
 	if r == nil {
 		return None
@@ -126,7 +126,8 @@ func (r *rule) matches(p, last string) bool {
 	return doublestar.MatchUnvalidated(r.text, p)
 }
 
-// Globs are those of -g: in gitignore's syntax, but what they match is searched, and with ! it is not.
+// Globs are the globs of -g: in gitignore's syntax, but files that match are searched, and with ! they
+// are not.
 type Globs struct {
 	rules    Rules
 	included bool // one is without !
@@ -142,7 +143,8 @@ func NewGlobs(globs []string) *Globs {
 	return g
 }
 
-// Match decides about a path. With a glob that says what is searched, no other file is.
+// Match decides about a path. If there is a glob without !, files that match none are
+// not searched.
 func (g *Globs) Match(p string, isDir bool) Decision {
 	if g == nil {
 		return None

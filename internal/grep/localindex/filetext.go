@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// MaxSize bounds a file that is searched, in bytes.
+// MaxSize bounds the size of a searched file, in bytes.
 const MaxSize = 512 << 20
 
-// Text is the part of a file that ripgrep searches: it has no byte order mark, is UTF-8 instead of UTF-16, and of a
-// binary file it has only what is read before the first NUL byte is seen.
+// Text is the part of a file that ripgrep searches. It has no byte order mark, and UTF-16 is converted to UTF-8. Of
+// a binary file it has only the part that ripgrep reads before it sees the first NUL byte.
 type Text struct {
 	Bytes []byte
 	// NUL is the offset of the first NUL byte, -1 if there is none. Bytes end before it.
@@ -58,7 +58,7 @@ func ReadFile(path string, buf []byte) (content []byte, state unix.Stat_t, err e
 // again repeats a call that a signal ended, as some file systems let it.
 func again(call func() (int, error)) (int, error) {
 	for {
-		if n, err := call(); err != unix.EINTR { //nolint:errorlint // it is the system's own
+		if n, err := call(); err != unix.EINTR { //nolint:errorlint // the system call returns it unwrapped
 			return n, err
 		}
 	}
@@ -90,7 +90,7 @@ const firstRead = 3
 
 // searchedBytes returns how many bytes ripgrep searches of a content whose first NUL is at nul.
 func searchedBytes(content []byte, nul int) int {
-	begin, capacity := 0, bufferSize // of the buffer in content
+	begin, capacity := 0, bufferSize // where the buffer begins in content
 	read := min(firstRead, len(content))
 	for end := 0; ; read = min(begin+capacity, len(content)) {
 		if nul < read {
@@ -100,7 +100,7 @@ func searchedBytes(content []byte, nul int) int {
 			begin = end + n + 1
 		}
 		if end = read; end-begin == capacity {
-			capacity *= 3 // as its buffer grows for a long line; it stays so
+			capacity *= 3 // ripgrep's buffer grows for a long line, and stays large
 		}
 	}
 }

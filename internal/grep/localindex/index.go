@@ -1,5 +1,5 @@
 // Package localindex keeps an index of a folder in a folder of its own, and brings it up to date with the
-// files as they are: which of them may have a line that matches, without reading those that did not change.
+// files. It finds the files that may have a matching line without reading unchanged ones.
 //
 //	record   the files and folders, with the sizes and times they had, and which shard holds each
 //	shard    files as they were; of one that changed since, the record says so
@@ -34,11 +34,11 @@ import (
 type Options struct {
 	// Cache is the folder in which indexes are kept.
 	Cache string
-	// Ignore says what is searched. With globs the index is used, but not changed.
+	// Ignore chooses the files. With globs the index is used, but not changed.
 	Ignore ignore.Options
-	// Shown is the path of the folder as it is shown, which Ignore.Globs are compared with.
+	// Shown is the shown path of the folder, which Ignore.Globs match.
 	Shown string
-	// Now is the time by the clock of files. Nil means that of this machine.
+	// Now is the time by the clock of files. Nil means the clock of this machine.
 	Now func() time.Time
 }
 
@@ -50,11 +50,11 @@ type Index struct {
 	record *record
 	// relisted is set if folders differ from the record.
 	relisted bool
-	// damage is why what there was could not be used, nil if it could.
+	// damage is why the stored index could not be used, nil if it could.
 	damage error
 }
 
-// Open reads the index of a folder. One that is not there, or is damaged, is empty: see Damage.
+// Open reads the index of a folder. A missing or damaged index is empty: see Damage.
 func Open(root string, opts Options) (*Index, error) {
 	root, err := resolved(root)
 	if err != nil {
@@ -90,15 +90,16 @@ func resolved(root string) (string, error) {
 	return root, nil
 }
 
-// place is the folder of the index of root. What else is searched has an index of its own.
+// place is the folder of the index of root. Each choice of hidden files and rules has an
+// index of its own.
 func place(root string, opts Options) string {
 	key := fmt.Sprintf("%s\x00hidden=%v rules=%v", root, opts.Ignore.Hidden, !opts.Ignore.NoRules)
 	sum := sha256.Sum256([]byte(key))
 	return filepath.Join(opts.Cache, hex.EncodeToString(sum[:12]))
 }
 
-// Forget deletes the indexes of a folder, whatever options they were made with, and returns how many bytes they
-// had. The folder may be gone.
+// Forget deletes the indexes of a folder, for all options, and returns their size in bytes. The folder itself
+// may be gone.
 func Forget(root, cache string) (size int64, err error) {
 	path, err := resolved(root)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,21 +125,22 @@ func Forget(root, cache string) (size int64, err error) {
 	return size, errors.Join(errs...)
 }
 
-// Damage is why what there was of the index could not be used, nil if it could. Files that it would have
-// spared are searched, and Update writes it anew.
+// Damage is why the stored index could not be used, nil if it could. Searches then read all of its
+// files, and Update writes it anew.
 func (x *Index) Damage() error { return x.damage }
 
-// Candidate is a file that may have a line that is searched for.
+// Candidate is a file that may have a matching line.
 type Candidate struct {
-	// Path in the folder.
+	// Path is relative to the folder.
 	Path string
-	// Found says that the index has a match in the file as it is. Of another it is not known.
+	// Found means that the index has a match in the present content of the file. For other
+	// files that is unknown.
 	Found bool
 }
 
-// Candidates returns the files that may have a line that needs answers to, in the order of their paths: those
-// that changed since they were indexed, and those that the index finds. Without needs it is all files. Warnings
-// are what could not be read.
+// Candidates returns the files that may have a line that matches needs, in the order of their paths: files that
+// changed since they were indexed, and files that the index finds. With nil needs it returns all files.
+// Warnings are about files that could not be read.
 func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidate, warnings []error, err error) {
 	var found []*hits
 	group, ctx := errgroup.WithContext(ctx)
@@ -163,7 +165,7 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidat
 	c := candidates{all: needs == nil, hits: map[uint32]*hits{}}
 	for _, h := range found {
 		if h.damage != nil {
-			if !errors.Is(h.damage, fs.ErrNotExist) { // it may be gone because another process wrote a better one
+			if !errors.Is(h.damage, fs.ErrNotExist) { // another process may have replaced it
 				x.damage = h.damage
 			}
 			x.drop(h.shard)
@@ -182,7 +184,7 @@ type hits struct {
 	damage error // why the shard could not be searched
 }
 
-// search asks each shard.
+// search searches each shard.
 func (x *Index) search(ctx context.Context, needs query.Q) ([]*hits, error) {
 	ready, err := shard.Prepare(needs)
 	if err != nil {
@@ -243,7 +245,7 @@ type candidates struct {
 	files []Candidate
 }
 
-// add adds those in a folder whose path is given, in the order of their names.
+// add adds the candidates in the folder at a path, in the order of their names.
 func (c *candidates) add(f *folder, path string) {
 	folders := f.folders
 	for i := range f.files {

@@ -13,11 +13,11 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// record is what is kept of a folder beside its shards: its files as they were when they were indexed.
+// record is the part of an index outside its shards: the files as they were when they were indexed.
 type record struct {
 	generation uint64 // one more with each that is written
 	root       string // absolute path of the folder
-	lastID     uint32 // of shards: none is given twice, so that a process with an older record finds none it does not know
+	lastID     uint32 // of shards; ids never repeat, so a process with an older record never reads a shard that is not in it
 	outside    []ruleFile
 	shards     []shardInfo
 	tree       *folder
@@ -26,7 +26,7 @@ type record struct {
 // newRecord returns the record of a folder that was never indexed.
 func newRecord(root string) *record { return &record{root: root, tree: new(folder)} }
 
-// shardInfo is what is known of a shard.
+// shardInfo describes a shard.
 type shardInfo struct {
 	id    uint32
 	bytes int64 // of the files that were indexed
@@ -36,14 +36,14 @@ const (
 	recordName  = "files"
 	recordMagic = "trawl local index 2\n"
 	recordTag   = format.Tag('F' | 'I'<<8 | 'L'<<16 | 'S'<<24) // in errors
-	// deepest is how many folders may be in one another in a record; a path has at most 4,096 bytes.
+	// deepest bounds the nesting of folders in a record; a path has at most 4,096 bytes.
 	deepest = 4096
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// load reads the record in dir. An empty one is returned if there is none; the error of one
-// that cannot be read wraps format.ErrCorrupt.
+// load reads the record in dir, and returns an empty one if there is none. The error for an
+// unreadable record wraps format.ErrCorrupt.
 func load(dir, root string) (*record, error) {
 	data, err := os.ReadFile(filepath.Join(dir, recordName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -65,7 +65,7 @@ func (r *record) save(dir string) error {
 	})
 }
 
-// writeWhole writes a file beside its place, and then renames it.
+// writeWhole writes a temporary file in the same folder, and then renames it.
 func writeWhole(path string, write func(*os.File) error) (err error) {
 	f, err := os.OpenFile(path+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -127,7 +127,7 @@ func appendFolder(b []byte, f *folder) []byte {
 	return b
 }
 
-// decode reads what encode wrote.
+// decode is the reverse of encode.
 func decode(data []byte) (*record, error) {
 	body := max(len(data)-crc32.Size, 0)
 	d := format.NewDecoder(recordName, recordTag, data[:body])

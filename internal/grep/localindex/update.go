@@ -18,25 +18,25 @@ import (
 )
 
 const (
-	// Until so many files, or bytes of them, changed, they are searched instead of indexed: that takes some
+	// Fewer changed files, or bytes in them, are searched instead of indexed, which takes some
 	// milliseconds.
 	fewFiles = 64
 	fewBytes = 4 << 20
 	// maxSource is how many bytes of files one shard holds.
 	maxSource = 256 << 20
-	// maxFile is how large a file in the index is at most; larger ones are always searched.
+	// maxFile is the size of the largest indexed file; larger ones are always searched.
 	maxFile = build.DefaultMaxFileSize
-	// small is below how many bytes a shard is small, and maxSmall how many of those there may be until they
-	// become one.
+	// small is the number of bytes below which a shard is small. When there are more than maxSmall small
+	// shards, they become one.
 	small    = maxSource / 4
 	maxSmall = 8
 )
 
-// Update indexes what changed, if that is much, after Candidates. It returns at once if another process does that.
-// It reports to progress what it will read. When ctx ends, the finished part stays.
+// Update indexes changed files, if there are many. Call it after Candidates. It returns at once if another process
+// updates the index. It reports to progress what it will read. When ctx ends, the finished part stays.
 func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64)) error {
 	if x.opts.Ignore.Globs != nil {
-		return nil // they leave out files that the index is for
+		return nil // globs leave out files that belong in the index
 	}
 	x.dropWorn()
 	changed := x.changed()
@@ -53,7 +53,7 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 	}
 	defer unlock()
 	if now, err := load(x.dir, x.root); err == nil && now.generation != x.record.generation {
-		return nil // another process was here
+		return nil // another process has updated it
 	}
 	if !much {
 		return x.save()
@@ -70,7 +70,7 @@ func lock(dir string) (unlock func(), ok bool, err error) {
 	if err != nil {
 		return nil, false, fmt.Errorf("locking the index: %w", err)
 	}
-	unlock = func() { f.Close() } // which also lets go of the lock
+	unlock = func() { f.Close() } // which also releases the lock
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if err == nil {
 		return unlock, true, nil
@@ -82,7 +82,7 @@ func lock(dir string) (unlock func(), ok bool, err error) {
 	return nil, false, fmt.Errorf("locking the index: %w", err)
 }
 
-// dropWorn drops shards most of whose files changed, and small ones when there are many: their files are indexed
+// dropWorn drops shards with mostly changed files, and small shards if there are many. Their files are indexed
 // again, together.
 func (x *Index) dropWorn() {
 	live := map[uint32]int64{}
@@ -100,13 +100,13 @@ func (x *Index) dropWorn() {
 	}
 }
 
-// amount is how many files, and bytes of them.
+// amount is a number of files and of their bytes.
 type amount struct {
 	files int
 	bytes int64
 }
 
-// changed is how much is to be indexed.
+// changed is the amount to index.
 func (x *Index) changed() (a amount) {
 	x.record.tree.each(func(f *file) {
 		if x.isToIndex(f) {
@@ -121,7 +121,7 @@ func (x *Index) isToIndex(f *file) bool {
 	return f.shard == 0 && f.stamp.size <= maxFile && f.stamp.settled(x.opts.Now())
 }
 
-// each calls do for each file in a folder, and in those below.
+// each calls do for each file in a folder and below it.
 func (f *folder) each(do func(*file)) {
 	for i := range f.files {
 		do(&f.files[i])
@@ -137,7 +137,8 @@ type entry struct {
 	file *file
 }
 
-// toIndex are the files that are to be indexed, in the order of shards, which is that of the bytes of paths.
+// toIndex returns the files to index, in the order of the bytes of their paths, which is also the order in
+// shards.
 func (x *Index) toIndex() (todo []entry) {
 	var collect func(f *folder, path string)
 	collect = func(f *folder, path string) {
@@ -155,7 +156,7 @@ func (x *Index) toIndex() (todo []entry) {
 	return todo
 }
 
-// index writes shards of what changed, and after each the record, so that what was done stays done.
+// index writes shards of changed files, and the record after each, so that finished work is kept.
 func (x *Index) index(ctx context.Context) error {
 	todo := x.toIndex()
 	for {
@@ -177,7 +178,7 @@ func (x *Index) index(ctx context.Context) error {
 	}
 }
 
-// nextID is a number that no shard had.
+// nextID is an id that no shard has had.
 func (x *Index) nextID() uint32 {
 	for {
 		x.record.lastID++
@@ -187,7 +188,7 @@ func (x *Index) nextID() uint32 {
 	}
 }
 
-// save writes the record, and then deletes shards that it does not have.
+// save writes the record, and then deletes shards that are not in it.
 func (x *Index) save() error {
 	if err := x.record.save(x.dir); err != nil {
 		return err
@@ -237,11 +238,11 @@ func (w *shardWriter) write(ctx context.Context, f *os.File, todo []entry) error
 	return out.Flush()
 }
 
-// add indexes a file, unless it changed since it was looked at or cannot be read: then it stays to be searched.
+// add indexes a file, unless it changed since its stamp was taken or cannot be read: then searches read it.
 func (w *shardWriter) add(b *build.Builder, e entry) error {
 	content, state, err := ReadFile(filepath.Join(w.root, e.path), w.buf)
-	if w.buf = content; err != nil || stampOf(&state) != e.file.stamp { // one that changes while it is read has another stamp afterwards
-		return nil //nolint:nilerr // it stays to be searched
+	if w.buf = content; err != nil || stampOf(&state) != e.file.stamp { // a file that changes while it is read gets another stamp
+		return nil //nolint:nilerr // searches read it
 	}
 	w.indexed = append(w.indexed, e.file)
 	w.bytes += e.file.stamp.size

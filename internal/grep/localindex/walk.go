@@ -19,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 )
 
-// folder is what is known of a folder: what of it is searched. One without a stamp may be unknown.
+// folder records the searched files and folders in a folder. Without a stamp it may be incomplete.
 type folder struct {
 	name    string
 	stamp   stamp // zero: it is listed anew next time
@@ -28,11 +28,11 @@ type folder struct {
 	folders []*folder // by name
 }
 
-// file is one that is searched.
+// file is a searched file.
 type file struct {
 	name  string
 	stamp stamp
-	shard uint32 // that holds what it holds; 0 for none
+	shard uint32 // the shard with its present content; 0 for none
 }
 
 // ruleFile is a file whose rules decide which files are searched.
@@ -46,8 +46,8 @@ type walker struct {
 	ctx    context.Context
 	opts   *ignore.Options
 	began  time.Time
-	shown  string // path of the folder as it is shown
-	passBy string // a folder that is not searched
+	shown  string // shown path of the folder
+	passBy string // a folder to skip
 
 	group  *errgroup.Group
 	listed atomic.Int64 // folders that had to be listed
@@ -55,7 +55,8 @@ type walker struct {
 	errs   []error
 }
 
-// walk brings the folder at dir, an absolute path, up to date. What is known of it may be nothing.
+// walk brings the record f of the folder at dir, an absolute path, up to date. It may be empty
+// before.
 func (w *walker) walk(f *folder, dir string, rulesChanged bool) error {
 	w.group = new(errgroup.Group)
 	w.group.SetLimit(2 * runtime.GOMAXPROCS(0))
@@ -86,7 +87,7 @@ func (l *lazyRules) get() *ignore.Tree {
 	return l.tree
 }
 
-// fail records what could not be read. The walk continues.
+// fail records an error of reading. The walk continues.
 func (w *walker) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,7 +106,7 @@ func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *l
 		return
 	}
 	rulesChanged = w.look(f, fd, dir, shown, rulesChanged, rules)
-	_ = unix.Close(fd) // before those below: a path may have more folders than a process open files
+	_ = unix.Close(fd) // before descending: a path may have more folders than a process may have open files
 	for _, below := range f.folders {
 		path := filepath.Join(dir, below.name)
 		visit := func() error {
@@ -118,7 +119,7 @@ func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *l
 	}
 }
 
-// openFolder opens a folder for looking at what is in it. It is not an os.File, which takes three more calls of the system.
+// openFolder opens a folder to stat its entries. An os.File would take three more system calls.
 func openFolder(dir string) (fd int, err error) {
 	for {
 		fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -132,7 +133,8 @@ func openFolder(dir string) (fd int, err error) {
 	}
 }
 
-// look brings f up to date, which is open as fd, but not the folders in it. It reports whether rules changed for these.
+// look brings f, which is open as fd, up to date, without the folders in it. It reports whether the rules for these
+// changed.
 func (w *walker) look(f *folder, fd int, dir, shown string, rulesChanged bool, rules *lazyRules) bool {
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
@@ -160,7 +162,7 @@ func (w *walker) look(f *folder, fd int, dir, shown string, rulesChanged bool, r
 	return rulesChanged
 }
 
-// JoinShown is the path of an entry of a folder as it is shown: below the path of the folder as it was given.
+// JoinShown is the shown path of an entry of a folder: below the path by which the caller named the folder.
 func JoinShown(folder, name string) string {
 	if folder == "" || folder[len(folder)-1] == '/' {
 		return folder + name
@@ -168,7 +170,7 @@ func JoinShown(folder, name string) string {
 	return folder + "/" + name
 }
 
-// lookAtRules fills in the files with rules. If the folder is the same as before they are those it had.
+// lookAtRules fills in the files with rules. In an unchanged folder they are the same as before.
 func (w *walker) lookAtRules(f *folder, dir string, same bool) {
 	if w.opts.NoRules {
 		return
@@ -192,7 +194,8 @@ func (w *walker) lookAtRules(f *folder, dir string, same bool) {
 	f.rules = now
 }
 
-// rule looks at a file with rules. One that changed just now counts as changed again next time.
+// rule returns the present state of a file with rules. A file that changed just now counts as
+// changed again next time.
 func (w *walker) rule(path, dir string) ruleFile {
 	at := path
 	if !filepath.IsAbs(path) {
@@ -227,9 +230,9 @@ func (w *walker) outside(dir string) []ruleFile {
 	}
 }
 
-// list brings up to date which regular files and folders are in f that are not passed over, each by name. What is known of them stays.
+// list updates which regular files and folders are in f, without skipped ones. It keeps the records of those that stay.
 func (w *walker) list(f *folder, dir, shown string, rules *ignore.Tree) error {
-	entries, err := os.ReadDir(dir) // by name; with an error, those before it
+	entries, err := os.ReadDir(dir) // sorted by name; with an error, the entries before it
 	oldFiles, oldFolders := f.files, f.folders
 	f.files, f.folders = nil, nil
 	for _, e := range entries {
@@ -257,8 +260,8 @@ func (w *walker) list(f *folder, dir, shown string, rules *ignore.Tree) error {
 	return err //nolint:wrapcheck // it names the folder
 }
 
-// stat looks at the files of f, which is open as fd. Those that changed are in no shard; those that are gone, or are no files any
-// more, go.
+// stat updates the stamps of the files of f, which is open as fd. It takes changed files out of their shard, and
+// removes files that are gone or no longer regular files.
 func (w *walker) stat(f *folder, fd int) {
 	var s unix.Stat_t
 	left := f.files[:0]

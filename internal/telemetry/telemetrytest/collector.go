@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Collector is an OpenTelemetry collector that keeps the spans it is sent, by
+// Collector is an OpenTelemetry collector that keeps the spans that it receives by
 // OTLP over gRPC. It is safe for concurrent use.
 type Collector struct {
 	collectorv1.UnimplementedTraceServiceServer
@@ -27,7 +27,7 @@ type Collector struct {
 	spans []Span
 }
 
-// Span is a span as it came.
+// Span is a received span.
 type Span struct {
 	*tracev1.Span
 

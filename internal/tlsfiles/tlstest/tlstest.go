@@ -53,12 +53,12 @@ func NewCA(t testing.TB) *CA {
 	return ca
 }
 
-// Issue makes a certificate for the names: IP addresses, URIs and DNS names. It is good
-// as a server's and as a client's.
+// Issue makes a certificate for the names: IP addresses, URIs and DNS names. It is
+// valid for servers and for clients.
 func (ca *CA) Issue(names ...string) Files { return ca.IssueFor(time.Hour, names...) }
 
-// IssueFor is Issue of a certificate that is good from an hour ago for the time from now, which may be
-// negative.
+// IssueFor is Issue for a certificate that is valid from an hour ago until life from now. Life may
+// be negative.
 func (ca *CA) IssueFor(life time.Duration, names ...string) Files {
 	ca.t.Helper()
 	dir := ca.t.TempDir()
@@ -67,7 +67,7 @@ func (ca *CA) IssueFor(life time.Duration, names ...string) Files {
 	return f
 }
 
-// IssueTo is IssueFor, to files that may be there.
+// IssueTo is IssueFor, into files that may exist.
 func (ca *CA) IssueTo(f Files, life time.Duration, names ...string) {
 	ca.t.Helper()
 	key := newKey(ca.t)

@@ -30,7 +30,7 @@ func set(a attributes, b blocks) schema.Block {
 	return schema.SetNestedBlock{NestedObject: schema.NestedBlockObject{Attributes: a, Blocks: b}}
 }
 
-// ofBucket is a resource that is a part of a bucket.
+// ofBucket returns the schema of a resource that is a part of a bucket.
 func ofBucket(a attributes, b blocks) schema.Schema {
 	all := attributes{"id": computed, "bucket": required, "expected_bucket_owner": optional}
 	for name, attribute := range a {

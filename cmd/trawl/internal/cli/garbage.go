@@ -37,8 +37,7 @@ func makeGarbageRoom(environ []string) {
 	garbageOnce.Do(func() { followCollections(min(garbageMost, processMemory()/garbageShare)) })
 }
 
-// processMemory returns the memory limit of the process: that of GOMEMLIMIT or of its
-// control group.
+// processMemory returns the memory limit of the process: from GOMEMLIMIT or from its control group.
 func processMemory() int64 {
 	limit := debug.SetMemoryLimit(-1)
 	raw, err := os.ReadFile("/proc/self/cgroup")

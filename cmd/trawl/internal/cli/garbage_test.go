@@ -26,7 +26,7 @@ func TestGrowthPercent(t *testing.T) {
 	}
 }
 
-// TestFollowCollections: what the heap may grow by follows what is live, collection by collection.
+// TestFollowCollections: the allowed growth follows the live heap, collection by collection.
 func TestFollowCollections(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	const room = 512 << 20

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestGrep asks as people do. That the lines are those of ripgrep internal/grep tests.
+// TestGrep runs typical command lines. internal/grep compares the lines with ripgrep's.
 func TestGrep(t *testing.T) {
 	t.Chdir(t.TempDir())
 	env := []string{"XDG_CACHE_HOME=" + t.TempDir()}
@@ -106,8 +106,8 @@ func TestGrepPage(t *testing.T) {
 	}
 }
 
-// TestGrepPageOnPatterns: what the table of docs/grep.md says is refused is refused, and what it
-// says is a character is one.
+// TestGrepPageOnPatterns: trawl grep refuses the patterns that the table of docs/grep.md lists as
+// refused, and accepts those that it lists as characters.
 func TestGrepPageOnPatterns(t *testing.T) {
 	page, env := grepPage(t)
 	tried := map[bool]int{}

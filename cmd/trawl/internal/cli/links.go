@@ -23,7 +23,7 @@ func pagesFlag(flags *pflag.FlagSet, p Process, pages *string) {
 	flags.StringVar(pages, "pages", p.env("TRAWL_PAGES"), "address of the router's pages, or $TRAWL_PAGES; default "+defaultPages+" if --addr is the default, too")
 }
 
-// pagesAt is the address of the pages of the router at addr, "" if it is not known.
+// pagesAt is the address of the pages of the router at addr, "" if unknown.
 func pagesAt(pages, addr string) (string, error) {
 	if pages == "" && addr == defaultAddress {
 		pages = defaultPages
@@ -38,7 +38,8 @@ func pagesAt(pages, addr string) (string, error) {
 	return strings.TrimSuffix(u.String(), "/"), nil
 }
 
-// links makes links to pages of files. It is nil where none are wanted, or where the pages are is not known.
+// links makes links to pages of files. It is nil if no links are wanted or the address of the pages is
+// unknown.
 func (p Process) links(when, pages, addr string) (render.Link, error) {
 	wanted, err := p.forTerminal("--hyperlinks", when)
 	if err != nil {
@@ -62,7 +63,7 @@ func (p Process) links(when, pages, addr string) (render.Link, error) {
 	}, nil
 }
 
-// fileLinks makes links to files of this machine. It is nil where none are wanted.
+// fileLinks makes links to files of this machine. It is nil if no links are wanted.
 func (p Process) fileLinks(when string) (link func(path string) string, err error) {
 	wanted, err := p.forTerminal("--hyperlinks", when)
 	if err != nil || !wanted {

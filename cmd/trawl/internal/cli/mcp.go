@@ -48,7 +48,7 @@ type keepOpen struct{ io.Writer }
 // Close implements io.Closer.
 func (keepOpen) Close() error { return nil }
 
-// remote is a router as the tools ask it.
+// remote adapts a router to the interface of the tools.
 type remote struct{ router searchv1.SearchServiceClient }
 
 // Search implements mcptools.API.

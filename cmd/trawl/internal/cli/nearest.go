@@ -22,8 +22,8 @@ const (
 	comparedFiles = 300
 )
 
-// withNearest is the error of a file that was asked for by REPO:PATH. If it is that there is no such
-// repo or file, it has the names that are most like it.
+// withNearest returns err, the error of a request for the file REPO:PATH. If there is no such repo
+// or file, it adds the most similar names.
 func withNearest(ctx context.Context, c client, name string, err error) error {
 	if status.Code(err) != codes.NotFound {
 		return err
@@ -57,7 +57,7 @@ func beforeColon(name string) string {
 	return repo
 }
 
-// likeBase is an expression for names that have a third of the last part of name.
+// likeBase returns an expression for names that contain a third of the last part of name.
 func likeBase(name string) string {
 	thirds := searchapi.Thirds(path.Base(name))
 	for i, third := range thirds {
@@ -66,7 +66,7 @@ func likeBase(name string) string {
 	return query.Quote("(?i:" + strings.Join(thirds, "|") + ")")
 }
 
-// filesLike are files of a repo with names like that of file, as REPO:PATH.
+// filesLike returns the files of a repo with names similar to file, as REPO:PATH.
 func filesLike(ctx context.Context, c client, repo, file string) (names []string) {
 	resp, err := c.search.Search(ctx, &searchv1.SearchRequest{
 		Query:   "type:file r:" + query.Quote("^"+regexp.QuoteMeta(repo)+"$") + " f:" + likeBase(file),

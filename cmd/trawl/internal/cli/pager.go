@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// pageable is the way into a pager, whose output is a terminal.
+// pageable is the input of a pager whose output is a terminal.
 type pageable struct{ io.Writer }
 
 // paged runs a command that may print more than a screen. On a terminal its output goes through the pager of the user, which is
@@ -49,7 +49,7 @@ func (p Process) through(ctx context.Context, pager string, command func(Process
 	cmd := exec.CommandContext(ctx, "sh", "-c", pager)
 	cmd.Cancel = func() error { return nil } // it leaves the terminal as it was once its input ends
 	cmd.Stdout, cmd.Stderr, cmd.Env = p.Out, p.Err, p.Environ
-	if p.env("LESS") == "" { // as git has it: one screen is not paged, colours are shown, and the text stays
+	if p.env("LESS") == "" { // as in git: one screen is not paged, colours are shown, and the text stays
 		cmd.Env = append(cmd.Environ(), "LESS=FRX")
 	}
 	in, err := cmd.StdinPipe()

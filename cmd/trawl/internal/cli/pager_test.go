@@ -46,7 +46,7 @@ func TestPaged(t *testing.T) {
 	}
 }
 
-// TestPagerLeft: who leaves the pager early ends the command without an error.
+// TestPagerLeft: leaving the pager early ends the command without an error.
 func TestPagerLeft(t *testing.T) {
 	p := Process{Environ: []string{"PATH=" + os.Getenv("PATH")}, Err: io.Discard}
 	err := p.through(t.Context(), "true", func(p Process) error {

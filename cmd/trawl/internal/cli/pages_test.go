@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestCommandsOfThePagesExist: the commands and flags that a page names exist, so that
-// nobody learns from a runbook in an emergency that they are not.
+// TestCommandsOfThePagesExist: the commands and flags that a page names exist, so that nobody
+// learns in an emergency that a runbook is wrong.
 func TestCommandsOfThePagesExist(t *testing.T) {
 	pages, err := filepath.Glob("../../../../docs/*.md")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestCommandsOfThePagesExist(t *testing.T) {
 	}
 }
 
-// commandExists fails the test unless there is such a command, with such flags.
+// commandExists fails the test unless the command exists and has the flags.
 func commandExists(t *testing.T, root *cobra.Command, page, command string) {
 	t.Helper()
 	command, _, _ = strings.Cut(command, "  ") // what it is for

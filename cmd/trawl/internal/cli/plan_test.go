@@ -17,12 +17,12 @@ var (
 	timeAlone = regexp.MustCompile(`(?m)^\d+ match.*\n`)
 )
 
-// withoutTimes is the text of a plan with a word for each time.
+// withoutTimes replaces each time in the text of a plan by a word.
 func withoutTimes(text string) string {
 	return someTime.ReplaceAllString(timeAlone.ReplaceAllString(text, ""), " TIME")
 }
 
-// explainPond is how a query is answered in the pond.
+// explainPond returns the plan of a query over the shard of the pond.
 func explainPond(t *testing.T, shard string, flags ...string) string {
 	t.Helper()
 	exit, out, errs := run(t, nil, append([]string{"shard", "search", shard, "--explain"}, flags...)...)

@@ -87,7 +87,8 @@ func credsRotation(t *testing.T) *natsRotation {
 	return r
 }
 
-// certificateRotation changes the CA of both ends: the server knows the client by nothing else.
+// certificateRotation changes the CA of both ends: the server identifies the client by its
+// certificate alone.
 func certificateRotation(t *testing.T) *natsRotation {
 	r := &natsRotation{options: &server.Options{TLS: true, TLSVerify: true, TLSTimeout: 60}}
 	dir := t.TempDir()
@@ -116,8 +117,8 @@ func certificateRotation(t *testing.T) *natsRotation {
 	return r
 }
 
-// TestSecretsOfNATSAreReadAgain: a connection that is there logs in with what its files have
-// when the server knows only the next password, user or CA. The one before would not do.
+// TestSecretsOfNATSAreReadAgain: an existing connection reads its files again, and logs in to a
+// server that accepts only the next password, user or CA.
 func TestSecretsOfNATSAreReadAgain(t *testing.T) {
 	for name, newRotation := range map[string]func(*testing.T) *natsRotation{
 		"password": passwordRotation, "creds": credsRotation, "certificates": certificateRotation,
@@ -182,8 +183,8 @@ func TestOneSecretOfNATS(t *testing.T) {
 	}
 }
 
-// TestPasswordOfEtcdIsReadAgain: a client that is there logs in with what the file has when
-// the password of its user has changed.
+// TestPasswordOfEtcdIsReadAgain: an existing client reads the file again, and logs in after the
+// password of its user has changed.
 func TestPasswordOfEtcdIsReadAgain(t *testing.T) {
 	e, err := embedded.StartEtcd(t.Context(), embedded.Config{
 		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),

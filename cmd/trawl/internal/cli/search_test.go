@@ -121,7 +121,8 @@ func (s *paged) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv
 	return answer, nil
 }
 
-// TestAllPagesArePrinted: programs get every file, people and who sets a limit no more than that.
+// TestAllPagesArePrinted: programs get every file; people, and callers that set a limit, get no
+// more than the limit.
 func TestAllPagesArePrinted(t *testing.T) {
 	for _, tt := range []struct {
 		args       []string
@@ -138,7 +139,7 @@ func TestAllPagesArePrinted(t *testing.T) {
 	}
 }
 
-// TestStatusOfSearches: 1 is only for an answer that is complete.
+// TestStatusOfSearches: status 1 is only for a complete answer.
 func TestStatusOfSearches(t *testing.T) {
 	answer := func(files uint64, complete bool) *searchv1.SearchResponse {
 		a := oneFile()

@@ -24,7 +24,7 @@ func (s *scripted) DrainSearcher(_ context.Context, req *adminv1.DrainSearcherRe
 	return &adminv1.DrainSearcherResponse{Remaining: 1, Replication: 2}, nil
 }
 
-// TestSearchers: the list shows what there is, and a drain is waited for.
+// TestSearchers: the list shows every searcher, and drain waits until the searcher is drained.
 func TestSearchers(t *testing.T) {
 	a := &adminv1.Searcher{
 		Id: "a", Zone: "z1", Address: "10.0.0.1:7001", Version: "v1", ShardFormats: []uint32{1, 2}, Shards: 3, ShardBytes: 1 << 20, Loading: 1,

@@ -45,7 +45,7 @@ func selfTested(t *testing.T, f *forgetful, pods, patience string) (exit int, ou
 	return selfTestedOver(t, f, nil, "--pods", "searcher="+pods, "--patience", patience)
 }
 
-// selfTestedOver is selfTested with any flags, of a router that shows a certificate where there is one.
+// selfTestedOver is selfTested with any flags, against a router that shows cert unless it is nil.
 func selfTestedOver(t *testing.T, f *forgetful, cert *tls.Certificate, flags ...string) (exit int, out, errs string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -127,8 +127,8 @@ func TestSelfTest(t *testing.T) {
 	}
 }
 
-// TestSelfTestAsksRoutersAsCallersDo: the pods of routers show the certificate that their callers see, which
-// another CA than that of the roles may have signed, and for the name of the router that is called.
+// TestSelfTestAsksRoutersAsCallersDo: the pods of routers show the certificate that callers see. It is valid
+// for the name that callers use, and another CA than the roles' may have signed it.
 func TestSelfTestAsksRoutersAsCallersDo(t *testing.T) {
 	t.Parallel()
 	callers, roles := tlstest.NewCA(t), tlstest.NewCA(t)
@@ -165,7 +165,7 @@ func TestSelfTestAsksRoutersAsCallersDo(t *testing.T) {
 	}
 }
 
-// TestSelfTestNamesWhatIsMissing: each thing that a test can fail at is named.
+// TestSelfTestNamesWhatIsMissing: the error names each possible cause of failure.
 func TestSelfTestNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	failing := indexed()

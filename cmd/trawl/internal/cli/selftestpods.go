@@ -16,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
-// podAnswer bounds one question to a pod in time, and podReason its answer in bytes.
+// podAnswer bounds the time of one request to a pod, and podReason the bytes of its answer.
 const (
 	podAnswer = 5 * time.Second
 	podReason = 4 << 10
@@ -25,7 +25,7 @@ const (
 // podClient asks pods whether they are ready.
 type podClient struct {
 	tls *tlsfiles.Client // nil: plain text
-	// name is the host that certificates must be for; empty: the one that is asked for.
+	// name is the host that certificates must be for; empty: the requested one.
 	name string
 }
 
@@ -35,8 +35,8 @@ type podsOf struct {
 	ask           podClient
 }
 
-// allPods are those that must be ready. Routers show the certificate that their callers see, and
-// the other roles show theirs, which another CA may have signed.
+// allPods returns the pods that must be ready. Routers show the certificate that their callers see.
+// Another CA may have signed those of the other roles.
 func (t *selfTest) allPods() (all []podsOf, err error) {
 	log := slog.New(slog.DiscardHandler)
 	if t.Routers != "" {

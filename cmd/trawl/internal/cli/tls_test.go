@@ -21,8 +21,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestCallersSpeakTLS: the command line finds a router that it can trust, and says of others
-// what does not fit. A token is shown to those that it trusts only.
+// TestCallersSpeakTLS: the command line connects to a router that it can trust, and reports what
+// does not fit about others. It sends a token only to trusted routers.
 func TestCallersSpeakTLS(t *testing.T) {
 	ca, other := tlstest.NewCA(t), tlstest.NewCA(t)
 	own, alice := ca.Issue("127.0.0.1"), ca.Issue("alice")
@@ -37,7 +37,7 @@ func TestCallersSpeakTLS(t *testing.T) {
 		router tlsfiles.ServerConfig
 		env    []string
 		args   []string
-		want   string // in what it says; empty: it works
+		want   string // in the error; empty: it works
 	}{
 		"plain text on this machine":   {plain, nil, nil, ""},
 		"TLS to a plain router":        {plain, nil, []string{"--tls"}, "it speaks plain text"},
@@ -82,8 +82,8 @@ func TestCallersSpeakTLS(t *testing.T) {
 	}
 }
 
-// TestTokenStaysOnThisMachine: without TLS a token is not sent to an address that could be
-// another machine's, unless that is asked for by name.
+// TestTokenStaysOnThisMachine: without TLS a token is not sent to an address that could be another
+// machine's, unless a flag asks for that.
 func TestTokenStaysOnThisMachine(t *testing.T) {
 	for _, addr := range []string{"192.0.2.1:1", "[2001:db8::1]:1", "trawl.example.org:1", "localhost.example.org:1", "dns:///192.0.2.1:1", ":1", "0.0.0.0:1"} {
 		exit, _, errs := run(t, []string{"TRAWL_TOKEN=trawl_a"}, "search", "--addr", addr, "x")
@@ -91,7 +91,7 @@ func TestTokenStaysOnThisMachine(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", addr, exit, errs)
 		}
 	}
-	// Nothing listens there; that it is tried is what counts.
+	// Nothing listens there: the test is that the command tries to connect.
 	exit, _, errs := run(t, []string{"TRAWL_TOKEN=trawl_a"}, "search", "--addr", "0.0.0.0:1", "--plaintext-token", "x")
 	if exit != 2 || !strings.Contains(errs, "cannot reach Trawl") {
 		t.Errorf("with --plaintext-token: exit %d: %s", exit, errs)

@@ -52,7 +52,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// asked is a router that records how callers are known.
+// asked is a router that records the credentials of its callers.
 type asked struct {
 	searchv1.UnimplementedSearchServiceServer
 	shown []string
@@ -63,7 +63,7 @@ func (a *asked) Search(ctx context.Context, _ *searchv1.SearchRequest) (*searchv
 	return oneFile(), nil
 }
 
-// TestTokenIsShown: it comes from a file or else the environment, and from no flag.
+// TestTokenIsShown: the token comes from a file, else from the environment, and never from a flag.
 func TestTokenIsShown(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,10 +19,9 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// BenchmarkNearMiss measures what a query that finds nothing costs on its way
-// through `trawl up`: one client in a closed loop, over gRPC and over zoekt's
-// JSON interface. Processor time is that of the client, too, which is in the
-// same process.
+// BenchmarkNearMiss measures what a query that finds nothing costs on its way through `trawl up`:
+// one client in a closed loop, over gRPC and over zoekt's JSON interface. The processor time
+// includes that of the client, which runs in the same process.
 //
 //	go test -run '^$' -bench NearMiss -benchtime 3s ./cmd/trawl/internal/cli
 func BenchmarkNearMiss(b *testing.B) {

@@ -29,7 +29,7 @@ func TestPrintConfigHasEverySetting(t *testing.T) {
 	}
 }
 
-// bucketOf is the bucket that a role needs to be told.
+// bucketOf returns the flags for the bucket, which every role but the router needs.
 func bucketOf(role string) []string {
 	if role == roleRouter {
 		return nil
@@ -105,7 +105,8 @@ func TestUserOfNATSNeedsPassword(t *testing.T) {
 	}
 }
 
-// TestWhereNobodyIsAsked: this machine by itself, or wherever that is wanted.
+// TestWhereNobodyIsAsked: on this machine alone no access mode is needed, and with one any address
+// will do.
 func TestWhereNobodyIsAsked(t *testing.T) {
 	for _, args := range [][]string{
 		{"router"}, {"router", "--grpc", "localhost:0", "--http", "[::1]:0"}, {"router", "--grpc", "127.8.8.8:0"}, {"up"},
@@ -159,8 +160,8 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// TestUpFromReadyToStop runs all of Trawl in this process: it becomes ready,
-// takes calls where the line says, and ends when it is told to.
+// TestUpFromReadyToStop runs all of Trawl in this process: it becomes ready, takes calls where the
+// line says, and ends when its context does.
 func TestUpFromReadyToStop(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts etcd and NATS; left out of short runs")

@@ -17,8 +17,8 @@ import (
 // roleNone stands for no role: only etcd and NATS are hosted.
 const roleNone = "none"
 
-// upSettings are the settings of all roles in one process. What all must agree
-// on stands at the top; see settle.
+// upSettings are the settings of all roles in one process. Settings that all roles share stand at
+// the top; see settle.
 type upSettings struct {
 	logging
 	DataDir  string                `config:"data-dir" doc:"folder for everything that is kept; the same folder continues where it ended"`
@@ -115,5 +115,5 @@ func (s *upSettings) settle() {
 	}
 }
 
-// hostsOnly says that no role runs here.
+// hostsOnly reports whether no role runs here.
 func (s *upSettings) hostsOnly() bool { return slices.Contains(s.Roles, roleNone) }

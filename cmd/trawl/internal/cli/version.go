@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version and builtFrom, a commit, are set by the linker; without it what the Go command knows
-// counts.
+// The linker sets version and builtFrom, a commit. Empty ones are replaced by the build information
+// of the Go command.
 var version, builtFrom string
 
 // Version is the version of this binary, "dev" where none is known.

@@ -9,8 +9,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestAroundHasEveryLine: of a chunk with one line more around its match than is shown, exactly
-// the lines that are near are left, empty ones at its ends included.
+// TestAroundHasEveryLine: a chunk has one line more around its match than is shown. Exactly the
+// near lines remain, including empty ones at its ends.
 func TestAroundHasEveryLine(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {

@@ -33,7 +33,7 @@ var methodWords = map[searchv1.AnswerMethod]string{
 	searchv1.AnswerMethod_ANSWER_METHOD_NOT_ASKED:      "not asked: the shard is excluded",
 }
 
-// Explanation prints how a query was answered, of whose shards that many were searched.
+// Explanation prints how a query was answered, and how many of its shards were searched.
 func (t *Text) Explanation(e *searchv1.Explanation, searched uint64) error {
 	var b strings.Builder
 	if t.files > 0 {

@@ -9,8 +9,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// Rest prints what an answer has beside its files: counts by facet and, where nothing matches, what was
-// searched and what may be wrong with the query.
+// Rest prints what an answer has besides its files: counts by facet and, where nothing matches, what
+// was searched and what may be wrong with the query.
 func (t *Text) Rest(resp *searchv1.SearchResponse) error {
 	var b strings.Builder
 	for _, c := range resp.GetFacets() {
@@ -36,7 +36,7 @@ func (l *Lines) Rest(resp *searchv1.SearchResponse) error {
 	return rest(l.w, l.notes, l.style.Color, "\n", resp)
 }
 
-// Rest is that of Lines; where nothing is to be printed it prints nothing.
+// Rest prints the same as Lines.Rest, or nothing if the output is discarded.
 func (p *Paths) Rest(resp *searchv1.SearchResponse) error {
 	if p.w == io.Discard {
 		return nil
@@ -79,7 +79,7 @@ func facetValue(b *strings.Builder, color bool, v *searchv1.FacetValue, separato
 	}
 }
 
-// leftOut says what of a facet is not printed. The query decides how many values there are of the one that it selects.
+// leftOut prints how much of a facet is left out. The query sets the number of values of the facet that it selects.
 func leftOut(b *strings.Builder, c *searchv1.FacetCounts, selected searchv1.Facet) {
 	if n := c.GetValuesLeftOut(); n > 0 {
 		fmt.Fprintf(b, "… and %d more", n)

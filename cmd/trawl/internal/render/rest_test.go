@@ -8,7 +8,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestRest: what an answer has beside its files, for people, for programs and as JSON. Notes do not mix with what is piped on.
+// TestRest: what an answer has besides its files, for people, for programs and as JSON. Notes do not mix with what is piped
+// on.
 func TestRest(t *testing.T) {
 	selected := &searchv1.SearchResponse{Selected: searchv1.Facet_FACET_DIRECTORY, Facets: []*searchv1.FacetCounts{{
 		Facet: searchv1.Facet_FACET_DIRECTORY, ValuesLeftOut: 3, FilesNotCounted: 1,

@@ -8,8 +8,8 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// Tally shows how many of many things are done, how fast, and how long the rest will
-// take. It is for one goroutine.
+// Tally shows the progress of a task with many parts: how many are done, how fast, and how long the
+// rest will take. It is for one goroutine.
 type Tally struct {
 	w        io.Writer
 	terminal bool

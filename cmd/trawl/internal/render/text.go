@@ -62,8 +62,8 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 	return err
 }
 
-// heading prints repo, path (with the matches in it), branches and why content
-// is missing where it is.
+// heading prints repo, path (with the matches in it), branches and, if content is missing, the
+// reason.
 func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 	paint(b, t.color, styleRepo, []byte(f.GetRepo()))
 	b.WriteByte(' ')
@@ -171,8 +171,7 @@ func (t *Text) highlight(b *strings.Builder, plain style, text []byte, offset in
 	paint(b, t.color, plain, text[at:])
 }
 
-// Summary prints what the answer amounts to: counts, time, and every part that
-// was not searched.
+// Summary prints counts, time, and every part that was not searched.
 func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error {
 	var b strings.Builder
 	if t.files > 0 {
@@ -221,7 +220,7 @@ func pathRanges(f *searchv1.FileMatch) []*searchv1.Range {
 	return nil
 }
 
-// firstIn is where the first range that touches [from, to) starts, from from.
+// firstIn returns where the first range that touches [from, to) starts, relative to from.
 func firstIn(ranges []*searchv1.Range, from, to int) int {
 	for _, r := range ranges {
 		if int(r.GetEnd().GetByteOffset()) > from && int(r.GetStart().GetByteOffset()) < to {

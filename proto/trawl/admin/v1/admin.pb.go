@@ -4,8 +4,8 @@
 // 	protoc        (unknown)
 // source: trawl/admin/v1/admin.proto
 
-// Package trawl.admin.v1 is for those who run Trawl. It is served by routers, to tokens
-// with the scope admin.
+// Package trawl.admin.v1 is the API for operators of Trawl. Routers serve it to tokens with
+// the scope admin.
 
 package adminv1
 
@@ -26,7 +26,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// SearcherState is what a searcher does.
+// SearcherState is the state of a searcher.
 type SearcherState int32
 
 const (
@@ -37,7 +37,7 @@ const (
 	SearcherState_SEARCHER_STATE_DRAINING SearcherState = 2
 	// Others have all of its shards: its process can be stopped for good.
 	SearcherState_SEARCHER_STATE_DRAINED SearcherState = 3
-	// It is drained and not there. It would be drained if it came back.
+	// It is drained and not running. It stays drained if it comes back.
 	SearcherState_SEARCHER_STATE_GONE SearcherState = 4
 )
 
@@ -90,8 +90,8 @@ func (SearcherState) EnumDescriptor() ([]byte, []int) {
 type ReindexRepoRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Nothing is asked for if the repo was built in full at this time or later, or if a request for
-	// that is not published yet. So a list of repos can be gone through again. Absent: now.
+	// No request is made if the repo was built in full at this time or later, or if a request for a
+	// full build is still pending. So a caller can go through a list of repos again. Absent: now.
 	UnlessBuiltSince *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=unless_built_since,json=unlessBuiltSince,proto3" json:"unless_built_since,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
@@ -146,7 +146,7 @@ type ReindexRepoResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Newest request of the repo; RepoStatus.epoch follows it.
 	Epoch uint64 `protobuf:"varint,1,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	// A request was made: the repo was neither built nor asked for before.
+	// A request was made: the repo was neither built since then nor already requested.
 	Requested     bool `protobuf:"varint,2,opt,name=requested,proto3" json:"requested,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -285,19 +285,19 @@ type Searcher struct {
 	Zone  string                 `protobuf:"bytes,2,opt,name=zone,proto3" json:"zone,omitempty"`
 	// host:port of its gRPC server.
 	Address string `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"`
-	// Of its program.
+	// Version of its program.
 	Version string `protobuf:"bytes,4,opt,name=version,proto3" json:"version,omitempty"`
 	// Versions of the shard format that it reads.
 	ShardFormats []uint32               `protobuf:"varint,5,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
 	State        SearcherState          `protobuf:"varint,6,opt,name=state,proto3,enum=trawl.admin.v1.SearcherState" json:"state,omitempty"`
 	StartedAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// Shards that can be searched there, and their size. Of programs before these
-	// fields, and of a searcher that has just come, 0.
+	// Shards that it can search now, and their size. 0 for programs older than these
+	// fields, and for a searcher that has just started.
 	Shards     uint32 `protobuf:"varint,8,opt,name=shards,proto3" json:"shards,omitempty"`
 	ShardBytes uint64 `protobuf:"varint,9,opt,name=shard_bytes,json=shardBytes,proto3" json:"shard_bytes,omitempty"`
-	// Shards that belong there and cannot be searched there yet.
+	// Shards that belong to it and that it cannot search yet.
 	Loading uint32 `protobuf:"varint,10,opt,name=loading,proto3" json:"loading,omitempty"`
-	// Of one that is draining: searchers that do not have all that they take over yet.
+	// For a draining searcher: the searchers that have not yet loaded all shards that they take over.
 	Awaited       []string `protobuf:"bytes,11,rep,name=awaited,proto3" json:"awaited,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -464,13 +464,12 @@ func (x *DrainSearcherRequest) GetUndo() bool {
 	return false
 }
 
-// DrainSearcherResponse acknowledges that the searcher is to be drained, which takes a while:
-// see ListSearchers.
+// DrainSearcherResponse acknowledges the request. Draining takes a while: see ListSearchers.
 type DrainSearcherResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Searchers that take shards from now on.
 	Remaining uint32 `protobuf:"varint,1,opt,name=remaining,proto3" json:"remaining,omitempty"`
-	// Searchers that are to hold each shard. With fewer remaining, each shard has fewer copies.
+	// Configured number of searchers for each shard. With fewer remaining, each shard has fewer copies.
 	Replication   uint32 `protobuf:"varint,2,opt,name=replication,proto3" json:"replication,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

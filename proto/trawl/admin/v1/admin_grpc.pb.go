@@ -4,8 +4,8 @@
 // - protoc             (unknown)
 // source: trawl/admin/v1/admin.proto
 
-// Package trawl.admin.v1 is for those who run Trawl. It is served by routers, to tokens
-// with the scope admin.
+// Package trawl.admin.v1 is the API for operators of Trawl. Routers serve it to tokens with
+// the scope admin.
 
 package adminv1
 
@@ -31,17 +31,17 @@ const (
 //
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 //
-// AdminService is what operators do to a running Trawl.
+// AdminService has the operations on a running Trawl.
 type AdminServiceClient interface {
-	// ReindexRepo asks for a repo to be indexed again in full, though nothing has changed in it. An
-	// acknowledged request is not lost. The index so far is searched until the new one is published.
+	// ReindexRepo requests that a repo be indexed again in full, even if nothing has changed in it. An
+	// acknowledged request is not lost. The present index is searched until the new one is published.
 	ReindexRepo(ctx context.Context, in *ReindexRepoRequest, opts ...grpc.CallOption) (*ReindexRepoResponse, error)
-	// ListSearchers returns the searchers that live, and those that are drained. The token
-	// must allow every repo.
+	// ListSearchers returns the live searchers and the drained ones. The token must allow every
+	// repo.
 	ListSearchers(ctx context.Context, in *ListSearchersRequest, opts ...grpc.CallOption) (*ListSearchersResponse, error)
-	// DrainSearcher takes the shards of a searcher away from it, or lets it have shards again. It
-	// answers queries until the others have them. A drained searcher stays drained when it is
-	// started again. The token must allow every repo.
+	// DrainSearcher moves a searcher's shards to others, or lets it take shards again. The searcher
+	// answers queries until the others have its shards. It stays drained across restarts. The token
+	// must allow every repo.
 	DrainSearcher(ctx context.Context, in *DrainSearcherRequest, opts ...grpc.CallOption) (*DrainSearcherResponse, error)
 }
 
@@ -87,17 +87,17 @@ func (c *adminServiceClient) DrainSearcher(ctx context.Context, in *DrainSearche
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
 //
-// AdminService is what operators do to a running Trawl.
+// AdminService has the operations on a running Trawl.
 type AdminServiceServer interface {
-	// ReindexRepo asks for a repo to be indexed again in full, though nothing has changed in it. An
-	// acknowledged request is not lost. The index so far is searched until the new one is published.
+	// ReindexRepo requests that a repo be indexed again in full, even if nothing has changed in it. An
+	// acknowledged request is not lost. The present index is searched until the new one is published.
 	ReindexRepo(context.Context, *ReindexRepoRequest) (*ReindexRepoResponse, error)
-	// ListSearchers returns the searchers that live, and those that are drained. The token
-	// must allow every repo.
+	// ListSearchers returns the live searchers and the drained ones. The token must allow every
+	// repo.
 	ListSearchers(context.Context, *ListSearchersRequest) (*ListSearchersResponse, error)
-	// DrainSearcher takes the shards of a searcher away from it, or lets it have shards again. It
-	// answers queries until the others have them. A drained searcher stays drained when it is
-	// started again. The token must allow every repo.
+	// DrainSearcher moves a searcher's shards to others, or lets it take shards again. The searcher
+	// answers queries until the others have its shards. It stays drained across restarts. The token
+	// must allow every repo.
 	DrainSearcher(context.Context, *DrainSearcherRequest) (*DrainSearcherResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }

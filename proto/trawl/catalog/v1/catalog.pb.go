@@ -27,7 +27,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Desired is what must be indexed: the truth that the queue is only a wake-up for.
+// Desired is what must be indexed. This record is the truth; the queue is only a wake-up.
 type Desired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -38,18 +38,18 @@ type Desired struct {
 	// Counts requests for this repo.
 	Epoch       uint64                 `protobuf:"varint,5,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	RequestedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=requested_at,json=requestedAt,proto3" json:"requested_at,omitempty"`
-	// Source that the repo was discovered in; empty for one that was put by hand.
+	// Source in which the repo was discovered; empty for one put by hand.
 	Source string `protobuf:"bytes,7,opt,name=source,proto3" json:"source,omitempty"`
-	// What the host knows the repo by, whatever its name is.
+	// The host's id of the repo, independent of its name.
 	HostId string `protobuf:"bytes,8,opt,name=host_id,json=hostId,proto3" json:"host_id,omitempty"`
-	// Not worked on before: pushes in quick succession are indexed together.
+	// Earliest time to work on it, so that pushes in quick succession are indexed together.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
 	// When the repo was first seen to have left its source.
 	LeftAt *timestamppb.Timestamp `protobuf:"bytes,10,opt,name=left_at,json=leftAt,proto3" json:"left_at,omitempty"`
-	// Requests that may not be published yet, the oldest first; at most 8. Those up
-	// to the root's epoch are.
+	// Requests that may be unpublished, the oldest first; at most 8. Those up to the
+	// root's epoch are published.
 	Pending []*PendingRequest `protobuf:"bytes,11,rep,name=pending,proto3" json:"pending,omitempty"`
-	// A root of an earlier request than this one is not built upon: everything is
+	// A root of an earlier request than this one must not be built upon: everything is
 	// built anew.
 	FullEpoch     uint64 `protobuf:"varint,12,opt,name=full_epoch,json=fullEpoch,proto3" json:"full_epoch,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -223,8 +223,8 @@ func (x *PendingRequest) GetAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// Seen is the newest commit of a repo that somebody told of. Advisory: lost without
-// harm.
+// Seen is the newest commit of a repo that a request, a poll or a webhook has
+// reported. Advisory: its loss does no harm.
 type Seen struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One of the branches that are indexed.
@@ -300,7 +300,7 @@ type Source struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Spec      *v1.Source             `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
-	// It is no longer wanted, and goes when its repos are gone.
+	// The source is no longer wanted. The record is deleted once its repos are gone.
 	Removed       bool `protobuf:"varint,3,opt,name=removed,proto3" json:"removed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -360,11 +360,11 @@ func (x *Source) GetRemoved() bool {
 // SourceCopy says which copy of a source the bucket has, or is about to have.
 type SourceCopy struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Revision of the source's record that it is a copy of.
+	// Revision of the copied source record.
 	Revision int64 `protobuf:"varint,1,opt,name=revision,proto3" json:"revision,omitempty"`
 	// Counts the copies of all sources.
 	Version uint64 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
-	// The bucket has it.
+	// The copy is in the bucket.
 	Stored        bool `protobuf:"varint,3,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -434,19 +434,19 @@ type Root struct {
 	// The oldest first: those of a full build, then deltas. A document that is not
 	// hidden in its shard is served.
 	Shards []*ShardRef `protobuf:"bytes,6,rep,name=shards,proto3" json:"shards,omitempty"`
-	// Request that this generation answers.
+	// Request that this generation fulfils.
 	Epoch uint64 `protobuf:"varint,7,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	// Fencing token under which it was published.
 	Fence int64 `protobuf:"varint,8,opt,name=fence,proto3" json:"fence,omitempty"`
 	// Of a deleted repo: when it was deleted.
 	PublishedAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
 	Url         string                 `protobuf:"bytes,10,opt,name=url,proto3" json:"url,omitempty"`
-	// Digest of what the shards depend on beside branches and commits: facts, URL,
-	// limits, format. A request with the same of all these needs no new build.
+	// Digest of what the shards depend on besides branches and commits: facts, URL,
+	// limits, format. A request for which all of these are the same needs no new build.
 	Inputs []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
-	// For people: whether the newest shards hold what changed or everything, and why.
+	// For people: whether the newest shards hold only changes or everything, and why.
 	Built string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
-	// When all that it has was last built anew; absent in roots of before this field.
+	// When all its content was last built anew; absent in roots older than this field.
 	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -638,26 +638,26 @@ type ShardRef struct {
 	FormatVersion uint32 `protobuf:"varint,4,opt,name=format_version,json=formatVersion,proto3" json:"format_version,omitempty"`
 	Documents     uint64 `protobuf:"varint,5,opt,name=documents,proto3" json:"documents,omitempty"`
 	ContentBytes  uint64 `protobuf:"varint,6,opt,name=content_bytes,json=contentBytes,proto3" json:"content_bytes,omitempty"`
-	// Languages with at least one document, for pruning; ascending. Documents that
-	// are hidden since may have been the last in theirs.
+	// Languages with at least one document, for pruning; ascending. All documents in a
+	// language may have been hidden since.
 	Languages []string `protobuf:"bytes,7,rep,name=languages,proto3" json:"languages,omitempty"`
 	// Documents of the root's repo in this shard that are not served: a later delta
-	// replaced them, or their commit is gone. Their numbers from the repo's first
-	// document in the shard, as package index/docstore codes them; empty: none.
+	// replaced them, or their commit is gone. Their numbers count from the repo's first
+	// document in the shard, as package index/docstore encodes them; empty: none.
 	Hidden []byte `protobuf:"bytes,8,opt,name=hidden,proto3" json:"hidden,omitempty"`
 	// It holds what changed after the shards before it were built.
 	Delta bool `protobuf:"varint,9,opt,name=delta,proto3" json:"delta,omitempty"`
-	// Documents of the root's repo in this shard that are not hidden. In refs
-	// without any of the three next fields: documents, content_bytes, not known.
+	// Documents of the root's repo in this shard that are not hidden. If this field and the
+	// next two are all absent, their values are documents, content_bytes and unknown.
 	LiveDocuments uint64 `protobuf:"varint,10,opt,name=live_documents,json=liveDocuments,proto3" json:"live_documents,omitempty"`
 	// Their searchable content, identical blobs counted once.
 	LiveContentBytes uint64 `protobuf:"varint,11,opt,name=live_content_bytes,json=liveContentBytes,proto3" json:"live_content_bytes,omitempty"`
 	// How many of them are found by name only.
 	LiveSkippedDocuments uint64 `protobuf:"varint,12,opt,name=live_skipped_documents,json=liveSkippedDocuments,proto3" json:"live_skipped_documents,omitempty"`
-	// It was merged from others, with more effort to make it small.
+	// It was merged from other shards, with more effort to make it small.
 	Compacted bool `protobuf:"varint,13,opt,name=compacted,proto3" json:"compacted,omitempty"`
-	// For each of the root's branches which of the repo's branches in the shard has its
-	// documents there, from 1; 0: none. Empty: the same branches in the same order.
+	// For each of the root's branches: the number, from 1, of the repo's branch in the shard
+	// that has its documents; 0: none. Empty: the same branches in the same order.
 	Branches      []uint32 `protobuf:"varint,14,rep,packed,name=branches,proto3" json:"branches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -791,15 +791,15 @@ func (x *ShardRef) GetBranches() []uint32 {
 	return nil
 }
 
-// Manifest lists a generation's shards, as an object beside them. Enough to
+// Manifest lists a generation's shards, as an object next to them. It suffices to
 // rebuild the root from the bucket alone.
 type Manifest struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Root             *Root                  `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
 	SkippedDocuments uint64                 `protobuf:"varint,2,opt,name=skipped_documents,json=skippedDocuments,proto3" json:"skipped_documents,omitempty"`
 	BuilderVersion   string                 `protobuf:"bytes,3,opt,name=builder_version,json=builderVersion,proto3" json:"builder_version,omitempty"`
-	// The request that was built, so that it need not be known from elsewhere what
-	// is desired. Absent in manifests of before.
+	// The request that was built, from which the desired state can be rebuilt. Absent in
+	// manifests older than this field.
 	Desired       *Desired `protobuf:"bytes,4,opt,name=desired,proto3" json:"desired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -864,11 +864,11 @@ func (x *Manifest) GetDesired() *Desired {
 }
 
 // Condemned is a batch of objects in the bucket that no root can name any more.
-// They are deleted when no query can be reading them either.
+// They are deleted once no query can be reading them either.
 type Condemned struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Objects []*CondemnedObject     `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
-	// What was garbage as of this revision is in batches of before. 0: not known.
+	// All garbage as of this revision is in earlier batches. 0: unknown.
 	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -918,7 +918,7 @@ func (x *Condemned) GetAfter() int64 {
 	return 0
 }
 
-// CondemnedObject is one of them.
+// CondemnedObject is an object of a batch.
 type CondemnedObject struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -971,7 +971,7 @@ func (x *CondemnedObject) GetSizeBytes() uint64 {
 	return 0
 }
 
-// Compaction is a piece of work for an indexer: shards that are to become one.
+// Compaction is work for an indexer: shards to merge into one.
 type Compaction struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// What is merged, ascending by repo.
@@ -979,14 +979,13 @@ type Compaction struct {
 	PlannedAt *timestamppb.Timestamp `protobuf:"bytes,2,opt,name=planned_at,json=plannedAt,proto3" json:"planned_at,omitempty"`
 	// Why: small, deltas, hidden, dead, deleted.
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
-	// How often it was begun.
+	// Number of attempts so far.
 	Attempts uint32 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
-	// Not begun before: it has failed.
+	// Earliest time of the next attempt, after a failure.
 	NotBefore *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=not_before,json=notBefore,proto3" json:"not_before,omitempty"`
-	// Of the last attempt that failed.
+	// Error of the last failed attempt.
 	Error string `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
-	// It has a time by which it must be done, so that it is also done while
-	// repos wait to be indexed.
+	// It has a deadline, so it is done even while repos wait to be indexed.
 	Pressing      bool `protobuf:"varint,7,opt,name=pressing,proto3" json:"pressing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1071,13 +1070,13 @@ func (x *Compaction) GetPressing() bool {
 	return false
 }
 
-// CompactionInput is what a compaction takes of one repo.
+// CompactionInput is what a compaction takes from one repo.
 type CompactionInput struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
-	// Revision of the root that it was planned from: any other is left alone.
+	// Revision of the root from which it was planned. A root at another revision is left alone.
 	Revision int64 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Shards of the root that the new one takes the place of.
+	// Shards of the root that the new shard replaces.
 	Keys          []string `protobuf:"bytes,3,rep,name=keys,proto3" json:"keys,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1134,8 +1133,8 @@ func (x *CompactionInput) GetKeys() []string {
 	return nil
 }
 
-// Pack is a shard of several repos, kept beside the roots that name it: what of
-// it no root names any more belongs to repos that are deleted, or were indexed again.
+// Pack is a shard of several repos, recorded in addition to the roots that name it. Any
+// content that no root names any more belongs to repos that were deleted or indexed again.
 type Pack struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Key    string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1144,7 +1143,7 @@ type Pack struct {
 	Repos []string `protobuf:"bytes,3,rep,name=repos,proto3" json:"repos,omitempty"`
 	// Revision as of which no root names it any more; 0 while one does.
 	LeftAt int64 `protobuf:"varint,4,opt,name=left_at,json=leftAt,proto3" json:"left_at,omitempty"`
-	// It may have documents of any repo: the catalog was restored.
+	// The catalog was restored, so the shard may have documents of any repo.
 	Unknown       bool `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1215,16 +1214,16 @@ func (x *Pack) GetUnknown() bool {
 	return false
 }
 
-// Collection is how far the collections of garbage are. It only grows.
+// Collection is the progress of garbage collection. It only grows.
 type Collection struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What was garbage in the bucket as of this revision is condemned, or gone.
+	// All garbage in the bucket as of this revision is condemned or deleted.
 	Condemned int64 `protobuf:"varint,1,opt,name=condemned,proto3" json:"condemned,omitempty"`
-	// What was garbage in the bucket as of this revision is gone.
+	// All garbage in the bucket as of this revision is deleted.
 	Deleted int64 `protobuf:"varint,2,opt,name=deleted,proto3" json:"deleted,omitempty"`
-	// Time within which objects of a deleted repo's own go.
+	// Time within which objects that belong to a deleted repo alone are removed.
 	OwnWithin *durationpb.Duration `protobuf:"bytes,3,opt,name=own_within,json=ownWithin,proto3" json:"own_within,omitempty"`
-	// The same of shards that it shared; absent where nobody compacts.
+	// The same for shards that it shared; absent if no indexer compacts.
 	SharedWithin  *durationpb.Duration `protobuf:"bytes,4,opt,name=shared_within,json=sharedWithin,proto3" json:"shared_within,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1292,22 +1291,21 @@ func (x *Collection) GetSharedWithin() *durationpb.Duration {
 // lease.
 type Disk struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Of the searcher, or of the indexer's host.
+	// Name of the searcher, or of the indexer's host.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// searcher, indexer.
 	Role string `protobuf:"bytes,2,opt,name=role,proto3" json:"role,omitempty"`
-	// Nothing is there that was not served, or not desired, as of this revision. 0: not
-	// known.
+	// The disk has nothing that was not served, or not desired, as of this revision. 0:
+	// unknown.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// Time within which what is not served, or not desired, goes.
+	// Time within which anything that is not served, or not desired, is removed.
 	Within *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
-	// Of a searcher: shards that can be searched there, their size, and how many of those that
-	// belong there cannot be searched yet.
+	// Of a searcher: shards that it can search, their size, and how many of its shards it cannot
+	// search yet.
 	Shards     uint32 `protobuf:"varint,5,opt,name=shards,proto3" json:"shards,omitempty"`
 	ShardBytes uint64 `protobuf:"varint,6,opt,name=shard_bytes,json=shardBytes,proto3" json:"shard_bytes,omitempty"`
 	Loading    uint32 `protobuf:"varint,7,opt,name=loading,proto3" json:"loading,omitempty"`
-	// Searchers that it takes no account of when it works out which shards belong there, because
-	// they are draining. Ascending.
+	// Searchers that it ignores when it computes its shards, because they are draining. Ascending.
 	Without       []string `protobuf:"bytes,8,rep,name=without,proto3" json:"without,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1399,7 +1397,7 @@ func (x *Disk) GetWithout() []string {
 	return nil
 }
 
-// DrainedSearcher is a searcher that is to hold no shards, kept under its id.
+// DrainedSearcher is a searcher that must hold no shards, kept under its id.
 type DrainedSearcher struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -1452,7 +1450,7 @@ func (x *DrainedSearcher) GetSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// Status is how far the newest request for a repo is. Advisory: lost without harm.
+// Status is the progress of the newest request for a repo. Advisory: its loss does no harm.
 type Status struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	State     v1.State               `protobuf:"varint,1,opt,name=state,proto3,enum=trawl.ingest.v1.State" json:"state,omitempty"`
@@ -1463,9 +1461,9 @@ type Status struct {
 	UpdatedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`
 	// How often the request has failed for good; counted where it is stored.
 	Failures uint32 `protobuf:"varint,7,opt,name=failures,proto3" json:"failures,omitempty"`
-	// The attempt that runs, or the next one if none does, has its indexer for itself.
+	// The running attempt, or the next one if none runs, has its indexer to itself.
 	Alone bool `protobuf:"varint,8,opt,name=alone,proto3" json:"alone,omitempty"`
-	// How many indexers in a row were lost while the request had them for itself.
+	// How many indexers in a row were lost while the request had them to itself.
 	Lost          uint32 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1573,10 +1571,10 @@ type Searcher struct {
 	// Draining: takes no new placement; still answers.
 	Draining  bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// Zone that fails as a whole, such as one of a cloud's; empty: unknown. Programs from before
-	// this field place shards without it.
+	// Zone that fails as a whole, such as a cloud's availability zone; empty: unknown. Programs
+	// older than this field place shards without it.
 	Zone string `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
-	// Versions of the shard format that it reads. Programs of before this field read version 1.
+	// Versions of the shard format that it reads. Programs older than this field read version 1.
 	ShardFormats []uint32 `protobuf:"varint,6,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
 	// Version of the program, for people.
 	Version       string `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`
@@ -1667,11 +1665,11 @@ func (x *Searcher) GetVersion() string {
 type Token struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
-	// SHA-256 of the secret, which is kept nowhere.
+	// SHA-256 of the secret. The secret itself is stored nowhere.
 	SecretSha256 []byte `protobuf:"bytes,2,opt,name=secret_sha256,json=secretSha256,proto3" json:"secret_sha256,omitempty"`
-	// For people: whose it is, or what for.
+	// For people: whose token it is, or what it is for.
 	Name string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
-	// Patterns of the repos that its caller may know of, less those denied.
+	// Patterns of the repos that its caller may see, except those denied.
 	Allow []string `protobuf:"bytes,4,rep,name=allow,proto3" json:"allow,omitempty"`
 	Deny  []string `protobuf:"bytes,5,rep,name=deny,proto3" json:"deny,omitempty"`
 	// search, ingest, admin.

@@ -4,9 +4,9 @@
 // - protoc             (unknown)
 // source: trawl/ingest/v1/ingest.proto
 
-// Package trawl.ingest.v1 is how repos come into Trawl and leave it. It is
-// served by routers. An acknowledged call is never lost: it is in etcd before
-// the answer is sent.
+// Package trawl.ingest.v1 is the API that adds repos to Trawl and removes them.
+// Routers serve it. An acknowledged call is never lost: it is in etcd before the
+// answer is sent.
 
 package ingestv1
 
@@ -41,26 +41,26 @@ const (
 //
 // IngestService keeps the desired set of repos.
 type IngestServiceClient interface {
-	// PutRepo makes a repo desired, or asks for it to be indexed anew.
+	// PutRepo adds a repo to the desired set, or requests that it be indexed anew.
 	PutRepo(ctx context.Context, in *PutRepoRequest, opts ...grpc.CallOption) (*PutRepoResponse, error)
 	// DeleteRepo removes a repo: once acknowledged no linearizable query returns it.
 	DeleteRepo(ctx context.Context, in *DeleteRepoRequest, opts ...grpc.CallOption) (*DeleteRepoResponse, error)
-	// GetDeletion tells where bytes of a deleted repo may still be.
+	// GetDeletion reports where bytes of a deleted repo may still be.
 	GetDeletion(ctx context.Context, in *GetDeletionRequest, opts ...grpc.CallOption) (*GetDeletionResponse, error)
-	// GetRepo tells how far a repo is.
+	// GetRepo returns the status of a repo.
 	GetRepo(ctx context.Context, in *GetRepoRequest, opts ...grpc.CallOption) (*GetRepoResponse, error)
-	// ListRepos tells how far every repo is, in order of name.
+	// ListRepos returns the status of every repo, in order of name.
 	ListRepos(ctx context.Context, in *ListReposRequest, opts ...grpc.CallOption) (*ListReposResponse, error)
-	// ListStaleRepos tells which repos are behind, those that are it for longest
-	// first. Each page looks at all repos.
+	// ListStaleRepos returns the repos that are behind, the longest behind first. Each
+	// page looks at all repos.
 	ListStaleRepos(ctx context.Context, in *ListStaleReposRequest, opts ...grpc.CallOption) (*ListStaleReposResponse, error)
 	// WatchRepo sends the status now and at every change until the caller ends it.
 	WatchRepo(ctx context.Context, in *WatchRepoRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[WatchRepoResponse], error)
-	// ListDeadLetters tells which jobs were given up and why, the oldest first.
+	// ListDeadLetters returns the jobs that were given up, with the reason, the oldest first.
 	ListDeadLetters(ctx context.Context, in *ListDeadLettersRequest, opts ...grpc.CallOption) (*ListDeadLettersResponse, error)
-	// GetDeadLetter tells why the job of one repo was given up.
+	// GetDeadLetter returns why the job of one repo was given up.
 	GetDeadLetter(ctx context.Context, in *GetDeadLetterRequest, opts ...grpc.CallOption) (*GetDeadLetterResponse, error)
-	// RetryDeadLetter brings a job back that was given up, at once.
+	// RetryDeadLetter puts a job that was given up back into the queue, at once.
 	RetryDeadLetter(ctx context.Context, in *RetryDeadLetterRequest, opts ...grpc.CallOption) (*RetryDeadLetterResponse, error)
 }
 
@@ -187,26 +187,26 @@ func (c *ingestServiceClient) RetryDeadLetter(ctx context.Context, in *RetryDead
 //
 // IngestService keeps the desired set of repos.
 type IngestServiceServer interface {
-	// PutRepo makes a repo desired, or asks for it to be indexed anew.
+	// PutRepo adds a repo to the desired set, or requests that it be indexed anew.
 	PutRepo(context.Context, *PutRepoRequest) (*PutRepoResponse, error)
 	// DeleteRepo removes a repo: once acknowledged no linearizable query returns it.
 	DeleteRepo(context.Context, *DeleteRepoRequest) (*DeleteRepoResponse, error)
-	// GetDeletion tells where bytes of a deleted repo may still be.
+	// GetDeletion reports where bytes of a deleted repo may still be.
 	GetDeletion(context.Context, *GetDeletionRequest) (*GetDeletionResponse, error)
-	// GetRepo tells how far a repo is.
+	// GetRepo returns the status of a repo.
 	GetRepo(context.Context, *GetRepoRequest) (*GetRepoResponse, error)
-	// ListRepos tells how far every repo is, in order of name.
+	// ListRepos returns the status of every repo, in order of name.
 	ListRepos(context.Context, *ListReposRequest) (*ListReposResponse, error)
-	// ListStaleRepos tells which repos are behind, those that are it for longest
-	// first. Each page looks at all repos.
+	// ListStaleRepos returns the repos that are behind, the longest behind first. Each
+	// page looks at all repos.
 	ListStaleRepos(context.Context, *ListStaleReposRequest) (*ListStaleReposResponse, error)
 	// WatchRepo sends the status now and at every change until the caller ends it.
 	WatchRepo(*WatchRepoRequest, grpc.ServerStreamingServer[WatchRepoResponse]) error
-	// ListDeadLetters tells which jobs were given up and why, the oldest first.
+	// ListDeadLetters returns the jobs that were given up, with the reason, the oldest first.
 	ListDeadLetters(context.Context, *ListDeadLettersRequest) (*ListDeadLettersResponse, error)
-	// GetDeadLetter tells why the job of one repo was given up.
+	// GetDeadLetter returns why the job of one repo was given up.
 	GetDeadLetter(context.Context, *GetDeadLetterRequest) (*GetDeadLetterResponse, error)
-	// RetryDeadLetter brings a job back that was given up, at once.
+	// RetryDeadLetter puts a job that was given up back into the queue, at once.
 	RetryDeadLetter(context.Context, *RetryDeadLetterRequest) (*RetryDeadLetterResponse, error)
 	mustEmbedUnimplementedIngestServiceServer()
 }

@@ -31,11 +31,11 @@ const (
 // SourceService keeps the sources that repos are discovered in. It is for
 // administrators: a source names credentials.
 type SourceServiceClient interface {
-	// ApplySources makes these all the sources that there are.
+	// ApplySources replaces all sources by these.
 	ApplySources(ctx context.Context, in *ApplySourcesRequest, opts ...grpc.CallOption) (*ApplySourcesResponse, error)
-	// ListSources tells the sources and how far each is, in order of name.
+	// ListSources returns the sources and their status, in order of name.
 	ListSources(ctx context.Context, in *ListSourcesRequest, opts ...grpc.CallOption) (*ListSourcesResponse, error)
-	// GetSource tells how far one source and its repos are. It looks at all repos.
+	// GetSource returns the status of one source and its repos. It looks at all repos.
 	GetSource(ctx context.Context, in *GetSourceRequest, opts ...grpc.CallOption) (*GetSourceResponse, error)
 }
 
@@ -84,11 +84,11 @@ func (c *sourceServiceClient) GetSource(ctx context.Context, in *GetSourceReques
 // SourceService keeps the sources that repos are discovered in. It is for
 // administrators: a source names credentials.
 type SourceServiceServer interface {
-	// ApplySources makes these all the sources that there are.
+	// ApplySources replaces all sources by these.
 	ApplySources(context.Context, *ApplySourcesRequest) (*ApplySourcesResponse, error)
-	// ListSources tells the sources and how far each is, in order of name.
+	// ListSources returns the sources and their status, in order of name.
 	ListSources(context.Context, *ListSourcesRequest) (*ListSourcesResponse, error)
-	// GetSource tells how far one source and its repos are. It looks at all repos.
+	// GetSource returns the status of one source and its repos. It looks at all repos.
 	GetSource(context.Context, *GetSourceRequest) (*GetSourceResponse, error)
 	mustEmbedUnimplementedSourceServiceServer()
 }

@@ -17,8 +17,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// A stream has the files, and then what was searched. Only that says whether what is not
-// there does not exist.
+// A stream has the files and, at its end, the coverage. Only a complete coverage means that
+// there are no other matches.
 func ExampleSearchServiceClient() {
 	address, stop := router()
 	defer stop()
@@ -67,7 +67,7 @@ func find(ctx context.Context, client searchv1.SearchServiceClient, query string
 	}
 }
 
-// explained is an error with the place in the query that caused it.
+// explained adds to an error the place in the query that caused it.
 func explained(err error) error {
 	for _, detail := range status.Convert(err).Details() {
 		if wrong, ok := detail.(*searchv1.QueryError); ok {

@@ -4,10 +4,9 @@
 // 	protoc        (unknown)
 // source: trawl/search/v1/search.proto
 
-// Package trawl.search.v1 is how every caller searches: other services, the
-// command line and the web page ask a router; a router asks searchers with the
-// same service and a Plan. What only a router may say, or only a router may
-// send, is marked so at the field.
+// Package trawl.search.v1 is the API for all searches. Other services, the command
+// line and the web page call a router. A router calls searchers with the same
+// service and a Plan. Fields that only a router may set or send are marked.
 
 package searchv1
 
@@ -30,7 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Mode is what an answer claims.
+// Mode is what an answer guarantees.
 type Mode int32
 
 const (
@@ -204,7 +203,7 @@ func (Facet) EnumDescriptor() ([]byte, []int) {
 type CutReason int32
 
 const (
-	// It does not: every file that max_files has room for is there.
+	// The answer was not cut: every file that max_files has room for is there.
 	CutReason_CUT_REASON_UNSPECIFIED CutReason = 0
 	// One more file would make it larger than max_bytes.
 	CutReason_CUT_REASON_MAX_BYTES CutReason = 1
@@ -398,7 +397,7 @@ const (
 	AnswerMethod_ANSWER_METHOD_WORDS_TEXT AnswerMethod = 2
 	// N-grams lead to the text that is read.
 	AnswerMethod_ANSWER_METHOD_NGRAMS_TEXT AnswerMethod = 3
-	// The text of what other nodes leave is read.
+	// The text of the documents that other nodes leave is read.
 	AnswerMethod_ANSWER_METHOD_CANDIDATE_TEXT AnswerMethod = 4
 	// All text is read.
 	AnswerMethod_ANSWER_METHOD_EVERY_TEXT AnswerMethod = 5
@@ -671,7 +670,7 @@ type SearchRequest struct {
 	PageToken []byte `protobuf:"bytes,3,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
 	// Plan is sent by a router to a searcher. A router refuses a request with a plan.
 	Plan *Plan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
-	// The query as a tree, instead of its text: for programs, which then quote nothing.
+	// The query as a tree instead of text, so that programs need not quote anything.
 	Tree          *Query `protobuf:"bytes,5,opt,name=tree,proto3" json:"tree,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -743,8 +742,8 @@ func (x *SearchRequest) GetTree() *Query {
 }
 
 // Query is a node of a query, with the meaning and the limits of the query language
-// (docs/query.md). The expressions, names and keys of a tree are bounded together by the
-// bytes that a text may have. A node without a kind is refused.
+// (docs/query.md). The expressions, names and keys of a tree together may have as many
+// bytes as a query's text. A node without a kind is refused.
 type Query struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Node:
@@ -1109,7 +1108,7 @@ func (x *Text) GetScope() TextScope {
 	return TextScope_TEXT_SCOPE_UNSPECIFIED
 }
 
-// BranchName matches documents on a branch whose name holds this one, or is this one if
+// BranchName matches documents on a branch whose name contains this one, or equals it if
 // exact. HEAD is the repo's first branch.
 type BranchName struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1163,7 +1162,8 @@ func (x *BranchName) GetExact() bool {
 	return false
 }
 
-// RepoMeta matches documents of repos in whose fact the expression is found, as with meta.
+// RepoMeta matches documents of repos that have the fact with a value in which the expression
+// is found, as with meta.
 type RepoMeta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           string                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
@@ -1332,10 +1332,10 @@ type SearchOptions struct {
 	MaxMatchesPerFile uint32 `protobuf:"varint,3,opt,name=max_matches_per_file,json=maxMatchesPerFile,proto3" json:"max_matches_per_file,omitempty"`
 	// Lines shown before and after each match; default 0.
 	ContextLines uint32 `protobuf:"varint,4,opt,name=context_lines,json=contextLines,proto3" json:"context_lines,omitempty"`
-	// Most bytes of the answer as it is sent. For Search the size of the response, default
-	// 4 MiB, which is the largest message that gRPC clients accept unless they are set
-	// otherwise. For StreamSearch the size of all files, default as much as the server
-	// grants. What happens beyond is said at CutReason.
+	// Most bytes of the answer as it is sent. For Search, the size of the response; default
+	// 4 MiB, the largest message that gRPC clients accept by default. For StreamSearch, the
+	// size of all files; default as much as the server grants. CutReason says what happens
+	// beyond.
 	MaxBytes uint64 `protobuf:"varint,5,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	// An incomplete answer becomes the error FAILED_PRECONDITION or, when the
 	// deadline was the reason, DEADLINE_EXCEEDED. The coverage is in its details.
@@ -1347,8 +1347,8 @@ type SearchOptions struct {
 	// Explain the score of each file, and how the query was answered. That takes time
 	// for each document that is looked at.
 	Explain bool `protobuf:"varint,9,opt,name=explain,proto3" json:"explain,omitempty"`
-	// Say which symbol each match in a content is in; a query with sym: always says so. Of a
-	// content of over 4 MiB none is said, and of one file at most 256 KiB of symbols.
+	// Return the symbol that each match in a content is in; a query with sym: always does. A
+	// content of over 4 MiB gets no symbols, and one file gets at most 256 KiB of them.
 	Symbols bool `protobuf:"varint,10,opt,name=symbols,proto3" json:"symbols,omitempty"`
 	// Count all files of the answer, not only those of the page, by these properties. That takes
 	// a second look at all that matches.
@@ -1482,16 +1482,16 @@ func (x *SearchOptions) GetCountOnly() bool {
 	return false
 }
 
-// FacetCounts are the files of an answer by one facet.
+// FacetCounts counts the files of an answer by one facet.
 type FacetCounts struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Facet Facet                  `protobuf:"varint,1,opt,name=facet,proto3,enum=trawl.search.v1.Facet" json:"facet,omitempty"`
 	// Those with the most files first, then by repo and name.
 	Values []*FacetValue `protobuf:"bytes,2,rep,name=values,proto3" json:"values,omitempty"`
-	// How many more values there are, as far as they were counted apart.
+	// Number of further values, as far as they were counted separately.
 	ValuesLeftOut uint64 `protobuf:"varint,3,opt,name=values_left_out,json=valuesLeftOut,proto3" json:"values_left_out,omitempty"`
-	// Files of values beyond the 10,000, or 256 KiB of names, that are counted apart. If there are any, other
-	// counts are lower bounds.
+	// Files of values that were not counted separately: only 10,000 values, or 256 KiB of names, are. If there
+	// are any such files, other counts are lower bounds.
 	FilesNotCounted uint64 `protobuf:"varint,4,opt,name=files_not_counted,json=filesNotCounted,proto3" json:"files_not_counted,omitempty"`
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
@@ -1627,11 +1627,11 @@ func (x *FacetValue) GetFiles() uint64 {
 	return 0
 }
 
-// Empty says what was searched where nothing matches, and what may be wrong with the query.
+// Empty says, when nothing matches, what was searched and what may be wrong with the query.
 type Empty struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// How many repos the filters of the query leave of those that the caller may see. Whether all of
-	// them were searched is said by the coverage.
+	// How many of the repos that the caller may see pass the filters of the query. The coverage says
+	// whether all of them were searched.
 	Repos uint64 `protobuf:"varint,1,opt,name=repos,proto3" json:"repos,omitempty"`
 	// The first of them by name, at most 20, at the commits that were searched.
 	Searched []*SearchedRepo `protobuf:"bytes,2,rep,name=searched,proto3" json:"searched,omitempty"`
@@ -1749,7 +1749,7 @@ func (x *SearchedRepo) GetBranches() []*BranchEntry {
 type Hint struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Text  string                 `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	// The query as it was probably meant; empty if that is not known.
+	// The query as it was probably meant; empty if unknown.
 	Query         string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1799,7 +1799,7 @@ func (x *Hint) GetQuery() string {
 	return ""
 }
 
-// Consistency says how recent the roots must be that a query reads.
+// Consistency says how recent the roots that a query reads must be.
 type Consistency struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Level:
@@ -1909,12 +1909,12 @@ type Plan struct {
 	After *OrderKey `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"`
 	// Revision of the roots that the plan was made from.
 	Revision int64 `protobuf:"varint,3,opt,name=revision,proto3" json:"revision,omitempty"`
-	// What each type:repo of the query stands for, in the order in which the
-	// query language resolves them: only a router sees all repos. A List with
-	// fewer of them than the query has lists the repos of the next one.
+	// The repos that each type:repo of the query stands for, in the order in which the
+	// query language resolves them: only a router sees all repos. A List with fewer
+	// entries than the query has type:repo lists the repos of the next one.
 	Resolved []*RepoNames `protobuf:"bytes,4,rep,name=resolved,proto3" json:"resolved,omitempty"`
-	// What the router knows of syntax version 2, in which the query is; 0 for version 1. A
-	// searcher that knows less would read its newest fields as texts, and refuses it.
+	// The router's revision of syntax version 2, if the query is in version 2; 0 for version 1. A
+	// searcher with an older revision would read the newest fields as texts, so it refuses the plan.
 	SyntaxRevision uint32 `protobuf:"varint,5,opt,name=syntax_revision,json=syntaxRevision,proto3" json:"syntax_revision,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
@@ -2038,10 +2038,9 @@ type PlannedShard struct {
 	// Names of the repos in the shard that are live and that the caller may see.
 	// Their order is that of the shard. Nothing else may be read or counted.
 	Repos []string `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
-	// What of them may not be either; nothing of repos that are not named here.
+	// Documents of these repos that may not be read or counted either.
 	Hidden []*HiddenDocuments `protobuf:"bytes,3,rep,name=hidden,proto3" json:"hidden,omitempty"`
-	// What their branches are called now, where that has changed since the shard was
-	// built; nothing of repos that are not named here.
+	// Current branches of these repos, where they have changed since the shard was built.
 	Branches      []*ServedBranches `protobuf:"bytes,4,rep,name=branches,proto3" json:"branches,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2105,13 +2104,13 @@ func (x *PlannedShard) GetBranches() []*ServedBranches {
 	return nil
 }
 
-// HiddenDocuments are documents in a shard that are not their repo's any more.
+// HiddenDocuments are documents in a shard that no longer belong to their repo.
 type HiddenDocuments struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
 	Repo uint32 `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
-	// Their numbers from the repo's first document in the shard, as package
-	// index/docstore codes them.
+	// Their numbers, counted from the repo's first document in the shard, as package
+	// index/docstore encodes them.
 	Documents     []byte `protobuf:"bytes,2,opt,name=documents,proto3" json:"documents,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2167,7 +2166,8 @@ type ServedBranches struct {
 	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
 	Repo  uint32   `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
-	// For each which of the repo's branches in the shard has its documents, from 1; 0: none.
+	// For each branch: the number, from 1, of the repo's branch in the shard that has its
+	// documents; 0: none.
 	Places        []uint32 `protobuf:"varint,3,rep,packed,name=places,proto3" json:"places,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2301,20 +2301,20 @@ type SearchResponse struct {
 	Files      []*FileMatch `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
 	Statistics *Statistics  `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
 	Coverage   *Coverage    `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
-	// Token for the next page; empty when there is none. Said by routers only.
+	// Token for the next page; empty when there is none. Set by routers only.
 	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
-	// Token for Consistency.at_least: what this answer reflected. Said by routers only.
+	// Token for Consistency.at_least: what this answer reflected. Set by routers only.
 	RevisionToken []byte `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	// Why the page ends before max_files. The next page begins with the first file left
-	// out; it has no token only where the path of the last file is too long for one.
+	// out. There is no token for it only if the path of the last file is too long for one.
 	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the page was answered; only with SearchOptions.explain.
 	Explanation *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// In the order of SearchOptions.facets.
 	Facets []*FacetCounts `protobuf:"bytes,8,rep,name=facets,proto3" json:"facets,omitempty"`
-	// What the query lists in place of files, by its select:. It is the first of facets.
+	// What the query's select: lists in place of files. It is the first of facets.
 	Selected Facet `protobuf:"varint,9,opt,name=selected,proto3,enum=trawl.search.v1.Facet" json:"selected,omitempty"`
-	// Set where nothing matches. Said by routers only.
+	// Set when nothing matches, by routers only.
 	Empty         *Empty `protobuf:"bytes,10,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2471,20 +2471,20 @@ type StreamSearchResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Files, each group in the total order of results; groups are not ordered among themselves.
 	Files []*FileMatch `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
-	// Progress so far; in the last message the whole account.
+	// Progress so far; in the last message the final values.
 	Statistics *Statistics `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
 	// Set in the last message only.
 	Coverage *Coverage `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
-	// Set in the last message only. Said by routers only.
+	// Set in the last message only, by routers only.
 	RevisionToken []byte `protobuf:"bytes,4,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
-	// Why files are left out that max_files has room for, in the last message only.
-	// How many is the difference between statistics.files_matched, as far as max_files
-	// goes, and the files received.
+	// Why files that max_files has room for are left out; in the last message only. Their
+	// number is statistics.files_matched, or max_files if that is less, minus the files
+	// received.
 	Cut CutReason `protobuf:"varint,5,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the query was answered; in the last message only, with SearchOptions.explain.
 	Explanation *Explanation `protobuf:"bytes,6,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// In the last message only, where a router sends them. A searcher sends each in a message of its own, with all
-	// values that it has counted.
+	// A router sends them in the last message only. A searcher sends each in a message of its own, with all values
+	// that it has counted.
 	Facets []*FacetCounts `protobuf:"bytes,7,rep,name=facets,proto3" json:"facets,omitempty"`
 	// In the last message only, as in SearchResponse.
 	Selected Facet `protobuf:"varint,8,opt,name=selected,proto3,enum=trawl.search.v1.Facet" json:"selected,omitempty"`
@@ -2610,18 +2610,18 @@ type FileMatch struct {
 	Explanation string `protobuf:"bytes,10,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Why the content is not searchable; SKIP_REASON_UNSPECIFIED when it is.
 	SkipReason SkipReason `protobuf:"varint,11,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
-	// Matches are left out that max_matches_per_file has room for: with them this one file
-	// would be larger than an answer may be. Match_count counts them all the same.
+	// Matches that max_matches_per_file has room for are left out: with them this one file
+	// would be larger than an answer may be. The field match_count still counts them.
 	Cut bool `protobuf:"varint,12,opt,name=cut,proto3" json:"cut,omitempty"`
-	// In a stream: this is more of the file before. Its chunks go after those that the file
-	// has so far; repo, path, blob and score are repeated, nothing else is set.
+	// In a stream: this continues the previous file. Append its chunks to those of that file;
+	// repo, path, blob and score are repeated, and nothing else is set.
 	Continued bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
 	// Symbols that matches are in; only with SearchOptions.symbols, or a query with sym:.
 	Symbols []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
 	// Words of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
 	MissingWords []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
-	// Match_count counts some of the matches, one more than are returned at least: with MODE_TOP_K a long file is
-	// read only as far as it is shown.
+	// The field match_count counts only some of the matches, at least one more than are returned: with MODE_TOP_K a
+	// long file is read only as far as it is shown.
 	MatchCountAtLeast bool `protobuf:"varint,16,opt,name=match_count_at_least,json=matchCountAtLeast,proto3" json:"match_count_at_least,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -2772,12 +2772,12 @@ func (x *FileMatch) GetMatchCountAtLeast() bool {
 // Symbol is a definition in a file, as a table of tokens for its language finds it.
 type Symbol struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// What is not UTF-8 is replaced, and a name of over 256 bytes is cut. It may have control
-	// characters.
+	// Bytes that are not UTF-8 are replaced, and a name of over 256 bytes is cut. It may have
+	// control characters.
 	Name string     `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Kind SymbolKind `protobuf:"varint,2,opt,name=kind,proto3,enum=trawl.search.v1.SymbolKind" json:"kind,omitempty"`
 	// Name of the innermost definition around it, such as the type of a method; empty if there
-	// is none or it is not known.
+	// is none or it is unknown.
 	Scope         string `protobuf:"bytes,3,opt,name=scope,proto3" json:"scope,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2844,8 +2844,8 @@ type ChunkMatch struct {
 	Ranges []*Range `protobuf:"bytes,3,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	// The content is the document's path, and ranges are in it.
 	FileName bool `protobuf:"varint,4,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
-	// In a stream: this is more of the file's chunk before. Content and ranges go after
-	// those that the chunk has so far; nothing else is set.
+	// In a stream: this continues the file's previous chunk. Append content and ranges to
+	// those of that chunk; nothing else is set.
 	Continued     bool `protobuf:"varint,5,opt,name=continued,proto3" json:"continued,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2921,8 +2921,8 @@ type Range struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Start *Location              `protobuf:"bytes,1,opt,name=start,proto3" json:"start,omitempty"`
 	End   *Location              `protobuf:"bytes,2,opt,name=end,proto3" json:"end,omitempty"`
-	// Place in FileMatch.symbols, from 1, of the innermost symbol whose name or body the match
-	// begins in; 0 if that is none or not known.
+	// Place in FileMatch.symbols, from 1, of the innermost symbol in whose name or body the match
+	// begins; 0 if there is none or it is unknown.
 	Symbol uint32 `protobuf:"varint,3,opt,name=symbol,proto3" json:"symbol,omitempty"`
 	// The match begins in the name of that symbol, where it is defined.
 	Definition    bool `protobuf:"varint,4,opt,name=definition,proto3" json:"definition,omitempty"`
@@ -3177,15 +3177,15 @@ func (x *Statistics) GetClamped() []string {
 // size does not depend on their number.
 type Explanation struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Shards that this is of. A shard that was searched is not among them if it also holds
-	// deleted repos or repos that the caller may not see: what is read in it depends on
-	// them. Nor is one whose searcher does not explain.
+	// Shards that the explanation covers. It leaves out a searched shard that also holds
+	// deleted repos or repos that the caller may not see, because what is read in it depends
+	// on them. It also leaves out a shard whose searcher does not explain.
 	Shards uint64 `protobuf:"varint,1,opt,name=shards,proto3" json:"shards,omitempty"`
 	// The query's tree, each node before its children.
 	Nodes []*ExplainedNode `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
-	// Nodes that there is no room for.
+	// Number of nodes left out for want of room.
 	NodesLeftOut uint64 `protobuf:"varint,3,opt,name=nodes_left_out,json=nodesLeftOut,proto3" json:"nodes_left_out,omitempty"`
-	// What was read for no node alone, and to show files.
+	// What was read for several nodes together, and to show files.
 	Other *Reads `protobuf:"bytes,4,opt,name=other,proto3" json:"other,omitempty"`
 	// Contents whose documents were looked at.
 	Candidates uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
@@ -3194,7 +3194,7 @@ type Explanation struct {
 	// Shards in which MODE_TOP_K left documents out because the shard itself has enough
 	// better files.
 	StoppedByOwnFiles uint64 `protobuf:"varint,7,opt,name=stopped_by_own_files,json=stoppedByOwnFiles,proto3" json:"stopped_by_own_files,omitempty"`
-	// Shards in which it did because others have.
+	// Shards in which it left documents out because other shards have enough better files.
 	StoppedByOtherShards uint64 `protobuf:"varint,8,opt,name=stopped_by_other_shards,json=stoppedByOtherShards,proto3" json:"stopped_by_other_shards,omitempty"`
 	// Shards in which it looked at documents of low priority in a second pass.
 	SecondPasses uint64 `protobuf:"varint,9,opt,name=second_passes,json=secondPasses,proto3" json:"second_passes,omitempty"`
@@ -3206,8 +3206,8 @@ type Explanation struct {
 	RouterPhases []*ExplainedPhase `protobuf:"bytes,12,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
 	// Calls to searchers whose answers were used.
 	Calls uint64 `protobuf:"varint,13,opt,name=calls,proto3" json:"calls,omitempty"`
-	// The calls that took longest, at most three, the slowest first. Left out where the
-	// caller sees a part of some shard only.
+	// The calls that took longest, at most three, the slowest first. Left out if the caller
+	// may see only a part of some shard.
 	SlowestCalls  []*ExplainedCall `protobuf:"bytes,14,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3498,12 +3498,12 @@ func (x *ExplainedMethod) GetShards() uint64 {
 	return 0
 }
 
-// Reads say what was read, and how long that took with all that came of it.
+// Reads say what was read, and how long reading and evaluating it took.
 type Reads struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Blocks of the lexicon that were read.
 	LexiconBlocks uint64 `protobuf:"varint,1,opt,name=lexicon_blocks,json=lexiconBlocks,proto3" json:"lexicon_blocks,omitempty"`
-	// Words in them in which the text is found.
+	// Words in these blocks that contain the text.
 	Words uint64 `protobuf:"varint,2,opt,name=words,proto3" json:"words,omitempty"`
 	// Posting lists that were opened.
 	PostingLists uint64 `protobuf:"varint,3,opt,name=posting_lists,json=postingLists,proto3" json:"posting_lists,omitempty"`
@@ -3512,8 +3512,8 @@ type Reads struct {
 	// Bytes of content decoded.
 	BytesDecoded uint64 `protobuf:"varint,5,opt,name=bytes_decoded,json=bytesDecoded,proto3" json:"bytes_decoded,omitempty"`
 	UnitsDecoded uint64 `protobuf:"varint,6,opt,name=units_decoded,json=unitsDecoded,proto3" json:"units_decoded,omitempty"`
-	// Time on processors and waiting for the bucket. Shards are searched side by side: it
-	// may be more than what the caller waits for.
+	// Time on processors and waiting for the bucket. Shards are searched concurrently, so it
+	// may exceed the time that the caller waits.
 	Time          *durationpb.Duration `protobuf:"bytes,7,opt,name=time,proto3" json:"time,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3655,7 +3655,7 @@ func (x *ExplainedPhase) GetTime() *durationpb.Duration {
 type ExplainedShard struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Digest []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The first of its repos, all of which the caller may see.
+	// The first of its repos. The caller may see all of them.
 	Repo string `protobuf:"bytes,2,opt,name=repo,proto3" json:"repo,omitempty"`
 	// How many repos it has.
 	Repos         uint64               `protobuf:"varint,3,opt,name=repos,proto3" json:"repos,omitempty"`
@@ -3729,9 +3729,9 @@ type ExplainedCall struct {
 	Searcher string `protobuf:"bytes,1,opt,name=searcher,proto3" json:"searcher,omitempty"`
 	// Shards that it was asked for.
 	Shards uint64 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
-	// Until its answer had arrived.
+	// Time until its answer had arrived.
 	Time *durationpb.Duration `protobuf:"bytes,3,opt,name=time,proto3" json:"time,omitempty"`
-	// What the searcher itself took of that.
+	// The part of that time that the searcher itself took.
 	Searching     *durationpb.Duration `protobuf:"bytes,4,opt,name=searching,proto3" json:"searching,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3806,7 +3806,7 @@ type Coverage struct {
 	// Left out because their repos, branches or languages cannot match.
 	Pruned uint64 `protobuf:"varint,4,opt,name=pruned,proto3" json:"pruned,omitempty"`
 	Failed uint64 `protobuf:"varint,5,opt,name=failed,proto3" json:"failed,omitempty"`
-	// Not searched, or not to their end, before the deadline.
+	// Not searched, or not completely, before the deadline.
 	NotReached uint64 `protobuf:"varint,6,opt,name=not_reached,json=notReached,proto3" json:"not_reached,omitempty"`
 	// Every shard that is failed or not reached, or as many as a message has room for.
 	Uncovered []*UncoveredShard `protobuf:"bytes,7,rep,name=uncovered,proto3" json:"uncovered,omitempty"`
@@ -3979,8 +3979,8 @@ type DefinitionsRequest struct {
 	// The whole name, with case. A name that starts or ends with a letter, digit or underscore
 	// is not found in the middle of a longer word.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Only in files that this query of syntax version 2 matches, such as
-	// "r:kubernetes lang:go -f:vendor/"; empty: in all. What it finds is not shown.
+	// Search only files that this query of syntax version 2 matches, such as
+	// "r:kubernetes lang:go -f:vendor/"; empty: all. Its own matches are not shown.
 	Query string `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`
 	// As for Search; symbols and syntax_version are set.
 	Options *SearchOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
@@ -4051,11 +4051,11 @@ func (x *DefinitionsRequest) GetPageToken() []byte {
 // DefinitionsResponse is one page of the places of definitions.
 type DefinitionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Files of the page by repo, each repo where its best file is.
+	// Files of the page by repo. Each repo is at the place of its best file.
 	Repos      []*RepoMatches `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	Statistics *Statistics    `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
 	Coverage   *Coverage      `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
-	// Token for the next page; empty when there is none. A repo may go on there.
+	// Token for the next page; empty when there is none. A repo may continue there.
 	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	// Token for Consistency.at_least: what this answer reflected.
 	RevisionToken []byte `protobuf:"bytes,5,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
@@ -4063,7 +4063,7 @@ type DefinitionsResponse struct {
 	Cut CutReason `protobuf:"varint,6,opt,name=cut,proto3,enum=trawl.search.v1.CutReason" json:"cut,omitempty"`
 	// How the page was answered; only with SearchOptions.explain.
 	Explanation *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
-	// Where the name has no such place: what was searched, and what may be wrong with the query of the request.
+	// Set when the name has no such place: what was searched, and what may be wrong with the request's query.
 	Empty         *Empty `protobuf:"bytes,8,opt,name=empty,proto3" json:"empty,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4388,8 +4388,8 @@ type ListRequest struct {
 	SyntaxVersion uint32                 `protobuf:"varint,3,opt,name=syntax_version,json=syntaxVersion,proto3" json:"syntax_version,omitempty"`
 	// Sent by a router to a searcher only.
 	Plan *Plan `protobuf:"bytes,4,opt,name=plan,proto3" json:"plan,omitempty"`
-	// Most skipped files named for one repo; default 0, their number is always given.
-	// Fewer are named of a repo whose entry would be larger than the answer may be.
+	// Most skipped files named for one repo; default 0. Their number is always given.
+	// Fewer are named if the repo's entry would be larger than the answer may be.
 	MaxSkippedFiles uint32 `protobuf:"varint,5,opt,name=max_skipped_files,json=maxSkippedFiles,proto3" json:"max_skipped_files,omitempty"`
 	// Page token of an earlier answer to the same query; empty for the first page.
 	PageToken []byte `protobuf:"bytes,6,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
@@ -4493,9 +4493,9 @@ type ListResponse struct {
 	Repos         []*RepoEntry           `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	Coverage      *Coverage              `protobuf:"bytes,2,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	RevisionToken []byte                 `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
-	// Token for the repos that max_bytes has no room for; empty when there are none.
-	// Said by routers only. The coverage of a page counts shards as pruned whose repos
-	// were all on earlier pages.
+	// Token for the repos that max_bytes has no room for; empty when there are none. Set
+	// by routers only. The coverage of a page counts as pruned the shards whose repos were
+	// all on earlier pages.
 	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4608,13 +4608,13 @@ func (x *StreamListRequest) GetList() *ListRequest {
 // StreamListResponse is a piece of a list, of at most about 1 MiB.
 type StreamListResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Repos in ascending order, from one message to the next as well, where a router
-	// sends them. A repo with very many skipped files is in several messages, which have
-	// a part of those each: all but the first have its name and skipped files only.
+	// Repos; from a router in ascending order, across messages too. A repo with very many
+	// skipped files is split over several messages, each with a part of these files. All but
+	// the first have only its name and skipped files.
 	Repos []*RepoEntry `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	// Set in the last message only.
 	Coverage *Coverage `protobuf:"bytes,2,opt,name=coverage,proto3" json:"coverage,omitempty"`
-	// Set in the last message only. Said by routers only.
+	// Set in the last message only, by routers only.
 	RevisionToken []byte `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4678,7 +4678,7 @@ type RepoEntry struct {
 	Generation uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
 	Branches   []*BranchEntry         `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	Documents  uint64                 `protobuf:"varint,4,opt,name=documents,proto3" json:"documents,omitempty"`
-	// Bytes of searchable content; what stands at several paths counts at each.
+	// Bytes of searchable content; content at several paths counts for each.
 	ContentBytes uint64 `protobuf:"varint,5,opt,name=content_bytes,json=contentBytes,proto3" json:"content_bytes,omitempty"`
 	// Bytes of the shards that hold it, shared ones by its share of their content.
 	IndexBytes       uint64                 `protobuf:"varint,6,opt,name=index_bytes,json=indexBytes,proto3" json:"index_bytes,omitempty"`
@@ -4994,8 +4994,8 @@ type GetFileRequest struct {
 	Plan *Plan `protobuf:"bytes,5,opt,name=plan,proto3" json:"plan,omitempty"`
 	// Where the content returned begins in the document, in bytes.
 	Offset uint64 `protobuf:"varint,6,opt,name=offset,proto3" json:"offset,omitempty"`
-	// Most bytes of the response; default 4 MiB, as in SearchOptions. A searcher takes it
-	// as that of content alone, and none for no limit.
+	// Most bytes of the response; default 4 MiB, as in SearchOptions. For a searcher it limits
+	// the content alone, and 0 means no limit.
 	MaxBytes      uint64 `protobuf:"varint,7,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5083,8 +5083,8 @@ func (x *GetFileRequest) GetMaxBytes() uint64 {
 // GetFileResponse is a document as indexed.
 type GetFileResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The document from offset on. When it ends before size_bytes, the rest is to be asked
-	// for from there; it is of the same content while blob is the same.
+	// The document from offset on. If it ends before size_bytes, request the rest from there;
+	// the parts belong together as long as blob is the same.
 	Content       []byte     `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
 	Language      string     `protobuf:"bytes,2,opt,name=language,proto3" json:"language,omitempty"`
 	Commit        string     `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
@@ -5189,11 +5189,11 @@ type QueryError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Byte offset in the query.
 	Position uint32 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`
-	// What stands there.
+	// What was found there.
 	Found string `protobuf:"bytes,2,opt,name=found,proto3" json:"found,omitempty"`
-	// What would have been right there.
+	// What was expected there.
 	Expected string `protobuf:"bytes,3,opt,name=expected,proto3" json:"expected,omitempty"`
-	// Name of the limit that was passed, empty when it is a syntax error.
+	// Name of the exceeded limit; empty for a syntax error.
 	Limit         string `protobuf:"bytes,4,opt,name=limit,proto3" json:"limit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -4,10 +4,9 @@
 // - protoc             (unknown)
 // source: trawl/search/v1/search.proto
 
-// Package trawl.search.v1 is how every caller searches: other services, the
-// command line and the web page ask a router; a router asks searchers with the
-// same service and a Plan. What only a router may say, or only a router may
-// send, is marked so at the field.
+// Package trawl.search.v1 is the API for all searches. Other services, the command
+// line and the web page call a router. A router calls searchers with the same
+// service and a Plan. Fields that only a router may set or send are marked.
 
 package searchv1
 
@@ -39,31 +38,31 @@ const (
 //
 // SearchService is served by routers (for callers) and searchers (for routers).
 type SearchServiceClient interface {
-	// Search answers one page of ranked files. It ends within the caller's
-	// deadline; what was not searched by then is named in the coverage. An answer is
-	// never too large for a message: the page ends early instead (SearchResponse.cut).
+	// Search returns one page of ranked files. It ends within the caller's deadline;
+	// the coverage names what was not searched by then. An answer is never too large
+	// for a message: the page ends early instead (SearchResponse.cut).
 	// Searchers serve it for routers of earlier versions only.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
-	// StreamSearch answers like Search with limits of its own choosing, sending
+	// StreamSearch answers like Search with limits of its own choosing, and sends
 	// files as searchers finish. The last message holds statistics and coverage.
-	// It is also how routers ask searchers, which send their best files in the total
+	// Routers also use it to call searchers, which send their best files in the total
 	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(ctx context.Context, in *StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamSearchResponse], error)
 	// List names the repos that hold at least one document the query matches, one page
 	// of them. Searchers serve it for routers of earlier versions only.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
-	// one holds the coverage. It is also how routers ask searchers, whose entries are
+	// one holds the coverage. Routers also use it to call searchers, whose entries are
 	// parts of a repo: one or more for each shard.
 	StreamList(ctx context.Context, in *StreamListRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamListResponse], error)
-	// GetFile returns the content of one document, or a part of it: documents have up to
-	// 32 MiB as indexers are by default, and 64 MiB at most.
+	// GetFile returns the content of one document, or a part of it. A document has up to
+	// 32 MiB with the indexers' default settings, and 64 MiB at most.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error)
 	// Definitions finds where a name is defined: one page of the files, the best first. It
 	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
 	Definitions(ctx context.Context, in *DefinitionsRequest, opts ...grpc.CallOption) (*DefinitionsResponse, error)
-	// References finds where a name is used: all its places in contents but those that
-	// Definitions finds. It is a Search like that.
+	// References finds where a name is used: all its places in contents except those that
+	// Definitions finds. Like Definitions, it is a Search.
 	References(ctx context.Context, in *ReferencesRequest, opts ...grpc.CallOption) (*ReferencesResponse, error)
 }
 
@@ -169,31 +168,31 @@ func (c *searchServiceClient) References(ctx context.Context, in *ReferencesRequ
 //
 // SearchService is served by routers (for callers) and searchers (for routers).
 type SearchServiceServer interface {
-	// Search answers one page of ranked files. It ends within the caller's
-	// deadline; what was not searched by then is named in the coverage. An answer is
-	// never too large for a message: the page ends early instead (SearchResponse.cut).
+	// Search returns one page of ranked files. It ends within the caller's deadline;
+	// the coverage names what was not searched by then. An answer is never too large
+	// for a message: the page ends early instead (SearchResponse.cut).
 	// Searchers serve it for routers of earlier versions only.
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
-	// StreamSearch answers like Search with limits of its own choosing, sending
+	// StreamSearch answers like Search with limits of its own choosing, and sends
 	// files as searchers finish. The last message holds statistics and coverage.
-	// It is also how routers ask searchers, which send their best files in the total
+	// Routers also use it to call searchers, which send their best files in the total
 	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(*StreamSearchRequest, grpc.ServerStreamingServer[StreamSearchResponse]) error
 	// List names the repos that hold at least one document the query matches, one page
 	// of them. Searchers serve it for routers of earlier versions only.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
-	// one holds the coverage. It is also how routers ask searchers, whose entries are
+	// one holds the coverage. Routers also use it to call searchers, whose entries are
 	// parts of a repo: one or more for each shard.
 	StreamList(*StreamListRequest, grpc.ServerStreamingServer[StreamListResponse]) error
-	// GetFile returns the content of one document, or a part of it: documents have up to
-	// 32 MiB as indexers are by default, and 64 MiB at most.
+	// GetFile returns the content of one document, or a part of it. A document has up to
+	// 32 MiB with the indexers' default settings, and 64 MiB at most.
 	GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error)
 	// Definitions finds where a name is defined: one page of the files, the best first. It
 	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
 	Definitions(context.Context, *DefinitionsRequest) (*DefinitionsResponse, error)
-	// References finds where a name is used: all its places in contents but those that
-	// Definitions finds. It is a Search like that.
+	// References finds where a name is used: all its places in contents except those that
+	// Definitions finds. Like Definitions, it is a Search.
 	References(context.Context, *ReferencesRequest) (*ReferencesResponse, error)
 	mustEmbedUnimplementedSearchServiceServer()
 }

@@ -23,8 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestPack: small repos come into one shard, with what they had and no more, and
-// what they had before goes.
+// TestPack: small repos move into one shard with exactly their documents, and their old shards go.
 func TestPack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -55,8 +54,8 @@ func TestPack(t *testing.T) {
 	})
 }
 
-// TestDeletedFromPack: the bytes of a deleted repo leave a shared shard within
-// the time that is promised, and nothing else does.
+// TestDeletedFromPack: the bytes of a deleted repo leave a shared shard within the promised time,
+// and nothing else does.
 func TestDeletedFromPack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -68,7 +67,7 @@ func TestDeletedFromPack(t *testing.T) {
 		}
 		deleted := time.Now()
 		w.publish("example.com/repo-04", files{"x.go": "x"}, false)
-		// A repo of the same name is another one.
+		// A new repo of the same name is a different repo.
 		w.publish("example.com/repo-03", files{"back.go": "back"}, false)
 		w.settle()
 		w.check("before the time")
@@ -85,9 +84,8 @@ func TestDeletedFromPack(t *testing.T) {
 	})
 }
 
-// TestCrashAnywhere ends a process at every one of its operations, before and after
-// it is done: what is served stays whole, another indexer does the work, and
-// nothing is left over.
+// TestCrashAnywhere ends a process before and after each of its operations. Published repos stay
+// whole, another indexer does the work, and nothing is left over.
 func TestCrashAnywhere(t *testing.T) {
 	stride := 1
 	if testing.Short() {
@@ -128,8 +126,8 @@ func TestCrashAnywhere(t *testing.T) {
 	}
 }
 
-// TestPoisonIsAlone: a shard that cannot be read keeps its own repo from being
-// compacted, and in the end no other.
+// TestPoisonIsAlone: an unreadable shard keeps its own repo from being compacted, but in the end no
+// other repo.
 func TestPoisonIsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -162,8 +160,8 @@ func TestPoisonIsAlone(t *testing.T) {
 	})
 }
 
-// TestForgedShardIsNotMerged: a sound shard of the same size that somebody put in the place of another one never
-// becomes part of a shard whose digest is right.
+// TestForgedShardIsNotMerged: an attacker replaces a shard by a valid one of the same size. Its content never
+// gets into a merged shard with a valid digest.
 func TestForgedShardIsNotMerged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -218,8 +216,8 @@ func TestForgedShardIsNotMerged(t *testing.T) {
 	})
 }
 
-// TestGivesWay: while repos wait to be indexed nothing is compacted, but what has a
-// time by which it must be done, or has waited for long.
+// TestGivesWay: while repos wait to be indexed, only compactions run that have a deadline or have
+// waited for long.
 func TestGivesWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -329,7 +327,7 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 	w.clean()
 }
 
-// locked is a source of chance for several goroutines.
+// locked is a source of randomness for several goroutines.
 type locked struct {
 	mu  sync.Mutex
 	rng *rand.Rand

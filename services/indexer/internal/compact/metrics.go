@@ -10,7 +10,7 @@ import (
 // Outcomes of a compaction.
 const (
 	compacted = "compacted"
-	// vain: every repo was changed, deleted or being indexed by then.
+	// vain: every repo was changed, deleted or being indexed meanwhile.
 	vain = "in vain"
 	// failed: it will be tried again, by any indexer.
 	failed = "failed"

@@ -27,14 +27,14 @@ type model struct {
 	roots    map[string]catalog.Root
 	packs    map[string]catalog.Pack
 	lives    map[string]int64
-	// gone is when a repo was deleted of which a pack still has documents.
+	// gone is when each repo was deleted whose documents a pack still has.
 	gone map[remains]time.Time
 
 	pushed, written, read uint64
 	shards                int // ever made
 }
 
-// remains are what a pack has of a deleted repo.
+// remains names a deleted repo whose documents a pack still has.
 type remains struct{ pack, repo string }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -57,12 +57,12 @@ func (m *model) ref(size uint64, delta bool) *catalogv1.ShardRef {
 	}
 }
 
-// size is that of a new repo: from some KiB to a GiB, most of them small.
+// size returns the size of a new repo: from some KiB to a GiB, mostly small.
 func (m *model) size() uint64 {
 	return uint64(4<<10) << m.rng.IntN(1+m.rng.IntN(18))
 }
 
-// push is one of a repo, by a full build or by a delta that hides a little.
+// push pushes to a repo: a full build, or a delta that hides a little.
 func (m *model) push(name string) {
 	root, ok := m.roots[name]
 	next := &catalogv1.Root{Repo: name}
@@ -201,7 +201,7 @@ func (m *model) sweep() {
 	}
 }
 
-// amplification is what is stored by what is needed.
+// amplification returns the bytes that are stored, those that are live, and the number of shards.
 func (m *model) amplification() (stored, live uint64, shards int) {
 	objects := map[string]uint64{}
 	for _, root := range m.roots {
@@ -216,8 +216,8 @@ func (m *model) amplification() (stored, live uint64, shards int) {
 	return stored, live, len(objects)
 }
 
-// TestPolicyIsBounded pushes to many repos at random for weeks. The bounds are
-// those of decision 20. TRAWL_SEED has it push otherwise.
+// TestPolicyIsBounded pushes to many repos at random for weeks. The bounds are those of decision
+// 20. TRAWL_SEED sets the seed.
 func TestPolicyIsBounded(t *testing.T) {
 	repos, days, seed := 1500, 18, uint64(1)
 	if testing.Short() {
@@ -239,7 +239,7 @@ func TestPolicyIsBounded(t *testing.T) {
 		if step%6 == 0 {
 			m.remove(fmt.Sprintf("repo-%04d", m.rng.IntN(repos)))
 		}
-		// What is done makes more due: in a minute or two, not at once.
+		// A compaction can make another one due: in a minute or two, not at once.
 		for range 4 {
 			m.now = m.now.Add(m.cfg.Every / 4)
 			for _, c := range m.cfg.Plan(m.state()) {
@@ -280,8 +280,8 @@ func (m *model) check() {
 			large++
 		}
 	}
-	// Beside the large ones and the deltas: full shards, some of each level, and
-	// what was pushed to in the last minutes.
+	// Besides the large shards and the deltas: full shards, some of each level, and the pushes of
+	// the last minutes.
 	most := large + deltas + int(2*live/uint64(m.cfg.Target)) + (levels+2)*fanIn + len(m.roots)/60 + 60
 	if shards > most {
 		m.t.Fatalf("%d shards, more than %d: %d large repos, %d deltas, %d bytes", shards, most, large, deltas, live)

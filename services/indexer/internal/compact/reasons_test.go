@@ -11,7 +11,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// hiding is a shard of 1 MiB and 1,000 documents, of which so many were replaced.
+// hiding is a shard of 1 MiB and 1,000 documents, n of which were replaced.
 func (m *model) hiding(n uint64) *catalogv1.ShardRef {
 	ref := m.ref(1<<20, false)
 	ref.Documents, ref.LiveDocuments, ref.ContentBytes, ref.LiveContentBytes = 1000, 1000-n, 1_000_000, 1_000_000-1000*n
@@ -29,8 +29,8 @@ func (m *model) root(name string, refs ...*catalogv1.ShardRef) {
 	}}
 }
 
-// pack serves a shard that two repos share in equal parts, of each of which so many of its 500
-// documents were replaced.
+// pack serves a shard that two repos share equally. Each has 500 documents in it. replaced is how
+// many of those were replaced.
 func (m *model) pack(replaced uint64) {
 	shard := m.hiding(0)
 	for _, name := range []string{"a", "b"} {
@@ -44,8 +44,8 @@ func (m *model) pack(replaced uint64) {
 	}}}
 }
 
-// TestReplacedDocuments: a shard with many documents that were replaced is written
-// anew, with less of them or sooner it is not.
+// TestReplacedDocuments: a shard with many replaced documents is rewritten. With fewer of them, or
+// sooner, it is not.
 func TestReplacedDocuments(t *testing.T) {
 	const day = 24 * time.Hour
 	small := func(m *model) *catalogv1.ShardRef { return m.ref(4<<10, true) }
@@ -53,7 +53,7 @@ func TestReplacedDocuments(t *testing.T) {
 		fill   func(*model)
 		age    time.Duration
 		reason string
-		shards int // that become one
+		shards int // to be merged into one
 	}{
 		"an eighth of a base":             {func(m *model) { m.root("a", m.hiding(125), small(m)) }, 0, "", 0},
 		"more than that":                  {func(m *model) { m.root("a", m.hiding(126), small(m)) }, 0, becauseDeltas, 2},

@@ -16,7 +16,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// repeated is a bucket whose store had to be asked twice: each object is there already.
+// repeated is a bucket whose client repeats each upload, and so finds its own object there.
 type repeated struct {
 	bucket.Bucket
 
@@ -30,8 +30,8 @@ func (b repeated) Put(ctx context.Context, key string, r io.Reader, opts bucket.
 	return errors.Join(b.Bucket.Put(ctx, key, r, opts), bucket.ErrExists)
 }
 
-// TestUploadIsRepeated: what is uploaded replaces nothing, has a digest, and may be
-// there from an earlier attempt of the same request. Manifests still say what was asked for.
+// TestUploadIsRepeated: an upload replaces nothing, has a digest, and may find its object there
+// from an earlier attempt of the same request. Manifests keep the request.
 func TestUploadIsRepeated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTrial(t, 0, nil)
@@ -94,7 +94,7 @@ func TestDeltasOfLargeBase(t *testing.T) {
 	})
 }
 
-// TestStalePlansGo: a plan of which no repo is as it was makes room at the next look.
+// TestStalePlansGo: a plan whose repos have all changed goes at the next pass.
 func TestStalePlansGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTrial(t, 0, nil)

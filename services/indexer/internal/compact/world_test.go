@@ -120,8 +120,8 @@ func (b stepping) GetRange(ctx context.Context, key string, off, n int64) (r io.
 	return r, err
 }
 
-// push asks for the files of a repo and publishes them: with delta beside the
-// shards that are there. What goes wrong on the way is returned.
+// push requests the files of a repo and publishes them, with delta next to the existing shards. It
+// returns the error that stopped it.
 func (w *world) push(ctx context.Context, store *catalog.Store, b bucket.Bucket, repo string, next files, delta bool) error {
 	if _, _, err := store.PutDesired(ctx, &catalogv1.Desired{Name: repo, Url: "https://" + repo}); err != nil {
 		return err
@@ -183,8 +183,8 @@ func (w *world) build(ctx context.Context, b bucket.Bucket, fence int64, root *c
 	return ref, b.Put(ctx, ref.Key, &data, bucket.PutOptions{Size: built.Size, SHA256: built.SHA256})
 }
 
-// hide takes over the shards of a root, hides what is not the same in next, and
-// returns the rest of next.
+// hide keeps the shards of a root, hides the documents that differ in next, and returns the rest of
+// next.
 func (w *world) hide(root, old *catalogv1.Root, next files) files {
 	changed := maps.Clone(next)
 	for _, ref := range old.Shards {
@@ -319,7 +319,7 @@ func (w *world) settle() {
 			}
 			return
 		}
-		time.Sleep(maxRetry) // what was tried in vain waits
+		time.Sleep(maxRetry) // failed attempts wait
 		for did := true; did; {
 			var err error
 			if did, err = x.Next(context.Background()); err != nil {
@@ -330,7 +330,7 @@ func (w *world) settle() {
 	w.t.Error("there is always something to compact")
 }
 
-// clean collects garbage, and fails the test unless what is left is what is served.
+// clean collects garbage, and fails the test unless exactly the served objects remain.
 func (w *world) clean() {
 	w.t.Helper()
 	c := gc.Collector{
@@ -368,7 +368,7 @@ func (w *world) clean() {
 	}
 }
 
-// publish is push where nothing goes wrong.
+// publish is push without failures.
 func (w *world) publish(repo string, next files, delta bool) {
 	w.t.Helper()
 	if err := w.push(context.Background(), w.truth, w.bucket, repo, next, delta); err != nil {

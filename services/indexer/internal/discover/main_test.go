@@ -37,14 +37,14 @@ type world struct {
 	t *testing.T
 
 	mu sync.Mutex
-	// listed are the repos of each source, failing why it cannot be asked.
+	// listed are the repos of each source, failing the error of asking it.
 	listed  map[string][]codehost.Repo
 	failing map[string]error
 	looks   map[string][]time.Time
 	// heads are the commits of repositories by URL; missing ones cannot be reached.
 	heads  map[string]string
 	polled []string
-	// asked is how often etcd was: once before and once after each operation.
+	// asked counts the operations on etcd twice: before and after each.
 	asked int
 	jobs  []queue.Job
 }
@@ -73,7 +73,7 @@ func inWorldOf(t *testing.T, file string, test func(w *world)) {
 	})
 }
 
-// ask counts what is asked of etcd.
+// ask counts the operations on etcd.
 func (w *world) ask(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -202,7 +202,7 @@ func (w *world) take() []string {
 	return taken
 }
 
-// states are the sources that are told of as well, and as failing.
+// states returns how many sources the metrics report as ok, and as failing.
 func (w *world) states() (ok, failing float64) {
 	w.t.Helper()
 	of := func(state string) float64 { return gauge(w.t, w.Metrics.sources.WithLabelValues(state)) }

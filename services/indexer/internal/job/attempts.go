@@ -22,17 +22,17 @@ var errLost = errors.New("indexers in a row died while they indexed this repo an
 
 // attempts records how the earlier attempts at a request ended.
 //
-// When an indexer dies, it is not known which of its jobs killed it. So none of them is
-// blamed, and each is tried again alone: no other job runs beside it in its indexer. Only an
-// indexer that dies then counts against the request.
+// When an indexer dies, any of its jobs may have killed it. So none of them is blamed, and each is
+// tried again alone: no other job runs in its indexer meanwhile. Only an indexer that dies then
+// counts against the request.
 type attempts struct {
 	alone bool
 	// lost counts the indexers in a row that died while the request had them for itself.
 	lost uint32
 }
 
-// attemptsBefore reads from the status how the last attempt ended. The lease is held, so if
-// the status says that a job runs, its indexer is gone, unless it is this one: then a job here
+// attemptsBefore reads from the status how the last attempt ended. The caller holds the lease, so
+// if the status says that a job runs, its indexer is gone. Or it is this indexer, and a job here
 // has lost its lease and does not know yet.
 func (w *Worker) attemptsBefore(ctx context.Context, lease *catalog.Lease) (attempts, error) {
 	status, err := w.Store.GetStatus(ctx, lease.Desired().GetName())
@@ -57,8 +57,8 @@ func (w *Worker) attemptsBefore(ctx context.Context, lease *catalog.Lease) (atte
 	return attempts{}, nil
 }
 
-// turns lets jobs run in this indexer beside each other, or one of them alone. The zero
-// value is ready.
+// turns lets jobs run in this indexer at the same time, or one of them alone. The zero value is
+// ready.
 type turns struct {
 	mu sync.Mutex
 	// running counts the jobs of a repo that have their turn. There can be two: one has lost

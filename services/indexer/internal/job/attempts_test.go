@@ -17,8 +17,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// die leaves what an indexer leaves that dies during an attempt: the status, and a delivery
-// without an outcome.
+// die leaves what a dead indexer leaves of an attempt: the status, and a delivery without an
+// outcome.
 func (e *env) die(d *queue.Delivery, alone bool, lost uint32) {
 	e.t.Helper()
 	err := e.Store.PutStatus(e.t.Context(), d.Repo, &catalogv1.Status{
@@ -30,8 +30,8 @@ func (e *env) die(d *queue.Delivery, alone bool, lost uint32) {
 	d.NumDelivered++
 }
 
-// TestDeadIndexersDoNotCountAgainstJobsBesideTheKiller: a job whose indexer died of another
-// one is tried alone, however often that was, and publishes.
+// TestDeadIndexersDoNotCountAgainstJobsBesideTheKiller: a job whose indexer died of another job is
+// tried alone, however often that happened, and publishes.
 func TestDeadIndexersDoNotCountAgainstJobsBesideTheKiller(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
@@ -61,7 +61,7 @@ func TestDeadIndexersDoNotCountAgainstJobsBesideTheKiller(t *testing.T) {
 	}
 }
 
-// TestJobThatKillsIndexersAloneIsGivenUp: it counts an indexer only if the job was alone in it.
+// TestJobThatKillsIndexersAloneIsGivenUp: a dead indexer counts only if the job was alone in it.
 func TestJobThatKillsIndexersAloneIsGivenUp(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
@@ -91,8 +91,8 @@ func TestJobThatKillsIndexersAloneIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestKilledGit: when the kernel kills git, another job may have taken the memory. So the
-// next attempt is alone, and only then it counts.
+// TestKilledGit: when the kernel kills git, another job may have taken the memory. So the next
+// attempt runs alone, and only that one counts.
 func TestKilledGit(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")

@@ -20,7 +20,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// garbage tells of every object whether it is garbage.
+// garbage reports for every object whether it is garbage.
 func (e *env) garbage() map[string]bool {
 	e.t.Helper()
 	reach, err := e.Store.Reach(e.t.Context())
@@ -34,9 +34,9 @@ func (e *env) garbage() map[string]bool {
 	return found
 }
 
-// TestZombieBetweenUploadAndTransaction pauses a worker that has uploaded all,
-// until its lease has ended and another worker has published. The bytes are the
-// same; the objects are not: those of the zombie are garbage, and nothing else.
+// TestZombieBetweenUploadAndTransaction pauses a worker that has uploaded all, until its lease has
+// ended and another worker has published. Both upload the same bytes as different objects. Only the
+// objects of the zombie are garbage.
 func TestZombieBetweenUploadAndTransaction(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
@@ -94,9 +94,9 @@ func TestJobsInAnyOrder(t *testing.T) {
 	}
 }
 
-// TestSecondDelivery: a request that is published is done, whatever has changed since:
-// pushes after it have a request of their own. A delivery that comes again, and one whose
-// number is of another etcd's requests, leave the root and the bucket as they are.
+// TestSecondDelivery: a published request is done, whatever has changed since: later pushes have
+// requests of their own. A repeated delivery, and one with the epoch of another etcd, leave the
+// root and the bucket as they are.
 func TestSecondDelivery(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "one")
@@ -151,8 +151,7 @@ func (refusingTxn) Commit() (*clientv3.TxnResponse, error) {
 	return nil, status.Error(codes.Unavailable, "etcdserver: no leader")
 }
 
-// TestEtcdAwayWhilePublishing: what is built waits for etcd, as long as the job
-// may go on.
+// TestEtcdAwayWhilePublishing: a finished build waits for etcd for as long as the job may run.
 func TestEtcdAwayWhilePublishing(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")

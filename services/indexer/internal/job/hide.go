@@ -38,12 +38,12 @@ type change struct {
 	branches []uint32
 }
 
-// hideReplaced returns the references to a repo's published shards as the next root
-// has them: the shards stay as they are, and the references hide documents at
-// changed paths and documents that are on none of the branches any more. It leaves
-// out shards without live documents. It checks that the bucket has all shards, and
-// reads a few hundred KiB of each beside what the look-ups need. The references must
-// have counts (hasCounts). Errors are errManyHidden and those of shardio.OpenReader.
+// hideReplaced returns the references to a repo's published shards as the next root has them: the
+// shards stay as they are, and the references hide documents at changed paths and documents that
+// are on none of the branches any more. It leaves out shards without live documents. It checks that
+// the bucket has all shards, and reads a few hundred KiB of each, besides what the look-ups need.
+// The references must have counts (hasCounts). Errors are errManyHidden and those of
+// shardio.OpenReader.
 func hideReplaced(ctx context.Context, b bucket.Bucket, tempDir, repo string, refs []*catalogv1.ShardRef, change change) ([]*catalogv1.ShardRef, error) {
 	next := make([]*catalogv1.ShardRef, len(refs))
 	group, reading := errgroup.WithContext(ctx)

@@ -27,9 +27,8 @@ import (
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
-// TestHistories pushes random histories and holds what is published after each
-// push, in deltas or in full, and after compactions in between, against a fresh
-// build of the same commits.
+// TestHistories pushes random histories. After each push, in deltas or in full, and after
+// compactions in between, it compares what is published with a fresh build of the same commits.
 func TestHistories(t *testing.T) {
 	seeds := 5
 	if n, err := strconv.Atoi(os.Getenv("TRAWL_TEST_HISTORIES")); err == nil {
@@ -98,8 +97,7 @@ func runHistory(t *testing.T, seed uint64) (deltas, compactions int) {
 	return deltas, compactions
 }
 
-// compact merges shards of the repo as soon as there are two to merge, and says
-// whether it did.
+// compact merges shards of the repo as soon as there are two to merge, and reports whether it did.
 func (e *env) compact() (did bool) {
 	e.t.Helper()
 	before := e.root()
@@ -285,7 +283,7 @@ func corpusOf(t *testing.T, src gitsource.Source) *indextest.Corpus {
 	return &indextest.Corpus{Name: "history", Repos: []indextest.Repo{repo}}
 }
 
-// compareServed asks both for everything that can be asked.
+// compareServed compares the answers of both to every kind of request.
 func compareServed(t *testing.T, what string, got, want served, c *indextest.Corpus, seed uint64) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 2))

@@ -72,8 +72,8 @@ type env struct {
 
 const repoName = "example.com/org/repo"
 
-// newEnv makes a worker that may read repositories below root. Steps, when it
-// is not nil, is told of every operation on etcd and the bucket.
+// newEnv makes a worker that may read repositories below root. Steps, unless it is nil, is called
+// for every operation on etcd and the bucket.
 func newEnv(t *testing.T, root string, steps func(point string)) *env {
 	t.Helper()
 	q, err := queue.New(servers.Conn(), queue.Config{Logger: slog.New(slog.DiscardHandler)})
@@ -83,7 +83,7 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 	if err := q.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a test that runs again begins anew
+	t.Cleanup(func() { // a repeated test starts anew
 		if _, err := servers.Client().Delete(context.Background(), "/"+t.Name()+"/", clientv3.WithPrefix()); err != nil {
 			t.Error(err)
 		}

@@ -18,10 +18,9 @@ import (
 // ErrMirrorsInUse is the error of OpenMirrors if another process uses the cache folder.
 var ErrMirrorsInUse = errors.New("cache folder is in use by another process")
 
-// Mirrors are local copies of Git repositories in a folder, with temporary files beside them.
-// They stay between jobs, within a budget of disk space, so that the next fetch transfers
-// only what is new. One process uses a folder at a time; in it, Mirrors are safe for
-// concurrent use.
+// Mirrors are local copies of Git repositories in a folder that also holds temporary files. They
+// stay between jobs, within a budget of disk space, so that the next fetch transfers only what is
+// new. One process uses a folder at a time; in it, Mirrors are safe for concurrent use.
 type Mirrors struct {
 	dir    string
 	budget int64

@@ -102,7 +102,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSweep: what is not desired goes, unless it is used or came meanwhile.
+// TestSweep: mirrors that are not desired go, unless they are in use or were made meanwhile.
 func TestSweep(t *testing.T) {
 	c := open(t, t.TempDir(), 1<<20)
 	dirs := map[string]string{}
@@ -137,8 +137,8 @@ func TestSweep(t *testing.T) {
 		t.Errorf("nothing is desired: removed %d, %d are busy, %v", removed, busy, err)
 	}
 
-	// A later life of a repo inherits nothing, and what is of one that began after
-	// the revision is not meant.
+	// A later life of a repo inherits no mirror, and the sweep leaves out lives that began after
+	// the revision.
 	first, release := c.Use("repo", "u", 5)
 	fill(t, first, 10)
 	release()

@@ -15,8 +15,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// TestOddPushes: what is searched is what the repository has after each push that
-// rewrites, renames or removes, and after its copy was damaged.
+// TestOddPushes: searches match the repository after each push that rewrites, renames or removes,
+// and after damage to its mirror.
 func TestOddPushes(t *testing.T) {
 	r, e := newRepo(t, nil)
 	want := func(what string, branches []string, docs ...string) {
@@ -58,8 +58,8 @@ func TestOddPushes(t *testing.T) {
 	want("one commit touches all files", nil, docs...)
 }
 
-// TestHundredThousandFiles: commits that touch all of 100,000 files, a fifth of them,
-// a fiftieth, and all names, are what is searched afterwards, built as is cheaper.
+// TestHundredThousandFiles: commits touch all of 100,000 files, a fifth of them, a fiftieth, and
+// all names. Searches match each of them, and each is built in the cheaper way.
 func TestHundredThousandFiles(t *testing.T) {
 	if testing.Short() {
 		t.Skip("900 files are enough for a short run")
@@ -99,8 +99,8 @@ func TestHundredThousandFiles(t *testing.T) {
 	push("full: much changed", "e%d/f%d", func(i int) int { return i % 2 })
 }
 
-// TestHundredBranches: branches cost what is different on them, when they are there from
-// the start, when they come, and when they go.
+// TestHundredBranches: a branch costs what differs on it, whether it exists from the start, is
+// added, or is removed.
 func TestHundredBranches(t *testing.T) {
 	r, e := newRepo(t, nil)
 	var base [][3]string
@@ -146,8 +146,8 @@ func TestHundredBranches(t *testing.T) {
 	}
 }
 
-// TestDamagedCopyIsFetchedAnew: a damaged object of the local copy costs a try, never
-// a wrong answer.
+// TestDamagedCopyIsFetchedAnew: a damaged object of the mirror costs an attempt, and never causes a
+// wrong answer.
 func TestDamagedCopyIsFetchedAnew(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "needle 1")

@@ -37,7 +37,7 @@ type servedShard struct {
 	overlays map[string]shard.Overlay
 }
 
-// overlay is what a root says of a shard.
+// overlay is the overlay of a shard according to a root.
 func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]shard.Overlay {
 	e.t.Helper()
 	s := searchapi.Shard{Repos: []string{root.GetRepo()}}
@@ -99,12 +99,12 @@ func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMa
 	}
 	result := ranking.Result()
 	for i := range result.Files {
-		result.Files[i].Commit = "" // routers say it
+		result.Files[i].Commit = "" // routers set it
 	}
 	return result.Files, result.Stats
 }
 
-// sameFiles compares all that is known of the files; none are the same as none.
+// sameFiles compares all fields of the files. Two empty lists are the same.
 func sameFiles(a, b []shard.FileMatch) bool {
 	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
@@ -131,7 +131,7 @@ func (s served) list(q *shard.Query) *searchv1.RepoEntry {
 		return nil
 	}
 	e := merged[0]
-	e.Branches, e.Generation, e.Shards = nil, 0, 0 // routers say them
+	e.Branches, e.Generation, e.Shards = nil, 0, 0 // routers set them
 	return e
 }
 

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// noted is a queue that only notes what is put into it.
+// noted is a queue that only records its jobs.
 type noted struct {
 	jobs    []queue.Job
 	letters map[string]queue.DeadLetter
@@ -127,8 +127,8 @@ func TestPass(t *testing.T) {
 	pass(24*time.Hour+time.Second, "failed:1") // what could not be enqueued is tried at once
 }
 
-// TestFailuresBackOff: a request that fails again and again is tried less and less
-// often, whoever leads.
+// TestFailuresBackOff: a request that fails again and again is tried less and less often, also
+// under another leader.
 func TestFailuresBackOff(t *testing.T) {
 	r, q := newReconciler(t)
 	start := time.Now()
@@ -198,8 +198,8 @@ func TestPoison(t *testing.T) {
 	pass(3*time.Hour, "poison:2")
 }
 
-// TestLettersOfOtherRequests: a dead letter gives up the request that it is of, and no
-// other, whatever the status says and whenever the job died.
+// TestLettersOfOtherRequests: a dead letter gives up its own request and no other, whatever the
+// status says and whenever the job died.
 func TestLettersOfOtherRequests(t *testing.T) {
 	r, q := newReconciler(t)
 	start := time.Now().Truncate(time.Second)

@@ -32,9 +32,9 @@ type ReaderOptions struct {
 	Pace func(ctx context.Context, n int) error
 }
 
-// Reader is a shard in the bucket that downloads only the blocks that are read,
-// each once. Checksums detect damaged bytes, and Verify other bytes. It is safe for concurrent use, except
-// for Close.
+// Reader is a shard in the bucket that downloads only the blocks that are read, each once. Checksums
+// detect damage, and Verify detects another shard in its place. It is safe for concurrent use, except for
+// Close.
 type Reader struct {
 	*format.File
 
@@ -86,8 +86,8 @@ func (r *Reader) Close() error {
 	return errors.Join(append(errs, r.file.Close(), os.Remove(r.file.Name()))...)
 }
 
-// Verify downloads what was not read yet, and compares the SHA-256 of all bytes with that in the root. What was
-// read before is part of it, so that a nil error vouches for that, too. Other bytes are format.ErrCorrupt.
+// Verify downloads what was not read yet, and compares the SHA-256 of all bytes with that in the root. A nil
+// error also vouches for what was read before. A different digest is format.ErrCorrupt.
 func (r *Reader) Verify() error {
 	digest := sha256.New()
 	for off := 0; off < len(r.data); off += maxRead {

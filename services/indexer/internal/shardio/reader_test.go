@@ -122,8 +122,8 @@ func TestReaderDownloadsBlocksOnce(t *testing.T) {
 	}
 }
 
-// TestVerify: a sound shard of another content and the same size is not the one that the root names, whatever was
-// read of it, and each byte of the one that it names comes once.
+// TestVerify: Verify refuses a valid shard of the same size with other content, whatever was read of it before.
+// It downloads each byte of the right shard once.
 func TestVerify(t *testing.T) {
 	b := &ranges{Bucket: bucket.NewMemory(1 << 30)}
 	ref := stored(t, b, 30)

@@ -56,9 +56,10 @@ func (a *asked) scatter(t testing.TB, f fanout.Fanout, shards []searchapi.Shard)
 	}
 }
 
-// TestNoSearcherIsAskedForMuchMore: by chance alone, one of twenty searchers is the first
-// for far more shards of a query than another. With the other holder to turn to, none is
-// asked for much more than a quarter above the average; both holders of a shard may be there.
+// TestNoSearcherIsAskedForMuchMore: by chance, one of twenty searchers ranks first for far more
+// shards of a query than another. Since each shard has a second holder, none is asked for much more
+// than a quarter above the average. The excess comes from shards whose holders have both reached
+// that limit.
 func TestNoSearcherIsAskedForMuchMore(t *testing.T) {
 	const searchers, count = 20, 400
 	var list []*catalogv1.Searcher
@@ -90,9 +91,8 @@ func TestNoSearcherIsAskedForMuchMore(t *testing.T) {
 	}
 }
 
-// TestHotShardIsShared: queries that come one at a time all go to the searcher that has
-// the shard in memory; many at once are shared with the second that holds it, and with
-// nobody else.
+// TestHotShardIsShared: queries that come one at a time all go to the searcher that has the shard
+// in memory; many at once are shared with the second holder, and with no other searcher.
 func TestHotShardIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const queries = 64
@@ -120,7 +120,7 @@ func TestHotShardIsShared(t *testing.T) {
 	})
 }
 
-// TestCoverageHoweverBalanced: what is covered does not depend on who is asked first.
+// TestCoverageHoweverBalanced: the coverage does not depend on which searcher is asked first.
 func TestCoverageHoweverBalanced(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		n, searchers := rapid.IntRange(0, 12).Draw(rt, "shards"), rapid.IntRange(0, 4).Draw(rt, "searchers")

@@ -29,8 +29,8 @@ func members(draining string, ids ...string) (list []*catalogv1.Searcher) {
 	return list
 }
 
-// TestCandidates: those a shard is placed on come first, in the order that the
-// searchers themselves work out; one that drains comes last.
+// TestCandidates: the searchers on which a shard is placed come first, in the order that searchers
+// compute themselves. A draining one comes last.
 func TestCandidates(t *testing.T) {
 	ids := []string{"a", "b", "c", "d", "e"}
 	for i := range 50 {
@@ -104,8 +104,8 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
-// TestCandidatesAreRemembered: a shard that is asked for again costs no ranking,
-// and failures of one query do not reach the next.
+// TestCandidatesAreRemembered: a second request for a shard costs no ranking, and failures of one
+// query do not reach the next.
 func TestCandidatesAreRemembered(t *testing.T) {
 	var live []*catalogv1.Searcher
 	for i := range 50 {

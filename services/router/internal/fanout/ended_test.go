@@ -13,12 +13,11 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// ownEnds are the ends of calls that read like the end of their time.
+// ownEnds are the codes of calls that a searcher ended itself, but which look like a passed deadline.
 var ownEnds = []codes.Code{codes.Canceled, codes.DeadlineExceeded}
 
-// TestSearcherEndsCallsItself: a searcher that cancels what it is asked, since it is
-// shutting down or was given less time than the router has, has failed: others answer
-// in its place, and soon it is asked by probes alone.
+// TestSearcherEndsCallsItself: a searcher that cancels its calls, since it shuts down or has less
+// time than the router, has failed. Others answer in its place, and soon it gets probes alone.
 func TestSearcherEndsCallsItself(t *testing.T) {
 	for _, code := range ownEnds {
 		for _, after := range []time.Duration{0, usual, 4 * usual} {
@@ -45,8 +44,8 @@ func TestSearcherEndsCallsItself(t *testing.T) {
 	}
 }
 
-// TestNobodyElseToAsk: the only searcher ends its calls itself. That is a failure, not
-// the deadline's doing: an answer that must be complete can be had by asking again.
+// TestNobodyElseToAsk: the only searcher ends its calls itself. That is a failure and not a passed
+// deadline, so a caller that needs a complete answer can retry.
 func TestNobodyElseToAsk(t *testing.T) {
 	for _, code := range ownEnds {
 		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
@@ -61,8 +60,8 @@ func TestNobodyElseToAsk(t *testing.T) {
 	}
 }
 
-// TestNoTurnInALaterRound: a shard that an earlier round of the query has searched, and
-// that nobody is asked for in a later one since its time is over, is not reached.
+// TestNoTurnInALaterRound: an earlier round of the query has searched a shard. In a later round the
+// time is over before any searcher is asked for it, so it is not reached.
 func TestNoTurnInALaterRound(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -75,8 +74,8 @@ func TestNoTurnInALaterRound(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedAfterTheEnd: when the time of a query is over, no searcher is asked for the shards whose
-// turn has not come, and the account says so.
+// TestNobodyIsAskedAfterTheEnd: when the time of a query is over, no searcher is asked for the remaining
+// shards, and the account names them.
 func TestNobodyIsAskedAfterTheEnd(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -26,7 +26,7 @@ const usual = 5 * time.Millisecond
 type cluster struct {
 	fanout.Fanout
 	size int
-	// takes is how long a searcher thinks, and what it says then.
+	// takes returns how long a searcher takes for an answer, and its error.
 	takes func(searcher int) (time.Duration, error)
 	calls []atomic.Int64
 }
@@ -55,7 +55,7 @@ func (c *cluster) ping(ctx context.Context, t fanout.Target) error {
 	return ctx.Err()
 }
 
-// silent is how long a searcher takes that does nothing.
+// silent is how long a searcher takes that never answers.
 const silent = time.Hour
 
 func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.Shard) (reply, error) {
@@ -79,8 +79,8 @@ func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.
 	return reply{Value: found, Coverage: account.Coverage()}, nil
 }
 
-// search asks for n shards and holds the results against the account: those of
-// each shard that was searched came once.
+// search asks for n shards and compares the results with the account: those of each searched shard
+// came once.
 func (c *cluster) search(t testing.TB, n int, deadline time.Duration) (*searchv1.Coverage, time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), deadline)
@@ -113,9 +113,9 @@ func (c *cluster) warm(t testing.TB, n int) {
 	}
 }
 
-// TestSlowSearcherIsHedged: one searcher of four takes a second. Its shards
-// come from the three others, which have to answer together, soon after the
-// time that it usually takes; without hedges they come a second later.
+// TestSlowSearcherIsHedged: one searcher of four takes a second. Its shards come from the three
+// others, all of which must answer, soon after its usual latency. Without hedges they come a second
+// later.
 func TestSlowSearcherIsHedged(t *testing.T) {
 	for share, most := range map[float64]time.Duration{0.1: 4 * usual, 0: time.Second} {
 		synctest.Test(t, func(t *testing.T) {
@@ -135,8 +135,8 @@ func TestSlowSearcherIsHedged(t *testing.T) {
 	}
 }
 
-// TestHedgesKeepToTheirBudget: when answers take very different times, every
-// twentieth call would be hedged. The share of hedges stays what it may be.
+// TestHedgesKeepToTheirBudget: when answers take very different times, every twentieth call would
+// be hedged. The share of hedges stays within the budget.
 func TestHedgesKeepToTheirBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 4, fanout.Shares{Hedges: 0.01})
@@ -166,8 +166,7 @@ func (c *cluster) total() (sum int64) {
 	return sum
 }
 
-// TestRetriesKeepToTheirBudget: when every searcher fails, their callers must
-// not make it worse.
+// TestRetriesKeepToTheirBudget: when every searcher fails, retries must not make it worse.
 func TestRetriesKeepToTheirBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 4, fanout.Shares{Retries: 0.1})
@@ -185,9 +184,8 @@ func TestRetriesKeepToTheirBudget(t *testing.T) {
 	})
 }
 
-// many has so many queries under way at once, and then one each hundredth of a
-// second for a while, and wants every answer to be complete. It returns the
-// longest time that one took.
+// many runs atOnce queries at once, and then one every hundredth of a second for a while. Every
+// answer must be complete. It returns the longest time that a query took.
 func (c *cluster) many(t testing.TB, atOnce int, deadline, during time.Duration) (worst time.Duration) {
 	t.Helper()
 	var mu sync.Mutex
@@ -215,9 +213,9 @@ func (c *cluster) many(t testing.TB, atOnce int, deadline, during time.Duration)
 	return worst
 }
 
-// TestBrokenConnection: a connection that breaks fails all calls under way on
-// it, however many, and every one of them is answered by another searcher. As
-// long as it stays broken hardly anybody notices it again.
+// TestBrokenConnection: a connection that breaks fails all calls under way on it, however many, and
+// every one of them is answered by another searcher. While it stays broken, hardly any later query
+// notices.
 func TestBrokenConnection(t *testing.T) {
 	for _, atOnce := range []int{1, 200} {
 		synctest.Test(t, func(t *testing.T) {
@@ -233,7 +231,7 @@ func TestBrokenConnection(t *testing.T) {
 			if worst := c.many(t, atOnce, time.Second, 10*time.Second); worst > 2*usual {
 				t.Errorf("an answer took %v", worst)
 			}
-			// Those of the first moment, and then a probe each 1.5 seconds at most.
+			// The calls of the first moment, and then at most one probe every 1.5 seconds.
 			if calls := c.calls[2].Load() - before; calls > int64(atOnce)+7 {
 				t.Errorf("of %d queries at once %d calls to a searcher that is not reached", atOnce, calls)
 			}
@@ -241,9 +239,9 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// TestSlowIsNotSilent: a searcher that takes much longer than it usually does, of
-// queries one at a time so that nobody else is answered meanwhile, is no searcher
-// that stopped. It is waited for, and asked again.
+// TestSlowIsNotSilent: a searcher that takes much longer than usual has not stopped. That holds
+// even if queries come one at a time, so that it answers no other query meanwhile. Queries wait for
+// it, and later ones ask it again.
 func TestSlowIsNotSilent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, fanout.Shares{})
@@ -267,8 +265,8 @@ func TestSlowIsNotSilent(t *testing.T) {
 	})
 }
 
-// TestBreaker: a searcher that fails, or is silent, is soon asked by probes
-// alone, so that nobody waits for it; when it is back it gets its shards again.
+// TestBreaker: a searcher that fails, or is silent, soon gets probes alone, so that no query waits
+// for it. When it is back it gets its shards again.
 func TestBreaker(t *testing.T) {
 	for name, trouble := range map[string]struct {
 		took time.Duration
@@ -369,8 +367,8 @@ func TestAccountUnderHedging(t *testing.T) {
 	})
 }
 
-// TestHedgesCountAtTheDeadline: what hedges found in time is used although one
-// of them is as slow as the searcher that they stand in for.
+// TestHedgesCountAtTheDeadline: results of hedges that came in time are used, although one hedge is
+// as slow as the original call.
 func TestHedgesCountAtTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 4, fanout.Shares{Hedges: 0.1})

@@ -28,8 +28,8 @@ var plainWords = map[searchv1.UncoveredReason]string{
 	failedOther: "failed to search it",
 }
 
-// plainMessage is what callers read in place of a text, which the log gets if it says
-// more than the reason.
+// plainMessage is what callers read in place of a text. The log gets the text if it says more than
+// the reason.
 func (s *scatter[R]) plainMessage(target Target, reason searchv1.UncoveredReason, text string) string {
 	words := plainWords[reason]
 	if reason != corrupt && reason != noSpace && reason != failedOther {

@@ -53,8 +53,8 @@ func (w *world) candidates(searchapi.Digest) (targets []fanout.Target) {
 	return targets
 }
 
-// peers are searchers of which nothing is known yet. Without shares, failed
-// calls are repeated without limit and none is hedged.
+// peers returns Peers without any knowledge. Without shares, failed calls are repeated without
+// limit and none is hedged.
 func peers(tb testing.TB, shares fanout.Shares) *fanout.Peers {
 	tb.Helper()
 	return newPeers(tb, shares, func(context.Context, fanout.Target) error { return nil })
@@ -277,8 +277,8 @@ func TestWaitsForShardsThatAreLoading(t *testing.T) {
 	})
 }
 
-// TestSearcherSeesTheDeadlineFirst: its error is one of time, not a failure, when it
-// comes a moment before the deadline. No other could answer by then.
+// TestSearcherSeesTheDeadlineFirst: an error that a searcher returns for its own deadline, a moment
+// before the router's, is not a failure. No other searcher could answer in that moment.
 func TestSearcherSeesTheDeadlineFirst(t *testing.T) {
 	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled} {
 		synctest.Test(t, func(t *testing.T) {

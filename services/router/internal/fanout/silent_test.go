@@ -15,10 +15,9 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-// TestSilentSearcher: many queries are under way when a searcher stops, more by
-// far than the budget of hedges is for. All of them are answered in full by the
-// other replicas, in time, and so are those of the next ten seconds, in which its
-// breaker lets probes through.
+// TestSilentSearcher: many queries are under way when a searcher stops, far more than the budget of
+// hedges covers. The other replicas answer all of them in full and in time. So they do in the next
+// ten seconds, in which its breaker lets probes through.
 func TestSilentSearcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, fanout.Shares{Hedges: 0.0001})
@@ -61,10 +60,9 @@ func TestStandInsThatWereAway(t *testing.T) {
 	})
 }
 
-// TestLastHopeIsWaitedFor: a searcher was away for a moment and is back, but its
-// breaker does not know it yet. The others go away now, as in a rolling restart:
-// their shards are asked of it, since nobody else is left, and it is not given up for
-// what it did before.
+// TestLastHopeIsWaitedFor: a searcher was away for a moment and is back, but its breaker is still
+// open. Now the others go away, as in a rolling restart. It is asked for their shards, since no
+// other is left, and earlier failures do not end the wait for it.
 func TestLastHopeIsWaitedFor(t *testing.T) {
 	for _, takes := range []time.Duration{usual, 4 * usual, 500 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -94,8 +92,8 @@ func TestLastHopeIsWaitedFor(t *testing.T) {
 	}
 }
 
-// TestStandInsThatLeaveShardsOpen: the stand-ins of a silent searcher answer, but do not
-// cover a shard, or fail. It is asked of the next one, with and without a budget.
+// TestStandInsThatLeaveShardsOpen: the stand-ins of a silent searcher answer, but do not cover a
+// shard, or fail. The next one is asked for that shard, with and without a budget.
 func TestStandInsThatLeaveShardsOpen(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		for _, share := range []float64{0.0001, 1} {

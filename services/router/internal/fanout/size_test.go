@@ -23,9 +23,8 @@ import (
 
 var sizePlot = flag.String("plot", "", "simulate a thousand searchers, and draw what their queries take to this file")
 
-// The searchers' answers: the median of each query's, and how far its 99th
-// percentile is from it. The latter is what bench/results has for queries on
-// Linux (rare: 0.979 ms to 1.55; common: 75.5 to 108).
+// The latency of a searcher's answers: the median, and the ratio of the 99th percentile to it. The
+// ratio is from bench/results, for queries on Linux (rare: 0.979 ms to 1.55; common: 75.5 to 108).
 const (
 	answerMedian = 5 * time.Millisecond
 	answerSpread = 1.5
@@ -41,11 +40,11 @@ const (
 // trouble is what is wrong with the searchers of a simulation.
 type trouble struct {
 	name string
-	// stalls is the share of answers that a stall comes into.
+	// stalls is the share of answers that a stall delays.
 	stalls float64
 	// slow is how many times as long the first searcher takes.
 	slow float64
-	// frozen says that one far from it never answers.
+	// frozen means that frozenSearcher never answers.
 	frozen bool
 }
 
@@ -74,16 +73,16 @@ func (t *trouble) takes(searcher int) time.Duration {
 	return time.Duration(took)
 }
 
-// sized is what the queries of a simulation took.
+// sized is the result of a simulation.
 type sized struct {
 	p50, p99, worst time.Duration
-	// repeated is the share of calls that were hedges, complete that of queries
-	// that were answered in full.
+	// repeated is the share of calls that were hedges. complete is the share of queries that were
+	// answered in full.
 	repeated, complete float64
 }
 
-// simulate asks every searcher for two shards in each query, after a while in
-// which it gets to know them.
+// simulate asks every searcher for two shards in each query, after a while in which it learns their
+// latency.
 func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (s sized) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
@@ -139,12 +138,12 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 	return s
 }
 
-// TestFanOutAtSize shows what queries of very many searchers take with and
-// without hedges, in simulated time:
+// TestFanOutAtSize shows how long queries of very many searchers take with and without hedges, in
+// simulated time:
 //
 //	go test -run FanOutAtSize -v ./services/router/internal/fanout -plot "$PWD"/docs/scale.svg
 func TestFanOutAtSize(t *testing.T) {
-	size, queries := 100, 400 // of fewer, the 99th percentile is the worst one, and says nothing
+	size, queries := 100, 400 // with fewer, the 99th percentile is the maximum, which means nothing
 	if *sizePlot != "" {
 		size, queries = 1000, 400
 	}

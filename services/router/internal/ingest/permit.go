@@ -15,11 +15,10 @@ import (
 // permit reports whether the caller may have the repository at a URL indexed under a
 // name, and returns the condition on a repo of this name that is there already.
 //
-// The indexer fetches with its own credentials, which may reach repositories that the
-// caller may not see. So the caller must see both the name and the repository at the URL,
-// by the name that its URL implies. Only an administrator gives it another name, or gives
-// a name to another URL. No error depends on which repos there are, except those that the
-// caller sees.
+// The indexer fetches with its own credentials, which may reach repositories that the caller may
+// not see. So the caller must see both the name and the repository at the URL, by the name that its
+// URL implies. Only an administrator may give it another name, or a name another URL. No error
+// depends on which repos there are, except those that the caller sees.
 func permit(ctx context.Context, name, url string) (replaceable func(old *catalogv1.Desired) error, err error) {
 	caller, err := access.From(ctx)
 	if err != nil || !caller.Sees(name) {

@@ -81,8 +81,8 @@ func (d *desk) put(ctx context.Context, name, url string) error {
 	return err
 }
 
-// TestNobodyBorrowsTheIndexersCredentials: a caller gets indexed only what it may see by
-// the name that the repository has of itself, however the URL is written.
+// TestNobodyBorrowsTheIndexersCredentials: a caller may index a repository only if it may see the
+// name that the URL implies, however the URL is written.
 func TestNobodyBorrowsTheIndexersCredentials(t *testing.T) {
 	d := newDesk(t)
 	mine := d.as(access.Spec{Allow: []string{"git.example.com/mine/**", "localhost/srv/git/mine/**", "mine/**"}, Scopes: []access.Scope{access.ScopeIngest}})
@@ -117,8 +117,9 @@ func TestNobodyBorrowsTheIndexersCredentials(t *testing.T) {
 	}
 }
 
-// TestNamesStayWithTheirURL: only an administrator gives a repository another name, and
-// a name another URL. One who may not see everything takes nothing from others either.
+// TestNamesStayWithTheirURL: only an administrator gives a repository another name, and a name
+// another URL. An administrator who may not see everything cannot take repositories of others
+// either.
 func TestNamesStayWithTheirURL(t *testing.T) {
 	d := newDesk(t)
 	allow := []string{"git.example.com/mine/*", "alias/*"}
@@ -152,7 +153,7 @@ func TestNamesStayWithTheirURL(t *testing.T) {
 			t.Errorf("%s: %v, want %v", step.what, err, step.want)
 		}
 	}
-	// What is said of a repo that the caller may not see does not tell whether it is there.
+	// The error for a repo that the caller may not see does not reveal whether it exists.
 	if _, _, err := d.store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/theirs/there"}); err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +164,8 @@ func TestNamesStayWithTheirURL(t *testing.T) {
 	}
 }
 
-// TestRequestsToIndexAreBounded: a caller who asks for more repos than its quota is
-// refused with the time to come back, and costs no other caller a request.
+// TestRequestsToIndexAreBounded: a caller that exceeds its quota is refused with the time to retry,
+// and costs no other caller a request.
 func TestRequestsToIndexAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t)
@@ -178,7 +179,7 @@ func TestRequestsToIndexAreBounded(t *testing.T) {
 			}
 		}
 		var wait time.Duration
-		for range 3 { // what is refused costs nothing
+		for range 3 { // refused requests cost nothing
 			err := d.put(greedy, "", "https://git.example.com/x")
 			if !searchapi.IsOverloaded(err) {
 				t.Fatalf("one more: %v", err)

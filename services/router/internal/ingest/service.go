@@ -44,7 +44,7 @@ type Service struct {
 
 // Config says what callers may ask for.
 type Config struct {
-	// Policy is what URLs may be.
+	// Policy decides which URLs are allowed.
 	Policy origin.Policy
 	// PerMinute bounds the requests to index of each caller who is not an administrator.
 	PerMinute int

@@ -37,7 +37,7 @@ const (
 	apart    = 10 * time.Second
 )
 
-// world is a handler with a source of every kind, named as its kind is.
+// world is a handler with a source of every kind, each named after its kind.
 type world struct {
 	*Webhooks
 
@@ -125,7 +125,7 @@ func index(ctx context.Context, store *catalog.Store, repo string, head func() s
 	return errors.Join(err, lease.Release(ctx))
 }
 
-// send sends a webhook and returns the status that is answered.
+// send sends a webhook and returns the status of the response.
 func (w *world) send(source string, h http.Header, body string) int {
 	mux := http.NewServeMux()
 	mux.Handle(WebhookPattern, w)
@@ -136,7 +136,7 @@ func (w *world) send(source string, h http.Header, body string) int {
 	return answer.Code
 }
 
-// count is how many webhooks came to this.
+// count is the number of webhooks with an outcome.
 func (w *world) count(o outcome) int {
 	w.t.Helper()
 	families, err := w.registry.Gather()
@@ -158,7 +158,7 @@ func mac(key, body string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// host is how a host tells of a push to main.
+// host is how a host reports a push to main.
 type host struct {
 	body func(branch, commit string) string
 	sign func(key, body string) http.Header
@@ -216,7 +216,7 @@ func eachHost(t *testing.T, test func(t *testing.T, w *world, kind string, h hos
 	}
 }
 
-// TestPushes: a push has its repo indexed anew, once, and a replay has not.
+// TestPushes: a push requests one new build of its repo, and a replay requests none.
 func TestPushes(t *testing.T) {
 	eachHost(t, func(t *testing.T, w *world, kind string, h host) {
 		w.put(kind)
@@ -239,8 +239,8 @@ func TestPushes(t *testing.T) {
 	})
 }
 
-// TestWhatWasPushedIsSeen: the status tells the commit of the host, also where a
-// request waits already, unless it is of no branch that is indexed.
+// TestWhatWasPushedIsSeen: the status shows the pushed commit, even if a request was already
+// waiting, unless the branch is not indexed.
 func TestWhatWasPushedIsSeen(t *testing.T) {
 	commit := func(digit string) string { return strings.Repeat(digit, 40) }
 	eachHost(t, func(t *testing.T, w *world, kind string, h host) {
@@ -264,7 +264,7 @@ func TestWhatWasPushedIsSeen(t *testing.T) {
 	})
 }
 
-// TestForged: what is not signed with the secret does nothing, and is counted.
+// TestForged: a webhook that is not signed with the secret does nothing, and is counted.
 func TestForged(t *testing.T) {
 	eachHost(t, func(t *testing.T, w *world, kind string, h host) {
 		w.put(kind)
@@ -285,7 +285,7 @@ func TestForged(t *testing.T) {
 				t.Errorf("%d: HTTP %d, %d counted", i, got, w.count(forged))
 			}
 		}
-		if kind != "gitlab" && kind != "gerrit" { // which sign nothing but show the secret
+		if kind != "gitlab" && kind != "gerrit" { // which send the secret instead of a signature
 			if got := w.send(kind, signed, body+" "); got != http.StatusUnauthorized {
 				t.Errorf("another body: HTTP %d", got)
 			}
@@ -299,7 +299,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// TestOthersRepos: a source's secret is good for the source's repos alone.
+// TestOthersRepos: a source's secret is valid for the source's repos alone.
 func TestOthersRepos(t *testing.T) {
 	eachHost(t, func(t *testing.T, w *world, kind string, h host) {
 		body := h.body("main", "c2")
@@ -338,7 +338,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestForgeriesCostNoRead: what is not signed has etcd asked nothing.
+// TestForgeriesCostNoRead: a webhook without a valid signature costs no request to etcd.
 func TestForgeriesCostNoRead(t *testing.T) {
 	w := newWorld(t)
 	w.put("github")
@@ -357,7 +357,8 @@ func TestForgeriesCostNoRead(t *testing.T) {
 	}
 }
 
-// TestBranchPatterns: what a pattern matches is worth a look, what is deleted too.
+// TestBranchPatterns: a push to a branch that a pattern matches requests a build, and so does a
+// deleted branch.
 func TestBranchPatterns(t *testing.T) {
 	w := newWorld(t)
 	w.put("github", "main", "release/*")
@@ -377,8 +378,8 @@ func TestBranchPatterns(t *testing.T) {
 	}
 }
 
-// TestStorm: a thousand pushes in a minute cost few builds, and what is searched in
-// the end is the last of them.
+// TestStorm: a thousand pushes in a minute cost few builds, and in the end the last push can be
+// searched.
 func TestStorm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

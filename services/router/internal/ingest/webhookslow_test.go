@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// slow begins a webhook over a connection of its own, and never ends it. The header is as
-// in a good one. It returns the status, 0 if the connection ends without an answer.
+// slow starts a webhook over a connection of its own, and never finishes it. It returns the status,
+// 0 if the connection ends without an answer.
 func slow(t *testing.T, address, source string, h http.Header) func() int {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
@@ -39,8 +39,8 @@ func slow(t *testing.T, address, source string, h http.Header) func() int {
 	}
 }
 
-// TestSlowSenders: who sends slowly to one source, or to one that does not exist, keeps
-// nobody else's webhooks out, and is not waited for.
+// TestSlowSenders: slow senders to one source, or to one that does not exist, do not keep out the
+// webhooks of others. A sender whose source or header is refused gets that answer at once.
 func TestSlowSenders(t *testing.T) {
 	w := newWorld(t)
 	w.patience = time.Hour
@@ -75,7 +75,8 @@ func TestSlowSenders(t *testing.T) {
 	}
 }
 
-// TestSlowSendersAreCutOff once their time is over, and leave their slots.
+// TestSlowSendersAreCutOff: slow senders are cut off when their time is over, and leave their
+// slots.
 func TestSlowSendersAreCutOff(t *testing.T) {
 	w := newWorld(t)
 	w.patience = 10 * time.Millisecond

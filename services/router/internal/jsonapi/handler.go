@@ -146,8 +146,8 @@ func checkSize(req proto.Message) error {
 	return nil
 }
 
-// encoding is how all messages are written. Fields that have their zero value are there too,
-// so that a count of 0 or a false is not missing.
+// encoding is how all messages are written. Fields with their zero value are written too, so that a
+// count of 0 or a false is not missing.
 var encoding = protojson.MarshalOptions{EmitDefaultValues: true}
 
 // send writes a message as the whole answer. It fails only if the caller has gone.

@@ -23,7 +23,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestRequests: body and parameters say the same, in both spellings of the fields.
+// TestRequests: body and parameters make the same request, in both spellings of the fields.
 func TestRequests(t *testing.T) {
 	options := &searchv1.SearchOptions{
 		Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: 7, RequireComplete: true,
@@ -53,7 +53,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsThatAreWrong are answered with what is wrong, and call nothing.
+// TestRequestsThatAreWrong: the answer names the error, and nothing is called.
 func TestRequestsThatAreWrong(t *testing.T) {
 	for _, c := range []struct {
 		verb, target, body string
@@ -162,7 +162,7 @@ func TestUnknownDetails(t *testing.T) {
 	}
 }
 
-// TestTimeouts: a call has the time that is asked for, within that of the server.
+// TestTimeouts: a call has the requested time, within the limit of the server.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for target, want := range map[string]time.Duration{

@@ -28,8 +28,8 @@ var bodies = map[string]string{
 	"/api/v1/sources/get":              `{"name":"r"}`,
 }
 
-// TestOpenAPI: the description is valid, has every path and no other, and every answer is
-// what it says, with all fields set and with none.
+// TestOpenAPI: the description is valid, has every path and no other, and every answer conforms to
+// it, with all fields set and with none.
 func TestOpenAPI(t *testing.T) {
 	doc, err := openapi3.NewLoader().LoadFromData(api.OpenAPI)
 	if err != nil {

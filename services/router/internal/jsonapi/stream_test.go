@@ -15,8 +15,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestEvents: results come as they are found, then the account; a stream that is silent
-// says that it lives, and one that fails says why.
+// TestEvents: results come as they are found, then the account. A silent stream sends heartbeats,
+// and a failing one its error.
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &calls{each: func(_ context.Context, n int, m proto.Message) error {

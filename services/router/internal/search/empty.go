@@ -35,7 +35,7 @@ func (e *execution) filteredRepos() (repos int, named []string) {
 	if evaluate == nil {
 		return len(names), names[:min(len(names), searchedRepos)]
 	}
-	var unknown catalogv1.ShardRef // one for all repos: it says nothing of any
+	var unknown catalogv1.ShardRef // one for all repos: it holds no facts about them
 	for _, name := range names {
 		if evaluate(e.layout.roots[name], &unknown) == none {
 			continue

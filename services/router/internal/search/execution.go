@@ -115,7 +115,7 @@ func (e *execution) resolve(ctx context.Context, child query.Q) ([]string, error
 	return names, e.checkResolved()
 }
 
-// nameBytes estimates the memory that the name of a resolved repo takes beside its text.
+// nameBytes estimates the memory that the name of a resolved repo takes besides its text.
 const nameBytes = 100
 
 // checkResolved bounds the names to which all type:repo of the query resolve. A single

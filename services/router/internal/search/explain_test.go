@@ -8,7 +8,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestQueryIsExplained adds up what two searchers tell, with the times of the router.
+// TestQueryIsExplained adds up what two searchers report, with the times of the router.
 func TestQueryIsExplained(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
 		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}

@@ -100,8 +100,8 @@ func TestGreedyCaller(t *testing.T) {
 	}
 }
 
-// TestDefaultsBoundTheGreedy is TestGreedyCaller with the limits of a router for which nothing is set, over searchers of
-// several sizes: the other one's 99th percentile at most doubles once the greedy one has used what it may use at once.
+// TestDefaultsBoundTheGreedy is TestGreedyCaller with the default limits of a router, over searchers of several sizes.
+// The other caller's 99th percentile at most doubles once the greedy one has used up its burst.
 func TestDefaultsBoundTheGreedy(t *testing.T) {
 	var defaults router.Config
 	defaults.SetDefaults()

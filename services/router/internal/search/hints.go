@@ -54,7 +54,7 @@ type hinter struct {
 	hints   []*searchv1.Hint
 }
 
-// addf adds a hint. Instead is what the term should have been; empty if that is not known.
+// addf adds a hint. Instead is what the term should have been; empty if unknown.
 func (h *hinter) addf(t query.Term, instead, format string, args ...any) {
 	hint := &searchv1.Hint{Text: fmt.Sprintf(format, args...)}
 	if instead != "" {

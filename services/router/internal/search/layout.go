@@ -186,7 +186,8 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	return only, nil
 }
 
-// languages are those of the shards. Unknown is set if some shard does not say: it also holds hidden repos, or is older.
+// languages are those of the shards. Unknown is set if a shard does not name its languages: it also holds hidden repos,
+// or is older.
 func (l *Layout) languages() (languages map[string]bool, unknown bool) {
 	languages = make(map[string]bool)
 	for i := range l.shards {

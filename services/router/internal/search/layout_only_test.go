@@ -10,8 +10,8 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// TestOnlyTellsNothingOfOthers: a shard that is shared with repos that are left
-// out has neither their size nor their languages; one's own keeps its.
+// TestOnlyTellsNothingOfOthers: a shard that also holds hidden repos shows neither size nor
+// languages. A shard of visible repos alone keeps both.
 func TestOnlyTellsNothingOfOthers(t *testing.T) {
 	ref := func(n byte) *catalogv1.ShardRef {
 		d := searchapi.Digest{n}

@@ -37,7 +37,7 @@ func manyRoots(n int) []*catalogv1.Root {
 	return roots
 }
 
-// BenchmarkLayout tells what a router needs for very many repos (docs/scale.md).
+// BenchmarkLayout measures what a router needs for very many repos (docs/scale.md).
 func BenchmarkLayout(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -63,7 +63,7 @@ func BenchmarkLayout(b *testing.B) {
 	}
 }
 
-// BenchmarkSelect tells what one query costs a router before anything is asked.
+// BenchmarkSelect measures what one query costs a router before it asks a searcher.
 func BenchmarkSelect(b *testing.B) {
 	layout, err := search.NewLayout(1, manyRoots(1_000_000))
 	if err != nil {

@@ -55,9 +55,9 @@ const (
 // Latency is no signal: it differs by orders of magnitude between queries, and callers
 // choose their deadlines.
 //
-// One caller gets at most a share of the limit. A caller that already uses more than an
-// equal part leaves headroom for the others, so that a light caller is admitted beside
-// heavy ones. A limiter is safe for concurrent use.
+// One caller gets at most a share of the limit. A caller that already uses more than an equal part
+// leaves headroom for the others, so that a light caller is admitted alongside heavy ones. A
+// limiter is safe for concurrent use.
 type limiter struct {
 	most float64
 	// share of the limit that the queries of one caller may use.
@@ -95,8 +95,8 @@ type slot struct {
 	late       bool
 }
 
-// admit lets a query of a caller in; empty is a caller that is not known. The caller of
-// admit must call end. The error is a status that says when to retry.
+// admit lets a query of a caller in; empty is an unknown caller. The caller of admit must call end.
+// The error is a status that says when to retry.
 func (l *limiter) admit(class queryClass, caller string) (*slot, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *limiter) admit(class queryClass, caller string) (*slot, error) {
 		room = max(l.limit*batchShare, 1)
 	}
 	if caller != "" {
-		own, parts := l.callers[caller], len(l.callers)+1 // one part is for a caller to come
+		own, parts := l.callers[caller], len(l.callers)+1 // one part is for the next caller
 		if own == 0 {
 			parts++
 		}

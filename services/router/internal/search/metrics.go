@@ -124,8 +124,8 @@ func (m *Metrics) Unavailable(method string) {
 	m.latency.WithLabelValues(method, codes.Unavailable.String()).Observe(0)
 }
 
-// given is the error that the caller of a stream gets: that of a refusal during the call,
-// which ends its context, or err.
+// given is the error that the caller of a stream gets: err, unless a refusal during the call ended
+// its context.
 func given(ctx context.Context, err error) error {
 	cause := context.Cause(ctx)
 	if _, refused := status.FromError(cause); err != nil && cause != nil && refused {

@@ -45,7 +45,7 @@ type nameRequest interface {
 // ownFields is the version of the query language with Trawl's own fields.
 const ownFields = 2
 
-// groupBytes bounds the bytes that a message takes for a group of files beside the files
+// groupBytes bounds the bytes that a message takes for a group of files besides the files
 // themselves.
 const groupBytes = 8
 

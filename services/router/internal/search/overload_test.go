@@ -25,8 +25,8 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// The cluster of these tests: its searchers hold some shards first each and
-// those of the one before them second, and search one in the mean time.
+// The cluster of these tests. Each searcher is the first holder of some shards, and the second
+// holder of those of the searcher before it. On average it searches a shard in simTime.
 const (
 	simSearchers  = 3
 	simProcessors = 2
@@ -37,8 +37,8 @@ const (
 	simPeak = float64(simProcessors) / simShards * float64(time.Second/simTime)
 )
 
-// simSearcher takes simulated time for what it finds, and refuses what would
-// wait for half of its time, as searchers do.
+// simSearcher takes simulated time for its answers. It refuses calls that would wait for more than
+// half of their time, as searchers do.
 type simSearcher struct {
 	searchv1.SearchServiceClient
 	processors chan struct{}
@@ -96,7 +96,7 @@ func (m *oneMessage[M]) Recv() (*M, error) {
 	return next, nil
 }
 
-// work says how long it had a processor.
+// work returns how long it had a processor.
 func (s *simSearcher) work(ctx context.Context) (took time.Duration, done bool) {
 	select {
 	case s.processors <- struct{}{}:
@@ -113,7 +113,7 @@ func (s *simSearcher) work(ctx context.Context) (took time.Duration, done bool) 
 	}
 }
 
-// tellCost puts what a call cost into its trailer.
+// tellCost puts the cost of a call into its trailer.
 func tellCost(opts []grpc.CallOption, cost searchapi.Cost) {
 	for _, opt := range opts {
 		if trailer, ok := opt.(grpc.TrailerCallOption); ok {
@@ -219,10 +219,10 @@ func offer(t testing.TB, s *search.Service, load float64, during time.Duration) 
 	return e
 }
 
-// TestGoodputUnderOverload: ten times the queries that can be answered leave
-// nearly as many answered in full and in time as the best load does, although
-// each needs every searcher, and what is let in ends so. Without the limit each
-// searcher refuses calls of its own choice, and next to no query gets all it needs.
+// TestGoodputUnderOverload: at ten times the load that can be served, nearly as many queries are
+// answered in full and in time as at the best load, although each needs every searcher. Nearly all
+// admitted queries end so. Without the limit each searcher refuses calls of its own choice, and
+// next to no query gets all it needs.
 func TestGoodputUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := simulate(t, 1000)
@@ -245,13 +245,13 @@ func TestGoodputUnderOverload(t *testing.T) {
 	})
 }
 
-// TestClasses: a caller says how much its query matters, a stream of everything
-// matters least, and who is refused is told when to come again.
+// TestClasses: a caller chooses the class of its query, a stream of everything is in the lowest by
+// default, and a refusal says when to retry.
 func TestClasses(t *testing.T) {
 	for name, c := range map[string]struct {
 		class string
 		ask   func(context.Context, *search.Service) error
-		code  codes.Code // beside two queries, where four fit
+		code  codes.Code // while two queries of at most four run
 	}{
 		"search":             {"", searchOnce, codes.OK},
 		"search of a batch":  {"batch", searchOnce, codes.ResourceExhausted},

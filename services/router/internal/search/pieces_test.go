@@ -9,7 +9,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// sent are the files of a stream, with when they were sent.
+// sent records the files of a stream, and when each was sent.
 type sent struct {
 	start time.Time
 	files []string
@@ -22,9 +22,8 @@ func (s *sent) Send(m *searchv1.StreamSearchResponse) error {
 	return nil
 }
 
-// TestTheBestFirst: an exhaustive stream starts with the best files of those that are found
-// early, does not hold them longer for searchers that are slow, and sends those of slow ones at
-// once.
+// TestTheBestFirst: an exhaustive stream starts with the best of the files that are found early. It
+// does not hold them longer for slow searchers, and sends the files of slow ones at once.
 func TestTheBestFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stream := &sent{start: time.Now()}

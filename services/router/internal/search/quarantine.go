@@ -60,11 +60,11 @@ func textFingerprint(kind, text string, version uint32) fingerprint {
 	return fingerprint{text: sha256.Sum256(append(b, text...))}
 }
 
-// quarantine refuses queries that kill searchers. Retries would otherwise carry a query
-// that no searcher survives from replica to replica. The evidence is what this router
-// asked a searcher when the connection broke. A call that a searcher survives withdraws
-// the evidence of crashes that several queries shared. So a frequent query that merely
-// ran beside the culprit is not refused. It is safe for concurrent use.
+// quarantine refuses queries that kill searchers. Retries would otherwise carry a query that no
+// searcher survives from replica to replica. The evidence is what this router asked a searcher when
+// the connection broke. A call that a searcher survives withdraws the evidence of crashes that
+// several queries shared. So a frequent query that merely ran alongside the culprit is not refused.
+// It is safe for concurrent use.
 type quarantine struct {
 	metrics *Metrics
 	log     *slog.Logger

@@ -11,8 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestQueryThatKillsSearchers: it takes three of four with it as it is passed
-// on, and the last one is left for others.
+// TestQueryThatKillsSearchers: retries carry a query from searcher to searcher. It kills three of
+// four, and the last one is left for others.
 func TestQueryThatKillsSearchers(t *testing.T) {
 	c := start(t, 4, func(c *cluster) {
 		for _, s := range c.searchers {
@@ -42,8 +42,8 @@ func TestQueryThatKillsSearchers(t *testing.T) {
 	}
 }
 
-// TestErrorsAreNoDeaths: searchers that say themselves that they are
-// unavailable, or that nobody reaches, put no query into quarantine.
+// TestErrorsAreNoDeaths: searchers that report themselves as unavailable, or that cannot be
+// reached, put no query into quarantine.
 func TestErrorsAreNoDeaths(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
 		for _, s := range c.searchers {
@@ -59,8 +59,8 @@ func TestErrorsAreNoDeaths(t *testing.T) {
 	}
 }
 
-// TestGetFileOfAShardThatIsMissing: searchers that lack a shard are none that
-// fail. Without hedges, which on a busy machine can overtake a call.
+// TestGetFileOfAShardThatIsMissing: searchers that lack a shard have not failed. Hedges are off: on
+// a busy machine one can overtake a call.
 func TestGetFileOfAShardThatIsMissing(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
 		c.shares.Hedges = 0

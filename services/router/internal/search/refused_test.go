@@ -55,7 +55,7 @@ func outcomes(t *testing.T, metrics *prometheus.Registry, method string) map[str
 	return counts
 }
 
-// TestRefusedDuringTheCall: a stream whose caller is refused while it waits counts as what
+// TestRefusedDuringTheCall: a stream that is refused while it waits counts with the outcome that
 // its caller gets; one whose caller goes away counts as canceled.
 func TestRefusedDuringTheCall(t *testing.T) {
 	stale := status.Error(codes.Unavailable, "tokens cannot be checked")

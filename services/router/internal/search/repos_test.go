@@ -18,8 +18,8 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// TestTypeRepo: each type:repo is asked for in its turn, the first before the
-// next, and searchers are told the outcome, only of repos in their shards.
+// TestTypeRepo: the type:repo of a query are resolved one after the other. A searcher gets the
+// results only for the repos in its shards.
 func TestTypeRepo(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		s := c.searchers[0]
@@ -46,8 +46,8 @@ func TestTypeRepo(t *testing.T) {
 	}
 }
 
-// TestTypeRepoIncomplete: a shard that could not say which repos it has is
-// missing from the answer, even though the rest of the query prunes it.
+// TestTypeRepoIncomplete: a shard that could not be searched for a type:repo is missing from the
+// answer, even though the rest of the query prunes it.
 func TestTypeRepoIncomplete(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		s := c.searchers[0]
@@ -90,8 +90,8 @@ func TestListTellsOfWholeRepos(t *testing.T) {
 	}
 }
 
-// TestListMissesADescription: a shard that the plan prunes is wanted after all where it
-// holds a part of a repo that is listed; if it fails, the list says so.
+// TestListMissesADescription: a shard that the plan prunes is asked all the same if it holds a part
+// of a listed repo. If that fails, the list reports it.
 func TestListMissesADescription(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		root := &catalogv1.Root{Repo: "r", Generation: 3, Branches: []*catalogv1.Branch{{Name: "main", Commit: "c0"}}}
@@ -191,8 +191,8 @@ func TestStreamSearch(t *testing.T) {
 	}
 }
 
-// TestTree: a query can be a tree. Searchers are told of its sets of repos only what is in
-// their shards, and shards that no set names are pruned.
+// TestTree: a query can be a tree. A searcher gets only the repos of its sets that are in its
+// shards, and shards that no set names are pruned.
 func TestTree(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		s := c.searchers[0]
@@ -231,12 +231,12 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestLateCallsHaveTheirRound: a call that begins after its round was given up knows the repos that were resolved
-// before the round, whatever is resolved meanwhile. The race detector sees if it looks at what changes.
+// TestLateCallsHaveTheirRound: a call that starts after its round was given up uses the repos that were resolved
+// before the round, whatever is resolved meanwhile. The race detector reports a call that reads what changes.
 func TestLateCallsHaveTheirRound(t *testing.T) {
 	const deadline = 50 * time.Millisecond
 	c := start(t, 2, func(c *cluster) {
-		c.connecting = func() { time.Sleep(2 * deadline) } // a signal would order what must not need an order
+		c.connecting = func() { time.Sleep(2 * deadline) } // a signal would enforce an order that the code must not need
 		for i, s := range c.searchers {
 			s.files[d(i)] = []*searchv1.FileMatch{file(fmt.Sprintf("org/repo%d", i), "a", 1)}
 		}

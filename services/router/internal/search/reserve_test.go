@@ -22,7 +22,7 @@ import (
 // the Layouts and the Searchers of a service.
 type stuckCluster struct {
 	layout *search.Layout
-	// noRoots has the roots never come.
+	// noRoots means that the roots never come.
 	noRoots bool
 }
 
@@ -101,10 +101,10 @@ func (s *stuckSearcher) GetFile(ctx context.Context, req *searchv1.GetFileReques
 	return &searchv1.GetFileResponse{}, err
 }
 
-// TestAnswersBeforeTheDeadline: whatever is asked for, and whatever it waits for, a tenth
-// of the caller's time is left when the answer is there: at least 5 ms, at most 250 ms,
-// and at most half of the time. Until then the router waits. The clock is that of the
-// test, so that a late answer is one that the router chose to give late.
+// TestAnswersBeforeTheDeadline: whatever a call asks for, and whatever it waits for, a tenth of the
+// caller's time is left when the answer comes: at least 5 ms, at most 250 ms, and at most half of
+// the time. Until then the router waits. The clock is simulated, so an answer is late only if the
+// router decides so.
 func TestAnswersBeforeTheDeadline(t *testing.T) {
 	for _, limit := range []struct{ deadline, answered time.Duration }{
 		{4 * time.Millisecond, 2 * time.Millisecond},

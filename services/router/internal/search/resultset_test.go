@@ -20,9 +20,9 @@ func newSet(most int64) *resultSet[*item] {
 	return newResultSet(most, func(a, b *item) int { return cmp.Compare(a.place, b.place) }, func(i *item) int64 { return i.weight })
 }
 
-// TestBestIsTheBeginning: whatever lists bring, in which order, and whatever had to be
-// left out, the best are the beginning of all that was brought, without a gap, and as
-// much of it as there is room for.
+// TestBestIsTheBeginning: whatever the lists receive, in any order, and whatever had to be left
+// out, the result is the beginning of all items in order. It has no gap, and is as long as there is
+// room for.
 func TestBestIsTheBeginning(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		most := rapid.Int64Range(1, 200).Draw(t, "most")

@@ -43,7 +43,7 @@ type visibleLayout struct {
 	err    error
 }
 
-// maxVisible bounds the cached layouts of a snapshot, beside that of all repos.
+// maxVisible bounds the cached layouts of a snapshot, besides that of all repos.
 const maxVisible = 256
 
 // visibleTo is the layout of the repos that a principal may see.

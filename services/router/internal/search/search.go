@@ -22,7 +22,7 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 	return s.searchFor(ctx, req, req.Query)
 }
 
-// searchFor is a Search whose query was made of another one, which the caller wrote.
+// searchFor is Search for a query that was derived from written, the query of the caller.
 func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, written string) (resp *searchv1.SearchResponse, err error) {
 	start := s.metrics.begin()
 	defer func() { s.metrics.observe("search", start, resp.GetCoverage(), err) }()

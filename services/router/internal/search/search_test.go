@@ -158,16 +158,15 @@ func TestHungSearcher(t *testing.T) {
 	}
 }
 
-// within asks with so much time.
+// within asks with a time limit.
 func (c *cluster) within(limit time.Duration, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return c.Search(ctx, req)
 }
 
-// TestRefusedInPart: when some searchers have no room for a query, what the others
-// found is its answer, though none came to the end of a shard; when all refuse, the
-// caller is told to come back.
+// TestRefusedInPart: when some searchers have no room for a query, the answer is what the others
+// found, even if none finished a shard. When all refuse, the caller gets a time to retry.
 func TestRefusedInPart(t *testing.T) {
 	c := start(t, 2, func(c *cluster) {
 		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
@@ -255,7 +254,7 @@ func TestLimitsAreLoweredAndTold(t *testing.T) {
 	}
 }
 
-// TestCallerGone: the work of searchers ends with the call of who goes away, long before its deadline.
+// TestCallerGone: when a caller goes away, the work of searchers for its call ends, long before the deadline.
 func TestCallerGone(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}

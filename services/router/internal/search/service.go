@@ -27,7 +27,7 @@ type Layouts interface {
 	// least of the given revision. The layout has only the repos that the caller may
 	// see. The error is a status.
 	//
-	// The wait for a revision that the caller names itself is that of Reach.
+	// If the caller names a revision itself, At waits like Reach.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error)
 	// Reach waits until ctx ends for the revision that the caller names itself, and fails
 	// at once if there is no such revision. Queries call it before admission, so that

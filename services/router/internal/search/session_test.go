@@ -54,7 +54,7 @@ func TestSessionStaysWithItsRoots(t *testing.T) {
 	}
 }
 
-// TestSessionTriesAgain: roots that could not be had are asked for again.
+// TestSessionTriesAgain: after a failure to get roots, the next call asks again.
 func TestSessionTriesAgain(t *testing.T) {
 	c := start(t, 1, func(c *cluster) { c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)} })
 	session := c.Session(nil)

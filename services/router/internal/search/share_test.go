@@ -16,8 +16,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// slowRoots is an index of nothing, whose roots take a time to be known, whatever
-// the deadline of the query is.
+// slowRoots is an empty index whose roots take a fixed time, whatever the deadline of the query is.
 type slowRoots time.Duration
 
 func (slowRoots) Reach(context.Context, *searchv1.Consistency, int64) error { return nil }
@@ -31,8 +30,8 @@ func (slowRoots) Candidates(searchapi.Digest) []fanout.Target { return nil }
 
 func (slowRoots) Client(string) (searchv1.SearchServiceClient, error) { return nil, fanout.ErrClosed }
 
-// TestShareOfDeadline: how much of its time a query takes is measured, unless it
-// had too little to say anything, or was not let in.
+// TestShareOfDeadline: the share of its time that a query takes is measured, unless that time was
+// too short to mean anything, or the query was not admitted.
 func TestShareOfDeadline(t *testing.T) {
 	for name, c := range map[string]struct {
 		takes, deadline time.Duration

@@ -122,7 +122,7 @@ type pieces struct {
 	page      *searchPage
 	results   *fileSet
 
-	// mu guards what follows while sendFirst may run beside add.
+	// mu guards what follows, since sendFirst and add may run at the same time.
 	mu sync.Mutex
 	// held are lists that are not sent yet: top_k needs all of them before it sends a file.
 	held []*fileList

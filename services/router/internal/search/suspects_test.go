@@ -76,8 +76,8 @@ func TestShapeIsQuarantined(t *testing.T) {
 	})
 }
 
-// TestInnocentNeighbours: queries that were there when searchers died of another one are
-// not refused after a crash, nor after many if searchers survive them otherwise.
+// TestInnocentNeighbours: queries that ran when searchers died of another one are not refused after
+// one crash, nor after many if searchers survive them otherwise.
 func TestInnocentNeighbours(t *testing.T) {
 	inQuarantine(t, func(c crashes) {
 		var neighbours []string

@@ -19,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// costly is a searcher that says what its calls cost. It has no file.
+// costly is a searcher that reports what its calls cost. It has no file.
 type costly struct {
 	searchv1.SearchServiceClient
 	cost  searchapi.Cost
@@ -90,9 +90,9 @@ func limitedService(t *testing.T, c *costly) *search.Service {
 	}, &simulation{layout: layout}, c)
 }
 
-// TestUsageOfCallers: a caller who has used up what it may use of the searchers, by whatever
-// method, is refused until that has come back, at the time it is told. Others are not, nor
-// is anybody where nobody is asked who they are.
+// TestUsageOfCallers: a caller that has used up its allowance, by whatever method, is refused until
+// the allowance is back, and learns when that is. Other callers are not refused. Without
+// authentication, no caller is.
 func TestUsageOfCallers(t *testing.T) {
 	methods := map[string]func(context.Context, *search.Service) error{
 		"search": func(ctx context.Context, s *search.Service) error {
@@ -152,8 +152,8 @@ func TestUsageOfCallers(t *testing.T) {
 	}
 }
 
-// TestCallersWhoLeavePay: a query that its caller gives up costs the time that the searcher
-// had for it. One that a searcher did not answer costs its caller nothing.
+// TestCallersWhoLeavePay: a query that its caller gives up costs the time that the searcher spent
+// on it. One that a searcher did not answer costs its caller nothing.
 func TestCallersWhoLeavePay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hung := &costly{hangs: true}
@@ -181,7 +181,7 @@ func TestCallersWhoLeavePay(t *testing.T) {
 }
 
 // TestHedgesCostNothing: a call that is given up for another searcher's answer is charged to
-// nobody, although the query has ended when it ends.
+// nobody, even if it ends after the query.
 func TestHedgesCostNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		first := &costly{other: &costly{}}

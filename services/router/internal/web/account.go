@@ -18,18 +18,19 @@ type account struct {
 	Found    bool
 	Duration string
 	Complete bool
-	// Over is how many repos a complete answer covers; empty if it is not known.
+	// Over is how many repos a complete answer covers; empty if unknown.
 	Over string
 	// AsOf: everything published before this time is in the answer.
 	AsOf time.Time
-	// Missing says what an incomplete answer does not cover, MissingShards how much of how much.
+	// Missing says what an incomplete answer does not cover. MissingShards is how much, such as 3
+	// of 8 shards.
 	MissingShards string
 	Missing       []missing
 	// Cut says why the page ends early; empty if it does not.
 	Cut string
 }
 
-// missing is a reason, and repos of which a part was not searched for it.
+// missing is a reason, and the repos that were not searched in full because of it.
 type missing struct {
 	Reason string
 	Shards string

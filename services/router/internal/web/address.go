@@ -38,7 +38,7 @@ func parsePlace(escaped string) (p place, err error) {
 	return p, nil
 }
 
-// Bounds of names in bytes, as those of the search service.
+// Bounds of names in bytes, the same as in the search service.
 const (
 	maxName = 1024
 	maxPath = 65536

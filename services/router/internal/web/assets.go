@@ -15,7 +15,7 @@ import (
 //go:embed assets templates
 var files embed.FS
 
-// assetNames are what pages load beside their HTML.
+// assetNames are the files that pages load besides their HTML.
 var assetNames = []string{"style.css", "page.js", "icon.svg"}
 
 // asset is a file that pages load.

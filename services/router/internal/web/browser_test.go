@@ -165,7 +165,7 @@ func (b *browser) typed(text string) {
 	}
 }
 
-// keyCodes are those of keys that are no characters.
+// keyCodes are the codes of keys that are not characters.
 var keyCodes = map[string]int{"Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40}
 
 // press presses keys.

@@ -10,9 +10,9 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// colourist finds the colours of code by chroma. Its expressions backtrack: each may take a
-// quarter of a second where a text is made for it. So it works beside the page, which waits
-// for a bounded time and is plain then, and on few texts at once.
+// colourist finds the colours of code by chroma. Its expressions backtrack: each may take a quarter
+// of a second on a hostile text. So it works in the background, on few texts at once. A page waits
+// for it for a bounded time, and is plain after that.
 type colourist struct {
 	slots   chan struct{}
 	working sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// completeTime bounds the time for completions. What is not known by then is not offered.
+	// completeTime bounds the time for completions. Completions that take longer are not offered.
 	completeTime = 500 * time.Millisecond
 	// maxOffers bounds the completions of a term, maxFieldOffers the fields among them.
 	maxOffers, maxFieldOffers = 8, 3

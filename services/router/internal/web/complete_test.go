@@ -113,7 +113,7 @@ func TestCompletionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHostileCompletions: what strangers chose as names is text.
+// TestHostileCompletions: names that strangers chose are shown as text.
 func TestHostileCompletions(t *testing.T) {
 	f := &fake{search: defined(hostile...), files: map[string]map[string]string{}}
 	for _, text := range hostile {
@@ -143,7 +143,7 @@ func TestOfferedFields(t *testing.T) {
 	}
 }
 
-// TestHosts: a file leads to its commit at the host, and to its blame, where it is known what the host runs.
+// TestHosts: a file leads to its commit at the host, and to its blame, if the host's software is known.
 func TestHosts(t *testing.T) {
 	const commit = "0123"
 	for clone, want := range map[string]host{

@@ -173,7 +173,7 @@ func (p *Pages) fileLines(ctx context.Context, c *content) (lines []fileLine) {
 	return lines
 }
 
-// until is within for spans of which the first ends after start.
+// until is within for spans whose first one ends after start.
 func until(spans []span, start, end int) []span {
 	n := 0
 	for n < len(spans) && spans[n].start < end {

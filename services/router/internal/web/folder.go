@@ -69,11 +69,11 @@ func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l 
 const (
 	// maxEntries bounds the entries of a folder.
 	maxEntries = 1000
-	// folderFiles is how many files are asked for to find the folders they are in, and
-	// folderRounds how often: each time those of folders that are known are left out.
+	// folderFiles is how many files are requested to find their folders. folderRounds is how often:
+	// each round leaves out the folders that are already known.
 	folderFiles  = 1000
 	folderRounds = 40
-	// folderTime bounds that, and exclusionBytes the query.
+	// folderTime bounds all rounds, and exclusionBytes the query.
 	folderTime     = 2 * time.Second
 	exclusionBytes = 8 << 10
 	// maxFound bounds what the path finder shows.

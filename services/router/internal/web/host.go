@@ -7,8 +7,8 @@ import (
 
 // host is the pages of a repo at its Git host.
 type host struct {
-	// Repo, File and Blame are addresses; empty if they are not known. File and Blame name the
-	// commit. Those of all hosts that are known take #L10 for a line.
+	// Repo, File and Blame are addresses; empty if unknown. File and Blame name the commit. All
+	// known hosts take #L10 for a line.
 	Repo, File, Blame string
 }
 
@@ -22,8 +22,8 @@ var hostPaths = map[string]struct{ file, blame string }{
 	"bitbucket": {"/src/", "/annotate/"},
 }
 
-// hostOf are the pages of a path at the host that a repo was cloned from. What a host runs is known by the
-// first or second label of its name: github.com, gitlab.example.org, git.forgejo.example.
+// hostOf are the pages of a path at the host that a repo was cloned from. The first or second label of the
+// host's name reveals its software: github.com, gitlab.example.org, git.forgejo.example.
 func hostOf(clone, commit, path string) (h host) {
 	u, err := url.Parse(clone)
 	if err != nil || u.Scheme != "https" || u.Host == "" {

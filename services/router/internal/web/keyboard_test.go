@@ -58,7 +58,7 @@ func TestCompletionByKeyboard(t *testing.T) {
 	is(`document.activeElement.id === "q"`, "false")
 
 	b.open(server.URL + "/r/host/pond/-/a/fish.go")
-	is(`document.querySelector("[data-blame]") === null`, "true") // it is not known what host/pond runs
+	is(`document.querySelector("[data-blame]") === null`, "true") // the software of host/pond is unknown
 
 	locked := httptest.NewServer(f.serve(t, true))
 	defer locked.Close()

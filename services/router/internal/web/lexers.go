@@ -9,7 +9,7 @@ import (
 	"github.com/alecthomas/chroma/v2"
 )
 
-// lexersZip has chroma's lexers, but those of two languages at once. It is written by go test -run ChromaLexers -update.
+// lexersZip has chroma's lexers, except those for two languages at once. go test -run ChromaLexers -update writes it.
 // Chroma's own package reads all of them at every start of the program, which takes 10 ms.
 //
 //go:embed lexers.zip

@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write what is taken from chroma anew")
 
-// TestChromaLexers holds the lexers to those of chroma's module.
+// TestChromaLexers compares the lexers with those of chroma's module.
 func TestChromaLexers(t *testing.T) {
 	dir, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "github.com/alecthomas/chroma/v2").Output()
 	if err != nil {
@@ -82,8 +82,8 @@ func TestChromaLexers(t *testing.T) {
 	}
 }
 
-// written writes down a lexer that chroma has as code, not ok if that cannot be done. Where such a lexer asks another
-// about a part of its text, as in a block of code, ours colours it as a string.
+// written writes a lexer that chroma has as code into a file. It is not ok if that is impossible. Where such a lexer
+// leaves a part of its text to another one, as in a block of code, ours colours that part as a string.
 func written(t *testing.T, l chroma.Lexer) (text []byte, ok bool) {
 	t.Helper()
 	code, ok := l.(*chroma.RegexLexer)

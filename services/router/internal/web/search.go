@@ -58,7 +58,7 @@ type results struct {
 	// Selected is what the query lists in place of files.
 	Selected *facet
 	Empty    *empty
-	// Next is the address of the next page, First that of the first on all others.
+	// Next is the address of the next page. First is that of the first page, on all others.
 	Next, First string
 	// Repos is how many repos can be searched; empty if there are none.
 	Repos string

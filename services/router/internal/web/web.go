@@ -30,13 +30,13 @@ type Answers interface {
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 	// Repos is how many repos the caller may see.
 	Repos(ctx context.Context) (int, error)
-	// RepoNames are their names, ascending, and Languages those of files in them, as far as they are
-	// known. Neither may be changed.
+	// RepoNames are the names of these repos, ascending. Languages are the known languages of their
+	// files. The caller must not change either.
 	RepoNames(ctx context.Context) ([]string, error)
 	Languages(ctx context.Context) ([]string, error)
 }
 
-// Statuses knows which repos are behind. It is asked for callers with the scope ingest only.
+// Statuses lists the repos that are behind. Pages ask it only for callers with the scope ingest.
 type Statuses interface {
 	ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error)
 }
@@ -46,8 +46,8 @@ type Config struct {
 	// Open starts a page.
 	Open     func() Answers
 	Statuses Statuses
-	// Admit returns an error that says why a token is not good for searching. It is nil
-	// where callers are not asked who they are.
+	// Admit returns an error that says why a token is not valid for searching. Admit is nil without
+	// authentication.
 	Admit func(ctx context.Context, token access.Text) error
 	// WallTime bounds the time of a page.
 	WallTime time.Duration
@@ -66,8 +66,8 @@ func New(cfg Config) *Pages { return &Pages{cfg: cfg, colour: newColourist()} }
 // Close waits for work that pages did not wait for.
 func (p *Pages) Close() { p.colour.close() }
 
-// Routes are the handlers by their patterns for http.ServeMux. Who calls must be known before
-// those of pages are reached; open ones are for anybody.
+// Routes are the handlers by their patterns for http.ServeMux. Callers of pages must be
+// authenticated before; the open handlers are for anybody.
 func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 	pages = map[string]http.Handler{
 		"GET /{$}":         p.page(p.search),
@@ -98,7 +98,7 @@ type reply struct {
 	cookie   *http.Cookie
 }
 
-// page makes a handler of what makes a page.
+// page makes a handler from a function that makes a page.
 func (p *Pages) page(answer func(ctx context.Context, r *http.Request) reply) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
@@ -125,7 +125,7 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, reply reply) {
 		return
 	}
 	if reply.template == "login" {
-		// Without a referrer of any kind, a form would not tell its own site from others.
+		// Without any referrer, a form of this site would look like one of another site.
 		w.Header().Set("Referrer-Policy", "same-origin")
 	}
 	name := "page"
@@ -166,9 +166,9 @@ func protect(h http.Header) {
 	h.Set("Cache-Control", "private, no-cache")
 }
 
-// foreign reports whether a page of another site asks for anything but to show this page in
-// place of itself. Though such a page can read no answer, it could learn from the time that
-// one takes. Browsers say where a request comes from; programs say nothing.
+// foreign reports whether a page of another site makes a request other than to navigate here. Such
+// a page cannot read the answer, but it could learn from the time that the answer takes. Browsers
+// report where a request comes from; other programs do not.
 func foreign(r *http.Request) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "", "none", "same-origin":

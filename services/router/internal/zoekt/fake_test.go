@@ -14,7 +14,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// fake answers as told and keeps what it was asked.
+// fake gives the same answer to every request, and keeps the last one.
 type fake struct {
 	mu       sync.Mutex
 	keep     func(string) bool

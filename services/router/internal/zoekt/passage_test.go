@@ -191,7 +191,7 @@ func checkEnds(t *rapid.T, text string, r textRange) {
 	}
 }
 
-// TestLimitsCutBoth: with a limit of matches, what is shown begins as without.
+// TestLimitsCutBoth: with a limit of matches, the result is the beginning of that without a limit.
 func TestLimitsCutBoth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := drawText(t)
@@ -228,7 +228,7 @@ func TestLimitsCutBoth(t *testing.T) {
 	})
 }
 
-// TestStrayRangesAreNotShown: what no searcher should send does no harm.
+// TestStrayRangesAreNotShown: ranges that no searcher should send do no harm.
 func TestStrayRangesAreNotShown(t *testing.T) {
 	r := func(from, to uint32) *searchv1.Range {
 		return &searchv1.Range{Start: &searchv1.Location{ByteOffset: from}, End: &searchv1.Location{ByteOffset: to}}

@@ -86,7 +86,8 @@ type lineFragment struct {
 	LineOffset  int    `json:"LineOffset"`
 	Offset      uint32 `json:"Offset"`
 	MatchLength int    `json:"MatchLength"`
-	// SymbolInfo is the definition whose name the match is in; nil if that is none or not known.
+	// SymbolInfo is the definition whose name the match is in; nil if there is none or it is
+	// unknown.
 	SymbolInfo *symbolInfo `json:"SymbolInfo"`
 }
 

@@ -126,7 +126,7 @@ func fragmentSize(f *lineFragment) int64 {
 	return int64(fragmentFrame+digits(uint64(f.LineOffset))+digits(uint64(f.Offset))+digits(uint64(f.MatchLength))) + symbolSize(f.SymbolInfo)
 }
 
-// symbolSize is an upper bound of a symbol in JSON, beside null.
+// symbolSize is an upper bound of a symbol in JSON, in addition to null.
 func symbolSize(s *symbolInfo) int64 {
 	if s == nil {
 		return 0

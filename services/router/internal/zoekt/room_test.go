@@ -55,8 +55,8 @@ func drawSymbol(t *rapid.T) *symbolInfo {
 	return &symbolInfo{text.Draw(t, "sym"), text.Draw(t, "kind"), text.Draw(t, "parent"), ""}
 }
 
-// TestRoomIsEnough: no file has more JSON than room was taken for, and one that there is
-// no room for is cut to it, or refused.
+// TestRoomIsEnough: the JSON of a file never exceeds the room that was taken for it. A file without
+// enough room is cut to it, or refused.
 func TestRoomIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f := drawShown(t)

@@ -79,13 +79,13 @@ func (l Limits) estimate(ctx context.Context, answers Answers, q question, o *se
 	return result, nil
 }
 
-// received is what came of an answer.
+// received describes the part of an answer that has arrived.
 type received struct {
 	// files that came, and how many of them are shown.
 	files, shown int
 	// more files match.
 	more bool
-	// cut is why they are not here.
+	// cut is why those have not arrived.
 	cut searchv1.CutReason
 	// short is set if a file has fewer matches than it should.
 	short bool

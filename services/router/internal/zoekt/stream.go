@@ -58,7 +58,7 @@ type flow struct {
 	stream  grpc.ServerStreamingServer[webserverv1.StreamSearchResponse]
 	options *searchOptions
 
-	// mu guards what follows while begin may run beside add and end.
+	// mu guards what follows, since begin may run at the same time as add and end.
 	mu     sync.Mutex
 	choice choice
 	view   *view

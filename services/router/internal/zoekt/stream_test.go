@@ -62,7 +62,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestFlushWallTime: what is found before is sent then, the best first, and the rest as it is found.
+// TestFlushWallTime: files that are found before it ends are sent together then, the best first. The others are sent as they are found.
 func TestFlushWallTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := found(file("r", "a", "x\n"), file("r", "b", "x\n"), file("s", "c", "x\n"), file("s", "d", "x\n"))

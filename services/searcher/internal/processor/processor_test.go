@@ -73,8 +73,8 @@ func TestSlotIsFreeWhileItsSearchWaits(t *testing.T) {
 	})
 }
 
-// TestNoSlotInTime: whose time ends while it waits for a processor hears so, and
-// takes none.
+// TestNoSlotInTime: a search whose time ends while it waits for a processor gets an error, and no
+// slot.
 func TestNoSlotInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := processor.NewSlots(1)
@@ -100,15 +100,15 @@ func TestNoSlotInTime(t *testing.T) {
 	})
 }
 
-// TestPauseWithoutSlot: what is not a search of a query waits all the same.
+// TestPauseWithoutSlot: a Pause outside of a search does nothing.
 func TestPauseWithoutSlot(t *testing.T) {
 	if err := processor.Pause(t.Context())(); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestManyGoroutines: searches of several goroutines that wait as it comes never
-// compute without a slot when none of them waits, and lose none.
+// TestManyGoroutines: the goroutines of several searches wait at random. A search has its slot
+// whenever none of its goroutines waits, and no slot is lost.
 func TestManyGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := processor.NewSlots(2)
@@ -149,8 +149,8 @@ func TestManyGoroutines(t *testing.T) {
 	})
 }
 
-// TestFirstComesBeforeOthers: who takes a slot first has the next one that is given back,
-// however many wait in Take.
+// TestFirstComesBeforeOthers: TakeFirst gets the next slot that is given back, however many wait in
+// Take.
 func TestFirstComesBeforeOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := processor.NewSlots(1)

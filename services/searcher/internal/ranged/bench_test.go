@@ -20,9 +20,9 @@ import (
 // same region takes about as long.
 const firstByte = 20 * time.Millisecond
 
-// BenchmarkTree searches the Go tree's sources, or those of TRAWL_BENCH_TREE, in
-// a local shard, by ranges from nothing, and by ranges when all is there. It tells
-// the reads and bytes of a search, for blocks of several sizes.
+// BenchmarkTree searches the Go tree's sources, or those of TRAWL_BENCH_TREE, in a local shard, by
+// ranges with an empty cache, and by ranges with a full one. It reports the reads and bytes of a
+// search, for blocks of several sizes.
 func BenchmarkTree(b *testing.B) {
 	tree := os.Getenv("TRAWL_BENCH_TREE")
 	if tree == "" {

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// tb is what both *testing.T and *rapid.T are.
+// tb is the part of *testing.T and *rapid.T that the tests use.
 type tb interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -37,11 +37,11 @@ func must(t tb, err error) {
 	}
 }
 
-// source is a bucket that does to ranged reads what a test wants.
+// source is a bucket whose ranged reads a test can break.
 type source struct {
 	bucket.Bucket
 	reads atomic.Int64
-	// break changes what comes; nil leaves it.
+	// broken changes what a read returns; nil changes nothing.
 	broken atomic.Pointer[func(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error)]
 }
 
@@ -166,7 +166,7 @@ func TestNeverOverBudgetNorUnderUse(t *testing.T) {
 				if len(views) == 0 {
 					continue
 				}
-				// Where there is no room nobody else makes some: do not wait.
+				// If there is no room, nothing else makes any: do not wait.
 				ctx := context.Background()
 				u := views[rng.IntN(len(views))]
 				if len(views) > 1 {
@@ -245,8 +245,8 @@ func checkRoom(t tb, w *world) {
 	}
 }
 
-// TestManySearches: many at once, with too little room for all, end, and each
-// reads what the objects have; the account is watched meanwhile.
+// TestManySearches: many searches at once end, although there is too little room for all, and each
+// reads the content of the objects. The account is checked meanwhile.
 func TestManySearches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	w := newWorld(t, t.TempDir(), 700_000, 4*disk.Page)

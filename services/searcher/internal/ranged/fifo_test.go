@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// traced is what a trace of reads meets in a queue of that many blocks.
+// traced runs a trace of reads against a queue of a number of blocks.
 type traced struct {
 	fifo   fifo
 	blocks map[int]*block
@@ -18,7 +18,7 @@ func newTraced(room int) *traced {
 	return &traced{blocks: make(map[int]*block), ghosts: make(map[int]ghost), room: room}
 }
 
-// read uses a block, which comes if it is not there, and says whether it was.
+// read uses a block, inserts it if it is missing, and reports whether it was there.
 func (tr *traced) read(n int) bool {
 	if b := tr.blocks[n]; b != nil {
 		b.freq = min(b.freq+1, mostFreq)
@@ -35,7 +35,7 @@ func (tr *traced) read(n int) bool {
 	return false
 }
 
-// lru is the same with a queue that keeps what was used last.
+// lru is the same with a queue that evicts the least recently used block.
 type lru struct {
 	order list.List
 	there map[int]*list.Element
@@ -55,8 +55,8 @@ func (l *lru) read(n int) bool {
 	return false
 }
 
-// hits counts those of reads of 300 hot blocks, the lower ones hotter, with a
-// sweep over cold ones that takes one read in so many; 0 for no sweep.
+// hits counts the hits of reads of 300 hot blocks, the lower ones hotter. One read in sweep belongs
+// to a sweep over cold blocks; 0 means no sweep.
 func hits(read func(n int) bool, rng *rand.Rand, sweep int) (hits int) {
 	zipf := rand.NewZipf(rng, 1.1, 1, 299)
 	cold := 1000
@@ -74,9 +74,8 @@ func hits(read func(n int) bool, rng *rand.Rand, sweep int) (hits int) {
 	return hits
 }
 
-// TestSweepLeavesHotBlocks: sweeps of twice as many cold blocks as there are hot
-// reads take little of the hits. They take many from a queue that keeps what was
-// used last, or they would show nothing.
+// TestSweepLeavesHotBlocks: sweeps of twice as many cold blocks as there are hot reads cost few of
+// the hits. They cost an LRU queue many; otherwise the test would show nothing.
 func TestSweepLeavesHotBlocks(t *testing.T) {
 	for seed := range uint64(5) {
 		random := func() *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
@@ -90,7 +89,7 @@ func TestSweepLeavesHotBlocks(t *testing.T) {
 	}
 }
 
-// TestFollowsWhatIsHot: when other blocks become hot, they are soon there.
+// TestFollowsWhatIsHot: when other blocks become hot, they are soon cached.
 func TestFollowsWhatIsHot(t *testing.T) {
 	tr := newTraced(100)
 	for range 50 {
@@ -111,8 +110,8 @@ func TestFollowsWhatIsHot(t *testing.T) {
 	}
 }
 
-// TestFifoKeepsItsAccounts: over random uses, what the queues say they hold is
-// what was put in and did not leave, and what is in use never leaves.
+// TestFifoKeepsItsAccounts: over random uses, the counts of the queues match the blocks that were
+// inserted and not evicted, and a block in use is never evicted.
 func TestFifoKeepsItsAccounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var q fifo

@@ -37,8 +37,8 @@ type slot struct {
 	ghost ghost
 }
 
-// overhead is the disk space that an object's file takes beside its blocks: file systems
-// need extents for a file with many holes.
+// overhead is the disk space that an object's file takes besides its blocks: file systems need
+// extents for a file with many holes.
 func overhead(size, grain int64) int64 {
 	if blocks := size / grain; blocks >= 4 {
 		return disk.Page * (1 + blocks/256)

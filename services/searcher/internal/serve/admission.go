@@ -90,7 +90,7 @@ func (c *admitted) done() {
 	c.shards--
 }
 
-// tookAlso adds the time that a shard, whose search took has counted, had a processor again.
+// tookAlso adds the time that a shard had a processor after took counted its search.
 func (c *admitted) tookAlso(took time.Duration) {
 	c.to.mu.Lock()
 	defer c.to.mu.Unlock()

@@ -60,7 +60,7 @@ func TestCallsReportTheirCost(t *testing.T) {
 	}
 }
 
-// TestListsAndFilesReportTheirCost, in bytes too.
+// TestListsAndFilesReportTheirCost: they report bytes, too.
 func TestListsAndFilesReportTheirCost(t *testing.T) {
 	s := start(t, "good")
 	for method, ask := range map[string]func(context.Context) error{

@@ -16,8 +16,8 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
 
-// denseHits are of a shard named "dense-…": files of 10 kB and more, by their scores
-// between those of the others.
+// denseHits are the hits of a shard named "dense-…": files of 10 kB and more, with scores between
+// those of the others.
 func denseHits(name string, opts shard.Options) (hits []shard.Hit) {
 	for i := range min(100, opts.MaxFiles) {
 		key := shard.Key{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i)}
@@ -32,8 +32,8 @@ func denseChunks() []shard.Chunk {
 	return []shard.Chunk{{Content: make([]byte, 10_000), Ranges: make([]shard.Range, 1)}}
 }
 
-// TestBoundedAnswers: an answer is of the best files of all shards, in order, without a
-// gap, within its bytes and in small messages; it counts all and says that it was cut.
+// TestBoundedAnswers: an answer has the best files of all shards, in order and without a gap. It
+// keeps within its bytes, comes in small messages, counts all files, and reports that it was cut.
 func TestBoundedAnswers(t *testing.T) {
 	shards := []string{"dense-a", "dense-b", "dense-c"}
 	s := start(t, shards...)
@@ -73,8 +73,8 @@ func TestBoundedAnswers(t *testing.T) {
 	}
 }
 
-// TestRoutersThatDoNotStream get every file, as they were before: without matches where
-// the bytes do not suffice.
+// TestRoutersThatDoNotStream: older routers get every file, as before: without matches where the
+// bytes do not suffice.
 func TestRoutersThatDoNotStream(t *testing.T) {
 	shards := []string{"dense-a", "dense-b", "dense-c", "good"}
 	s := start(t, shards...)

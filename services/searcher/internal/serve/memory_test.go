@@ -14,8 +14,8 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
 
-// TestExpressionsShareTheirMemory: a query whose expressions have no room is refused before
-// it is compiled, with a time to come back; small ones are answered. All room is given back.
+// TestExpressionsShareTheirMemory: a query whose expressions have no room is refused before it is
+// compiled, with a time to retry; small ones are answered. All room is given back.
 func TestExpressionsShareTheirMemory(t *testing.T) {
 	const size = 16 << 20
 	memory := regex.NewMemory(size)

@@ -74,10 +74,9 @@ func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, d
 	return e
 }
 
-// TestGoodputUnderOverload: ten times the calls that it can answer cost a
-// searcher little of what it answers in full and in time, and of what it lets
-// in nearly all ends so. Without admission all wait for each other until the
-// time of all is over.
+// TestGoodputUnderOverload: at ten times the load that it can serve, a searcher answers nearly as
+// many calls in full and in time as at its peak, and nearly all admitted calls end so. Without
+// admission, all calls would wait for each other until the time of all is over.
 func TestGoodputUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, works(4)...)
@@ -119,9 +118,9 @@ func dear(ctx context.Context) error {
 	}
 }
 
-// TestSingleCallerIsNotRefused: who asks one query after another, none of which
-// can be answered in full in its time, has a part of the answer each time. What the
-// query before left running is not in the way: it is about to end.
+// TestSingleCallerIsNotRefused: a caller sends one query after another, none of which can be
+// answered in full in its time. It gets a part of the answer each time. What the previous query
+// left running is not in the way: it is about to end.
 func TestSingleCallerIsNotRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shards := []string{"dear-1", "dear-2", "dear-3", "dear-4", "dear-5"}
@@ -149,8 +148,7 @@ func TestSingleCallerIsNotRefused(t *testing.T) {
 	})
 }
 
-// TestEndOfWaiting: calls before this one are waited for until their own deadlines,
-// and no longer.
+// TestEndOfWaiting: the expected wait for earlier calls ends at their deadlines.
 func TestEndOfWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shards := []string{"dear-1", "dear-2", "dear-3", "dear-4", "dear-5", "dear-6"}
@@ -222,9 +220,8 @@ func read(ctx context.Context) error {
 	return resume()
 }
 
-// TestSearchesOfTheBucketHoldUpNoOthers: shards that are read from a slow bucket
-// take no processor meanwhile, from shards that are on disk, nor do calls count on
-// waiting for them.
+// TestSearchesOfTheBucketHoldUpNoOthers: shards that are read from a slow bucket take no processor
+// from shards on disk, and admission does not count them as a wait.
 func TestSearchesOfTheBucketHoldUpNoOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := []string{"bucket-1", "bucket-2", "bucket-3", "bucket-4"}

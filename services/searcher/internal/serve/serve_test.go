@@ -147,7 +147,7 @@ func start(t testing.TB, contents ...string) *serve.Service {
 	return startWith(t, serve.Config{}, contents...)
 }
 
-// startWith is start, with settings beside those that all tests have.
+// startWith is start with further settings.
 func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
 	t.Helper()
 	b := bucket.NewMemory(1 << 20)
@@ -193,8 +193,8 @@ func planOf(repo string, contents ...string) *searchv1.Plan {
 	return p
 }
 
-// TestEveryEndOfAShard: however the search of a shard ends, the others are
-// answered for, the coverage says how, and what failed contributes nothing.
+// TestEveryEndOfAShard: however the search of a shard ends, the others are answered, the coverage
+// names the reason, and a failed shard contributes nothing.
 func TestEveryEndOfAShard(t *testing.T) {
 	shards := []string{"good", "panic", "damaged", "error", "no-space", "slow", "missing", "panic-when-shown", "damaged-when-shown", "error-when-shown"}
 	s := start(t, shards...)
@@ -233,8 +233,8 @@ func TestEveryEndOfAShard(t *testing.T) {
 	checkUncovered(t, again.Coverage, map[string]searchv1.UncoveredReason{"damaged-when-shown": want["damaged-when-shown"]})
 }
 
-// TestNotShownInTime: files that are not shown before the deadline are missing, and their
-// shard is not covered; those of others are there, and what was found is counted.
+// TestNotShownInTime: files that are not shown before the deadline are missing, and their shard is
+// not covered; the files of other shards are there, and all found files are counted.
 func TestNotShownInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shards := []string{"slow", "slow-when-shown", "good", "work-1"}
@@ -272,8 +272,8 @@ func TestOnlyTheBestAreShown(t *testing.T) {
 	}
 }
 
-// inTime is an answer that only the shard named "slow" is late for: on a slow machine
-// that takes more time.
+// inTime returns an answer for which at most one shard, the one named "slow", is late. On a slow
+// machine that takes more time.
 func inTime(t *testing.T, s *serve.Service, req *searchv1.SearchRequest) *searchv1.SearchResponse {
 	t.Helper()
 	for limit := 200 * time.Millisecond; ; limit *= 2 {

@@ -83,8 +83,8 @@ func BenchmarkUnderstood(b *testing.B) {
 	}
 }
 
-// TestNewerSyntaxIsRefused asks in a language of which this searcher does not know all fields: it
-// would look for them as texts.
+// TestNewerSyntaxIsRefused asks in a newer version of the query language. This searcher would
+// search for its new fields as texts.
 func TestNewerSyntaxIsRefused(t *testing.T) {
 	plan := &searchv1.Plan{SyntaxRevision: query.Revision}
 	if _, _, err := parse("ref:a", nil, 2, plan); err != nil {

@@ -63,8 +63,8 @@ func openReal(path string) (shardcache.Shard, error) {
 	return sh, nil
 }
 
-// putShard puts a shard into the bucket that holds one repo, with the word
-// marker and about that many bytes that do not compress.
+// putShard puts a shard of one repo into the bucket, with the word marker and about size bytes that
+// do not compress.
 func putShard(t *testing.T, b bucket.Bucket, repo string, size int) shardcache.Ref {
 	t.Helper()
 	var out bytes.Buffer
@@ -114,8 +114,8 @@ func (b *budgeted) search(ctx context.Context, q *shard.Query, ref shardcache.Re
 	return nil
 }
 
-// checkDisk holds what is on disk against the budget. Looking takes a while, in
-// which room can move from one file to another: only what is seen again counts.
+// checkDisk compares the disk with the budget. Measuring takes a while, in which room can move from
+// one file to another, so only a repeated excess counts.
 func (b *budgeted) checkDisk() {
 	b.t.Helper()
 	var taken int64
@@ -136,10 +136,9 @@ func (b *budgeted) settled() {
 	}
 }
 
-// TestFlipsWithinTheBudget: sets of shards of three times the budget come and go
-// while they are searched. All that is wanted is found, and the disk holds no
-// more than the budget: with the next generation beside the one that serves, and
-// after a restart with a smaller budget too.
+// TestFlipsWithinTheBudget: sets of shards of three times the budget come and go while they are
+// searched. Every wanted shard can be searched, and the disk never holds more than the budget, even
+// while two generations are served, and after a restart with a smaller budget.
 func TestFlipsWithinTheBudget(t *testing.T) {
 	dir, b := t.TempDir(), bucket.NewMemory(1<<30)
 	var refs []shardcache.Ref
@@ -179,9 +178,9 @@ func TestFlipsWithinTheBudget(t *testing.T) {
 	}
 }
 
-// TestLeftFilesGiveWay: after a restart with a smaller budget the files of before take
-// most of it, of shards that are wanted and of others. They make room for the blocks of
-// what is wanted: all of it is loaded at the first try, and found.
+// TestLeftFilesGiveWay: after a restart with a smaller budget, the old files of wanted and unwanted
+// shards take most of it. They make room for the blocks of wanted shards, all of which load at the
+// first try and can be searched.
 func TestLeftFilesGiveWay(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
 	var refs []shardcache.Ref
@@ -191,7 +190,7 @@ func TestLeftFilesGiveWay(t *testing.T) {
 		refs, sum = append(refs, ref), sum+ref.Size
 	}
 	q := markerQuery(t)
-	for still := range 9 { // so many of eight are wanted after the restart too
+	for still := range 9 { // this many of eight are wanted after the restart too
 		dir := t.TempDir()
 		s, stop := runBudgeted(t, dir, b, 2*sum)
 		s.Want(1, refs[8-still:16-still])
@@ -210,8 +209,8 @@ func TestLeftFilesGiveWay(t *testing.T) {
 	}
 }
 
-// TestSweepMovesNoWholeFile: shards that are asked for become whole files in
-// place of others; sweeps over all then leave them whole.
+// TestSweepMovesNoWholeFile: shards with many requests become whole files in place of others.
+// Sweeps over all shards then leave them whole.
 func TestSweepMovesNoWholeFile(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -251,8 +250,8 @@ func TestSweepMovesNoWholeFile(t *testing.T) {
 	})
 }
 
-// TestRoomOfOneThatGrows: what makes room for a shard that is asked for gets none
-// of it, whichever of the fetches that are under way comes first.
+// TestRoomOfOneThatGrows: a shard that made room for a requested one gets none of that room back,
+// whichever of their fetches comes first.
 func TestRoomOfOneThatGrows(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
 	var refs []shardcache.Ref
@@ -310,8 +309,7 @@ func checkWhole(t *testing.T, when string, want, got []shardcache.Ref) {
 	}
 }
 
-// TestDamagedBlocks: a shard whose bytes come damaged by ranges is reported, and
-// read anew.
+// TestDamagedBlocks: a shard whose ranged reads return damaged bytes is reported, and read anew.
 func TestDamagedBlocks(t *testing.T) {
 	b := bucket.NewMemory(1 << 30)
 	large := putShard(t, b, "large", 2_000_000)

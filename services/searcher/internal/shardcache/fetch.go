@@ -175,8 +175,8 @@ func (s *Store) quarantine(d searchapi.Digest, damage error) (name string) {
 	return name
 }
 
-// sweep removes what an earlier process did not finish writing, parts of shards
-// included, and accounts for what it left complete as far as the budget reaches.
+// sweep removes the unfinished files of an earlier process, parts of shards included. It accounts
+// for the complete files as far as the budget reaches.
 func (s *Store) sweep() error {
 	aside, err := os.ReadDir(filepath.Join(s.cfg.Dir, quarantineDir))
 	if err != nil {

@@ -25,10 +25,11 @@ var errNoRoom = errors.New("no room in the disk budget")
 const (
 	// growPause is the time between two decisions about which shards should be whole.
 	growPause = 10 * time.Second
-	// leastAsked is how often a shard must have been asked for to take the place
-	// of others, and by how much more for each byte than they were.
+	// leastAsked is how often a shard must have been requested to take the place of others. byFar
+	// is the factor by which its requests for each byte must exceed theirs.
 	leastAsked, byFar = 8, 2
-	// halveAfter that many requests for each shard, on average, all counts are halved.
+	// halveAfter is the number of requests for each shard, on average, after which all counts are
+	// halved.
 	halveAfter = 16
 )
 

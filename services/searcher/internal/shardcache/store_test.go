@@ -205,8 +205,8 @@ func (w *world) reset(shardcache.Ref) {
 	w.Store, w.dir = fresh.Store, fresh.dir
 }
 
-// TestDamageFoundInUse is the life of a damaged shard: those who use it go on,
-// others are told, the file is put aside, and a sound one comes back.
+// TestDamageFoundInUse is the life of a damaged shard. Its users continue, others get an error, the
+// file is put aside, and a valid copy replaces it.
 func TestDamageFoundInUse(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
@@ -244,8 +244,8 @@ func (w *world) file(ref shardcache.Ref) string {
 	return filepath.Join(w.dir, ref.Digest.String()+".trawl")
 }
 
-// TestDamageIsToldMeanwhile: while the bucket cannot give a sound one, users
-// are told that the shard is damaged.
+// TestDamageIsToldMeanwhile: while the bucket has no valid copy, users get the error that the shard
+// is damaged.
 func TestDamageIsToldMeanwhile(t *testing.T) {
 	w := start(t)
 	ref := w.put("shard a")
@@ -332,8 +332,8 @@ func TestGrace(t *testing.T) {
 	})
 }
 
-// TestManyUsers lets users, damage and changing wishes run into each other. A
-// shard is never used after it is closed, and all are closed in the end.
+// TestManyUsers lets uses, damage and changes of the wanted set happen at the same time. A shard is
+// never used after it is closed, and all are closed in the end.
 func TestManyUsers(t *testing.T) {
 	w, stop := run(t, t.TempDir(), bucket.NewMemory(1<<20))
 	var refs []shardcache.Ref
