@@ -24,7 +24,7 @@ func (p *process) peakMemory(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
-		t.Skipf("the memory of a process is not known here: %v", err)
+		t.Skipf("no memory statistics of processes on this system: %v", err)
 	}
 	for line := range strings.Lines(string(text)) {
 		var kib int
@@ -36,9 +36,9 @@ func (p *process) peakMemory(t *testing.T) int {
 	return 0
 }
 
-// TestBombsWithoutToken: two hundred callers without a token, at once, send a router
-// messages that inflate to 16 MiB, and HTTP bodies of 8 MiB. The router does not take
-// them into memory, and answers the caller that has a token all the time.
+// TestBombsWithoutToken: two hundred callers without a token send a router messages that
+// inflate to 16 MiB, and HTTP bodies of 8 MiB, all at once. The router does not take them into
+// memory, and goes on answering the caller that has a token.
 func TestBombsWithoutToken(t *testing.T) {
 	c := &cluster{owner: t, dir: t.TempDir()}
 	c.startServers(t)

@@ -36,8 +36,8 @@ func grepCall(pattern string) agentCall {
 	return agentCall{"grep", map[string]any{"patterns": []string{pattern}}, "rg -n --no-ignore -- '" + pattern + "'", pattern}
 }
 
-// agentSession is how an agent finds out how net/http shuts a server down: four turns of
-// eight calls at once. The root is the folder of the repos.
+// agentSession returns the calls of an agent that finds out how net/http shuts a server down:
+// four turns of eight concurrent calls. The root is the folder of the repos.
 func agentSession(root string) [][]agentCall {
 	repo := func(name string) string { return "localhost" + root + "/" + name }
 	read := func(name, path string, start, end int) agentCall {
@@ -74,8 +74,8 @@ func agentSession(root string) [][]agentCall {
 }
 
 // TestAgentSession runs an agent's session on real repos over both transports, eight calls
-// at once. What grep counts is what brute force counts, both transports answer alike, and
-// no answer is over its budget.
+// at once. The counts of grep equal those of brute force, both transports give the same
+// answers, and no answer exceeds its budget.
 func TestAgentSession(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts all of Trawl; left out of short runs")
@@ -163,7 +163,7 @@ type timedAnswer struct {
 	took time.Duration
 }
 
-// takeTurn makes the calls at once.
+// takeTurn makes the calls concurrently.
 func takeTurn(t *testing.T, session *mcp.ClientSession, calls []agentCall) []timedAnswer {
 	t.Helper()
 	answers := make([]timedAnswer, len(calls))
@@ -238,7 +238,7 @@ func runCommand(t *testing.T, root, command string) (took time.Duration, bytes i
 	return took, len(out)
 }
 
-// writeResults writes the measurements with what they are of.
+// writeResults writes the measurements, with a description of what was measured.
 func writeResults(t *testing.T, lines []string) {
 	t.Helper()
 	load := "unknown"
@@ -246,9 +246,9 @@ func writeResults(t *testing.T, lines []string) {
 		load = strings.Join(strings.Fields(string(average))[:3], " ")
 	}
 	text := fmt.Sprintf(`An agent's session over MCP: four turns of eight calls at once, on net/http, encoding and strings of %s, one run.
-Beside it, one after the other, a command for each call in a checkout of the three repos (sh, ripgrep, sed).
+For comparison, a command for each call, one after the other, in a checkout of the three repos (sh, ripgrep, sed).
 Date %s, %d processors, load %s (other work on the machine counts). Times in ms; calls of a turn wait for each other.
-Tokens are bytes / 3: of Trawl as text and as JSON, of which a model is shown one; of the command all that it prints.
+Tokens are bytes / 3: for Trawl, of the text and of the JSON (a model sees only one of them); for a command, of all its output.
 Command: go test ./integration -run TestAgentSession -args -mcp-results FILE
 
 turn  tool      stdio, ms http, ms   text   JSON command, ms  tokens  arguments

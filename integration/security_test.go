@@ -30,11 +30,11 @@ import (
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
-// fortress is Trawl with TLS and logins everywhere: etcd and NATS that ask who calls, and
-// roles that know each other by certificates.
+// fortress is Trawl with TLS and logins everywhere: etcd and NATS authenticate their clients,
+// and roles authenticate each other by certificates.
 type fortress struct {
 	*cluster
-	ca      *tlstest.CA // of everything
+	ca      *tlstest.CA // issues all certificates
 	clients tlstest.Files
 	etcd    string
 	nats    string
@@ -54,8 +54,8 @@ func newFortress(t *testing.T) *fortress {
 	return f
 }
 
-// startEtcd starts an etcd that wants certificates and logins, with the users and the grants
-// that are documented.
+// startEtcd starts an etcd that requires certificates and logins, with the documented users
+// and grants.
 func (f *fortress) startEtcd(t *testing.T) {
 	t.Helper()
 	own := f.ca.Issue("127.0.0.1")
@@ -75,14 +75,14 @@ func (f *fortress) startEtcd(t *testing.T) {
 	t.Cleanup(e.Close)
 	<-e.Server.ReadyNotify()
 	f.etcd = "https://" + e.Clients[0].Addr().String()
-	f.root = f.loggedIn(t, "") // etcd does not ask yet
+	f.root = f.loggedIn(t, "") // etcd does not require a login yet
 	if err := etcdtest.Grant(t.Context(), f.root, "../docs/security.md", passwordOf); err != nil {
 		t.Fatal(err)
 	}
 	f.root = f.loggedIn(t, "root")
 }
 
-// loggedIn is a client of etcd by etcd's own means, as a user.
+// loggedIn returns etcd's own client, logged in as a user; without a login if user is empty.
 func (f *fortress) loggedIn(t *testing.T, user string) *clientv3.Client {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(f.clients.Cert, f.clients.Key)
@@ -123,7 +123,7 @@ func (f *fortress) startNATS(t *testing.T) {
 	f.nats = s.ClientURL()
 }
 
-// secret is a file with a secret.
+// secret writes a secret to a file and returns its path.
 func (f *fortress) secret(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
@@ -133,7 +133,7 @@ func (f *fortress) secret(t *testing.T, text string) string {
 	return path
 }
 
-// asUser are the flags by which a process reaches etcd.
+// asUser returns the flags with which a process logs in to etcd.
 func (f *fortress) asUser(t *testing.T, user string) []string {
 	t.Helper()
 	return []string{
@@ -157,7 +157,7 @@ func (f *fortress) run(t *testing.T, role string, own tlstest.Files, args ...str
 	return p
 }
 
-// ready waits until a role says over TLS that it is ready.
+// ready waits until a role reports over TLS that it is ready.
 func (f *fortress) ready(t *testing.T, p *process) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: f.ca.Pool, ServerName: "127.0.0.1"}}}
@@ -180,11 +180,11 @@ func (f *fortress) ready(t *testing.T, p *process) {
 	})
 }
 
-// TestEverythingSecured: with TLS, certificates and logins on every connection, and no more
-// than the documented grants in etcd, roles do their work: repositories are found, indexed,
-// pushed to, packed together, searched, and deleted until their bytes are gone. Who is not a
-// router is refused by a searcher; what a role may not do in etcd is refused by etcd; no
-// secret is logged.
+// TestEverythingSecured: with TLS, certificates and logins on every connection, and only the
+// documented grants in etcd, roles do all their work: repositories are found, indexed, pushed
+// to, packed together, searched, and deleted until their bytes are gone. Searchers and indexers
+// refuse callers that are not routers. Etcd refuses whatever a role was not granted. No secret
+// is logged.
 func TestEverythingSecured(t *testing.T) {
 	f := newFortress(t)
 	local := "127.0.0.1"
@@ -193,7 +193,7 @@ func TestEverythingSecured(t *testing.T) {
 	router := f.run(t, "router", f.ca.Issue(local), append(f.policy(), "--access-mode", "tokens", "--replication", "1",
 		"--searcher-tls-ca-file", f.ca.File, "--searcher-tls-cert-file", routers.Cert, "--searcher-tls-key-file", routers.Key, "--credentials", f.credentials())...)
 	router.addresses(t)
-	// The key that plans are sealed with is made by the router: searchers may not.
+	// The router makes the key that seals plans; searchers may not write it.
 	eventually(t, "the router has made the key", func(ctx context.Context) error {
 		resp, err := f.root.Get(ctx, "/trawl/v1/access.key")
 		if err == nil && resp.Count == 0 {
@@ -238,7 +238,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 		eventually(t, fmt.Sprint(args), func(context.Context) error {
 			out, errs, exit := command(t, slices.Concat(args, caller)...)
 			if exit == 2 && args[0] != "search" {
-				t.Fatal(errs) // it will not get better
+				t.Fatal(errs) // trying again cannot help
 			}
 			if exit != 0 || !strings.Contains(out, want) {
 				return fmt.Errorf("exit %d: %s%s", exit, out, errs)
@@ -248,7 +248,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	}
 	alpha, beta, _ := threeRepositories(t, f.dir)
 	repos := []*repository{alpha, beta}
-	for i := range 8 { // as many as are packed together
+	for i := range 8 { // enough to be packed together
 		r := newRepository(t, f.dir, fmt.Sprintf("small%d", i))
 		r.write("a.txt", "small\n")
 		r.commit("first")
@@ -324,7 +324,7 @@ func (f *fortress) refusesIntruders(t *testing.T, roles ...*process) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// As an intruder would, it shows the certificate whichever CAs are asked for.
+			// Like an intruder, present the certificate whatever CAs the server asks for.
 			conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
 		}
 		for _, p := range roles {
@@ -341,7 +341,8 @@ func (f *fortress) refusesIntruders(t *testing.T, roles ...*process) {
 	}
 }
 
-// deniesWhatIsNotGranted does in etcd, as each role, what a role that was taken over would.
+// deniesWhatIsNotGranted logs in to etcd as each role and tries what an attacker who controls
+// that role would.
 func (f *fortress) deniesWhatIsNotGranted(t *testing.T) {
 	t.Helper()
 	_, errs, exit := command(t, append([]string{"tokens", "create", "--name", "intruder", "--allow", "**", "--scopes", "admin"}, f.asUser(t, "trawl-indexer")...)...)
@@ -375,7 +376,7 @@ func (f *fortress) deniesWhatIsNotGranted(t *testing.T) {
 			}
 		}
 		if _, err := client.Put(t.Context(), "/other", "x"); err == nil {
-			t.Errorf("%s writes beside Trawl", user)
+			t.Errorf("%s writes outside Trawl's prefix", user)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the best files for a query, and how much was searched: search_grpc.py 127.0.0.1:7430 QUERY
 
-The modules are made of the protos: see docs/api.md.
+The modules are generated from the protos: see docs/api.md.
 """
 import os, sys
 

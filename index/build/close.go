@@ -16,8 +16,8 @@ import (
 // errClosed is the error of a call after Close.
 var errClosed = errors.New("builder is closed")
 
-// Close writes all that is left. The shard is complete only if it succeeds;
-// otherwise the error is the first that any call had.
+// Close writes everything that is left. The shard is complete only if it succeeds; otherwise the
+// error is the first of any call.
 func (b *Builder) Close() (Result, error) {
 	if b.collect.workspace == nil {
 		return Result{}, errClosed
@@ -26,8 +26,8 @@ func (b *Builder) Close() (Result, error) {
 	if err == nil {
 		err = b.finish()
 	}
-	b.content.Abandon()  // after an error something may still be being encoded
-	_ = b.collect.wait() // or collected
+	b.content.Abandon()  // after an error a unit may still be in an encoder
+	_ = b.collect.wait() // and a batch in the collector
 	b.collect.release()
 	b.collect, b.err = collector{}, errClosed
 	if err != nil {
@@ -38,8 +38,8 @@ func (b *Builder) Close() (Result, error) {
 	return b.result, nil
 }
 
-// mostHeld bounds the memory of words up to which their index is made beside that of the
-// n-grams and held until then: it takes a third of that memory.
+// mostHeld bounds the memory of words up to which their index is built concurrently with that of
+// the n-grams and held until its turn. It takes a third of that memory.
 const mostHeld = 256 << 20
 
 func (b *Builder) finish() error {
@@ -48,7 +48,7 @@ func (b *Builder) finish() error {
 	}
 	write := b.writeContent
 	if b.opts.Processors > 1 && b.collect.words.Memory() <= mostHeld {
-		write = b.writeContentBeside
+		write = b.writeContentInBackground
 	}
 	if err := write(); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (b *Builder) finish() error {
 	return b.w.Close()
 }
 
-// writeContent writes all that is not about names.
+// writeContent writes everything that is not about names.
 func (b *Builder) writeContent() error {
 	if err := b.writeSections(); err != nil {
 		return err
@@ -67,8 +67,8 @@ func (b *Builder) writeContent() error {
 	return b.writeWords(b.w)
 }
 
-// writeContentBeside is writeContent on two processors.
-func (b *Builder) writeContentBeside() error {
+// writeContentInBackground is writeContent on two processors.
+func (b *Builder) writeContentInBackground() error {
 	held := inorder.NewSections(inorder.BufferConfig{Memory: math.MaxInt64})
 	made := make(chan error, 1)
 	go func() { made <- b.writeWords(held) }()

@@ -47,7 +47,7 @@ func (a *array) open(f *format.File, tag format.Tag, n uint32, width int) error 
 		return err
 	}
 	if s.Len() != int64(n)*int64(width) {
-		return s.Corruptf(0, "%d items of %d bytes are wanted in a section of %d", n, width, s.Len())
+		return s.Corruptf(0, "%d items of %d bytes, but the section has %d", n, width, s.Len())
 	}
 	a.section, a.width = s, uint8(width)
 	return nil
@@ -79,8 +79,8 @@ func (a *array) number(i, limit uint32) (uint32, error) {
 	return n, nil
 }
 
-// widthOf is how many bytes a number of one of count things takes: none when
-// there is no choice.
+// widthOf returns how many bytes a number of one of count things takes: none if there is at most
+// one.
 func widthOf(count int) int {
 	switch {
 	case count <= 1:

@@ -7,8 +7,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Content reads the contents of a shard. It is safe for concurrent use, holds
-// no memory for each blob, and is good until the shard is closed.
+// Content reads the contents of a shard. It is safe for concurrent use, keeps no memory per blob,
+// and is valid until the shard is closed.
 type Content struct {
 	info        contentInfo
 	units       units
@@ -39,7 +39,7 @@ func readContentInfo(f *format.File) (contentInfo, error) {
 	return info, d.End()
 }
 
-// OpenContent opens the contents of a shard. It reads a few bytes only.
+// OpenContent opens the contents of a shard. It reads only a few bytes.
 func OpenContent(f *format.File) (*Content, error) {
 	info, err := readContentInfo(f)
 	if err != nil {
@@ -59,16 +59,16 @@ func OpenContent(f *format.File) (*Content, error) {
 	return c, nil
 }
 
-// Blobs is the number of blobs.
+// Blobs returns the number of blobs.
 func (c *Content) Blobs() uint32 { return c.info.blobs }
 
-// Superblocks is the number of superblocks of all blobs.
+// Superblocks returns the number of superblocks of all blobs.
 func (c *Content) Superblocks() uint32 { return c.info.superblocks }
 
-// Bytes is the sum of the lengths of all blobs.
+// Bytes returns the sum of the lengths of all blobs.
 func (c *Content) Bytes() uint64 { return c.info.bytes }
 
-// Len is the length of a blob in bytes.
+// Len returns the length of a blob in bytes.
 func (c *Content) Len(blob uint32) (uint32, error) {
 	if blob >= c.info.blobs {
 		return 0, c.noBlob(blob)
@@ -89,8 +89,8 @@ func blobLen(starts *eliasfano.Column, blob uint32) (uint32, error) {
 	return uint32(to - from), nil
 }
 
-// FirstSuperblock is the first superblock of a blob, and for blob = Blobs() the
-// number of all. The superblocks of a blob end where the next one's start.
+// FirstSuperblock returns the first superblock of a blob, or for blob = Blobs() the number of all.
+// The superblocks of a blob end where those of the next one start.
 func (c *Content) FirstSuperblock(blob uint32) (uint32, error) {
 	if blob > c.info.blobs {
 		return 0, c.noBlob(blob)
@@ -102,10 +102,10 @@ func (c *Content) FirstSuperblock(blob uint32) (uint32, error) {
 	return uint32(list.At(int(blob))), nil
 }
 
-// BlobOf is the blob that owns a superblock.
+// BlobOf returns the blob that a superblock belongs to.
 func (c *Content) BlobOf(superblock uint32) (uint32, error) {
 	if superblock >= c.info.superblocks {
-		return 0, c.superblocks.Corruptf("superblock %d of %d is wanted", superblock, c.info.superblocks)
+		return 0, c.superblocks.Corruptf("no superblock %d: there are %d", superblock, c.info.superblocks)
 	}
 	list, err := c.superblocks.List()
 	if err != nil {
@@ -118,13 +118,13 @@ func (c *Content) BlobOf(superblock uint32) (uint32, error) {
 	return uint32(blob), nil
 }
 
-// span is where a blob lies.
+// span says where a blob is.
 type span struct {
 	first  uint32 // superblock
 	length uint32 // bytes
 }
 
-// locate finds a blob; its superblocks are known to be there.
+// locate finds a blob, and checks that the content has its superblocks.
 func (c *Content) locate(blob uint32) (span, error) {
 	length, err := c.Len(blob)
 	if err != nil {
@@ -141,16 +141,16 @@ func (c *Content) locate(blob uint32) (span, error) {
 	return span{first: uint32(first), length: length}, nil
 }
 
-// Span is where a blob lies: its first superblock, and its length in bytes. All
-// of its superblocks are superblocks of the content.
+// Span returns the first superblock of a blob and its length in bytes. All of its superblocks
+// exist.
 func (c *Content) Span(blob uint32) (firstSuperblock, length uint32, err error) {
 	s, err := c.locate(blob)
 	return s.first, s.length, err
 }
 
 func (c *Content) noBlob(blob uint32) error {
-	return c.superblocks.Corruptf("blob %d of %d is wanted", blob, c.info.blobs)
+	return c.superblocks.Corruptf("no blob %d: there are %d", blob, c.info.blobs)
 }
 
-// SuperblockStarts is FirstSuperblock for all blobs at once: good until the shard is closed.
+// SuperblockStarts returns FirstSuperblock for all blobs. It is valid until the shard is closed.
 func (c *Content) SuperblockStarts() (eliasfano.List, error) { return c.superblocks.List() }

@@ -14,16 +14,16 @@
 //	└────────────┴────────────┴────────┘ └─────┘
 //	 unit 0       unit 1       unit 2     unit 3     blob 1 is empty
 //
-// Neighbouring units share a dictionary, a text of up to 60 KiB that stands
-// before each of them when it is decoded.
+// Neighbouring units share a dictionary: a text of up to 60 KiB that precedes
+// each of them for the decoder.
 //
-// All paths, one after the other, form one more text ("names") that is cut into
+// All paths, concatenated, form one more text ("names"). It is cut into
 // superblocks and encoded in the same way, so that paths can be searched by
 // n-gram as contents are.
 //
-// Readers hold no memory for each document or blob. What they read may be
-// hostile: no bytes make them panic or allocate more than a fixed multiple of
-// the shard's size, and every such error is a *format.CorruptError.
+// Readers keep no memory per document or blob. Their input may be hostile: no
+// bytes make them panic or allocate more than a fixed multiple of the shard's
+// size, and every such error is a *format.CorruptError.
 package docstore
 
 const (
@@ -34,4 +34,6 @@ const (
 	BlockSize = SuperblockSize / 8
 	// MaxPath is the longest path of a document, in bytes.
 	MaxPath = 64 << 10
+	// MaxRank is the highest rank of a repo.
+	MaxRank = 100
 )

@@ -6,21 +6,21 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
-// Len is the number of documents.
+// Len returns the number of documents.
 func (d *Docs) Len() uint32 { return d.info.docs }
 
-// Blobs is the number of blobs.
+// Blobs returns the number of blobs.
 func (d *Docs) Blobs() uint32 { return d.content.blobs }
 
-// checkDoc refuses documents that are not there.
+// checkDoc returns an error for a document that does not exist.
 func (d *Docs) checkDoc(doc uint32) error {
 	if doc >= d.info.docs {
-		return d.nameStarts.Corruptf("document %d of %d is wanted", doc, d.info.docs)
+		return d.nameStarts.Corruptf("no document %d: there are %d", doc, d.info.docs)
 	}
 	return nil
 }
 
-// Blob is the blob of a document.
+// Blob returns the blob of a document.
 func (d *Docs) Blob(doc uint32) (uint32, error) {
 	if err := d.checkDoc(doc); err != nil || d.info.repeats == 0 {
 		return doc, err
@@ -33,7 +33,7 @@ func (d *Docs) Blob(doc uint32) (uint32, error) {
 	if repeat {
 		return d.repeatBlobs.number(uint32(repeats), d.content.blobs)
 	}
-	// Each document that is no repeat has the next blob.
+	// Each document that is not a repeat has the next blob.
 	blob := doc - uint32(min(repeats, int(doc)))
 	if blob >= d.content.blobs {
 		return 0, d.repeatDocs.Corruptf("document %d has blob %d of %d", doc, blob, d.content.blobs)
@@ -71,10 +71,10 @@ func (d *Docs) AppendBlobs(dst []uint32, docs []uint32) ([]uint32, error) {
 	return dst, nil
 }
 
-// FirstDoc is the first document of a blob.
+// FirstDoc returns the first document of a blob.
 func (d *Docs) FirstDoc(blob uint32) (uint32, error) {
 	if blob >= d.content.blobs {
-		return 0, d.firstDocs.Corruptf("blob %d of %d is wanted", blob, d.content.blobs)
+		return 0, d.firstDocs.Corruptf("no blob %d: there are %d", blob, d.content.blobs)
 	}
 	if d.info.repeats == 0 {
 		return blob, nil
@@ -86,8 +86,8 @@ func (d *Docs) FirstDoc(blob uint32) (uint32, error) {
 	return uint32(list.At(int(blob))), nil
 }
 
-// DocsOf yields all documents of a blob, ascending; an error is the last it
-// yields. One document, the usual case, is found in constant time.
+// DocsOf yields all documents of a blob, ascending. An error ends it. The usual case of one
+// document takes constant time.
 func (d *Docs) DocsOf(blob uint32) iter.Seq2[uint32, error] {
 	return func(yield func(uint32, error) bool) {
 		first, err := d.FirstDoc(blob)
@@ -98,8 +98,8 @@ func (d *Docs) DocsOf(blob uint32) iter.Seq2[uint32, error] {
 	}
 }
 
-// SharedBlobs has for each document after a blob's first one that blob, ascending: good
-// until the shard is closed.
+// SharedBlobs lists, ascending, the blob of each document that is not the first of its blob. It is
+// valid until the shard is closed.
 func (d *Docs) SharedBlobs() (eliasfano.List, error) {
 	if d.info.repeats == 0 {
 		return eliasfano.List{}, nil
@@ -122,8 +122,8 @@ func (d *Docs) repeatsOf(blob uint32, yield func(uint32, error) bool) {
 	}
 }
 
-// OID is the Git object id of a document: 20 or 32 bytes, or none. It is part
-// of the mapping: not to be changed, nor used after the shard is closed.
+// OID returns the Git object id of a document: 20 or 32 bytes, or none. It is part of the mapping:
+// the caller must not change it, nor use it after the shard is closed.
 func (d *Docs) OID(doc uint32) ([]byte, error) {
 	blob, err := d.Blob(doc)
 	if err != nil {

@@ -1,16 +1,18 @@
 package docstore
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Docs reads the documents of a shard. It is safe for concurrent use, holds no
-// memory for each document, and is good until the shard is closed. Asking for
-// a document, blob or repo that is not there is an error.
+// Docs reads the documents of a shard. It is safe for concurrent use, keeps no
+// memory per document, and is valid until the shard is closed. Its methods
+// return an error for a document, blob or repo that does not exist.
 type Docs struct {
 	info    docsInfo
 	content contentInfo
@@ -18,6 +20,9 @@ type Docs struct {
 	repoRecords format.Section
 	repoOffsets eliasfano.Column
 	repoDocs    eliasfano.Column // documents before each repo
+	repoRanks   array            // of each repo; closed if all ranks are 0
+	// leastRank and mostRank are the bounds of all ranks.
+	leastRank, mostRank uint8
 
 	names      units
 	nameStarts eliasfano.Column // bytes of paths before each document
@@ -72,7 +77,7 @@ func readDocsInfo(f *format.File, blobs uint32) (docsInfo, error) {
 	return info, d.End()
 }
 
-// OpenDocs opens the documents of a shard. It reads a few bytes only.
+// OpenDocs opens the documents of a shard. It reads only a few bytes.
 func OpenDocs(f *format.File) (*Docs, error) {
 	content, err := readContentInfo(f)
 	if err != nil {
@@ -99,7 +104,7 @@ func (d *Docs) openRest(f *format.File) (err error) {
 	if d.branchSets, err = f.Need(format.TagBranchSets); err != nil {
 		return err
 	}
-	if err := d.openArrays(f); err != nil {
+	if err := cmp.Or(d.openArrays(f), d.openRanks(f)); err != nil {
 		return err
 	}
 	nameUnits := (d.info.names + SuperblockSize - 1) / SuperblockSize
@@ -136,6 +141,25 @@ func (d *Docs) openArrays(f *format.File) error {
 		if err := a.array.open(f, a.tag, a.n, a.width); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// openRanks opens the ranks of repos, if there are any, and reads which is the lowest and which the highest.
+func (d *Docs) openRanks(f *format.File) error {
+	if _, some := f.Section(format.TagRepoRanks); !some || d.info.repos == 0 {
+		return nil
+	}
+	if err := d.repoRanks.open(f, format.TagRepoRanks, d.info.repos, 1); err != nil {
+		return err
+	}
+	ranks, err := d.repoRanks.section.All()
+	if err != nil {
+		return err
+	}
+	d.leastRank, d.mostRank = slices.Min(ranks), slices.Max(ranks)
+	if d.mostRank > MaxRank {
+		return d.repoRanks.section.Corruptf(0, "a repo has the rank %d, at most %d is possible", d.mostRank, MaxRank)
 	}
 	return nil
 }

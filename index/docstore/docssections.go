@@ -49,10 +49,16 @@ func (d *DocsWriter) writeRepos(w *format.Writer) error {
 		return err
 	}
 	starts := append(slices.Clone(d.repoDocs), d.Docs())
-	return writeList(w, format.TagRepoDocs, len(starts), uint64(d.Docs())+1, widened(starts))
+	if err := writeList(w, format.TagRepoDocs, len(starts), uint64(d.Docs())+1, widened(starts)); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(d.repoRanks, func(rank byte) bool { return rank > 0 }) {
+		return nil
+	}
+	return w.WriteSection(format.TagRepoRanks, format.Optional, d.repoRanks)
 }
 
-// widened yields numbers as a list has them.
+// widened yields numbers in the type that lists take.
 func widened(numbers []uint32) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		for _, n := range numbers {
@@ -73,7 +79,8 @@ func (d *DocsWriter) writeNames(w *format.Writer) error {
 	return writeList(w, format.TagNameStarts, len(d.paths)+1, d.namesLen+1, sums(0, d.paths))
 }
 
-// writeBlobs writes which document has which blob, and the blobs' object ids.
+// writeBlobs writes which document has which blob, and the object ids of the
+// blobs.
 func (d *DocsWriter) writeBlobs(w *format.Writer) error {
 	docs, blobs := uint64(d.Docs()), uint64(len(d.firstDocs))
 	if err := writeList(w, format.TagFirstDocs, len(d.firstDocs), docs, widened(d.firstDocs)); err != nil {
@@ -86,7 +93,7 @@ func (d *DocsWriter) writeBlobs(w *format.Writer) error {
 	if err := writeSection(w, format.TagRepeatBlobs, numbers(repeatBlobs, 4)); err != nil {
 		return err
 	}
-	// The same pairs again, to be found by the blob.
+	// The same pairs again, ordered by blob.
 	slices.SortFunc(d.repeats, func(a, b repeat) int {
 		return cmp.Or(cmp.Compare(a.blob, b.blob), cmp.Compare(a.doc, b.doc))
 	})
@@ -128,8 +135,8 @@ func (d *DocsWriter) writeSkips(w *format.Writer) error {
 	return writeSection(w, format.TagSkips, items)
 }
 
-// writeLanguages numbers the languages by name, not by first use, so that they
-// can be listed in order.
+// writeLanguages numbers the languages in the order of their names, not of
+// their first use, so that readers can list them in order.
 func (d *DocsWriter) writeLanguages(w *format.Writer) error {
 	names := slices.Sorted(maps.Keys(d.languages))
 	order := make([]uint16, len(names))

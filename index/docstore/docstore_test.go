@@ -38,7 +38,7 @@ func TestContentIsTheModel(t *testing.T) {
 		if len(m.blobs) == 0 {
 			return
 		}
-		// Parts of blobs, one after the other by one reader.
+		// One reader reads parts of blobs, one after the other.
 		r := c.NewReader()
 		for range 10 {
 			i := rapid.IntRange(0, len(m.blobs)-1).Draw(t, "blob")
@@ -321,14 +321,14 @@ func TestReadsAllocateNothing(t *testing.T) {
 			_, _ = d.FirstDoc(blob)
 		}
 	}
-	read() // columns are opened
+	read() // opens the columns
 	if n := testing.AllocsPerRun(20, read); n >= 1 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 // TestRepoAllocatesItsStrings: a search of many repos reads the records of
-// those it shows, and each costs what is in it.
+// those that it shows, and each allocates only its contents.
 func TestRepoAllocatesItsStrings(t *testing.T) {
 	_, d, err := open(small().write(t))
 	if err != nil {
@@ -359,7 +359,7 @@ func TestRepoAllocatesItsStrings(t *testing.T) {
 	}
 }
 
-// small is a shard that has some of everything.
+// small is a shard with some of everything.
 func small() *model {
 	text := func(n int) (b []byte) {
 		for i := 0; len(b) < n; i++ {
@@ -384,7 +384,7 @@ func small() *model {
 				{Path: []byte("x/a"), Blob: 3, Branches: []uint32{1}, Language: "C", OID: oid('d', 20)},
 				{Path: []byte("x/b"), Blob: 3, Branches: []uint32{1}, Language: "C", OID: oid('d', 20)},
 			}},
-			{repo: Repo{Name: "example.org/two", Branches: []Branch{{"main", "9a"}}, Fork: true}, docs: []Document{
+			{repo: Repo{Name: "example.org/two", Branches: []Branch{{"main", "9a"}}, Fork: true, Rank: 70}, docs: []Document{
 				{Path: []byte("\xff\n"), Blob: 4, Branches: []uint32{0}, Skip: Binary, Size: 7, OID: oid('e', 32)},
 			}},
 		},

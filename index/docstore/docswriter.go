@@ -15,19 +15,20 @@ const (
 	maxRepoRecord = 16 << 20
 )
 
-// DocsWriter gathers the documents of a shard. Repos come in ascending order
-// of their names, the documents of a repo after it, in ascending order of
-// their paths. Memory is the compressed paths plus some 30 bytes for a
-// document. The first error stays. One goroutine at a time.
+// DocsWriter gathers the documents of a shard. Repos come in ascending order of
+// name, each followed by its documents in ascending order of path. It needs
+// memory for the compressed paths and some 30 bytes per document. The first
+// error stays. It is not safe for concurrent use.
 type DocsWriter struct {
 	err error
 
-	repo        Repo // the one whose documents come now
+	repo        Repo // whose documents come now
 	repoOIDs    int  // length of its object ids; -1 before its first document
 	hasRepo     bool
 	repoRecords []byte
 	repoLengths []uint32
 	repoDocs    []uint32
+	repoRanks   []byte
 
 	names     bytes.Buffer
 	nameUnits *unitWriter
@@ -69,7 +70,7 @@ func NewDocsWriter() *DocsWriter {
 	return d
 }
 
-// Docs is the number of documents added.
+// Docs returns the number of documents added.
 func (d *DocsWriter) Docs() uint32 { return uint32(len(d.paths)) }
 
 // AddRepo starts the next repo.
@@ -77,14 +78,17 @@ func (d *DocsWriter) AddRepo(r Repo) error {
 	if d.err == nil && d.hasRepo && r.Name <= d.repo.Name {
 		d.err = fmt.Errorf("repo %q comes after %q", r.Name, d.repo.Name)
 	}
+	if d.err == nil && r.Rank > MaxRank {
+		d.err = fmt.Errorf("repo %q has the rank %d: want 0 to %d", r.Name, r.Rank, MaxRank)
+	}
 	d.endRepo()
 	d.repo, d.repoOIDs, d.hasRepo, d.lastPath = r, -1, true, nil
 	d.repo.Branches, d.repo.Meta = slices.Clone(r.Branches), maps.Clone(r.Meta)
-	d.repoDocs = append(d.repoDocs, d.Docs())
+	d.repoDocs, d.repoRanks = append(d.repoDocs, d.Docs()), append(d.repoRanks, r.Rank)
 	return d.err
 }
 
-// endRepo writes the record of the repo whose documents have all come.
+// endRepo writes the record of the repo, whose documents are complete.
 func (d *DocsWriter) endRepo() {
 	if d.err != nil || !d.hasRepo {
 		return
@@ -130,14 +134,14 @@ func (d *DocsWriter) addBlob(doc *Document) {
 	}
 }
 
-// widenOIDs makes room for object ids of another length than before; once or
-// twice in a shard at most.
+// widenOIDs makes room for longer object ids than before. It is called once or
+// twice per shard at most.
 func (d *DocsWriter) widenOIDs(width int) {
 	if width <= d.oidWidth {
 		return
 	}
 	var wide []byte
-	for blob := range len(d.firstDocs) - 1 { // the newest has none yet
+	for blob := range len(d.firstDocs) - 1 { // the newest has no id yet
 		wide = append(wide, d.oids[blob*d.oidWidth:][:d.oidWidth]...)
 		wide = append(wide, make([]byte, width-d.oidWidth)...)
 	}

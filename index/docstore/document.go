@@ -4,17 +4,19 @@ package docstore
 type Repo struct {
 	Name string
 	URL  string
-	// Branches in the repo's order; the first one is its HEAD.
+	// Branches are in the repo's order; the first one is its HEAD.
 	Branches []Branch
 	Archived bool
 	Fork     bool
 	Public   bool
-	// Meta holds free facts, by key.
+	// Meta has free facts by key.
 	Meta       map[string]string
 	Generation uint64
+	// Rank says how much the repo matters beside others, from 0 to MaxRank.
+	Rank uint8
 
-	// FirstDoc and Docs are the documents of the repo: [FirstDoc,
-	// FirstDoc+Docs). Readers fill them in; writers ignore them.
+	// FirstDoc and Docs give the documents of the repo: [FirstDoc,
+	// FirstDoc+Docs). Readers set them; writers ignore them.
 	FirstDoc, Docs uint32
 }
 
@@ -27,22 +29,24 @@ type Branch struct {
 
 // Document is what a shard knows of a document.
 type Document struct {
-	// Path as Git has it: bytes, not always UTF-8. Non-empty, at most MaxPath.
+	// Path is as in Git: bytes that may not be UTF-8. It is not empty and has
+	// at most MaxPath bytes.
 	Path []byte
-	// Blob is the document's content: one that an earlier document had, or the
-	// next new one. Skipped documents have a blob too, an empty one.
+	// Blob is the document's content: the blob of an earlier document, or the
+	// next new one. Skipped documents have an empty blob.
 	Blob uint32
 	// Branches that hold the document, as ascending indexes into the repo's
-	// Branches; at least one.
+	// Branches; there is at least one.
 	Branches []uint32
-	// Language by its linguist name; empty when not known.
+	// Language is the linguist name; empty if unknown.
 	Language string
 	// Skip says why the content is not searchable.
 	Skip SkipReason
-	// Size in bytes of a skipped document at its source. For others it is not
-	// stored, as it is the length of the blob.
+	// Size is the size in bytes of a skipped document at its source. For other
+	// documents it is not stored, since it is the length of the blob.
 	Size uint64
-	// OID is the Git object id: 20 or 32 bytes, or none, the same length in all
-	// of a repo, and the same for all documents of a blob.
+	// OID is the Git object id: 20 or 32 bytes, or none. Its length is the same
+	// for all documents of a repo, and the id is the same for all documents of
+	// a blob.
 	OID []byte
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Languages returns the names of all languages, ascending; ids are indexes into
-// it. A document whose language is not known has the empty one. It reads them
-// again in each call: to know one of them, there are FindLanguage and Language.
+// it. A document of an unknown language has the empty name. Each call reads all
+// names again: for a single one, use FindLanguage or LanguageName.
 func (d *Docs) Languages() ([]string, error) {
 	var names []string
 	err := d.eachLanguage(func(name []byte) bool {
@@ -53,7 +53,7 @@ func (d *Docs) eachLanguage(f func(name []byte) bool) error {
 	return dec.End()
 }
 
-// Language is the language of a document, by its name.
+// Language returns the name of a document's language.
 func (d *Docs) Language(doc uint32) (string, error) {
 	id, err := d.LanguageID(doc)
 	if err != nil {
@@ -62,10 +62,10 @@ func (d *Docs) Language(doc uint32) (string, error) {
 	return d.LanguageName(id)
 }
 
-// LanguageName is the name of a language.
+// LanguageName returns the name of a language.
 func (d *Docs) LanguageName(id uint16) (found string, err error) {
 	if uint32(id) >= d.info.languages {
-		return "", d.languageSection.Corruptf(0, "language %d of %d is wanted", id, d.info.languages)
+		return "", d.languageSection.Corruptf(0, "no language %d: there are %d", id, d.info.languages)
 	}
 	i := uint16(0)
 	err = d.eachLanguage(func(name []byte) bool {
@@ -78,7 +78,7 @@ func (d *Docs) LanguageName(id uint16) (found string, err error) {
 	return found, err
 }
 
-// LanguageID is the language of a document, by its index in Languages.
+// LanguageID returns the language of a document, as an index into Languages.
 func (d *Docs) LanguageID(doc uint32) (uint16, error) {
 	if err := d.checkDoc(doc); err != nil {
 		return 0, err
@@ -87,8 +87,9 @@ func (d *Docs) LanguageID(doc uint32) (uint16, error) {
 	return uint16(n), err
 }
 
-// BranchSet is the set of branches of a document, by its number: what to
-// remember per repo and set when many documents are asked for their branches.
+// BranchSet returns the number of a document's set of branches. A caller that
+// reads the branches of many documents can remember the result per repo and
+// set.
 func (d *Docs) BranchSet(doc uint32) (uint32, error) {
 	if err := d.checkDoc(doc); err != nil {
 		return 0, err
@@ -96,9 +97,9 @@ func (d *Docs) BranchSet(doc uint32) (uint32, error) {
 	return d.docBranches.number(doc, d.info.sets)
 }
 
-// AppendBranchSet appends the branches of a set, ascending, to dst. They are
-// indexes into the Branches of a repo, which may have fewer of them if the
-// shard is corrupt; AppendBranches checks that.
+// AppendBranchSet appends the branches of a set to dst, ascending. They are
+// indexes into the Branches of a repo. In a corrupt shard they may be out of
+// its range, which AppendBranches checks.
 func (d *Docs) AppendBranchSet(dst []uint32, set uint32) ([]uint32, error) {
 	return d.appendBranchSet(dst, set, math.MaxUint32)
 }
@@ -124,7 +125,7 @@ func (d *Docs) AppendBranches(dst []uint32, doc uint32) ([]uint32, error) {
 // appendBranchSet appends the branches of a set, each below limit.
 func (d *Docs) appendBranchSet(dst []uint32, set uint32, limit uint64) ([]uint32, error) {
 	if set >= d.info.sets {
-		return dst, d.branchSetOffsets.Corruptf("branch set %d of %d is wanted", set, d.info.sets)
+		return dst, d.branchSetOffsets.Corruptf("no branch set %d: there are %d", set, d.info.sets)
 	}
 	list, err := d.branchSetOffsets.List()
 	if err != nil {
@@ -139,7 +140,7 @@ func (d *Docs) appendBranchSet(dst []uint32, set uint32, limit uint64) ([]uint32
 	for range decodeBranchCount(&dec) {
 		branch := next + dec.UvarintMax(math.MaxUint32)
 		if branch >= limit {
-			dec.Failf("branch %d, there are %d", branch, limit)
+			dec.Failf("no branch %d: there are %d", branch, limit)
 			break
 		}
 		out, next = append(out, uint32(branch)), branch+1

@@ -12,14 +12,14 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// testingT is what *testing.T, *testing.F and *rapid.T share.
+// testingT has the methods common to *testing.T, *testing.F and *rapid.T.
 type testingT interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// model is a shard as a test knows it.
+// model is the expected content of a shard.
 type model struct {
 	repos []modelRepo
 	blobs [][]byte
@@ -41,7 +41,7 @@ func (m *model) docs() (docs []Document, repos []int) {
 	return docs, repos
 }
 
-// size is what Size must say of a document.
+// size is what Size must return for a document.
 func (m *model) size(d *Document) uint64 {
 	if d.Skip != NotSkipped {
 		return d.Size
@@ -49,7 +49,7 @@ func (m *model) size(d *Document) uint64 {
 	return uint64(len(m.blobs[d.Blob]))
 }
 
-// drawBlob draws contents of all shapes: empty, text, noise, at and around the
+// drawBlob draws contents of all shapes: empty, text, and noise, with sizes at and around the
 // borders of superblocks.
 func drawBlob(t *rapid.T) []byte {
 	n := rapid.OneOf(
@@ -104,7 +104,7 @@ func drawRepo(t *rapid.T, name string) Repo {
 	r := Repo{
 		Name: name, URL: rapid.String().Draw(t, "url"), Generation: rapid.Uint64().Draw(t, "generation"),
 		Archived: rapid.Bool().Draw(t, "archived"), Fork: rapid.Bool().Draw(t, "fork"), Public: rapid.Bool().Draw(t, "public"),
-		Meta: rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "meta"),
+		Meta: rapid.MapOfN(rapid.String(), rapid.String(), 0, 3).Draw(t, "meta"), Rank: rapid.Uint8Range(0, MaxRank).Draw(t, "rank"),
 	}
 	for i := range rapid.IntRange(1, 5).Draw(t, "branches") {
 		r.Branches = append(r.Branches, Branch{Name: fmt.Sprint("branch", i), Commit: rapid.StringMatching(`[0-9a-f]{40}`).Draw(t, "commit")})
@@ -120,7 +120,7 @@ func drawPath() *rapid.Generator[[]byte] {
 	)
 }
 
-// drawDocument draws a document whose blob is new or, now and then, one that is there.
+// drawDocument draws a document whose blob is new or, sometimes, that of an earlier one.
 func (m *model) drawDocument(t *rapid.T, r *Repo, languages []string, oidLength int) Document {
 	d := Document{Language: rapid.SampledFrom(languages).Draw(t, "language")}
 	for b := range r.Branches {

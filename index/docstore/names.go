@@ -6,12 +6,11 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
-// NamesLen is the length of all paths together: of the text that the n-gram
-// index over names is about, in bytes. Superblock s of it starts at
-// s·SuperblockSize.
+// NamesLen returns the length in bytes of all paths together. This is the text of the n-gram index
+// over names. Its superblock s starts at s·SuperblockSize.
 func (d *Docs) NamesLen() uint64 { return d.info.names }
 
-// PathRange is where the path of a document lies in the names: [start, end).
+// PathRange returns where the path of a document is in the names: [start, end).
 func (d *Docs) PathRange(doc uint32) (start, end uint64, err error) {
 	if err := d.checkDoc(doc); err != nil {
 		return 0, 0, err
@@ -27,10 +26,10 @@ func (d *Docs) PathRange(doc uint32) (start, end uint64, err error) {
 	return start, end, nil
 }
 
-// DocAt is the document whose path holds a byte of the names.
+// DocAt returns the document whose path contains a byte of the names.
 func (d *Docs) DocAt(off uint64) (uint32, error) {
 	if off >= d.info.names {
-		return 0, d.nameStarts.Corruptf("byte %d of %d bytes of names is wanted", off, d.info.names)
+		return 0, d.nameStarts.Corruptf("no byte %d of the names: there are %d", off, d.info.names)
 	}
 	list, err := d.nameStarts.List()
 	if err != nil {
@@ -43,12 +42,12 @@ func (d *Docs) DocAt(off uint64) (uint32, error) {
 	return uint32(doc), nil
 }
 
-// PathStarts has for each document where its path starts in the names; the next one's
-// start is where it ends. The list is good until the shard is closed, and may be hostile.
+// PathStarts returns, for each document, where its path starts in the names. It ends where the next
+// one starts. The list is valid until the shard is closed, and may be hostile.
 func (d *Docs) PathStarts() (eliasfano.List, error) { return d.nameStarts.List() }
 
-// AppendPath appends the path of a document to dst. Paths of neighbours are
-// cheap one after the other. On an error dst comes back unchanged.
+// AppendPath appends the path of a document to dst. Reading the paths of neighbours one after the
+// other is cheap. On an error it returns dst unchanged.
 func (d *Docs) AppendPath(dst []byte, doc uint32) ([]byte, error) {
 	start, end, err := d.PathRange(doc)
 	if err != nil {
@@ -57,8 +56,8 @@ func (d *Docs) AppendPath(dst []byte, doc uint32) ([]byte, error) {
 	return d.appendNames(dst, start, end)
 }
 
-// AppendNames appends n bytes of the names from off to dst; fewer, or none,
-// where the names end before. On an error dst comes back unchanged.
+// AppendNames appends n bytes of the names from off to dst; fewer, or none, if the names end
+// before. On an error it returns dst unchanged.
 func (d *Docs) AppendNames(dst []byte, off uint64, n uint32) ([]byte, error) {
 	if off >= d.info.names {
 		return dst, nil
@@ -66,8 +65,8 @@ func (d *Docs) AppendNames(dst []byte, off uint64, n uint32) ([]byte, error) {
 	return d.appendNames(dst, off, off+min(uint64(n), d.info.names-off))
 }
 
-// nameBuffer holds the unit of paths decoded last, which is often asked for
-// again. The buffers are shared: an open shard that nobody searches has none.
+// nameBuffer keeps the last unit of paths, which is often needed again. The buffers are pooled, so
+// that an open shard without searches has none.
 type nameBuffer struct {
 	unitBuffer
 	of *Docs
@@ -84,7 +83,7 @@ func (d *Docs) appendNames(dst []byte, off, end uint64) ([]byte, error) {
 		buf.of = d
 		buf.forget()
 	}
-	// Not put back when a fault unwinds the stack: what it holds is unknown.
+	// If a fault unwinds the stack, the buffer is not returned, since its content is unknown.
 	out, err := buf.appendRange(dst, &d.names, 0, d.info.names, off, end)
 	nameBuffers.Put(buf)
 	return out, err

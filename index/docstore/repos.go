@@ -7,10 +7,10 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Repos is the number of repos.
+// Repos returns the number of repos.
 func (d *Docs) Repos() int { return int(d.info.repos) }
 
-// RepoOf is the repo of a document.
+// RepoOf returns the repo of a document.
 func (d *Docs) RepoOf(doc uint32) (int, error) {
 	if err := d.checkDoc(doc); err != nil {
 		return 0, err
@@ -26,7 +26,7 @@ func (d *Docs) RepoOf(doc uint32) (int, error) {
 	return repo, nil
 }
 
-// RepoDocs are the documents of repo i: [first, first+n).
+// RepoDocs returns the documents of repo i: [first, first+n).
 func (d *Docs) RepoDocs(i int) (first, n uint32, err error) {
 	if i < 0 || i >= d.Repos() {
 		return 0, 0, d.noRepo(i)
@@ -53,11 +53,29 @@ func (d *Docs) Repo(i int) (Repo, error) {
 	if err := dec.End(); err != nil {
 		return Repo{}, err
 	}
+	if r.Rank, err = d.RepoRank(i); err != nil {
+		return Repo{}, err
+	}
 	r.FirstDoc, r.Docs, err = d.RepoDocs(i)
 	return r, err
 }
 
-// RepoName is the name of repo i.
+// RepoRank returns the rank of repo i.
+func (d *Docs) RepoRank(i int) (uint8, error) {
+	if i < 0 || i >= d.Repos() {
+		return 0, d.noRepo(i)
+	}
+	if d.mostRank == 0 {
+		return 0, nil
+	}
+	rank, err := d.repoRanks.number(uint32(i), MaxRank+1)
+	return uint8(rank), err
+}
+
+// Ranks returns the lowest and the highest rank of all repos.
+func (d *Docs) Ranks() (least, most uint8) { return d.leastRank, d.mostRank }
+
+// RepoName returns the name of repo i.
 func (d *Docs) RepoName(i int) (string, error) {
 	dec, err := d.repoDecoder(i)
 	if err != nil {
@@ -85,7 +103,7 @@ func (d *Docs) FindRepo(name string) (i int, ok bool, err error) {
 }
 
 // FindPath finds the first document with a path in repo i. A path may have
-// several documents, one after the other, on different branches.
+// several documents, which are adjacent, on different branches.
 func (d *Docs) FindPath(i int, path []byte) (doc uint32, ok bool, err error) {
 	from, n, err := d.RepoDocs(i)
 	if err != nil {
@@ -128,5 +146,5 @@ func (d *Docs) repoDecoder(i int) (format.Decoder, error) {
 }
 
 func (d *Docs) noRepo(i int) error {
-	return d.repoOffsets.Corruptf("repo %d of %d is wanted", i, d.info.repos)
+	return d.repoOffsets.Corruptf("no repo %d: there are %d", i, d.info.repos)
 }

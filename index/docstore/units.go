@@ -15,43 +15,44 @@ import (
 const (
 	// unitsHeaderSize is the size of the header of a section of units.
 	unitsHeaderSize = 12
-	// maxUnits is the most units in a section: their offsets are one list.
+	// maxUnits is the most units in a section, since one list has their
+	// offsets.
 	maxUnits = eliasfano.MaxLen - 1
 )
 
 var le = binary.LittleEndian
 
 // unitWriter writes a section of units. It gathers the units that share a
-// dictionary, and remembers two bytes for each that is written.
+// dictionary, and keeps two bytes for each unit that it has written.
 type unitWriter struct {
 	w             io.Writer
 	effort        Effort
 	perDictionary int // 0: no dictionaries
 
-	gathered *unitRegion                 // units that are still to be encoded
-	encoding *inorder.Queue[*unitRegion] // those that are, or wait to be written
+	gathered *unitRegion                 // units not encoded yet
+	encoding *inorder.Queue[*unitRegion] // regions being encoded, or waiting to be written
 	added    int
 	lengths  []uint16 // of the units written
 
 	dictionaries [][]byte
-	dictBytes    uint64 // of all
+	dictBytes    uint64 // of all dictionaries
 }
 
-// newUnitWriter writes the header. Up to that many regions are encoded beside the
-// caller.
-func newUnitWriter(w io.Writer, effort Effort, perDictionary, beside int) (*unitWriter, error) {
+// newUnitWriter writes the header. Up to workers regions are encoded
+// concurrently with the caller.
+func newUnitWriter(w io.Writer, effort Effort, perDictionary, workers int) (*unitWriter, error) {
 	if int(effort) >= len(encoders) {
-		return nil, fmt.Errorf("effort %d is not known", effort)
+		return nil, fmt.Errorf("unknown effort %d", effort)
 	}
 	header := le.AppendUint32(nil, uint32(LZ4))
 	header = le.AppendUint32(header, SuperblockSize)
 	if _, err := w.Write(le.AppendUint32(header, uint32(perDictionary))); err != nil {
 		return nil, fmt.Errorf("write the header of units: %w", err)
 	}
-	return &unitWriter{w: w, effort: effort, perDictionary: perDictionary, encoding: inorder.New[*unitRegion](beside)}, nil
+	return &unitWriter{w: w, effort: effort, perDictionary: perDictionary, encoding: inorder.New[*unitRegion](workers)}, nil
 }
 
-// units is the number of units added.
+// units returns the number of units added.
 func (u *unitWriter) units() int { return u.added }
 
 // add adds a unit of 1 to SuperblockSize bytes.
@@ -70,7 +71,8 @@ func (u *unitWriter) add(unit []byte) error {
 	return nil
 }
 
-// encode has the gathered units encoded, and writes what is to be written first.
+// encode starts encoding the gathered units, and writes the regions whose turn
+// it is.
 func (u *unitWriter) encode() error {
 	if region := u.gathered; region != nil {
 		u.gathered = nil
@@ -96,7 +98,7 @@ func (u *unitWriter) flush() error {
 	return err
 }
 
-// abandon waits for what is being encoded.
+// abandon waits for the running encoders.
 func (u *unitWriter) abandon() {
 	for !u.encoding.Empty() {
 		_, _ = u.encoding.Next()
@@ -117,7 +119,7 @@ func (u *unitWriter) writeNext() error {
 	return nil
 }
 
-// writeOffsets writes where the units start, and the last one ends.
+// writeOffsets writes where the units start and where the last one ends.
 func (u *unitWriter) writeOffsets(w *format.Writer, tag format.Tag) error {
 	end := uint64(unitsHeaderSize)
 	for _, n := range u.lengths {
@@ -126,7 +128,7 @@ func (u *unitWriter) writeOffsets(w *format.Writer, tag format.Tag) error {
 	return writeList(w, tag, len(u.lengths)+1, end+1, sums(unitsHeaderSize, u.lengths))
 }
 
-// sums yields first, and the sum of it and more and more of the lengths.
+// sums yields first and then the running sums of first and the lengths.
 func sums[T uint16 | uint32](first uint64, lengths []T) iter.Seq[uint64] {
 	return func(yield func(uint64) bool) {
 		sum := first
@@ -142,7 +144,7 @@ func sums[T uint16 | uint32](first uint64, lengths []T) iter.Seq[uint64] {
 	}
 }
 
-// writeList writes a section that is one list of n values below universe.
+// writeList writes a section with one list of n values below universe.
 func writeList(w *format.Writer, tag format.Tag, n int, universe uint64, values iter.Seq[uint64]) error {
 	b := eliasfano.NewBuilder(n, universe)
 	for v := range values {
@@ -150,28 +152,28 @@ func writeList(w *format.Writer, tag format.Tag, n int, universe uint64, values 
 			return fmt.Errorf("section %s: %w", tag, err)
 		}
 	}
-	_ = w.Begin(tag, format.Required) // errors stay and come out of End
+	_ = w.Begin(tag, format.Required) // errors stay, and End returns them
 	if _, err := b.WriteTo(w); err != nil {
 		return fmt.Errorf("section %s: %w", tag, err)
 	}
 	return w.End()
 }
 
-// units reads a section of units. Safe for concurrent use.
+// units reads a section of units. It is safe for concurrent use.
 type units struct {
 	section format.Section
 	offsets eliasfano.Column
 	count   uint32
 
 	dictionaries  format.Section
-	perDictionary uint32 // units that share one; 0 where there are none
+	perDictionary uint32 // units that share one; 0 without dictionaries
 }
 
-// unitTags are the sections of a text's units; of names, which have no
-// dictionaries, their tag is 0.
+// unitTags are the sections of a text's units. Names have no dictionaries, so
+// that tag is 0.
 type unitTags struct{ data, offsets, dictionaries format.Tag }
 
-// open finds the sections of n units that hold total bytes when decoded.
+// open finds the sections of n units that decode to total bytes.
 func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) error {
 	var err error
 	if u.section, err = f.Need(tags.data); err != nil {
@@ -219,7 +221,7 @@ func (u *units) encoded(unit uint32) ([]byte, error) {
 	return u.section.Bytes(int64(from), int64(to)-int64(from))
 }
 
-// corrupt says what is wrong with a unit that could not be decoded.
+// corrupt returns the error for a unit that could not be decoded.
 func (u *units) corrupt(unit uint32, reason error) error {
 	offsets, err := u.offsets.List()
 	if err != nil {

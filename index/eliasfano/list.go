@@ -14,17 +14,17 @@ type List struct {
 	data []byte
 }
 
-// Open opens the list at the start of data and says how many bytes it takes.
-// It checks that all of the list is there, in constant time, and not that its
+// Open opens the list at the start of data and returns how many bytes it takes.
+// In constant time, it checks that all of the list is there, but not that its
 // values ascend.
 func Open(data []byte) (List, int, error) {
 	n, used := binary.Uvarint(data)
 	if used <= 0 || n > MaxLen {
-		return List{}, 0, errors.New("the number of values is not one")
+		return List{}, 0, errors.New("the number of values is malformed")
 	}
 	universe, more := binary.Uvarint(data[used:])
 	if more <= 0 {
-		return List{}, 0, errors.New("the universe is not a number")
+		return List{}, 0, errors.New("the universe is malformed")
 	}
 	l, err := newLayout(int(n), universe, used+more)
 	if err != nil {
@@ -37,10 +37,10 @@ func Open(data []byte) (List, int, error) {
 	return List{layout: l, data: data[:end:end]}, end, nil
 }
 
-// Len is the number of values.
+// Len returns the number of values.
 func (l *List) Len() int { return l.n }
 
-// At returns value i; 0 when there is none.
+// At returns value i; 0 if there is none.
 func (l *List) At(i int) uint64 {
 	if uint(i) >= uint(l.n) {
 		return 0
@@ -48,8 +48,8 @@ func (l *List) At(i int) uint64 {
 	return l.value(i, l.selectOne(i))
 }
 
-// At2 returns the values i and i+1; 0 for those that are not there. In a list
-// of boundaries they are where a thing starts and ends.
+// At2 returns the values i and i+1; 0 for a value that does not exist. In a
+// list of boundaries these are the start and the end of a thing.
 func (l *List) At2(i int) (a, b uint64) {
 	if uint(i) >= uint(l.n) {
 		return 0, l.At(i + 1)
@@ -62,8 +62,8 @@ func (l *List) At2(i int) (a, b uint64) {
 	return a, l.value(i+1, l.nextOne(i+1, pos+1))
 }
 
-// nextOne is selectOne(i), known to be at or after bit from. Close ones are
-// found by looking, others by the directory.
+// nextOne is selectOne(i) for a one at or after bit from. It scans for close
+// ones, and uses the directory for others.
 func (l *List) nextOne(i, from int) int {
 	word := from / wordBits
 	w := l.word(word) &^ (1<<(from%wordBits) - 1)
@@ -77,8 +77,8 @@ func (l *List) nextOne(i, from int) int {
 	return l.selectOne(i)
 }
 
-// value puts value i together; its one is at bit pos. Hostile bytes can make
-// it any number, and it is kept below the universe.
+// value computes value i, whose one is at bit pos. Hostile bytes could make it
+// any number, so it is limited to the universe.
 func (l *List) value(i, pos int) uint64 {
 	high := uint64(max(pos-i, 0))
 	return min(high<<l.lowBits|l.lowOf(i), l.universe-1)
@@ -96,7 +96,7 @@ func (l *List) lowOf(i int) uint64 {
 	return v & (1<<l.lowBits - 1)
 }
 
-// word returns a word of high bits; zero behind the last.
+// word returns a word of high bits; zero after the last.
 func (l *List) word(i int) uint64 {
 	off := l.high + i*(wordBits/8)
 	if off >= l.dir {
@@ -105,7 +105,7 @@ func (l *List) word(i int) uint64 {
 	return le.Uint64(l.data[off:])
 }
 
-// onesBefore is the number of ones before a block.
+// onesBefore returns the number of ones before a block.
 func (l *List) onesBefore(block int) int {
 	if l.blocks <= 1 {
 		return 0
@@ -113,5 +113,6 @@ func (l *List) onesBefore(block int) int {
 	return int(le.Uint32(l.data[l.dir+block*rankSize:]))
 }
 
-// zerosBefore is the number of zeros before a block; negative in hostile bytes.
+// zerosBefore returns the number of zeros before a block; hostile bytes may
+// make it negative.
 func (l *List) zerosBefore(block int) int { return block*blockBits - l.onesBefore(block) }

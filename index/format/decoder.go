@@ -2,11 +2,11 @@ package format
 
 import "encoding/binary"
 
-// Decoder reads fields one after the other from bytes that may be hostile. The
-// first error stays: later reads return zero values, so that a caller checks
-// Err once at the end. Lengths are checked against what is left before
-// anything is returned, and nothing is allocated but strings and errors. A
-// copy goes on from the same place on its own.
+// Decoder reads successive fields from bytes that may be hostile. The first
+// error stays: later reads return zero values, so that a caller checks Err once
+// at the end. Lengths are checked against the remaining bytes before anything
+// is returned, and it allocates only strings and errors. A copy continues
+// independently from the same place.
 type Decoder struct {
 	data    []byte
 	off     int
@@ -21,10 +21,10 @@ func NewDecoder(file string, section Tag, data []byte) Decoder {
 	return Decoder{data: data, file: file, section: section}
 }
 
-// Err is the first error, always a *CorruptError.
+// Err returns the first error, always a *CorruptError.
 func (d *Decoder) Err() error { return d.err }
 
-// Left is the number of bytes not read yet; zero after an error.
+// Left returns the number of bytes that are not read yet; zero after an error.
 func (d *Decoder) Left() int {
 	if d.err != nil {
 		return 0
@@ -32,15 +32,15 @@ func (d *Decoder) Left() int {
 	return len(d.data) - d.off
 }
 
-// Failf makes the error of a value that is out of its bounds, unless there
-// already is one.
+// Failf sets the error for a value out of bounds, unless there already is an
+// error.
 func (d *Decoder) Failf(format string, args ...any) {
 	if d.err == nil {
 		d.err = corruptf(d.file, d.section.String(), d.base+int64(d.off), format, args...)
 	}
 }
 
-// End fails when bytes are left.
+// End fails if bytes are left.
 func (d *Decoder) End() error {
 	if n := d.Left(); n > 0 {
 		d.Failf("%d bytes too many", n)
@@ -51,7 +51,7 @@ func (d *Decoder) End() error {
 // Bytes returns the next n bytes, as a part of the data.
 func (d *Decoder) Bytes(n int) []byte {
 	if n < 0 || n > d.Left() {
-		d.Failf("%d bytes are wanted, %d are left", n, d.Left())
+		d.Failf("%d bytes expected, %d left", n, d.Left())
 		return nil
 	}
 	d.off += n
@@ -82,8 +82,8 @@ func (d *Decoder) U64() uint64 {
 	return 0
 }
 
-// Uvarint reads a number in groups of seven bits, lowest first. A longer form
-// than needed is refused, so that each number has one form.
+// Uvarint reads a number in groups of seven bits, lowest first. It refuses a
+// longer form than needed, so that each number has one form.
 func (d *Decoder) Uvarint() uint64 {
 	if d.err != nil {
 		return 0
@@ -107,8 +107,9 @@ func (d *Decoder) UvarintMax(limit uint64) uint64 {
 	return v
 }
 
-// Count reads how many things follow that take at least size bytes each: more
-// than fit into what is left is refused, so that the caller may allocate them.
+// Count reads the number of things that follow, each of at least size bytes. It
+// refuses more than the remaining bytes can hold, so that the caller may
+// allocate them.
 func (d *Decoder) Count(size int) int {
 	n := d.Uvarint()
 	if n > uint64(d.Left()/max(size, 1)) {
@@ -118,13 +119,13 @@ func (d *Decoder) Count(size int) int {
 	return int(n)
 }
 
-// BytesWithLength reads a length and as many bytes.
+// BytesWithLength reads a length and that many bytes.
 func (d *Decoder) BytesWithLength() []byte { return d.Bytes(d.Count(1)) }
 
-// String reads a length and as many bytes, as a string of its own.
+// String reads a length and that many bytes, and copies them into a string.
 func (d *Decoder) String() string { return string(d.BytesWithLength()) }
 
-// AppendString appends what Decoder.String reads.
+// AppendString appends the form that Decoder.String reads.
 func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(s)))
 	return append(dst, s...)

@@ -25,7 +25,7 @@ func TestDecoder(t *testing.T) {
 		t.Errorf("%d bytes are left", d.Left())
 	}
 	if d.UvarintMax(8) != 8 || d.End() == nil {
-		t.Error("a byte that is left is no error")
+		t.Error("a byte that is left over is not an error")
 	}
 	if d.U8() != 0 || d.Uvarint() != 0 || d.Left() != 0 {
 		t.Error("reads go on after an error")

@@ -2,15 +2,15 @@ package format
 
 import "hash/crc32"
 
-// Section is a view of one section of an open shard: a small value, safe for
-// concurrent use, good until the file is closed. The zero value is a section
-// without bytes.
+// Section is a view of one section of an open shard. It is a small value, safe
+// for concurrent use, and valid until the file is closed. The zero value is an
+// empty section.
 type Section struct {
 	file   *File
 	number uint32 // in the table of contents
 }
 
-// place is where the section lies in the file.
+// place returns where the section is in the file.
 func (s Section) place() (start, end int64) {
 	if s.file == nil {
 		return 0, 0
@@ -18,13 +18,13 @@ func (s Section) place() (start, end int64) {
 	return s.file.starts[s.number], s.file.starts[s.number+1]
 }
 
-// Len is the section's size in bytes.
+// Len returns the section's size in bytes.
 func (s Section) Len() int64 {
 	start, end := s.place()
 	return end - start
 }
 
-// Tag is the section's tag.
+// Tag returns the section's tag.
 func (s Section) Tag() Tag {
 	if s.file == nil {
 		return 0
@@ -33,10 +33,10 @@ func (s Section) Tag() Tag {
 }
 
 // Bytes returns n bytes from off, both within the section, as a slice of the
-// mapping: not to be changed, nor used after the file is closed. The first
-// read of each 16 KiB checks its checksum; later ones cost a few nanoseconds.
-// It allocates nothing but errors; each is a *CorruptError, or of a sparse shard
-// one of its Fill.
+// mapping: the caller must not change it, nor use it after the file is closed.
+// The first read of each 16 KiB checks its checksum; later reads cost a few
+// nanoseconds. It allocates only errors. Each is a *CorruptError or, for a
+// sparse shard, an error of its Fill.
 func (s Section) Bytes(off, n int64) ([]byte, error) {
 	start, end := s.place()
 	if off < 0 || n < 0 || off > end-start-n {
@@ -58,14 +58,14 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 	return s.file.data[from:to:to], nil
 }
 
-// All returns the whole section; meant for small ones.
+// All returns the whole section. It is meant for small ones.
 func (s Section) All() ([]byte, error) { return s.Bytes(0, s.Len()) }
 
-// File is the shard that the section is of; nil for the zero value.
+// File returns the shard of the section; nil for the zero value.
 func (s Section) File() *File { return s.file }
 
-// Checked is the whole section as All returns it, without looking whether it
-// is sound: for who had it from All before.
+// Checked returns the whole section as All does, but without checking it: for
+// callers that have called All before.
 func (s Section) Checked() []byte {
 	start, end := s.place()
 	if start == end {
@@ -82,7 +82,7 @@ func (s Section) Guard(fn func() error) error {
 	return s.file.Guard(fn)
 }
 
-// Decoder decodes the whole section; meant for small ones.
+// Decoder decodes the whole section. It is meant for small ones.
 func (s Section) Decoder() (Decoder, error) { return s.DecoderAt(0, s.Len()) }
 
 // DecoderAt decodes n bytes from off.
@@ -97,7 +97,7 @@ func (s Section) DecoderAt(off, n int64) (Decoder, error) {
 	return d, nil
 }
 
-// Corruptf says that the section is corrupt at off, an offset within the
+// Corruptf returns an error for a corrupt section; off is an offset within the
 // section.
 func (s Section) Corruptf(off int64, format string, args ...any) error {
 	start, _ := s.place()
@@ -112,11 +112,11 @@ func (s Section) fileName() string {
 }
 
 func (s Section) outside(off, n int64) error {
-	return s.Corruptf(0, "%d bytes at %d are wanted of a section of %d", n, off, s.Len())
+	return s.Corruptf(0, "%d bytes at %d are outside of a section of %d", n, off, s.Len())
 }
 
-// verify brings the blocks from first to last, checks their checksums, and
-// remembers that they are sound.
+// verify loads the blocks from first to last, checks their checksums, and
+// records that they are sound.
 func (s Section) verify(first, last int64) error {
 	f := s.file
 	from, to := first<<checksumShift, min((last+1)<<checksumShift, f.bodyLength())
@@ -135,7 +135,7 @@ func (s Section) verify(first, last int64) error {
 	return nil
 }
 
-// sound computes a block's checksum.
+// sound reports whether a block has the right checksum.
 func (f *File) sound(block int64) bool {
 	from, body := block<<checksumShift, f.bodyLength()
 	to := min(from+ChecksumBlock, body)

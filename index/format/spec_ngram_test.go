@@ -39,13 +39,13 @@ func (b *bitReader) packed(count, width int) (numbers []uint64) {
 	return numbers
 }
 
-// code is a code of that many bits, the first one highest.
+// code is a code of length bits, the first bit highest.
 type code struct{ length, bits int }
 
-// codes are the values of codes.
+// codes maps codes to values.
 type codes map[code]int
 
-// canonical makes the codes of first, first + 1, … by their lengths.
+// canonical assigns codes by length to the values first, first + 1, ….
 func canonical(lengths []int, first int) codes {
 	c, next := codes{}, 0
 	for length := range 16 {
@@ -67,7 +67,7 @@ func (b *bitReader) value(t *testing.T, in codes) int {
 			return v
 		}
 	}
-	t.Fatal("bits that are no code")
+	t.Fatal("bits that are not a code")
 	return 0
 }
 
@@ -83,11 +83,11 @@ func numbers(t *testing.T, text string) (all []int) {
 	return all
 }
 
-// indexSpec is the codes that FORMAT.md gives.
+// indexSpec has the codes that FORMAT.md defines.
 type indexSpec struct {
 	gaps  []codes     // by scale
 	masks [8][9]codes // by class and block count
-	// seen counts the codings of blocks, and the block counts of masks.
+	// seen counts the codings of blocks; counts counts the block counts of masks.
 	seen, counts [9]int
 }
 
@@ -154,7 +154,7 @@ func huffman(weights []int) []int {
 	}
 }
 
-// blockStarts returns where the blocks of a list of df postings start and the last one ends.
+// blockStarts returns where the blocks of a list start and where the last one ends.
 func blockStarts(ends []uint64, start, size int) []int {
 	starts := []int{start}
 	for _, end := range ends {
@@ -176,7 +176,7 @@ func (x *indexSpec) postings(t *testing.T, data []byte, textSuperblocks uint64) 
 		ends = b.packed(more, width)
 	}
 	starts := blockStarts(ends, b.pos, len(data)*8)
-	next := uint64(0) // the least superblock that may come
+	next := uint64(0) // the least superblock that may follow
 	for i, last := range lasts {
 		if b.pos != starts[i] {
 			t.Fatalf("block %d starts at bit %d, the one before ends at %d", i, starts[i], b.pos)
@@ -221,8 +221,8 @@ func (x *indexSpec) gapsOf(t *testing.T, b *bitReader, n int, left uint64) (gaps
 	return gaps
 }
 
-// blockStarts reads the ends at the start of the masks, or of the tail, of so many
-// postings, and returns where the blocks start and the last one ends.
+// blockStarts reads the ends at the start of the masks, or of the tail, of that many postings, and
+// returns where the blocks start and where the last one ends.
 func (x *indexSpec) blockStarts(b *bitReader, postings int) []int {
 	more := (postings - 1) / 128
 	if more == 0 {
@@ -234,7 +234,7 @@ func (x *indexSpec) blockStarts(b *bitReader, postings int) []int {
 	return blockStarts(ends, b.pos, len(b.data)*8)
 }
 
-// masksOf decodes the masks of an n-gram with those superblocks.
+// masksOf decodes the masks of an n-gram in those superblocks.
 func (x *indexSpec) masksOf(t *testing.T, data []byte, superblocks []uint64, counts []byte) (masks []uint8) {
 	t.Helper()
 	b := &bitReader{data: data}

@@ -19,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// shard is a real shard, and what went into it.
+// shard is a real shard and its input.
 type shard struct {
 	data     []byte
 	sections map[string][]byte
@@ -31,8 +31,7 @@ type shard struct {
 	words    wordModel
 }
 
-// indexed is what an n-gram index was built from: the masks of each n-gram's
-// postings by superblock.
+// indexed is the input of an n-gram index: the masks of each n-gram's postings by superblock.
 type indexed struct {
 	superblocks uint32
 	masks       map[uint64]map[uint32]uint8
@@ -47,8 +46,8 @@ func must(t *testing.T, errs ...error) {
 	}
 }
 
-// sample writes a shard with some of everything: contents of more than 128
-// superblocks, so that posting lists have several blocks of all codings.
+// sample writes a shard with some of everything. Its contents have more than 128 superblocks, so
+// that posting lists have several blocks of all codings.
 func sample(t *testing.T) *shard {
 	t.Helper()
 	s := &shard{sections: map[string][]byte{}}
@@ -70,7 +69,7 @@ func sample(t *testing.T) *shard {
 		names = append(names, path...)
 	}
 	main, both := []uint32{0}, []uint32{0, 2}
-	must(t, docs.AddRepo(docstore.Repo{Name: "a", URL: "https://a", Branches: make([]docstore.Branch, 3), Fork: true, Meta: map[string]string{"k": "v"}}))
+	must(t, docs.AddRepo(docstore.Repo{Name: "a", URL: "https://a", Branches: make([]docstore.Branch, 3), Fork: true, Meta: map[string]string{"k": "v"}, Rank: 60}))
 	for i := range blobs {
 		add(fmt.Sprintf("dir/file%03d.go", i), i, docstore.Document{Branches: both, Language: "Go"})
 	}
@@ -83,7 +82,8 @@ func sample(t *testing.T) *shard {
 
 	s.content, s.words = indexContent(t, w, blobs)
 	s.lexicon = s.words.lexicon(ngram.NewExtractor(ngram.Runes))
-	// The real names are too few for a wide gap between superblocks, which has
+	// There are too few real names for a wide gap between superblocks, which has a coding of its
+	// own, so they are spread.
 	// a coding of its own: they are spread.
 	s.names = indexNames(t, w, 9, slices.Collect(slices.Chunk(names, len(names)/10+1)))
 	must(t, w.Close())
@@ -98,7 +98,7 @@ func sample(t *testing.T) *shard {
 	return s
 }
 
-// texts are made of words of very different frequency, the same in every run.
+// texts have words of very different frequency, the same in every run.
 func texts() [][]byte {
 	rng := rand.New(rand.NewPCG(1, 2))
 	blobs := [][]byte{nil, []byte("short\n"), unusual(), data(rng)}
@@ -119,7 +119,7 @@ func texts() [][]byte {
 	return blobs
 }
 
-// data is superblocks of data, and others of which a little less than half is.
+// data has superblocks of data, and superblocks in which slightly less than half is data.
 func data(rng *rand.Rand) []byte {
 	var text []byte
 	for len(text) < 5*4096 {
@@ -131,7 +131,7 @@ func data(rng *rand.Rand) []byte {
 	return text
 }
 
-// unusual is a text of words of all spellings and lengths, and of opaque superblocks.
+// unusual is a text with words of all spellings and lengths, and with opaque superblocks.
 func unusual() []byte {
 	var text []byte
 	fill := func(to int) {
@@ -144,7 +144,7 @@ func unusual() []byte {
 		text = append(text, long+" "+strings.ToLower(long)+" "+long[:n-1]+"\n"...)
 	}
 	fill(2*4096 - 40)
-	text = append(text, strings.Repeat("Opaque", 22)...) // in two superblocks, since it is too long
+	text = append(text, strings.Repeat("Opaque", 22)...) // in two superblocks: too long for a word
 	fill(4*4096 - 3)
 	text = append(text, "Next word goes on from no opaque superblock\nfunc "+definedWord+"()\n"...)
 	fill(5*4096 + 100)
@@ -152,7 +152,7 @@ func unusual() []byte {
 	fill(6*4096 - 5)
 	text = append(text, "GoesOnFromAnOpaqueSuperblock Then "...)
 	fill(8*4096 - 1)
-	return append(text, "s\u017Fs and a \u017F"...) // its rune is in the second of two
+	return append(text, "s\u017Fs and a \u017F"...) // the rune is in the second of two superblocks
 }
 
 func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
@@ -162,8 +162,8 @@ func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
 	in.masks[id][superblock] |= mask
 }
 
-// indexNames writes the index of names, with gap superblocks left out after each, and a
-// wide gap before the last but one.
+// indexNames writes the index of names. It leaves gap superblocks out after each, and a wide gap
+// before the last but one.
 func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
@@ -185,8 +185,8 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 	return in
 }
 
-// indexContent writes the indexes of n-grams and words of blobs, and returns what must be
-// in them.
+// indexContent writes the indexes of n-grams and words of blobs, and returns what they must
+// contain.
 func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
 	t.Helper()
 	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
@@ -205,7 +205,7 @@ func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, word
 	return in, model
 }
 
-// foldRune returns the representative of r's case-folding orbit, as section 7 defines it.
+// foldRune returns the representative of the case-folding orbit of r, as section 7 defines it.
 func foldRune(r rune) rune {
 	least := r
 	for s := unicode.SimpleFold(r); s != r; s = unicode.SimpleFold(s) {
@@ -217,7 +217,7 @@ func foldRune(r rune) rune {
 	return least
 }
 
-// addBetween adds the n-grams that section 7 says the index of a blob has.
+// addBetween adds the n-grams that the index of a blob has according to section 7.
 func (in *indexed) addBetween(e *ngram.Extractor, blob []byte) {
 	opaque := opaqueOf(blob)
 	kept := map[int]bool{} // places in the rest of a word that starts in an opaque superblock
@@ -249,7 +249,7 @@ func (in *indexed) addBetween(e *ngram.Extractor, blob []byte) {
 	}
 }
 
-// isWindow reports whether the table of windows in section 7 has these runes.
+// isWindow reports whether these runes are a window according to the table in section 7.
 func isWindow(runes []rune) bool {
 	wide := func(i int) bool { return runes[i] >= 0x800 }
 	switch {
@@ -263,7 +263,7 @@ func isWindow(runes []rune) bool {
 	return !wide(0) || !wide(1)
 }
 
-// numberOf is the n-gram of a window.
+// numberOf returns the n-gram of a window.
 func numberOf(e *ngram.Extractor, window []rune) uint64 {
 	if slices.Max(window) < 0x80 {
 		return windowOf(e, string(window))
@@ -275,7 +275,7 @@ func numberOf(e *ngram.Extractor, window []rune) uint64 {
 	return 345256 + x*0x9E3779B97F4A7C15>>46
 }
 
-// leftToWords matches the windows that the index has in and after opaque superblocks only.
+// leftToWords matches the windows that the index has only in and after opaque superblocks.
 var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0-9A-Za-z_]+)$`)
 
 var title = regexp.MustCompile(`[A-Z][a-z][a-z]`)

@@ -20,10 +20,10 @@ import (
 
 var le = binary.LittleEndian
 
-// spec is FORMAT.md: tables of cells, by their heading.
+// spec is FORMAT.md: its tables of cells, by heading.
 type spec map[string][][]string
 
-// readSpec reads all tables. Where a heading has several, "heading 2" is the
+// readSpec reads all tables. If a heading has several, "heading 2" is the
 // second one.
 func readSpec(t *testing.T) spec {
 	t.Helper()
@@ -55,7 +55,7 @@ func readSpec(t *testing.T) spec {
 	return s
 }
 
-// rows returns a table, which must be there.
+// rows returns a table, which must exist.
 func (s spec) rows(t *testing.T, heading string) [][]string {
 	t.Helper()
 	if len(s[heading]) == 0 {
@@ -66,7 +66,7 @@ func (s spec) rows(t *testing.T, heading string) [][]string {
 
 var charType = regexp.MustCompile(`^char\[(\d+)\]$`)
 
-// width is that of a type in bytes; 0 where it has none.
+// width returns the width of a type in bytes; 0 if it has none.
 func width(kind string) int {
 	if m := charType.FindStringSubmatch(kind); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -83,7 +83,7 @@ func atoi(t *testing.T, digits string) int {
 }
 
 // fixed decodes fields at fixed offsets: numbers by their names, and the bytes
-// of char fields. The offsets must leave no gap, and end with the data.
+// of char fields. The offsets must be without gaps and cover the data.
 func (s spec) fixed(t *testing.T, heading string, data []byte) (map[string]uint64, map[string]string) {
 	t.Helper()
 	numbers, chars, next := map[string]uint64{}, map[string]string{}, 0
@@ -154,9 +154,9 @@ func TestSpecOfFrame(t *testing.T) {
 	}
 }
 
-// flagsOf are the flags of a section, by section 3.
+// flagsOf returns the flags of a section according to section 3.
 func flagsOf(tag format.Tag) format.Flags {
-	if tag.String() == "WDEF" {
+	if name := tag.String(); name == "WDEF" || name == "RANK" {
 		return format.Optional
 	}
 	return format.Required

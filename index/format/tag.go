@@ -7,7 +7,7 @@ import (
 // Tag names a section: four ASCII letters, the first in the lowest byte.
 type Tag uint32
 
-// String is the name, or the number where that is not printable.
+// String returns the name, or the number if the name is not printable.
 func (t Tag) String() string {
 	var b [4]byte
 	le.PutUint32(b[:], uint32(t))
@@ -25,13 +25,13 @@ const (
 	TagContentInfo Tag = 'C' | 'I'<<8 | 'N'<<16 | 'F'<<24
 	// TagUnits holds the encoded units.
 	TagUnits Tag = 'U' | 'N'<<8 | 'I'<<16 | 'T'<<24
-	// TagUnitOffsets holds where each unit starts.
+	// TagUnitOffsets holds the start of each unit.
 	TagUnitOffsets Tag = 'U' | 'O'<<8 | 'F'<<16 | 'F'<<24
-	// TagDictionaries holds what neighbouring units have in common.
+	// TagDictionaries holds the dictionaries that neighbouring units share.
 	TagDictionaries Tag = 'D' | 'I'<<8 | 'C'<<16 | 'T'<<24
 	// TagLines holds the newlines before each unit.
 	TagLines Tag = 'L' | 'I'<<8 | 'N'<<16 | 'E'<<24
-	// TagBlobStarts holds where each blob starts in the sum of all content.
+	// TagBlobStarts holds the start of each blob in the concatenated content.
 	TagBlobStarts Tag = 'B' | 'L'<<8 | 'E'<<16 | 'N'<<24
 	// TagBlobSuperblocks holds the first superblock of each blob.
 	TagBlobSuperblocks Tag = 'B' | 'S'<<8 | 'U'<<16 | 'P'<<24
@@ -43,15 +43,17 @@ const (
 	TagDocsInfo Tag = 'D' | 'I'<<8 | 'N'<<16 | 'F'<<24
 	// TagRepos holds the repos' records.
 	TagRepos Tag = 'R' | 'E'<<8 | 'P'<<16 | 'O'<<24
-	// TagRepoOffsets holds where each repo's record starts.
+	// TagRepoOffsets holds the start of each repo's record.
 	TagRepoOffsets Tag = 'R' | 'O'<<8 | 'F'<<16 | 'F'<<24
 	// TagRepoDocs holds the first document of each repo.
 	TagRepoDocs Tag = 'R' | 'D'<<8 | 'O'<<16 | 'C'<<24
+	// TagRepoRanks holds the rank of each repo. It is optional: without it all ranks are 0.
+	TagRepoRanks Tag = 'R' | 'A'<<8 | 'N'<<16 | 'K'<<24
 	// TagNames holds the encoded units of all paths, concatenated.
 	TagNames Tag = 'N' | 'A'<<8 | 'M'<<16 | 'E'<<24
-	// TagNameOffsets holds where each unit of names starts.
+	// TagNameOffsets holds the start of each unit of names.
 	TagNameOffsets Tag = 'N' | 'O'<<8 | 'F'<<16 | 'F'<<24
-	// TagNameStarts holds where each document's path starts in the names.
+	// TagNameStarts holds the start of each document's path in the names.
 	TagNameStarts Tag = 'N' | 'D'<<8 | 'O'<<16 | 'C'<<24
 	// TagFirstDocs holds the first document of each blob.
 	TagFirstDocs Tag = 'F' | 'D'<<8 | 'O'<<16 | 'C'<<24
@@ -73,7 +75,7 @@ const (
 	TagLanguages Tag = 'L' | 'A'<<8 | 'N'<<16 | 'G'<<24
 	// TagBranchSets holds the distinct sets of branches.
 	TagBranchSets Tag = 'B' | 'S'<<8 | 'E'<<16 | 'T'<<24
-	// TagBranchSetOffsets holds where each set starts.
+	// TagBranchSetOffsets holds the start of each set.
 	TagBranchSetOffsets Tag = 'B' | 'S'<<8 | 'O'<<16 | 'F'<<24
 	// TagDocBranches holds the set of branches of each document.
 	TagDocBranches Tag = 'D' | 'B'<<8 | 'R'<<16 | 'A'<<24
@@ -104,7 +106,7 @@ const (
 	TagWordInfo Tag = 'W' | 'I'<<8 | 'N'<<16 | 'F'<<24
 	// TagLexicon holds the words, sorted, in blocks.
 	TagLexicon Tag = 'W' | 'L'<<8 | 'E'<<16 | 'X'<<24
-	// TagLexiconOffsets holds where each block of words ends.
+	// TagLexiconOffsets holds the end of each block of words.
 	TagLexiconOffsets Tag = 'W' | 'O'<<8 | 'F'<<16 | 'F'<<24
 	// TagLexiconNgrams holds the n-gram offset table of the words.
 	TagLexiconNgrams Tag = 'W' | 'N'<<8 | 'G'<<16 | 'M'<<24
@@ -116,21 +118,22 @@ const (
 	TagWordPostings Tag = 'W' | 'P'<<8 | 'S'<<16 | 'T'<<24
 	// TagWordTails holds the counts and masks of these postings.
 	TagWordTails Tag = 'W' | 'T'<<8 | 'A'<<16 | 'L'<<24
-	// TagWordTable holds where the list and the tail of each word end.
+	// TagWordTable holds the ends of each word's list and tail.
 	TagWordTable Tag = 'W' | 'T'<<8 | 'A'<<16 | 'B'<<24
-	// TagWordStarts holds the words before each blob.
+	// TagWordStarts holds the number of words before each blob.
 	TagWordStarts Tag = 'W' | 'L'<<8 | 'E'<<16 | 'N'<<24
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
-	// TagDefinitions holds what found the definitions that TagWordTails marks. It is optional.
+	// TagDefinitions identifies what found the definitions that TagWordTails
+	// marks. It is optional.
 	TagDefinitions Tag = 'W' | 'D'<<8 | 'E'<<16 | 'F'<<24
 )
 
-// tags are all that this version knows; a required section outside of them
-// needs a newer reader.
+// tags are all tags that this version knows. A required section with another
+// tag needs a newer reader.
 var tags = []Tag{
 	TagContentInfo, TagUnits, TagUnitOffsets, TagDictionaries, TagLines, TagBlobStarts, TagBlobSuperblocks,
-	TagDocsInfo, TagRepos, TagRepoOffsets, TagRepoDocs, TagNames, TagNameOffsets, TagNameStarts,
+	TagDocsInfo, TagRepos, TagRepoOffsets, TagRepoDocs, TagRepoRanks, TagNames, TagNameOffsets, TagNameStarts,
 	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
@@ -143,10 +146,10 @@ type Flags uint32
 
 // Flags of a section.
 const (
-	// Optional sections are skipped by readers that do not know their tag.
+	// Optional sections may be skipped by readers that do not know their tag.
 	Optional Flags = 0
-	// Required sections must be understood: a reader that does not know the
-	// tag refuses the shard.
+	// Required sections must be understood: a reader that does not know the tag
+	// refuses the shard.
 	Required Flags = 1 << 0
 
 	knownFlags = Required

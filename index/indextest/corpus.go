@@ -1,10 +1,9 @@
-// Package indextest judges the engine. It has a brute-force oracle that says
-// what a query must find, corpora that are hard on an index, queries of every
-// kind sampled from them, and a comparison of an engine with the oracle.
+// Package indextest tests the engine. It has a brute-force oracle that says what a query must find,
+// corpora that are hard for an index, queries of every kind sampled from them, and a comparison of
+// an engine with the oracle.
 //
-// The oracle knows no n-grams, no shards and no tricks: it looks at every
-// document, by itself, with the plainest means. It is only as fast as a test
-// needs.
+// The oracle uses no n-grams, no shards and no tricks: it looks at every document on its own, by
+// the simplest means. It is only as fast as the tests need.
 package indextest
 
 import (
@@ -16,40 +15,40 @@ import (
 	"slices"
 )
 
-// Corpus is what a query is run over.
+// Corpus is the text that queries search.
 type Corpus struct {
-	// Name says how to get the same corpus again; Check prints it.
+	// Name says how to make the same corpus again; Check prints it.
 	Name  string
 	Repos []Repo
 }
 
-// Repo is a repo with the facts that queries can ask for. The first of its
-// branches is HEAD.
+// Repo is a repo with the facts that queries can ask for. The first branch is HEAD.
 type Repo struct {
 	Name                   string
 	Branches               []string
 	Archived, Fork, Public bool
 	Meta                   map[string]string
-	// Documents in order of path, then of content. Several at one path are on
-	// different branches and differ in content.
+	Rank                   uint8
+	// Documents are in order of path, then of content. Documents at the same path are on different
+	// branches and differ in content.
 	Documents []Document
 }
 
 // Document is one content at one path on some branches of a repo.
 type Document struct {
-	// Path need not be UTF-8. It holds no NUL.
+	// Path may be invalid UTF-8. It has no NUL.
 	Path string
-	// Content is what is searched; nil if Skipped. It holds no NUL unless Skipped.
+	// Content is the searchable text; nil if Skipped. It has no NUL.
 	Content []byte
-	// Branches are some of the repo's, in its order, at least one.
+	// Branches are some of the repo's branches, in its order; there is at least one.
 	Branches []string
-	// Language by its linguist name; empty when unknown.
+	// Language is the linguist name; empty if unknown.
 	Language string
-	// Skipped documents are found by their path and facts only.
+	// Skipped documents can be found only by their path and facts.
 	Skipped bool
 }
 
-// Object is the Git object id of the content. A skipped document has one of its own.
+// Object returns the Git object id of the content. A skipped document has an id of its own.
 func (d *Document) Object() []byte {
 	content := d.Content
 	if d.Skipped {
@@ -61,7 +60,7 @@ func (d *Document) Object() []byte {
 	return h.Sum(nil)
 }
 
-// sort brings the repos and their documents into order.
+// sort sorts the repos and their documents.
 func (c *Corpus) sort() {
 	slices.SortFunc(c.Repos, func(a, b Repo) int { return cmp.Compare(a.Name, b.Name) })
 	for _, r := range c.Repos {
@@ -71,8 +70,8 @@ func (c *Corpus) sort() {
 	}
 }
 
-// languages are enough of them for queries to tell documents apart; to judge an
-// engine they need not be right.
+// languages has enough languages for queries to distinguish documents. They need not be correct to
+// test an engine.
 var languages = map[string]string{
 	".c": "C", ".go": "Go", ".h": "C", ".md": "Markdown", ".py": "Python", ".s": "Assembly", ".txt": "Text",
 }

@@ -27,12 +27,12 @@ func newDocument(r *Repo, d *Document) *document {
 	}
 }
 
-// evaluation is that of a query on one document. Each atom is looked for once
-// in the content and once in the path.
+// evaluation evaluates a query on one document. It looks for each atom once in the content and once in the
+// path.
 type evaluation struct {
 	*compiled
 	*document
-	known []finding // of each atom in the content, and in the path
+	known []finding // of each atom, in the content and in the path
 }
 
 type finding struct {
@@ -40,8 +40,7 @@ type finding struct {
 	found, asked bool
 }
 
-// look says what is found of an atom in the content or in the path. Skipped
-// documents have no content.
+// look returns what it finds of an atom in the content or in the path. Skipped documents have no content.
 func (e evaluation) look(atom query.Q, in query.Scope) finding {
 	if in == query.Content && e.Skipped {
 		return finding{}
@@ -81,7 +80,7 @@ func (e evaluation) holds(q query.Q) bool {
 	return e.factHolds(q)
 }
 
-// factHolds is holds for what does not depend on a text.
+// factHolds is holds for nodes without a text.
 func (e evaluation) factHolds(q query.Q) bool {
 	switch q := q.(type) {
 	case *query.Repo:
@@ -112,7 +111,7 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 	return strings.Contains(name, q.Pattern)
 }
 
-// found reports whether an atom's text is where its scope says.
+// found reports whether an atom's text is within its scope.
 func (e evaluation) found(atom query.Q, scope query.Scope) bool {
 	return scope != query.FileName && e.look(atom, query.Content).found ||
 		scope != query.Content && e.look(atom, query.FileName).found
@@ -131,7 +130,7 @@ func (e evaluation) result(q query.Q) Result {
 	return r
 }
 
-// features are what the score is made from.
+// features returns the inputs of the score.
 func (e evaluation) features(q query.Q, name []Range) rank.Document {
 	d := rank.Document{LowPriority: rank.LowPriority([]byte(e.Path)) && !asksForLow(q), Length: (len(e.Content) + rank.LengthUnit - 1) / rank.LengthUnit}
 	base := strings.LastIndexByte(e.Path, '/') + 1
@@ -146,11 +145,11 @@ func (e evaluation) features(q query.Q, name []Range) rank.Document {
 	d.Terms = e.terms(q, false)
 	d.Spelled = !hasLoose(q) && rank.Spells([]byte(e.Path), func(at int) bool { return covered[at] })
 	d.Compound, d.CompoundDefined = e.compound(q)
-	d.Together = e.together(q)
+	d.Together, d.RepoRank = e.together(q), e.Rank
 	return d
 }
 
-// hasLoose reports whether the query has a match:any, not under a Not.
+// hasLoose reports whether the query has a match:any outside of a Not.
 func hasLoose(q query.Q) (loose bool) {
 	query.Walk(q, func(q query.Q) bool {
 		or, ok := q.(*query.Or)
@@ -161,7 +160,7 @@ func hasLoose(q query.Q) (loose bool) {
 	return loose
 }
 
-// asksForLow reports whether a text, not under a Not, asks for what has low priority.
+// asksForLow reports whether a text outside of a Not asks for documents of low priority.
 func asksForLow(q query.Q) (asks bool) {
 	query.Walk(q, func(q query.Q) bool {
 		if s, ok := q.(*query.Substring); ok && rank.AsksForLow(s.Pattern) {
@@ -173,8 +172,8 @@ func asksForLow(q query.Q) (asks bool) {
 	return asks
 }
 
-// terms says how the atoms with a range match that hold, together with all nodes above them, and
-// are not under a Not; namesOnly leaves the content out.
+// terms says how the atoms with a range match. It counts atoms outside of a Not that hold together with all
+// nodes above them. namesOnly excludes the content.
 func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 	if !e.holds(q) {
 		return nil
@@ -221,7 +220,7 @@ func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 	return terms
 }
 
-// defines reports whether a pattern is a word that is defined in the content, where that is not opaque.
+// defines reports whether a pattern is a word that the content defines outside of opaque superblocks.
 func (e evaluation) defines(s *query.Substring) bool {
 	same := func(word string) bool { return word == s.Pattern }
 	if !s.CaseSensitive {
@@ -236,8 +235,8 @@ func (e evaluation) defines(s *query.Substring) bool {
 	return false
 }
 
-// compound reports whether the words of the query make up a name that the content has, and whether it is
-// defined there.
+// compound reports whether the content has a name that the words of the query make up, and whether it defines
+// one.
 func (e evaluation) compound(q query.Q) (some, defined bool) {
 	var words []string
 	for _, s := range bareTexts(q) {
@@ -251,7 +250,8 @@ func (e evaluation) compound(q query.Q) (some, defined bool) {
 	return some, defined
 }
 
-// hasWord reports whether a word that starts in a part of the content, where that is not opaque, is the same.
+// hasWord reports whether a word for which same is true starts in a part of the content, outside of opaque
+// superblocks.
 func (e evaluation) hasWord(from, to int, same func(word string) bool) bool {
 	if e.Skipped {
 		return false
@@ -271,8 +271,8 @@ func (e evaluation) hasWord(from, to int, same func(word string) bool) bool {
 	return false
 }
 
-// ranges returns those of the atoms in the content, or in the path, that count:
-// they are not under a Not, and all nodes above them hold.
+// ranges returns the ranges of the atoms that count, in the content or in the path: atoms outside of a Not
+// that hold together with all nodes above them.
 func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
 	if !e.holds(q) {
 		return nil

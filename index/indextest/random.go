@@ -9,17 +9,24 @@ import (
 	"strings"
 )
 
-// Random makes a small corpus of what indexes get wrong: documents that are
-// empty, of one byte, without a newline at the end, with CRLF, with CJK, with
-// letters that only fold together (the Kelvin sign, long s), not UTF-8; texts
-// that cross every power of two a block may have; one content at several paths
-// and in several repos; one path with several contents on different branches;
-// skipped documents; paths with newlines and bytes that are not UTF-8; a repo
-// without documents. The same seed gives the same corpus.
+// Random makes a small corpus of things that indexes get wrong. Documents are
+// empty, of one byte, without a final newline, with CRLF, with CJK, with
+// letters that fold together only beyond ASCII (the Kelvin sign, long s), or
+// not UTF-8. Texts cross every power of two that a block may have. One content
+// is at several paths and in several repos, and one path has several contents
+// on different branches. There are skipped documents, paths with newlines and
+// invalid UTF-8, and a repo without documents. Repos have ranks if the seed is
+// odd. The same seed gives the same corpus.
 func Random(seed uint64) *Corpus {
 	m := maker{rng: rand.New(rand.NewPCG(seed, 1)), folders: folders, fileNames: fileNames}
 	m.content = m.randomContent
-	return m.corpus(fmt.Sprintf("indextest.Random(%d)", seed))
+	c := m.corpus(fmt.Sprintf("indextest.Random(%d)", seed))
+	if seed%2 == 1 {
+		for i := range c.Repos {
+			c.Repos[i].Rank = uint8((seed + uint64(i)*47) % 101)
+		}
+	}
+	return c
 }
 
 // maker makes a random corpus.
@@ -82,7 +89,7 @@ func (m *maker) repo(name string) Repo {
 	return r
 }
 
-// versions are the documents at one path: each branch has one of a few
+// versions returns the documents at one path: each branch has one of a few
 // contents, or none.
 func (m *maker) versions(path string, branches []string) []Document {
 	var docs []Document
@@ -99,7 +106,8 @@ func (m *maker) versions(path string, branches []string) []Document {
 	return slices.DeleteFunc(docs, func(d Document) bool { return len(d.Branches) == 0 })
 }
 
-// document makes one that differs in content from the others at its path.
+// document returns a document that differs in content from the others at its
+// path.
 func (m *maker) document(path string, others []Document) Document {
 	d := Document{Path: path, Language: pick(m, languageNames)}
 	if len(others) == 0 && m.chance(10) {
@@ -116,7 +124,7 @@ func (m *maker) document(path string, others []Document) Document {
 	return d
 }
 
-// words are few and alike, so that a query taken from one document nearly
+// words are few and similar, so that a query taken from one document nearly
 // matches in others.
 var words = []string{
 	"foo", "Foo", "FOO", "foobar", "bar", "barfoo", "oo", "o", "static", "int", "return", "Probe", "_probe(", "dma_map_single",
@@ -127,7 +135,8 @@ var words = []string{
 
 var separators = []string{" ", " ", " ", "\n", "\n", "\r\n", "\t", "", "", "_", "; ", "\n\n", "\n\t"}
 
-// randomContent makes one of any size up to three superblocks, mostly small.
+// randomContent returns a content of any size up to three superblocks, mostly a
+// small one.
 func (m *maker) randomContent() []byte {
 	switch m.rng.IntN(10) {
 	case 0:
@@ -144,7 +153,7 @@ func (m *maker) randomContent() []byte {
 	return m.prose(m.rng.IntN(700))
 }
 
-// prose is random words and separators of at least size bytes.
+// prose returns random words and separators of at least size bytes.
 func (m *maker) prose(size int) []byte {
 	var b []byte
 	for len(b) < size {
@@ -154,7 +163,7 @@ func (m *maker) prose(size int) []byte {
 	return b
 }
 
-// straddling has words across the borders of blocks, among filler that no
+// straddling returns words across the borders of blocks, between filler that no
 // query looks for.
 func (m *maker) straddling() []byte {
 	filler := pick(m, []string{"~", "~~~~~~\n", "#", "\u00b7"})

@@ -1,28 +1,27 @@
-// Package inorder keeps what is made before its turn. A Queue runs pieces of work beside
-// the caller, and returns their results in the order in which the pieces were started. So
-// a stream can be encoded on all processors, and its bytes are the same as from one. A
-// Buffer holds the bytes of a section that grows while another one is written, and moves
-// them to a temporary file beyond a bound. Sections holds whole sections that way.
+// Package inorder keeps results that are ready before their turn. A Queue runs pieces of work
+// concurrently with the caller, and returns their results in the order in which the pieces were
+// started. So a stream can be encoded on all processors, with the same bytes as on one. A Buffer
+// keeps the bytes of a section that grows while another one is written, and moves them to a
+// temporary file beyond a bound. Sections keeps whole sections in that way.
 package inorder
 
-// Queue holds the started pieces whose results were not taken yet. Each piece runs in
-// a goroutine of its own, which ends with the piece. A caller that stops early takes
-// the remaining results with Next, and leaves no goroutine behind. A Queue is for one
-// goroutine at a time.
+// Queue has the started pieces whose results have not been taken yet. Each piece runs in a
+// goroutine of its own, which ends with the piece. A caller that stops early takes the remaining
+// results with Next, and so leaves no goroutine behind. A Queue is not safe for concurrent use.
 type Queue[T any] struct {
-	beside  int
+	workers int
 	pending []chan T
 }
 
-// New returns a queue that runs up to beside pieces at once beside the caller. With 0,
-// Start runs each piece itself.
-func New[T any](beside int) *Queue[T] { return &Queue[T]{beside: max(beside, 0)} }
+// New returns a queue that runs up to workers pieces concurrently with the caller. With 0, Start
+// runs each piece itself.
+func New[T any](workers int) *Queue[T] { return &Queue[T]{workers: max(workers, 0)} }
 
-// Start starts a piece of work. Call it only while the queue is not Full.
+// Start starts a piece of work. The queue must not be Full.
 func (q *Queue[T]) Start(do func() T) {
 	result := make(chan T, 1)
 	q.pending = append(q.pending, result)
-	if q.beside == 0 {
+	if q.workers == 0 {
 		result <- do()
 		return
 	}
@@ -30,7 +29,7 @@ func (q *Queue[T]) Start(do func() T) {
 }
 
 // Full reports whether a result must be taken before the next piece starts.
-func (q *Queue[T]) Full() bool { return len(q.pending) > q.beside }
+func (q *Queue[T]) Full() bool { return len(q.pending) > q.workers }
 
 // Empty reports whether all results were taken.
 func (q *Queue[T]) Empty() bool { return len(q.pending) == 0 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference finds as the standard library's regexp does.
+// reference finds with the standard library's regexp.
 func reference(pattern string, caseSensitive bool, text []byte, from int) (int, int, bool) {
 	expr := regexp.QuoteMeta(pattern)
 	if !caseSensitive {
@@ -23,8 +23,8 @@ func reference(pattern string, caseSensitive bool, text []byte, from int) (int, 
 	return from + loc[0], from + loc[1], true
 }
 
-// alphabet is small, so that random patterns are found, and holds runes whose
-// cases differ in width: k and s, ß, Ⱥ, the Greek sigmas.
+// alphabet is small, so that random patterns are found, and has runes whose cases differ in width:
+// k and s, ß, Ⱥ, the Greek sigmas.
 var alphabet = []rune{'a', 'A', 'b', 'k', 'K', '\u212a', 's', 'S', 'ſ', 'ß', 'ẞ', 'Ⱥ', 'ⱥ', 'σ', 'ς', 'Σ', '_', '\n', '日', '本', 'モ', 'é', 'É', 'м', 'М', 'и', 'И', 'в', 'В', '\u1c80', '\u0390', '\u1fd3', '\U00010400', '\U00010428'}
 
 func drawText(t *rapid.T) []byte {
@@ -77,19 +77,19 @@ func TestWhatIsLookedForFirst(t *testing.T) {
 	}
 }
 
-// TestCases: no rune has more cases than there is room for, and all of them are found.
+// TestCases: no rune has more cases than there is room for, and all of them are there.
 func TestCases(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		c := casesOf(r)
 		orbit(r, func(o rune) {
 			if !c.has(o) {
-				t.Errorf("%U is no case of %U", o, r)
+				t.Errorf("%U is not a case of %U", o, r)
 			}
 		})
 	}
 }
 
-// referenceSet finds an alternation as the standard library's regexp does.
+// referenceSet finds an alternation with the standard library's regexp.
 func referenceSet(patterns []Pattern, text []byte, from int) (int, int, bool) {
 	parts := make([]string, len(patterns))
 	for i, p := range patterns {
@@ -132,7 +132,7 @@ func TestSetIsRegexp(t *testing.T) {
 		patterns := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Pattern {
 			return Pattern{string(rapid.SliceOfN(rapid.SampledFrom(alphabet), 1, 6).Draw(t, "pattern")), rapid.Bool().Draw(t, "case")}
 		}), 1, 2*few).Draw(t, "patterns") // with finders, and with a table
-		text := append(drawText(t), strings.Repeat("-", rapid.IntRange(0, firstWindow).Draw(t, "gap"))...) // matches cross windows
+		text := append(drawText(t), strings.Repeat("-", rapid.IntRange(0, firstWindow).Draw(t, "gap"))...) // so that matches cross windows
 		for _, p := range patterns {
 			text = append(append(text, p.Text...), drawText(t)...)
 		}
@@ -143,7 +143,7 @@ func TestSetIsRegexp(t *testing.T) {
 	}
 }
 
-// FuzzSet looks for patterns of lengths that random ones seldom have.
+// FuzzSet looks for patterns of lengths that random ones rarely have.
 func FuzzSet(f *testing.F) {
 	f.Add("return\nretry\nRETURN", []byte("ReTurn retrY return"), uint8(1))
 	f.Add("task\nTasks", []byte("ta\u017f\u212a tasks"), uint8(0))

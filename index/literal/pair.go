@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// letter is a byte to be found, and that in its place in the other case if case does not
-// count. It is not known if there are more than two, or if its place is not the same in all
-// matches.
+// letter is a byte to find and, if case does not count, the byte at its place in the other case. It
+// is unknown if there are more than two such bytes, or if its place differs between matches.
 type letter struct {
 	lower, upper byte
 	known        bool
 	at           anchor
 }
 
-// letterOf is the letter of a rune of ASCII that is found without case.
+// letterOf returns the letter of an ASCII rune that is found without case.
 func letterOf(r rune) letter {
 	l := letter{lower: byte(r), upper: byte(r), known: true}
 	if 'a' <= r|0x20 && r|0x20 <= 'z' {
@@ -31,9 +30,10 @@ func (l letter) frequency() int {
 	return frequencyInText(l.lower) + frequencyInText(l.upper)
 }
 
-// frequencyInText is Frequency, but for bytes that are not ASCII in text of a script that has
-// them: in help pages in Russian, Japanese and Chinese the first bytes of runes are 200 to
-// 3,500 of 10,000, the second ones of kana and punctuation 40 to 900, and others about 90 to 250.
+// frequencyInText is Frequency, except for bytes beyond ASCII, for which it assumes text in a
+// script that has them. In Russian, Japanese and Chinese help pages the first bytes of runes are
+// 200 to 3,500 of 10,000, the second ones of kana and punctuation 40 to 900, and others about 90 to
+// 250.
 func frequencyInText(b byte) int {
 	switch {
 	case b < utf8.RuneSelf:
@@ -53,8 +53,8 @@ const (
 	highBits = 0x80 * lanes
 )
 
-// lane is a letter in each of the eight bytes of a word: bytes may be equal to it
-// that are zero after or with fold and exclusive or with want.
+// lane is a letter in each of the eight bytes of a word. A byte may equal the letter if it is zero
+// after OR with fold and XOR with want.
 type lane struct{ fold, want uint64 }
 
 func (l letter) lane() lane {
@@ -67,13 +67,13 @@ type pair struct {
 	distance      int
 }
 
-// index is the first place of the first letter at or after from; -1 if there is none.
+// index returns the first place of the first letter at or after from; -1 if there is none.
 func (p *pair) index(text []byte, from int) int {
 	distance := p.distance
 	for ; from+distance+8 <= len(text); from += 8 {
 		a := (binary.LittleEndian.Uint64(text[from:]) | p.first.fold) ^ p.first.want
 		b := (binary.LittleEndian.Uint64(text[from+distance:]) | p.second.fold) ^ p.second.want
-		// The lowest bit of what follows is that of the first byte which is zero.
+		// The lowest set bit is that of the first byte that is zero.
 		if zero := ((a | b) - lanes) &^ (a | b) & highBits; zero != 0 {
 			return from + bits.TrailingZeros64(zero)/8
 		}
@@ -91,9 +91,8 @@ func (l lane) is(b byte) bool { return (b|byte(l.fold))^byte(l.want) == 0 }
 // maxDistance bounds the distance of a pair.
 const maxDistance = 16
 
-// choosePair chooses the letters whose frequencies have the least product, of
-// those with nothing but letters between them; ok is false if there are none. A
-// letter of 0, 0 stands for no letter.
+// choosePair chooses the two letters with the least product of frequencies among those with only
+// letters between them; ok is false if there are none. A letter of 0, 0 stands for no letter.
 func choosePair(letters []letter) (at int, p pair, ok bool) {
 	least := 0
 	for i, first := range letters {
@@ -106,21 +105,21 @@ func choosePair(letters []letter) (at int, p pair, ok bool) {
 	return at, p, ok
 }
 
-// besideItself is how often a letter stands near the same letter, in 10,000: far
-// more often than by chance, in numbers, rules of dashes and the like.
-const besideItself = 2000
+// sameLetter is how often a letter is near the same letter, in 10,000: far more often than by
+// chance, because of numbers, lines of dashes and the like.
+const sameLetter = 2000
 
-// together is how many of 10,000² places have both letters, about. One is added
-// for letters that never occurred where frequencies were counted.
+// together returns about how many of 10,000² places have both letters. It adds one for letters that
+// did not occur where frequencies were counted.
 func (l letter) together(m letter) int {
 	if l.lower == m.lower && l.upper == m.upper {
-		return (l.frequency() + 1) * besideItself
+		return (l.frequency() + 1) * sameLetter
 	}
 	return (l.frequency() + 1) * (m.frequency() + 1)
 }
 
-// lettersOf are those of a pattern, one for each of its bytes. Without case, those of runes
-// whose cases differ in length are not known, but for k and s with wide.
+// lettersOf returns the letters of a pattern, one for each byte. Without case, those of runes whose
+// cases differ in length are unknown, except for k and s with wide.
 func lettersOf(pattern string, caseSensitive, wide bool) []letter {
 	var letters []letter
 	if caseSensitive {
@@ -145,8 +144,8 @@ func lettersOf(pattern string, caseSensitive, wide bool) []letter {
 	return letters
 }
 
-// appendLetters appends the bytes of a rune in any case, or one that is not known if their
-// places differ, or more than two bytes are in one.
+// appendLetters appends the bytes of a rune in any case. A letter is unknown if the places differ,
+// or if more than two bytes share one place.
 func appendLetters(letters []letter, r rune) []letter {
 	begin, known := len(letters), true
 	var encoded [utf8.UTFMax]byte

@@ -14,8 +14,8 @@ type input struct {
 	Input
 	docs    *docstore.Docs
 	content *docstore.Content
-	places  []uint32 // of its superblocks in the new shard; nil while none has one
-	index   int32    // among those of the merger; negative if its own is not taken
+	places  []uint32 // new places of its superblocks; nil if none has one
+	index   int32    // index of its own among the merger's; negative if it is not taken
 }
 
 func openInput(in Input) (*input, error) {
@@ -30,22 +30,22 @@ func openInput(in Input) (*input, error) {
 	return &input{Input: in, docs: docs, content: content, index: -1}, nil
 }
 
-// part is what one input has of a repo: a cursor over its documents that stay.
+// part is an input's share of a repo: a cursor over its documents that stay.
 type part struct {
 	*input
 	next, first, end uint32
-	hidden           []uint32   // those still to come
-	branches         [][]uint32 // of the record, by the input's
+	hidden           []uint32   // those still ahead
+	branches         [][]uint32 // branches of the record, by the input's branch
 	sets             map[uint32][]uint32
 
-	// The document it stands at.
+	// The current document.
 	doc           uint32
 	path          []byte
 	oid           []byte
 	branchesOfDoc []uint32
 }
 
-// newPart finds a repo. It stands before the first document.
+// newPart finds a repo. The part starts before the first document.
 func newPart(in *input, r *Repo) (*part, error) {
 	name := r.Record.Name
 	i, ok, err := in.docs.FindRepo(name)
@@ -60,7 +60,7 @@ func newPart(in *input, r *Repo) (*part, error) {
 		return nil, err
 	}
 	if !ascendBelow(r.Hidden, have.Docs) {
-		return nil, fmt.Errorf("%w: what is hidden of repo %q does not ascend below its %d documents in %s", ErrInputs, name, have.Docs, in.File.Name())
+		return nil, fmt.Errorf("%w: the hidden documents of repo %q do not ascend below its %d documents in %s", ErrInputs, name, have.Docs, in.File.Name())
 	}
 	branches, err := placesOf(r, have.Branches)
 	if err != nil {
@@ -81,7 +81,8 @@ func ascendBelow(numbers []uint32, limit uint32) bool {
 	return true
 }
 
-// placesOf are, for each of the input's branches, those of the record that have its documents.
+// placesOf returns, for each branch of the input, the branches of the record that have its
+// documents.
 func placesOf(r *Repo, have []docstore.Branch) ([][]uint32, error) {
 	if r.Branches != nil && len(r.Branches) != len(r.Record.Branches) {
 		return nil, fmt.Errorf("%w: it has the places of %d branches, not %d", ErrInputs, len(r.Branches), len(r.Record.Branches))
@@ -94,7 +95,7 @@ func placesOf(r *Repo, have []docstore.Branch) ([][]uint32, error) {
 		}
 		switch {
 		case place >= len(have):
-			return nil, fmt.Errorf("%w: branch %q is said to be its branch %d of %d", ErrInputs, b.Name, place, len(have))
+			return nil, fmt.Errorf("%w: branch %q stands for branch %d of %d", ErrInputs, b.Name, place, len(have))
 		case place >= 0:
 			branches[place] = append(branches[place], uint32(i))
 		}
@@ -123,7 +124,7 @@ func (p *part) advance() (bool, error) {
 	return false, nil
 }
 
-// read reads what orders documents, and checks that it does.
+// read reads the keys by which documents are sorted, and checks their order.
 func (p *part) read() (err error) {
 	last, lastOID := p.path, p.oid
 	if p.path, err = p.docs.AppendPath(nil, p.doc); err != nil {
@@ -138,7 +139,7 @@ func (p *part) read() (err error) {
 	return nil
 }
 
-// branchesOf are the record's branches that a document is on, ascending.
+// branchesOf returns the record's branches that have a document, ascending.
 func (p *part) branchesOf(doc uint32) ([]uint32, error) {
 	set, err := p.docs.BranchSet(doc)
 	if err != nil {

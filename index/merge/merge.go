@@ -1,12 +1,11 @@
-// Package merge writes one shard out of many, without their sources: it merges
-// what was indexed, and never goes back to Git.
+// Package merge writes one shard from many, without their sources: it merges what was indexed and
+// never goes back to Git.
 //
-// Several shards may hold documents of one repo, as a base and its deltas do;
-// they come out in the order of path and object id. Equal contents, by object
-// id, are stored once. What the caller hides is left out, and so is all that
-// only hidden documents had. What shards of older formats lack is indexed again, from
-// the contents that they hold. The shard is the same, byte for byte, as a
-// [build.Builder] writes of the documents that are left.
+// Several shards may have documents of one repo, such as a base and its deltas. The new shard has
+// them in the order of path and object id. Contents with the same object id are stored once.
+// Documents that the caller hides are omitted, and so is everything that only hidden documents had.
+// What shards of older formats lack is indexed again from the contents in them. The result equals,
+// byte for byte, what a [build.Builder] writes from the remaining documents.
 package merge
 
 import (
@@ -25,55 +24,52 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// ErrInputs means that the inputs do not fit together, or that what is to be
-// taken of one is not in it. It is the caller's mistake: no shard is corrupt.
-var ErrInputs = errors.New("shards cannot be merged as asked for")
+// ErrInputs means that the inputs do not fit together, or that an input does not have what should
+// be taken from it. It is the caller's mistake: no shard is corrupt.
+var ErrInputs = errors.New("shards cannot be merged as requested")
 
-// Input is a shard and what of it stays.
+// Input is a shard and the part of it that stays.
 type Input struct {
-	// File is the shard. It stays open until Shards returns, and the caller's.
+	// File is the shard. The caller owns it and must keep it open until Shards returns.
 	File *format.File
-	// Repos that stay, in any order. Others of the shard are left out.
+	// Repos that stay, in any order. Other repos of the shard are omitted.
 	Repos []Repo
 }
 
 // Repo is a repo of an input.
 type Repo struct {
-	// Record is what the new shard says of the repo; its name is that in the
-	// input. It is the same for all inputs that have the repo. A document is
-	// left out if it is on none of the record's branches.
+	// Record is the new shard's record of the repo. Its name is that in the input. It must be the
+	// same for all inputs with the repo. A document on none of the record's branches is omitted.
 	Record docstore.Repo
-	// Hidden are the documents left out, ascending, counted from the repo's
-	// first one in this input.
+	// Hidden are the omitted documents, ascending, counted from the repo's first one in this input.
 	Hidden []uint32
-	// Branches are, for each of Record's, the place of the input's branch that has its
-	// documents, among those of the repo there, -1 for none; nil: that of the same name.
+	// Branches has, for each of Record's branches, the index of the input's branch with its
+	// documents, or -1 for none. Nil means the branch of the same name.
 	Branches []int
 }
 
-// Options say how to merge. The zero value is good for shards that are wanted soon.
+// Options configure a merge. The zero value suits shards that are needed soon.
 type Options struct {
 	// Effort to make the content small.
 	Effort docstore.Effort
-	// Processors that may work at once, the caller's one of them. Default: all.
+	// Processors that may work concurrently, including the caller's. Default: all.
 	Processors int
-	// Pace is called with how many bytes of the inputs, or of what they hold,
-	// are taken next. It may wait, to leave processor and disk to others; an
-	// error of it ends the merge. Nil: all is done at once.
+	// Pace is called with the number of bytes, of the inputs or of their contents, to be read next.
+	// It may wait, to leave processor and disk to others. An error of it ends the merge. Nil means
+	// no waiting.
 	Pace func(ctx context.Context, bytes int) error
-	// TempDir is the folder for temporary files, which have no name once they are
-	// made. Default: os.TempDir.
+	// TempDir is the folder for temporary files, whose names are removed as soon as they exist.
+	// Default: os.TempDir.
 	TempDir string
-	// Memory bounds the postings that are held in memory, in bytes: those that wait for
-	// their section, and those of contents that have to be indexed again. More of
-	// them are in temporary files. Default: 128 MiB.
+	// Memory bounds the bytes of postings in memory: those that wait for their section, and those
+	// of contents that are indexed again. More postings go to temporary files. Default: 128 MiB.
 	Memory int64
 }
 
 const defaultMemory = 128 << 20
 
-// Shards writes the shard of what stays of the inputs to w, which is not closed.
-// Nothing of it is good if there is an error: that of the context, of Pace or of w,
+// Shards writes the shard of everything that stays of the inputs to w, which it does not close. If
+// it returns an error, the output is useless. The error is that of the context, of Pace or of w,
 // ErrInputs, or a *format.CorruptError of an input.
 func Shards(ctx context.Context, w io.Writer, inputs []Input, opts Options) (build.Result, error) {
 	if opts.Processors <= 0 {
@@ -108,9 +104,9 @@ type merger struct {
 
 	superblocks uint32 // of the blobs
 
-	indexes []index      // where postings of the blobs are
-	origins []words.Blob // for each blob, its number in one of them
-	upgrade *indexer     // of contents whose index is too old; nil if there are none
+	indexes []index      // with the postings of the blobs
+	origins []words.Blob // for each blob, its index and its number in it
+	upgrade *indexer     // for contents with an index that is too old; nil if there are none
 	ngrams  *postings.Builder
 }
 
@@ -120,7 +116,7 @@ type index struct {
 	places []uint32 // of its superblocks in the new shard
 }
 
-// run does all that reads the inputs.
+// run does everything that reads the inputs.
 func (m *merger) run(w io.Writer, inputs []Input) error {
 	m.inputs = make([]*input, len(inputs))
 	for i, in := range inputs {
@@ -146,7 +142,7 @@ func (m *merger) run(w io.Writer, inputs []Input) error {
 	return nil
 }
 
-// close gives back what is held for the indexes of contents that were indexed again.
+// close frees the indexes of contents that were indexed again.
 func (m *merger) close() error {
 	if m.upgrade == nil {
 		return nil
@@ -154,7 +150,7 @@ func (m *merger) close() error {
 	return m.upgrade.close()
 }
 
-// pace reports that n bytes are taken next.
+// pace announces that the next n bytes will be read.
 func (m *merger) pace(bytes int) error {
 	if err := m.ctx.Err(); err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 	"github.com/trawl-search/trawl/index/merge"
 )
 
-// fataler is what both testing.TB and rapid.T are.
+// fataler has the methods common to testing.TB and rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// document is one of the model: its branches by name.
+// document is a document of the model, with its branches by name.
 type document struct {
 	path, language string
 	content        []byte
@@ -36,12 +36,12 @@ type repository struct {
 	documents []document
 }
 
-// modelOf makes the repos of a corpus, in order of name.
+// modelOf returns the repos of a corpus, in order of name.
 func modelOf(c *indextest.Corpus) []repository {
 	var repos []repository
 	for _, r := range c.Repos {
 		m := repository{record: docstore.Repo{
-			Name: r.Name, URL: "https://" + r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta, Generation: uint64(len(r.Name)),
+			Name: r.Name, URL: "https://" + r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta, Rank: r.Rank, Generation: uint64(len(r.Name)),
 		}}
 		for i, name := range r.Branches {
 			m.record.Branches = append(m.record.Branches, docstore.Branch{Name: name, Commit: fmt.Sprintf("%040d", i)})
@@ -65,7 +65,7 @@ func (r *repository) sort() {
 	})
 }
 
-// shardOf builds a shard of the repos.
+// shardOf builds a shard from the repos.
 func shardOf(t fataler, repos []repository, opts build.Options) ([]byte, build.Result) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -90,7 +90,7 @@ func shardOf(t fataler, repos []repository, opts build.Options) ([]byte, build.R
 	return buf.Bytes(), res
 }
 
-// of is the document with the ordinals of its branches.
+// of returns the document with the ordinals of its branches.
 func (d *document) of(r *docstore.Repo) build.Document {
 	doc := build.Document{Path: []byte(d.path), Content: d.content, Language: d.language, Skip: d.skip, Size: d.size, OID: d.oid}
 	for _, name := range d.branches {
@@ -114,7 +114,7 @@ func open(t fataler, name string, data []byte) *format.File {
 	return f
 }
 
-// merged merges inputs that must be sound.
+// merged merges inputs, which must be sound.
 func merged(t fataler, inputs []merge.Input, opts merge.Options) ([]byte, build.Result) {
 	t.Helper()
 	var buf bytes.Buffer

@@ -10,7 +10,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// repo is a repo of the new shard, and where its documents come from.
+// repo is a repo of the new shard, with the parts that have its documents.
 type repo struct {
 	record docstore.Repo
 	parts  []*part
@@ -45,11 +45,11 @@ func gather(inputs []*input) ([]repo, error) {
 
 func sameRecord(a, b *docstore.Repo) bool {
 	return a.URL == b.URL && a.Archived == b.Archived && a.Fork == b.Fork && a.Public == b.Public &&
-		a.Generation == b.Generation && slices.Equal(a.Branches, b.Branches) && maps.Equal(a.Meta, b.Meta)
+		a.Generation == b.Generation && a.Rank == b.Rank && slices.Equal(a.Branches, b.Branches) && maps.Equal(a.Meta, b.Meta)
 }
 
-// documents calls add with the parts by turns, each standing at the next document of the
-// repo in the order of path and object id.
+// documents calls add with the parts, each time with the one whose current document is
+// next in the order of path and object id.
 func (r *repo) documents(add func(*part) error) error {
 	var live []*part
 	for _, p := range r.parts {
@@ -64,7 +64,7 @@ func (r *repo) documents(add func(*part) error) error {
 	for len(live) > 0 {
 		p := slices.MinFunc(live, comparePlace)
 		if len(live) > 1 && slices.ContainsFunc(live, func(o *part) bool { return o != p && comparePlace(o, p) == 0 }) {
-			return fmt.Errorf("%w: document %q of repo %q stays twice", ErrInputs, p.path, r.record.Name)
+			return fmt.Errorf("%w: document %q of repo %q is in two inputs", ErrInputs, p.path, r.record.Name)
 		}
 		if err := add(p); err != nil {
 			return err

@@ -48,7 +48,7 @@ func walk(t failer, c *Candidates, random *rand.Rand) map[uint32]uint8 {
 	return found
 }
 
-// walkUpTo collects candidates by SeekUpTo, a stretch of superblocks at a time.
+// walkUpTo collects candidates by SeekUpTo, one stretch of superblocks at a time.
 func walkUpTo(t failer, c *Candidates, superblocks uint32, random *rand.Rand) map[uint32]uint8 {
 	t.Helper()
 	found := map[uint32]uint8{}
@@ -71,8 +71,8 @@ func walkUpTo(t failer, c *Candidates, superblocks uint32, random *rand.Rand) ma
 	return found
 }
 
-// checkLiteral compares the candidates with the rule's and with the true matches,
-// which it counts.
+// checkLiteral compares the candidates with the rule's and with the true matches, whose number it
+// returns.
 func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, random *rand.Rand) int {
 	t.Helper()
 	windows := ngram.LiteralWindows(literal, caseSensitive, ngram.Runes)
@@ -110,8 +110,8 @@ func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, rando
 	return m.checkMatches(t, literal, caseSensitive, c, exact)
 }
 
-// checkUsual fails if candidates that may come of fewer lists lack any of the exact
-// ones, or are no blocks of the anchor.
+// checkUsual fails if candidates that may result from fewer lists lack one of the exact candidates,
+// or are not blocks of the anchor.
 func (m *model) checkUsual(t failer, found, exact map[uint32]uint8, c *Candidates) {
 	t.Helper()
 	for superblock, blocks := range exact {
@@ -153,7 +153,7 @@ func (m *model) checkMatches(t failer, literal string, caseSensitive bool, c *Ca
 				ok = ok || found[superblock]>>(at%ngram.SuperblockSize/ngram.BlockSize)&1 == 1
 			}
 			if !ok {
-				t.Fatalf("match of %q at %d of blob %d is no candidate (anchor at %d to %d)", literal, span[0], b, least, most)
+				t.Fatalf("match of %q at %d of blob %d is not a candidate (anchor at %d to %d)", literal, span[0], b, least, most)
 			}
 			n++
 		}
@@ -161,7 +161,7 @@ func (m *model) checkMatches(t failer, literal string, caseSensitive bool, c *Ca
 	return n
 }
 
-// sample takes a literal from a blob, from any place and of any length, valid UTF-8.
+// sample takes a literal of valid UTF-8 from a blob, from any place and of any length.
 func sample(random *rand.Rand, blobs [][]byte) string {
 	blob := blobs[random.IntN(len(blobs))]
 	if len(blob) < 3 {
@@ -208,8 +208,8 @@ func TestCandidatesAreTheModelsAndMissNothing(t *testing.T) {
 	}
 }
 
-// Every length of a literal, at every offset within a block, with neighbours that share
-// its n-grams.
+// Literals of every length, at every offset within a block, with neighbours that share their
+// n-grams.
 func TestEveryLengthAtEveryAlignment(t *testing.T) {
 	random := newRandom(t)
 	for length := 3; length <= ngram.MaxSpan+8; length += 1 + length/40 {

@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// MaxCount is the most often that a word can start in one superblock: bytes that are
-// no word bytes stand between any two.
+// MaxCount is the most often that a word can start in one superblock: other bytes separate any two
+// words.
 const MaxCount = 2048
 
 const (
@@ -17,11 +17,10 @@ const (
 	wordHeadSize = 1 + 4 + 4 + 8
 )
 
-// WordIndex reads the posting lists of words, which are numbered from 0: for each word
-// the superblocks in which it starts and how often, and apart from these the masks of
-// the blocks. Nothing per word is on the heap. It is safe for concurrent use, and good
-// until the file is closed. Every error is a *format.CorruptError, or for a newer layout
-// a format.ErrVersion.
+// WordIndex reads the posting lists of words, which are numbered from 0: for each word the
+// superblocks in which it starts and how often, and separately the masks of the blocks. It keeps
+// nothing per word on the heap. It is safe for concurrent use, and valid until the file is closed.
+// Every error is a *format.CorruptError or, for a newer layout, a format.ErrVersion.
 type WordIndex struct {
 	lists, tails, table format.Section
 	words, superblocks  uint32
@@ -29,13 +28,13 @@ type WordIndex struct {
 	opened              atomic.Pointer[wordTable]
 }
 
-// wordTable says where the lists and tails end.
+// wordTable has the ends of the lists and tails.
 type wordTable struct {
 	listEnds, tailEnds eliasfano.List
 	blocks             blockCounts
 }
 
-// OpenWords opens the posting lists of words; it reads a few bytes.
+// OpenWords opens the posting lists of words. It reads only a few bytes.
 func OpenWords(f *format.File) (*WordIndex, error) {
 	x := &WordIndex{}
 	for _, need := range []struct {
@@ -60,19 +59,19 @@ func OpenWords(f *format.File) (*WordIndex, error) {
 		return nil, fmt.Errorf("the postings of words of %s have layout %d, this reader knows %d: %w", f.Name(), layout, wordLayout, format.ErrVersion)
 	case x.superblocks > MaxSuperblocks:
 		return nil, x.table.Corruptf(5, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
-	case blockCountsSize(x.superblocks) > uint64(x.table.Len()): // who asks for their number may take memory for it
+	case blockCountsSize(x.superblocks) > uint64(x.table.Len()): // callers may allocate memory in proportion to their number
 		return nil, x.table.Corruptf(5, "%d superblocks in a table of %d bytes", x.superblocks, x.table.Len())
 	}
 	return x, nil
 }
 
-// Words is the number of words.
+// Words returns the number of words.
 func (x *WordIndex) Words() uint32 { return x.words }
 
-// Superblocks is the number of superblocks of the text.
+// Superblocks returns the number of superblocks of the text.
 func (x *WordIndex) Superblocks() uint32 { return x.superblocks }
 
-// Postings is the number of pairs of a word and a superblock in which it starts.
+// Postings returns the number of pairs of a word and a superblock in which it starts.
 func (x *WordIndex) Postings() uint64 { return x.postings }
 
 func (x *WordIndex) openedTable() (*wordTable, error) {
@@ -103,9 +102,9 @@ func (x *WordIndex) openedTable() (*wordTable, error) {
 	return t, nil
 }
 
-// Check compares what is known of the text, for each superblock the number of blocks up
-// to the last one in which a word starts, with the table, and the ends of all lists with
-// the sections. It reads no list of postings.
+// Check compares the table with blocks, which has for each superblock of the text the number of
+// blocks up to the last one in which a word starts, and the ends of all lists with the sections. It
+// reads no posting list.
 func (x *WordIndex) Check(blocks []uint8) error {
 	t, err := x.openedTable()
 	if err != nil {
@@ -140,14 +139,15 @@ func (x *WordIndex) List(word uint32) (WordList, error) {
 		return WordList{}, err
 	}
 	if word >= x.words {
-		return WordList{}, x.table.Corruptf(0, "word %d of %d is wanted", word, x.words)
+		return WordList{}, x.table.Corruptf(0, "no word %d: there are %d", word, x.words)
 	}
 	from, to := bounds(&t.listEnds, int(word))
 	tailFrom, tailTo := bounds(&t.tailEnds, int(word))
 	return x.list(t, word, span{from, to, tailFrom, tailTo})
 }
 
-// list opens the list of a word; what a span says of masks is where its tail lies.
+// list opens the list of a word. In the span of a word, the fields for masks give the place of its
+// tail.
 func (x *WordIndex) list(t *wordTable, word uint32, at span) (WordList, error) {
 	if at.from > at.to || at.maskFrom > at.maskTo {
 		return WordList{}, x.table.Corruptf(wordHeadSize, "the list of word %d ends before it starts", word)
@@ -163,7 +163,7 @@ func (x *WordIndex) list(t *wordTable, word uint32, at span) (WordList, error) {
 	return l, nil
 }
 
-// WordList is the posting list of one word: a view, safe for concurrent use.
+// WordList is the posting list of one word. It is a view and safe for concurrent use.
 type WordList struct {
 	index            *WordIndex
 	blocks           blockCounts
@@ -172,10 +172,10 @@ type WordList struct {
 	tailFrom, tailTo int64 // in the section of tails
 }
 
-// DF is the number of superblocks in which the word starts, at least 1.
+// DF returns the number of superblocks in which the word starts, at least 1.
 func (l *WordList) DF() uint32 { return l.raw.df }
 
-// Last is the last of these superblocks.
+// Last returns the last of these superblocks.
 func (l *WordList) Last() uint32 { return l.raw.last }
 
 func (l *WordList) corrupt(err error) error { return l.index.lists.Corruptf(l.at, "%v", err) }

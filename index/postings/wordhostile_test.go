@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// wordList is the posting list of one word, as WordWriter takes it.
+// wordList is the posting list of one word, in the form that WordWriter takes.
 type wordList struct {
 	superblocks []uint32
 	masks       []uint8
@@ -19,8 +19,8 @@ type wordList struct {
 	defined     []bool
 }
 
-// randomWords returns lists of random words: of one posting, of some, and of many that are
-// far from each other or follow each other.
+// randomWords returns lists of random words: with one posting, with some, and with many that are
+// far apart or successive.
 func randomWords(random *rand.Rand, words int, superblocks uint32) (lists []wordList) {
 	for range words {
 		var l wordList
@@ -70,7 +70,7 @@ func writeWords(t failer, lists []wordList, superblocks uint32) (sections [3][]b
 	return sections
 }
 
-// openWords opens such sections, with right checksums.
+// openWords opens such sections, with correct checksums.
 func openWords(t failer, sections [3][]byte) (*WordIndex, error) {
 	t.Helper()
 	var file bytes.Buffer
@@ -90,8 +90,8 @@ func openWords(t failer, sections [3][]byte) (*WordIndex, error) {
 	return OpenWords(f)
 }
 
-// readWords reads all lists as far as they can be read, and checks what must hold even of
-// hostile bytes. It returns the first error.
+// readWords reads as much of all lists as it can, and checks what must hold even for hostile bytes.
+// It returns the first error.
 func readWords(t failer, x *WordIndex) (first error) {
 	t.Helper()
 	keep := func(err error) {
@@ -161,40 +161,21 @@ func walkWords(t failer, x *WordIndex, it *WordIterator, list WordList) error {
 	return nil
 }
 
-// TestEveryFlippedByteOfWords changes each byte of some lists in turn, with checksums that
-// are right again, and reads all of them.
+// TestEveryFlippedByteOfWords changes each byte of some lists in turn, corrects the checksums, and
+// reads all lists.
 func TestEveryFlippedByteOfWords(t *testing.T) {
 	random := newRandom(t)
 	sections := writeWords(t, randomWords(random, 40, 700), 700)
-	x, err := openWords(t, sections)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := readWords(t, x); err != nil {
-		t.Fatalf("unchanged: %v", err)
-	}
-	failed := 0
-	for _, section := range sections {
-		for i := range section {
-			flip := byte(1 + random.IntN(255))
-			section[i] ^= flip
-			x, err := openWords(t, sections)
-			if err == nil {
-				err = readWords(t, x)
-			}
-			section[i] ^= flip
-			checkCorrupt(t, err)
-			if err != nil {
-				failed++
-			}
+	flipEach(t, random, sections, func() error {
+		x, err := openWords(t, sections)
+		if err != nil {
+			return err
 		}
-	}
-	if failed == 0 {
-		t.Error("no flip was noticed")
-	}
+		return readWords(t, x)
+	})
 }
 
-// TestCheckOfWords compares tables with what they are not of.
+// TestCheckOfWords compares tables with counts that do not belong to them.
 func TestCheckOfWords(t *testing.T) {
 	lists := []wordList{{[]uint32{0, 2}, []uint8{1, 6}, []uint16{1, 2}, []bool{false, true}}}
 	sections := writeWords(t, lists, 4)
@@ -223,7 +204,7 @@ func TestCheckOfWords(t *testing.T) {
 	}
 }
 
-// TestCountsAreBounded: no word starts in a superblock more often than MaxCount.
+// TestCountsAreBounded: a word that starts more often than MaxCount in a superblock is corrupt.
 func TestCountsAreBounded(t *testing.T) {
 	for count, sound := range map[uint16]bool{MaxCount - 1: true, MaxCount: true, MaxCount + 1: false, 2*MaxCount - 1: false, 2 * MaxCount: false} {
 		x, err := openWords(t, writeWords(t, []wordList{{[]uint32{0, 2, 3}, []uint8{1, 6, 1}, []uint16{1, count, 2}, []bool{false, true, false}}}, 4))
@@ -282,7 +263,7 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzWords reads hostile lists, tails and tables behind right checksums.
+// FuzzWords reads hostile lists, tails and tables with correct checksums.
 func FuzzWords(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []uint32{4, 300, 2000} {
@@ -298,7 +279,7 @@ func FuzzWords(f *testing.F) {
 	})
 }
 
-// FuzzWordList writes a list that the bytes describe and reads it, whole and by seeking.
+// FuzzWordList writes a list that the bytes describe and reads it, as a whole and by seeks.
 func FuzzWordList(f *testing.F) {
 	f.Add([]byte{1, 1, 1})
 	f.Add(bytes.Repeat([]byte{0, 0x81, 7, 200, 255, 40}, 100))

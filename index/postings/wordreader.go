@@ -2,9 +2,9 @@ package postings
 
 import "github.com/trawl-search/trawl/index/eliasfano"
 
-// WordReader reads the lists of many words, one after the other and each as a whole: words
-// that ascend sooner than List and WordIterator do. Most words have few postings, and what
-// longer lists need is left out for these. It allocates nothing. One goroutine at a time.
+// WordReader reads the lists of many words, one after the other and each as a whole. For ascending
+// words it is faster than List and WordIterator: most words have few postings, and it skips the
+// work that only longer lists need. It allocates nothing. It is not safe for concurrent use.
 type WordReader struct {
 	index        *WordIndex
 	table        *wordTable
@@ -18,7 +18,7 @@ type WordReader struct {
 	long         bool // the list has several blocks
 }
 
-// Reset makes ready to read the lists of an index.
+// Reset prepares the reader for the lists of an index.
 func (r *WordReader) Reset(x *WordIndex) error {
 	t, err := x.openedTable()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *WordReader) Reset(x *WordIndex) error {
 func (r *WordReader) Open(word uint32) (df uint32, err error) {
 	x := r.index
 	if word >= x.words {
-		return 0, x.table.Corruptf(0, "word %d of %d is wanted", word, x.words)
+		return 0, x.table.Corruptf(0, "no word %d: there are %d", word, x.words)
 	}
 	var at span
 	at.from, at.to = r.lists.bounds(int(word))
@@ -74,8 +74,8 @@ func (r *WordReader) readCounts(at span) error {
 	return nil
 }
 
-// Block returns the superblocks and counts of the next postings, good until the next call;
-// none at the end, or after an error, which Err reports.
+// Block returns the superblocks and counts of the next postings, valid until the next call. It
+// returns none at the end, or after an error, which Err returns.
 func (r *WordReader) Block() (superblocks []uint32, counts []uint16) {
 	if r.long {
 		return r.it.Block()
@@ -84,8 +84,8 @@ func (r *WordReader) Block() (superblocks []uint32, counts []uint16) {
 	return superblocks, r.counts
 }
 
-// DefinedAt reports whether the word is defined in superblock i of the block that Block
-// returned last. It is for blocks for which AnyDefined reports true.
+// DefinedAt reports whether the word is defined in superblock i of the block that Block returned
+// last. Call it only if AnyDefined returns true.
 func (r *WordReader) DefinedAt(i int) bool {
 	if r.long {
 		return r.it.DefinedAt(i)
@@ -101,7 +101,7 @@ func (r *WordReader) AnyDefined() bool {
 	return r.defs.any()
 }
 
-// Err is the error that ended a list, nil at its end.
+// Err returns the error that ended a list, nil at its end.
 func (r *WordReader) Err() error {
 	if r.long {
 		return r.it.Err()
@@ -109,11 +109,11 @@ func (r *WordReader) Err() error {
 	return nil
 }
 
-// endReader reads where the things of ascending numbers start and end.
+// endReader reads the starts and ends of things with ascending numbers.
 type endReader struct {
 	list *eliasfano.List
 	ends eliasfano.Iterator
-	next int    // number of the thing whose end is next
+	next int    // number of the thing whose end comes next
 	last uint64 // end of the one before
 }
 

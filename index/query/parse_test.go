@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// linguist is enough of an alias table for tests.
+// linguist is an alias table that is large enough for the tests.
 func linguist(name string) string {
 	return map[string]string{"Go": "Go", "go": "Go", "golang": "Go", "C++": "C++", "cpp": "C++", "Wolfram Language": "Mathematica"}[name]
 }
@@ -46,10 +46,10 @@ func TestTerms(t *testing.T) {
 		{"mutex lock", `(and substring:"mutex" substring:"lock")`},
 		{"mutex\tlock", `(and substring:"mutex" substring:"lock")`},
 		{"mutex or lock", `(or substring:"mutex" substring:"lock")`},
-		// The conjunction binds tighter.
+		// And binds tighter than or.
 		{"a b or c d", `(or (and substring:"a" substring:"b") (and substring:"c" substring:"d"))`},
 		{"a or b or c", `(or substring:"a" substring:"b" substring:"c")`},
-		// Only the word or, as it is and alone, is the operator.
+		// Only the word "or", in this spelling and on its own, is the operator.
 		{"a and b", `(and substring:"a" substring:"and" substring:"b")`},
 		{"a OR b", `(and substring:"a" case substring:"OR" substring:"b")`},
 		{"a AND b", `(and substring:"a" case substring:"AND" substring:"b")`},
@@ -70,13 +70,13 @@ func TestNegation(t *testing.T) {
 		{"-(a b)", `(not (and substring:"a" substring:"b"))`},
 		{"-(a)(b)", `(not substring:"ab")`},
 		{"-f:a", `(not file substring:"a")`},
-		// Only at the start of a token.
+		// A dash negates only at the start of a token.
 		{"a-b", `substring:"a-b"`},
 		{"a--", `substring:"a--"`},
 		{`\-a`, `substring:"-a"`},
 		{`"-a"`, `substring:"-a"`},
 		{"c:-a", `content substring:"-a"`},
-		// Twice is twice; a bare -- is an error (see TestSyntaxErrors).
+		// Two dashes negate twice; a bare -- is an error (see TestSyntaxErrors).
 		{"--a", `(not (not substring:"a"))`},
 		{`-f:""`, "none"},
 	})
@@ -89,10 +89,10 @@ func TestQuotes(t *testing.T) {
 		{`"file:x"`, `substring:"file:x"`},
 		{`fi"le:x"`, `substring:"file:x"`},
 		{`file:"x y"`, `file substring:"x y"`},
-		// They do not disable regular expressions.
+		// Quotes do not disable regular expressions.
 		{`"a.*b"`, `regexp:"(?-s:a.*b)"`},
 		{`"(a)b"`, `substring:"ab"`},
-		// A backslash goes away inside, and belongs to the expression outside.
+		// A backslash is removed inside of quotes, and belongs to the expression outside.
 		{`"a\"b"`, `substring:"a\"b"`},
 		{`"a\.b"`, `regexp:"(?-s:a.b)"`},
 		{`"a\\.b"`, `substring:"a.b"`},
@@ -103,7 +103,7 @@ func TestQuotes(t *testing.T) {
 		{`a\nb`, `substring:"a\nb"`},
 		{`""a`, `substring:"a"`},
 		{`f:""`, "all"},
-		// zoekt looks at the text of a token for parentheses, not at its quotes.
+		// zoekt looks for parentheses in the text of a token, without regard to its quotes.
 		{`"(" a ")"`, `substring:"a"`},
 	})
 }
@@ -114,7 +114,7 @@ func TestGroups(t *testing.T) {
 		{"( a )", `substring:"a"`},
 		{"( )", "all"},
 		{"()", "all"},
-		// A space makes it a group, and without one it is a regular expression.
+		// With a space it is a group, and without one a regular expression.
 		{"(abc def)", `(and substring:"abc" substring:"def")`},
 		{"(abc)(de)", `substring:"abcde"`},
 		{`(abc\ def)`, `substring:"abc def"`},
@@ -124,7 +124,7 @@ func TestGroups(t *testing.T) {
 		{"((a) b(c(d)))", `(and substring:"a" substring:"bcd")`},
 		{"(a or b) c", `(and (or substring:"a" substring:"b") substring:"c")`},
 		{"(a b or c d)", `(or (and substring:"a" substring:"b") (and substring:"c" substring:"d"))`},
-		// A field is one only at the start of a token.
+		// A field is recognized only at the start of a token.
 		{"(f:a)", `substring:"f:a"`},
 		{"(f:a )", `file substring:"a"`},
 		{"(f:a b)", `(and file substring:"a" substring:"b")`},
@@ -150,7 +150,8 @@ func TestFields(t *testing.T) {
 		{"fork:no", "fork:no"}, {"public:yes", "public:yes"}, {"public:no", "public:no"},
 		{"meta.team:infra", `meta."team":"infra"`}, {"meta.a:b:c", `meta."a":"b:c"`}, {"meta.:x", `meta."":"x"`},
 		{`meta.team:"a b"`, `meta."team":"a b"`}, {"meta.team:", `meta."team":"(?:)"`},
-		// What is no prefix of a field is text, and so is one in the middle or in another case.
+		// A prefix that is not a field is text. So is a field in the middle of a token or in
+		// another case.
 		{"path:x", `substring:"path:x"`}, {"xr:go", `substring:"xr:go"`}, {"F:a", `case substring:"F:a"`},
 		{"http://x", `substring:"http://x"`}, {"abccase:yes", `substring:"abccase:yes"`}, {"reg:x", `substring:"reg:x"`},
 		{`f\:a`, `substring:"f:a"`}, {"meta:x", `substring:"meta:x"`},
@@ -168,7 +169,7 @@ func TestCase(t *testing.T) {
 		{"ABC case:auto", `case substring:"ABC"`},
 		{"abc case:auto", `substring:"abc"`},
 		{"a case:yes case:no", `substring:"a"`},
-		// It applies to its whole list, or included, and to the groups in it.
+		// case: applies to its whole list, including or, and to the groups in it.
 		{"a or b case:yes", `(or case substring:"a" case substring:"b")`},
 		{"case:yes a or (b -c) or f:d", `(or case substring:"a" (and case substring:"b" (not case substring:"c")) case file substring:"d")`},
 		{"(a case:yes) b", `(and case substring:"a" substring:"b")`},
@@ -178,7 +179,7 @@ func TestCase(t *testing.T) {
 		{"case:no -(A B)", `(not (and substring:"A" substring:"B"))`},
 		{"sym:a case:yes", `(symbol case substring:"a")`},
 		{"case:yes r:a b:b", `(and repo:"a" branch:"b")`},
-		// Auto looks for ASCII capitals, in literals and at the ends of classes.
+		// auto looks for ASCII capitals, in literals and at the ends of classes.
 		{"É", `substring:"É"`},
 		{`foo\w+`, `case regexp:"foo[0-9A-Z_a-z]+"`},
 		{`foo\S+`, `regexp:"foo[^\\t\\n\\f\\r ]+"`},
@@ -187,7 +188,7 @@ func TestCase(t *testing.T) {
 		{"[a-z]x", `regexp:"[a-z]x"`},
 		{"a.B", `case regexp:"(?-s:a.B)"`},
 	})
-	// A case flag in the pattern settles its part, whatever case: says.
+	// A case flag in the pattern decides for its part, whatever case: says.
 	checkParse(t, []parseTest{
 		{"(?i)Foo", `substring:"foo"`},
 		{"(?i)foo case:yes", `substring:"foo"`},
@@ -206,12 +207,12 @@ func TestType(t *testing.T) {
 		{"a type:file b", `(type:filename (and substring:"a" substring:"b"))`},
 		{"type:filename a", `(type:filename substring:"a")`},
 		{"type:filematch a", `(type:filematch substring:"a")`},
-		// It applies to the whole list, or included.
+		// type: applies to the whole list, including or.
 		{"type:repo a or b", `(type:repo (or substring:"a" substring:"b"))`},
 		{"(type:repo a) b", `(and (type:repo substring:"a") substring:"b")`},
 		{"(type:repo a) or b", `(or (type:repo substring:"a") substring:"b")`},
 		{"-(type:repo a )", `(not (type:repo substring:"a"))`},
-		// Of several the first of filematch, filename, repo counts.
+		// Of several, the first in the order filematch, filename, repo counts.
 		{"type:repo type:file a", `(type:filename substring:"a")`},
 		{"type:filematch type:repo a", `(type:filematch substring:"a")`},
 		{"type:repo", "all"},
@@ -232,20 +233,20 @@ func TestRegexps(t *testing.T) {
 		{"(?P<n>a)(?:b)", `substring:"ab"`},
 		{"(a*)*", `regexp:"(?:a*)*"`},
 		{"(a|b)+c", `regexp:"[ab]+c"`},
-		// U+FFFD also stands for bytes that are not UTF-8: not a literal.
+		// U+FFFD also stands for invalid UTF-8, so it is not a literal.
 		{`a\x{FFFD}`, `regexp:"a�"`},
 		{`\x{D800}`, `regexp:"\\x{d800}"`},
 		{"日本", `substring:"日本"`},
 		{"x{1000}", `regexp:"x{1000}"`},
 	})
-	// An unquoted parenthesis counts within \Q...\E as well: the token does not end there.
+	// An unquoted parenthesis counts within \Q...\E too: the token does not end there.
 	if got := parse(t, `"\\Qa(b\\E"`).String(); got != `substring:"a(b"` {
 		t.Errorf("got %s", got)
 	}
 }
 
-// TestFlags makes sure that ^ and $ are per line, that the dot excludes the
-// newline, and that classes cross lines.
+// TestFlags checks that ^ and $ are per line, that the dot excludes the newline, and that classes
+// cross lines.
 func TestFlags(t *testing.T) {
 	want, err := syntax.Parse(`^a.[^x]$`, Flags)
 	if err != nil {
@@ -255,7 +256,7 @@ func TestFlags(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if ops := want.Sub; ops[0].Op != syntax.OpBeginLine || ops[2].Op != syntax.OpAnyCharNotNL || ops[3].Rune[0] != 0 || ops[4].Op != syntax.OpEndLine {
-		t.Errorf("Flags are not those of the language: %s", want)
+		t.Errorf("Flags differ from the language: %s", want)
 	}
 }
 

@@ -1,12 +1,10 @@
 // Package rank scores documents by how well they match.
 //
-// A score is a sum over the terms of the query: BM25 over the matches in the content, with a
-// weight for how well they sit (see Counts), and a part for the path. It uses no statistics
-// of a corpus, because every document of an answer has all words of the query. The score
-// depends on the document and the query alone, so scores of different shards compare.
-// The number of matches counts up to Enough only. So scores have a maximum that documents
-// reach, and a search for the best can end before it has seen all (see Ceiling). All parts
-// are whole numbers, so sums do not depend on their order.
+// A score is a sum over the terms of the query: BM25 over the matches in the content, with a weight for their quality (see
+// Counts), and a part for the path. It uses no statistics of a corpus, because every document of an answer has all words of the
+// query. The score depends only on the document and the query, so scores of different shards can be compared. Matches beyond
+// Enough do not count. So scores have a maximum that documents reach, and a search for the best can stop before it has seen all
+// (see Ceiling). All parts are whole numbers, so sums do not depend on their order.
 package rank
 
 import (
@@ -18,7 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// Quality is how well one match sits in its text.
+// Quality says how well a match fits the words around it.
 type Quality uint8
 
 // Qualities, from worst to best.
@@ -45,11 +43,10 @@ func Of(text []byte, start, end int) Quality {
 	return Inside
 }
 
-// isWord reports whether b belongs to a word, as \b in an expression sees it: bytes that
-// are not ASCII do not.
+// isWord reports whether b belongs to a word, as \b in an expression does: bytes beyond ASCII do not.
 func isWord(b byte) bool { return ngram.IsWord(b) }
 
-// Name is how well a match sits in a path.
+// Name says where in a path a match is.
 type Name uint8
 
 // Places of a match in a path, from worst to best.
@@ -80,7 +77,7 @@ func OfName(path []byte, start, end int) Name {
 	return BasePartial
 }
 
-// stem returns where the base name begins, and where it ends without its extensions: those of foo.spec.ts are two.
+// stem returns where the base name begins, and where it ends without its extensions: foo.spec.ts has two.
 func stem(path []byte) (from, to int) {
 	from = bytes.LastIndexByte(path, '/') + 1
 	if from == len(path) {
@@ -94,69 +91,69 @@ func stem(path []byte) (from, to int) {
 
 // Term is how one text of the query matches a document.
 type Term struct {
-	// Content and Matches are the quality that counts and how many matches have it, as Counts.Best returns them.
+	// Content is the quality that counts and Matches the number of matches that have it, as Counts.Best returns them.
 	Content Quality
 	Matches int
 	// Name is the best place of a match in the path.
 	Name Name
-	// Loose is set if the document need not have the text.
+	// Loose is set for a term that the document may lack.
 	Loose *LooseWord
-	// Defined says that the text is a name that is defined in the content, as a whole word.
+	// Defined says that the content defines the text as a whole word.
 	Defined bool
 }
 
-// Document is what a score is made from.
+// Document has what a score is computed from.
 type Document struct {
 	// Terms have a match in the document.
 	Terms []Term
-	// Compound says that the content has a name that the words of the query make up (see Compounds) as a
-	// whole word, and CompoundDefined that it is defined there.
+	// Compound says that the content has, as a whole word, a name that the words of the query make up (see Compounds), and
+	// CompoundDefined that it defines one.
 	Compound, CompoundDefined bool
-	// Together is how close to each other the words of the query stand in the content.
+	// Together says how close to each other the words of the query are in the content.
 	Together Together
-	// Length is that of the content in blocks of LengthUnit bytes.
+	// Length of the content in blocks of LengthUnit bytes.
 	Length int
 	// Spelled says that the terms spell the base name; see Spells.
 	Spelled bool
-	// LowPriority says that the path is that of a test, of generated or of
-	// vendored code; see LowPriority.
+	// LowPriority says that the path belongs to a test, or to generated or vendored code; see LowPriority.
 	LowPriority bool
+	// RepoRank is the rank of the document's repo; see Repo.
+	RepoRank uint8
 }
 
-// The weights were found on one half of bench/relevance.
+// The weights were tuned on one half of bench/relevance.
 var (
 	contentWeight = [...]float64{None: 0, Inside: 20, Partial: 60, Word: 100}
 	nameScore     = [...]float64{NoName: 0, Directory: 60, BaseInside: 60, BasePartial: 80, Base: 100}
 )
 
 const (
-	spelledScore = 200 // for each term in the base name, and twice where several are and no other
+	spelledScore = 200 // for each term in the base name; twice if there are several terms and all are in it
 	definedScore = 200 // for one term
-	// For each term of a compound, and once more if it is defined.
+	// For each term of a compound, and for each once more if the compound is defined.
 	compoundScore        = 200
 	compoundDefinedScore = 100
 	// For each term of words in one line, and for each but two if they are in sequence.
 	lineScore     = 100
 	sequenceScore = 250
 	lowPriority   = 0.5
-	// Parameters of BM25: how soon more matches count less, how much the length counts, and the usual
-	// length.
+	// Parameters of BM25: how soon further matches count less, how much the length counts, and the usual length.
 	saturation  = 1.2
 	lengthShare = 0.5
 	usualLength = 4
 )
 
-// CountedUnits is the length up to which lengths are distinguished.
+// CountedUnits is the longest length that scores distinguish.
 const CountedUnits = 64
 
-// Enough is how many matches are as good as any number of them. A document that
-// says a word eight times is about it; more say how long the document is.
+// Enough is the number of matches beyond which more do not count. A document that says a word eight times is about it; more only
+// reflect the document's length.
 const Enough = 8
 
-// LengthUnit is what content is measured in.
+// LengthUnit is the unit of content length, in bytes.
 const LengthUnit = 4 << 10
 
-// contentScores are those of Content, by length, matches and quality.
+// contentScores are the results of Content, by length, matches and quality.
 var contentScores = func() (scores [CountedUnits + 1][Enough + 1][Word + 1]float64) {
 	for length := range scores {
 		norm := saturation * (1 - lengthShare + lengthShare*float64(max(length, 1))/usualLength)
@@ -170,15 +167,15 @@ var contentScores = func() (scores [CountedUnits + 1][Enough + 1][Word + 1]float
 	return scores
 }()
 
-// Content is a term's score for its matches in a content of that length.
+// Content returns a term's score for its matches in a content of that length.
 func Content(quality Quality, matches, length int) float64 {
 	return contentScores[min(length, CountedUnits)][min(matches, Enough)][quality]
 }
 
 // Counts are how often a text matches in a content: Counts[q] matches are of quality q or better.
 //
-// Whole words alone score what they score: that a content has the text in parts of words beside them changes
-// nothing unless those are worth more. So a search for the best documents need not know in which other words a word is.
+// If whole words score most, only they count: further matches in parts of words change nothing unless these alone are worth
+// more. So a search for the best documents need not know which other words contain a word.
 type Counts [Word + 1]uint32
 
 // Add counts a match of a quality.
@@ -188,18 +185,17 @@ func (c *Counts) Add(quality Quality) {
 	}
 }
 
-// Plus adds other matches. A count does not overflow: it stays at the highest.
+// Plus adds other counts. A count saturates instead of overflowing.
 func (c *Counts) Plus(o Counts) {
 	for q := Inside; q <= Word; q++ {
 		c[q] += min(o[q], math.MaxUint32-c[q])
 	}
 }
 
-// All is how many matches there are.
+// All returns the number of matches.
 func (c *Counts) All() int { return int(c[Inside]) }
 
-// Best returns the quality by which the matches score most in a content of that length, and how many have it, up
-// to Enough.
+// Best returns the quality with which the matches score most in a content of that length, and how many have it, up to Enough.
 func (c *Counts) Best(length int) (best Quality, matches int) {
 	score := 0.0
 	for q := Word; q > None; q-- {
@@ -221,10 +217,14 @@ func (d *Document) Score() float64 {
 			content += d.defined()
 		}
 	}
-	return Total(content+d.compound()+d.together(), names, d.spelling(), len(d.Terms), d.LowPriority)
+	return Total(content+d.compound()+d.together(), names, d.spelling(), len(d.Terms), d.LowPriority) + Repo(d.RepoRank)
 }
 
-// spelling is how many terms spell the base name: those that have a match there.
+// Repo returns the score for the rank of a repo, which all of its documents get: a point for each ten. It is less than one match in a
+// path, so it decides between documents that match about equally well.
+func Repo(rank uint8) float64 { return float64(rank / 10) }
+
+// spelling returns how many terms spell the base name: those with a match in it.
 func (d *Document) spelling() (n int) {
 	if !d.Spelled {
 		return 0
@@ -239,8 +239,8 @@ func (d *Document) spelling() (n int) {
 
 func (d *Document) defined() float64 { return Defined(len(d.Terms)) }
 
-// Defined is the score of a term, of that number, that is defined. Who asks for one name wants its definition; who
-// adds words wants the place where they meet, and common names are defined in many places.
+// Defined returns the score of a term that is defined, in a query with that many terms. A search for one name wants its
+// definition. A search for several words wants the place where they meet, and common names are defined in many places.
 func Defined(terms int) float64 { return math.Floor(definedScore / float64(terms*terms)) }
 
 func (d *Document) compound() float64 {
@@ -250,7 +250,7 @@ func (d *Document) compound() float64 {
 	return CompoundScore(len(d.Terms), d.CompoundDefined)
 }
 
-// CompoundScore is the score for a name made up of that many terms.
+// CompoundScore returns the score for a name made up of that many terms.
 func CompoundScore(terms int, defined bool) float64 {
 	score := compoundScore
 	if defined {
@@ -261,7 +261,7 @@ func CompoundScore(terms int, defined bool) float64 {
 
 func (d *Document) together() float64 { return TogetherScore(d.Together, len(d.Terms)) }
 
-// TogetherScore is the score for how the words of a query with that many terms stand together.
+// TogetherScore returns the score for how the words of a query with that many terms stand together.
 func TogetherScore(how Together, terms int) float64 {
 	switch how {
 	case OneLine:
@@ -275,8 +275,8 @@ func TogetherScore(how Together, terms int) float64 {
 // MaxCompound is the most words that make up a name.
 const MaxCompound = 8
 
-// Compounds returns the names that words make up, in small letters: joined, which camel case looks like without
-// case, and with underscores. There are none of one word, of many or of what is no word.
+// Compounds returns the names that words make up, in lower case: joined, as camel case is without case, and with underscores.
+// There are none for one word, for too many, or if a text is not a word.
 func Compounds(words []string) []string {
 	if len(words) < 2 || len(words) > MaxCompound {
 		return nil
@@ -289,11 +289,12 @@ func Compounds(words []string) []string {
 	return []string{strings.ToLower(strings.Join(words, "")), strings.ToLower(strings.Join(words, "_"))}
 }
 
-// Score is that of a match in a path at that place.
+// Score returns the score of a match at that place in a path.
 func (n Name) Score() float64 { return nameScore[n] }
 
-// Total adds up the parts of a score: content has all that is no match in a path, and names the scores of the best places of each
-// term. That many of the terms spell the file's name. If all do, they ask for that file, whatever its priority.
+// Total adds up the parts of a score except that for the repo. content is everything except matches in the path, names the sum of
+// the scores of each term's best place, and spelling the number of terms that spell the file's name. If all terms do, the query asks for
+// that file, whatever its priority.
 func Total(content, names float64, spelling, terms int, low bool) float64 {
 	score := content + names + spellingScore(spelling, terms)
 	if low && (spelling == 0 || spelling < terms) {
@@ -302,7 +303,7 @@ func Total(content, names float64, spelling, terms int, low bool) float64 {
 	return score
 }
 
-// spellingScore is the score for a base name that so many of the terms spell.
+// spellingScore returns the score for a base name if the given number of terms spells it.
 func spellingScore(spelling, terms int) float64 {
 	score := spelledScore * float64(spelling)
 	if spelling == terms && terms > 1 {
@@ -311,8 +312,8 @@ func spellingScore(spelling, terms int) float64 {
 	return score
 }
 
-// Bound is the highest score of a document with that sum of its terms' scores for the content, up to
-// that number of terms, no match in its path that is better placed than name, nothing defined, no compound and nothing together.
+// Bound returns the highest score, without the rank of the repo, of a document whose terms, at most that many, score content in its
+// content. It has no match in its path at a better place than name, nothing defined, no compound and nothing together.
 func Bound(content float64, terms int, name Name, low bool) float64 {
 	spelling := 0
 	if name > Directory {
@@ -321,9 +322,9 @@ func Bound(content float64, terms int, name Name, low bool) float64 {
 	return Total(content, nameScore[name]*float64(terms), spelling, terms, low)
 }
 
-// Ceiling is the highest score of a document with up to that number of terms and no match in its path
-// that is better placed than name, nothing defined, no compound and nothing together: no other such Document is above it, and some reach
-// it. Matches in its content it has only if content says so.
+// Ceiling returns the highest score, without the rank of the repo, of a document with at most that many terms, no match in its path at
+// a better place than name, nothing defined, no compound and nothing together. It has matches in its content only if content says so.
+// No such Document scores more, and some score as much.
 func Ceiling(content bool, terms int, name Name, low bool) float64 {
 	best := 0.0
 	if content {
@@ -332,8 +333,7 @@ func Ceiling(content bool, terms int, name Name, low bool) float64 {
 	return Bound(best, terms, name, low)
 }
 
-// Spells reports whether all letters and digits of the base name, but for its extension, are covered. It has
-// to be some.
+// Spells reports whether all letters and digits of the base name without its extensions are covered. There must be at least one.
 func Spells(path []byte, covered func(at int) bool) bool {
 	from, to := stem(path)
 	some := false
@@ -388,15 +388,21 @@ func (d *Document) Explain() string {
 	if d.LowPriority && (spelling == 0 || spelling < len(d.Terms)) {
 		text += ", halved for a test, documentation, generated or vendored file"
 	}
+	if d.RepoRank > 0 {
+		if text != "" {
+			text += " + "
+		}
+		text += fmt.Sprintf("repo rank %d of 100 %g", d.RepoRank, Repo(d.RepoRank))
+	}
 	return text
 }
 
-// Words of paths of what people seldom look for first: as a part of a folder's name, and of a base name.
+// Words in paths of files that are seldom what people look for: as a part of a folder's name, and of a base name.
 var (
 	lowFolders = wordSet("test", "tests", "testing", "testdata", "spec", "specs", "example", "examples", "bench", "benches", "benchmark", "benchmarks",
 		"mock", "mocks", "fixture", "fixtures", "doc", "docs", "vendor", "deps", "node_modules", "third_party")
 	lowNames = wordSet("test", "tests", "spec", "example", "examples", "bench", "benchmark", "mock", "mocks", "min", "pb", "generated", "changelog")
-	// Names of changelogs without their extensions; in small letters they are names of code, too.
+	// Names of changelogs without their extensions, in capitals, because in lower case they are also names of code.
 	changelogs = wordSet("CHANGES", "HISTORY", "NEWS")
 	// Extensions of documentation.
 	proseExtensions = wordSet(".md", ".mdx", ".rst", ".adoc")
@@ -410,8 +416,8 @@ func wordSet(words ...string) map[string]bool {
 	return set
 }
 
-// AsksForLow reports whether a text of a query names what has low priority, such as tests: then no document
-// of the answer has it.
+// AsksForLow reports whether a text of a query names something of low priority, such as tests. Then no document of the answer
+// has low priority.
 func AsksForLow(text string) bool {
 	for part := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return r < 'a' || r > 'z' }) {
 		if lowFolders[part] || lowNames[part] {
@@ -437,8 +443,7 @@ func anyPart(name []byte, set map[string]bool) bool {
 	return false
 }
 
-// LowFolder returns the length of a folder in path, with its slash, in which all files are of
-// low priority: 0 if there is none.
+// LowFolder returns the length of the folder in path, with its slash, in which all files have low priority; 0 if there is none.
 func LowFolder(path []byte) int {
 	for start := 0; ; {
 		n := bytes.IndexByte(path[start:], '/')
@@ -452,8 +457,7 @@ func LowFolder(path []byte) int {
 	}
 }
 
-// LowPriority reports whether the path is that of a test, an example, documentation, a changelog, or of
-// generated or vendored code.
+// LowPriority reports whether the path belongs to a test, an example, documentation, a changelog, or generated or vendored code.
 func LowPriority(path []byte) bool {
 	if LowFolder(path) > 0 {
 		return true

@@ -21,7 +21,7 @@ func TestOf(t *testing.T) {
 		{"xfoo", "foo", Partial},
 		{"my_foo", "foo", Partial},
 		{"xfoox", "foo", Inside},
-		{"éfooé", "foo", Word}, // as \b in an expression sees it
+		{"éfooé", "foo", Word}, // \b in an expression treats it the same way
 		{"a(b)", "(", Word},
 	} {
 		i := strings.Index(c.text, c.match)
@@ -55,7 +55,7 @@ func TestOfName(t *testing.T) {
 	}
 }
 
-// document draws one with some terms.
+// document draws a document with some terms.
 func document(t *rapid.T) Document {
 	d := Document{
 		Length:      rapid.IntRange(0, 200).Draw(t, "length"),
@@ -77,8 +77,8 @@ func document(t *rapid.T) Document {
 	return d
 }
 
-// TestScoreIsMonotone changes one feature for the better: the score must not fall. A term more is for the better where the terms
-// do not spell the name.
+// TestScoreIsMonotone improves one feature: the score must not fall. One more term is an improvement if the terms do not spell
+// the name.
 func TestScoreIsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := document(t)
@@ -92,6 +92,7 @@ func TestScoreIsMonotone(t *testing.T) {
 			"spelled":  func(d *Document) { d.Spelled = true },
 			"line":     func(d *Document) { d.Together = OneLine },
 			"sequence": func(d *Document) { d.Together = InSequence },
+			"rank":     func(d *Document) { d.RepoRank = 100 },
 		} {
 			b := d
 			b.Terms = slices.Clone(d.Terms)
@@ -103,7 +104,7 @@ func TestScoreIsMonotone(t *testing.T) {
 	})
 }
 
-// ofSpelled is a place in the base name if that is spelled.
+// ofSpelled returns a place in the base name if the terms spell that.
 func ofSpelled(d *Document) Name {
 	if d.Spelled {
 		return BaseInside
@@ -111,8 +112,7 @@ func ofSpelled(d *Document) Name {
 	return NoName
 }
 
-// TestCeilingIsTheMaximum draws documents: none is above its bounds, and the best of its kind is at
-// the ceiling.
+// TestCeilingIsTheMaximum draws documents: none exceeds its bounds, and the best of its kind reaches the ceiling.
 func TestCeilingIsTheMaximum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := document(t)
@@ -137,7 +137,19 @@ func TestCeilingIsTheMaximum(t *testing.T) {
 	})
 }
 
-// TestPartsAreWholeNumbers: sums of them are exact in any order.
+// TestRepoRanksDecideLittle: the rank of a repo adds a whole number of points, at most less than half of what one match in a path adds.
+func TestRepoRanksDecideLittle(t *testing.T) {
+	for rank := range uint8(101) {
+		if s := Repo(rank); s != math.Trunc(s) || s < 0 || s > 10 || s >= nameScore[Directory]/2 {
+			t.Errorf("rank %d: %v points", rank, s)
+		}
+	}
+	if Repo(0) != 0 || Repo(100) != 10 {
+		t.Errorf("ranks add %v to %v points, want 0 to 10", Repo(0), Repo(100))
+	}
+}
+
+// TestPartsAreWholeNumbers: sums of the parts are exact in any order.
 func TestPartsAreWholeNumbers(t *testing.T) {
 	for length := range 100 {
 		for matches := range 20 {
@@ -171,8 +183,8 @@ func TestSpells(t *testing.T) {
 	}
 }
 
-// TestFileNamesTakeAllTerms: a file whose name is one of three words does not get what one gets whose name is all of them, nor
-// does it keep its score if its priority is low.
+// TestFileNamesTakeAllTerms: a file named after one of three words scores less for its name than one named after all of them,
+// and it loses score if its priority is low.
 func TestFileNamesTakeAllTerms(t *testing.T) {
 	for _, c := range []struct {
 		names        []Name
@@ -204,7 +216,7 @@ func TestAsksForLow(t *testing.T) {
 	}
 }
 
-// TestExplain: all parts of a score, with what they were made from.
+// TestExplain: the explanation has all parts of a score and their inputs.
 func TestExplain(t *testing.T) {
 	d := Document{Terms: []Term{{Content: Word, Matches: 3, Name: BasePartial}, {Content: Inside, Matches: 1}}, Length: 3, LowPriority: true}
 	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, halved for a test, documentation, generated or vendored file"; got != want || d.Score() != (162+80+21)/2. {
@@ -216,6 +228,10 @@ func TestExplain(t *testing.T) {
 	}
 	d.Terms[1].Name = BaseInside
 	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, inside the file's name 60 + in one line 200 + spells the file's name 800"; got != want || d.Score() != 1323 {
+		t.Errorf("%s: %v", got, d.Score())
+	}
+	d = Document{Terms: []Term{{Name: BasePartial}}, Length: 3, LowPriority: true, RepoRank: 79}
+	if got, want := d.Explain(), "a part of the file's name 80, halved for a test, documentation, generated or vendored file + repo rank 79 of 100 7"; got != want || d.Score() != 47 {
 		t.Errorf("%s: %v", got, d.Score())
 	}
 }
@@ -237,7 +253,7 @@ func TestLowPriority(t *testing.T) {
 	}
 }
 
-// TestWholeWordsScoreAlone: starts of words beside whole ones change a score only where they are worth more.
+// TestWholeWordsScoreAlone: matches at the starts of words change a score with whole words only if they are worth more.
 func TestWholeWordsScoreAlone(t *testing.T) {
 	for _, c := range []struct {
 		whole, parts, insides, length int
@@ -264,7 +280,7 @@ func TestWholeWordsScoreAlone(t *testing.T) {
 	}
 }
 
-// TestMoreMatchesAreNeverWorse: a match of any quality more leaves a score as it is, or raises it.
+// TestMoreMatchesAreNeverWorse: one more match of any quality never lowers a score.
 func TestMoreMatchesAreNeverWorse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		length := rapid.IntRange(0, 2*CountedUnits).Draw(t, "length")

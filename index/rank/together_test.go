@@ -10,7 +10,7 @@ func TestLine(t *testing.T) {
 	for text, want := range map[string]Together{
 		"Read file header":                            InSequence,
 		"x\n// Read FILE header.":                     InSequence,
-		"read file header":                            Scattered, // the first word is in that case only
+		"read file header":                            Scattered, // the first word occurs only in that case
 		"Readfile xheaders":                           OneLine,
 		"header of a file: ReadAll":                   OneLine,
 		"Read file\nheader":                           Scattered,
@@ -33,6 +33,6 @@ func TestLine(t *testing.T) {
 		t.Errorf("two words: %d", got)
 	}
 	if NewLine(words[:1]) != nil || NewLine(append(words, LineWord{"a b", false})) != nil {
-		t.Error("one word, or what is no word, stands together")
+		t.Error("a single word, or a text that is not a word, stands together")
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// phraseShard has many files of the words of phrases, whole and within others, next to each other and not, short and long, some with
-// opaque superblocks.
+// phraseShard has many files with the words of phrases: whole and within other words, adjacent and apart, in short and long files, some
+// with opaque superblocks. A third of them is in a second repo, which has a rank.
 func phraseShard(t *testing.T, repo string, rng *rand.Rand) *shard.Shard {
 	t.Helper()
 	main := []string{"main"}
 	words := []string{"int", "i", "i", "INT", "print", "index", "an_int", "\u212Aint", "x"}
 	between := []string{" ", " ", " ", "  ", "(", "\n"}
-	var documents []indextest.Document
+	repos := []indextest.Repo{{Name: repo, Branches: main}, {Name: repo + "/ranked", Branches: main, Rank: 40}}
 	for i := range 1500 {
 		var b strings.Builder
 		for range rng.IntN(20) {
@@ -34,12 +34,16 @@ func phraseShard(t *testing.T, repo string, rng *rand.Rand) *shard.Shard {
 		if rng.IntN(4) == 0 {
 			path = "tests/" + path
 		}
-		documents = append(documents, indextest.Document{Path: path, Content: []byte(b.String()), Branches: main})
+		r := &repos[0]
+		if i%3 == 0 {
+			r = &repos[1]
+		}
+		r.Documents = append(r.Documents, indextest.Document{Path: path, Content: []byte(b.String()), Branches: main})
 	}
-	return openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: repo, Branches: main, Documents: documents}}}))
+	return openShard(t, buildShard(t, &indextest.Corpus{Repos: repos}))
 }
 
-// TestBestPhrases compares the best files of phrases with the first of all files, in pages too.
+// TestBestPhrases compares the best files of phrases with the first of all files, also in pages.
 func TestBestPhrases(t *testing.T) {
 	for seed := range uint64(3) {
 		rng := rand.New(rand.NewPCG(seed, 45))
@@ -59,8 +63,8 @@ func TestBestPhrases(t *testing.T) {
 	}
 }
 
-// TestFloorRises searches two shards for the best files. While the second is searched the floor rises to that of the first: the best of
-// both are those of a search that knew no floor, and fewer files are looked at than without it.
+// TestFloorRises searches two shards for the best files. While the second is searched, the floor rises to that of the first. The best
+// of both are the same as without a floor, and the search looks at fewer files.
 func TestFloorRises(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 45))
 	first, second := phraseShard(t, "b", rng), phraseShard(t, "b", rng)
@@ -94,8 +98,8 @@ func TestFloorRises(t *testing.T) {
 	}
 }
 
-// TestWordsOfPhrasesBoundScores searches for a phrase that many files have in parts of words, and some as whole words: what is
-// read is of these.
+// TestWordsOfPhrasesBoundScores searches for a phrase that many files have in parts of words and some as whole words. Only the latter
+// are read.
 func TestWordsOfPhrasesBoundScores(t *testing.T) {
 	const shown = 10
 	main := []string{"main"}

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// TestConformanceOfZoekt asks zoekt what it finds for each case that says that it finds the same,
+// TestConformanceOfZoekt runs each case that is marked as agreeing with zoekt in zoekt itself,
 // over the same files.
 func TestConformanceOfZoekt(t *testing.T) {
 	var programs []string
@@ -56,7 +56,8 @@ func TestConformanceOfZoekt(t *testing.T) {
 	}
 }
 
-// withoutSkipped leaves out the file without content, for which zoekt has a text that says so.
+// withoutSkipped removes the file without content: zoekt indexes a text in its place that says
+// so.
 func withoutSkipped(finds string) string {
 	if finds == "finds pond/bin/data" {
 		return "finds nothing"
@@ -64,7 +65,7 @@ func withoutSkipped(finds string) string {
 	return strings.TrimSuffix(strings.Replace(finds+"  ", "pond/bin/data  ", "", 1), "  ")
 }
 
-// startPeer indexes the corpus with zoekt, and serves it until the test ends.
+// startPeer indexes the corpus with zoekt and serves it until the test ends.
 func startPeer(t *testing.T, git, indexer, webserver string) func(query string) (found string, err error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -80,7 +81,7 @@ func startPeer(t *testing.T, git, indexer, webserver string) func(query string) 
 	for _, r := range conformanceCorpus().Repos {
 		at := filepath.Join(dir, r.Name)
 		run(git, "init", "-q", at)
-		run(git, "-C", at, "config", "zoekt.name", r.Name) // without it the others do not count
+		run(git, "-C", at, "config", "zoekt.name", r.Name) // without a name zoekt ignores the other settings
 		for key, is := range map[string]bool{"zoekt.archived": r.Archived, "zoekt.fork": r.Fork, "zoekt.public": r.Public} {
 			run(git, "-C", at, "config", key, map[bool]string{true: "1", false: "0"}[is])
 		}
@@ -114,7 +115,16 @@ func startPeer(t *testing.T, git, indexer, webserver string) func(query string) 
 		_ = server.Wait()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return func(query string) (string, error) { return askPeer(t, "http://"+address+"/api/search", query) }
+	search := func(query string) (string, error) { return askPeer(t, "http://"+address+"/api/search", query) }
+	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the server listens before it has loaded its shards
+		found, err := search("f:^lake.md$ or f:^README.md$")
+		if err == nil && found == "finds lake/lake.md  pond/README.md" {
+			return search
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatalf("zoekt has not loaded its shards after a minute: %q, %v", found, err)
+		}
+	}
 }
 
 func writeFile(t *testing.T, path string, content []byte) {
@@ -127,7 +137,7 @@ func writeFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// askPeer sends one query, and again while the server is not there yet.
+// askPeer sends one query, and retries while the server has not started yet.
 func askPeer(t *testing.T, url, query string) (string, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"Q": query, "Opts": map[string]any{"ChunkMatches": true}})
@@ -182,7 +192,7 @@ func askPeer(t *testing.T, url, query string) (string, error) {
 			}
 		}
 		slices.Sort(lines)
-		branches := f.Branches // those that the query asks for
+		branches := f.Branches // the branches that the query asks for
 		for _, d := range documentsAt(f.Repository, f.FileName) {
 			if slices.Contains(d.Branches, branches[0]) {
 				branches = d.Branches

@@ -11,32 +11,32 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// Where several words must match, most contents that have them cannot be among the best, and the posting lists of the few spellings of
-// each word say which. A content with all of them as whole words scores at least what these score. If as many files as
-// are wanted do so, the least of their scores is one that all of the best reach. A content's whole words also bound what it may score, with
-// parts of words beside them. The search is then narrowed to the contents whose bounds reach that score: the thousands
-// of words that hold one of the words are not looked up for all others.
+// If several words must match, most contents that have them all cannot be among the best. The posting lists of the few spellings of each
+// word show which can. The whole words of a content give it a least score. Once as many contents as wanted have one, the lowest of these
+// scores is a floor that all of the best reach. The whole words of a content also bound its score from above, with parts of words added.
+// The search then narrows to the contents whose upper bound reaches the floor. It need not look up, for all other contents, the thousands
+// of words that hold one of the query's words.
 
-// contenders are the contents that may be among the best, as whole words say.
+// contenders are the contents that may be among the best, judging by whole words.
 type contenders struct {
 	among
-	// order is a heap of them by the most that they may score. In this order they are read, up to a budget of bytes: beyond that it
-	// takes less to look up all words that hold one of the words.
+	// order is a heap of contents by their highest possible score. The search reads them in this order, within a budget of bytes: beyond
+	// it, looking up all words that hold one of the words takes less.
 	order  []boundedBlob
-	opaque []boundedBlob // with opaque superblocks, of which little is known: they are read last
+	opaque []boundedBlob // with opaque superblocks, whose words are not all known: read last
 	budget uint64
-	bound  float64 // of the one that is looked at
-	least  float64 // all of the best score so much or more
+	bound  float64 // of the content that is being looked at
+	least  float64 // all of the best score at least this, without the rank of their repo
 }
 
 // contender is a word that must match.
 type contender struct {
 	*matching
-	words   []wordMatch // its spellings
-	df      uint64      // of these
-	tallies []tally     // of these
-	at      int         // in tallies
-	defines nameIn      // where it may be defined
+	words   []wordMatch // the word's spellings
+	df      uint64      // number of their postings
+	tallies []tally     // postings of the spellings
+	at      int         // index in tallies
+	defines nameIn      // where the word may be defined
 }
 
 // contest finds the contenders.
@@ -45,26 +45,28 @@ type contest struct {
 	lengths []uint8
 	starts  eliasfano.List
 	words   []contender
-	defined float64 // score of a word that is defined
-	// All of the best score least or more; contents without any of the words as a whole word score up to others.
+	defined float64 // score of a word that is defined in the content
+	// All of the best score least or more. Contents with none of the words as a whole word score up to others. Neither includes the rank
+	// of the repo.
 	least, others float64
-	// Beyond the budget of bytes it takes less to look up all words that hold one of the words. The contenders may have more by what is left.
+	// budget is how many bytes may be read: beyond it, looking up all words that hold one of the words takes less. left is what may still
+	// be spent on contenders.
 	budget, left uint64
-	// line is what all words in one line add, which any content may have, and beside has the contents with points for what else is beside
-	// their words, and these points, ascending by blob.
-	line   float64
-	beside []boundedBlob
-	opaque []uint32      // contents with opaque superblocks
-	found  []boundedBlob // by the most that they score without what is defined
-	sure   []boundedBlob // contents with all words, a heap by the least that they score unless their priority is low
+	// line is the score of all words in one line, which any content may have. bonuses has the contents that score points for more than their
+	// words, with these points, ascending by blob.
+	line    float64
+	bonuses []boundedBlob
+	opaque  []uint32      // contents with opaque superblocks
+	found   []boundedBlob // by their highest possible score without definitions
+	sure    []boundedBlob // contents with all words: a heap by their least score at usual priority
 }
 
-// narrowToContenders narrows a search for the best to the contents that may be among them, if whole words say which.
+// narrowToContenders narrows a search for the best to the contents that may be among them, if whole words decide that.
 func (s *search) narrowToContenders(q *Query, words []contender) error {
-	// Files that have none of the words as a whole word score up to others.
+	// Files with none of the words as a whole word score up to others.
 	least, others := 0.0, partOfWord*float64(len(words))
 	if floor := s.opts.Floor; floor != nil {
-		least = floor.Score
+		least = floor.Score - s.mostOfRepo
 	}
 	enough := uint64(s.opts.MaxFiles)
 	if least > others {
@@ -95,7 +97,7 @@ func (s *search) narrowToContenders(q *Query, words []contender) error {
 	return nil
 }
 
-// addAll adds the contents that may be among the best. It reports whether these are known, and few enough to be read.
+// addAll adds the contents that may be among the best. It reports whether it found them all, few enough to be read.
 func (c *contest) addAll() (few bool, err error) {
 	if err := c.addAllWhole(); err != nil || c.least <= c.others {
 		return false, err
@@ -105,7 +107,7 @@ func (c *contest) addAll() (few bool, err error) {
 
 // addAllWhole adds the contents that have all words as whole words.
 func (c *contest) addAllWhole() error {
-	// Short contents first: mostly no long one scores as much as the number of these that is wanted.
+	// Short contents go first: hardly any long one scores as much as the best short ones.
 	if err := c.addWhole(0, shortContent); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (c *contest) addAllWhole() error {
 // shortContent is the most superblocks of a short content.
 const shortContent = 4
 
-// onlyWords returns the words of a query that is nothing but words that must all match, in the same places; nil for other queries.
+// onlyWords returns the words of a query that consists only of words that must all match, in the same scope; nil for other queries.
 func onlyWords(q *Query) (words []contender) {
 	and, ok := q.tree.(*query.And)
 	if !ok {
@@ -131,8 +133,7 @@ func onlyWords(q *Query) (words []contender) {
 	return words
 }
 
-// openContenders reads the postings of the spellings of all words, the rarest first. That is not worth it if one has fewer than
-// enough.
+// openContenders reads the postings of the spellings of all words, the rarest first. It is not worth it if a word has fewer than enough.
 func (s *search) openContenders(words []contender, enough uint64) (worth bool, err error) {
 	for i := range words {
 		w := &words[i]
@@ -181,11 +182,11 @@ func (c *contest) prepare() (err error) {
 	return err
 }
 
-// contendersRead is how many contenders there may be for each that is read: the more of them are, the higher is the score that
-// the others are to reach.
+// contendersRead is how many contenders there may be for each one that is read. The more there are, the higher is the score that the others
+// have to reach.
 const contendersRead = 4
 
-// spend takes a content from what the contenders may have, if it is one without what is defined. It reports whether there was so much.
+// spend takes a content from left, unless only definitions can make it one of the best. It reports whether left was large enough.
 func (c *contest) spend(f boundedBlob) (bool, error) {
 	if f.bound < c.least {
 		return true, nil
@@ -203,7 +204,7 @@ func (c *contest) mayBeBest(most float64) bool {
 	return most+float64(len(c.words))*c.defined >= c.least
 }
 
-// longest is the greatest length of a content that may be among the best and lacks that many of the words as whole words.
+// longest returns the greatest length of a content that may be among the best although it lacks that many of the words as whole words.
 func (c *contest) longest(lacking int) int {
 	whole, parts := float64(len(c.words)-lacking), float64(lacking)
 	for length := rank.CountedUnits; length > 0; length-- {
@@ -214,8 +215,8 @@ func (c *contest) longest(lacking int) int {
 	return 0
 }
 
-// addWhole adds the contents that have all words as whole words, those with more superblocks than a number and up to another. All of
-// the best score at least what as many of these do as files are wanted.
+// addWhole adds the contents that have all words as whole words, and more than above and up to upTo superblocks. Once it has as many as
+// files are wanted, their scores are a floor for the best.
 func (c *contest) addWhole(above, upTo int) error {
 	if upTo <= above {
 		return nil
@@ -238,12 +239,12 @@ func (c *contest) addWhole(above, upTo int) error {
 		passed = end
 	}
 	reached, err := c.reached()
-	c.least = max(c.least, reached)
+	c.least = max(c.least, reached+c.s.leastOfRepo-c.s.mostOfRepo)
 	return err
 }
 
-// addPartial adds the contents of up to that many superblocks that lack one of the words as a whole word, those of them that may be among
-// the best. It reports whether the contents found are few enough to be read.
+// addPartial adds the contents of up to longest superblocks that lack one of the words as a whole word and may be among the best. It
+// reports whether the contents found are few enough to be read.
 func (c *contest) addPartial(longest int) (few bool, err error) {
 	c.found = slices.DeleteFunc(c.found, func(f boundedBlob) bool { return !c.mayBeBest(f.bound) })
 	for _, f := range c.found {
@@ -267,8 +268,8 @@ func (c *contest) addPartial(longest int) (few bool, err error) {
 				return false, err
 			}
 			passed = end
-			// It is added by the first word that it has, and by no other.
-			if in := c.in(uint32(cursor.first), end); in.missing > 0 && in.first == i && c.mayBeBest(in.most+c.line) && c.besideIn(blob) == 0 {
+			// The first word that it has adds it, and no other word does.
+			if in := c.in(uint32(cursor.first), end); in.missing > 0 && in.first == i && c.mayBeBest(in.most+c.line) && c.bonusOf(blob) == 0 {
 				f := boundedBlob{in.most + c.line, blob}
 				c.found = append(c.found, f)
 				if few, err := c.spend(f); !few || err != nil {
@@ -286,14 +287,14 @@ func (c *contest) rewind() {
 	}
 }
 
-// wordsIn is what a content has of the words as whole words: the most and the least that it may score without what is defined, how many
-// of the words it lacks, and the first that it has.
+// wordsIn says what a content has of the words as whole words: the highest and the lowest score that it may have without definitions, how
+// many of the words it lacks, and the first one that it has.
 type wordsIn struct {
 	most, least    float64
 	missing, first int
 }
 
-// in adds up the words of the content in superblocks [first, end). Calls ascend.
+// in adds up the words of the content in superblocks [first, end). Callers pass ascending superblocks.
 func (c *contest) in(first, end uint32) (in wordsIn) {
 	length := min(int(end-first), rank.CountedUnits)
 	for i := len(c.words) - 1; i >= 0; i-- {
@@ -313,8 +314,8 @@ func (c *contest) in(first, end uint32) (in wordsIn) {
 	return in
 }
 
-// reached returns the score that as many contents with all words reach as files are wanted, without those of low priority; 0 if these are
-// fewer.
+// reached returns the score that the wanted number of contents with all words reach, not counting those of low priority. It is 0 if there
+// are not enough.
 func (c *contest) reached() (score float64, err error) {
 	s := c.s
 	var best []boundedBlob
@@ -337,11 +338,11 @@ func (c *contest) reached() (score float64, err error) {
 	if len(best) < s.opts.MaxFiles {
 		score = 0
 	}
-	c.sure = best // which are in the order of a heap
+	c.sure = best // they are in heap order
 	return score, nil
 }
 
-// push has the contents found wait, those that may be among the best also by what is defined in them.
+// push queues the contents found that may be among the best, including by what is defined in them.
 func (c *contest) push(reach *contenders) error {
 	for _, f := range c.found {
 		if holds(c.opaque, f.blob) {
@@ -363,19 +364,19 @@ func (c *contest) push(reach *contenders) error {
 	return nil
 }
 
-// narrowTo has the contents found wait, and those with opaque superblocks.
+// narrowTo queues the contents found and those with opaque superblocks.
 func (c *contest) narrowTo(reach *contenders) error {
 	s := c.s
 	reach.least = c.least
 	if err := c.push(reach); err != nil {
 		return err
 	}
-	for _, blob := range c.opaque { // whose text may have more words than postings say
+	for _, blob := range c.opaque { // their text may have more words than their postings show
 		length, err := s.content.Len(blob)
 		if err := cmp.Or(err, s.tick()); err != nil {
 			return err
 		}
-		most := float64(len(c.words))*(rank.Content(rank.Word, rank.Enough, units(length))+c.defined) + c.line + c.besideIn(blob)
+		most := float64(len(c.words))*(rank.Content(rank.Word, rank.Enough, units(length))+c.defined) + c.line + c.bonusOf(blob)
 		if most >= c.least {
 			reach.opaque = append(reach.opaque, boundedBlob{most, blob})
 		}
@@ -383,8 +384,8 @@ func (c *contest) narrowTo(reach *contenders) error {
 	return nil
 }
 
-// amongContenders finds the best documents among the contents that may be among them by their whole words. It returns false if whole
-// words do not say which.
+// amongContenders finds the best documents among the contents that may be among them by their whole words. It returns false if whole words
+// do not decide that.
 func (s *search) amongContenders(q *Query) (done bool, err error) {
 	words := onlyWords(q)
 	if words == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || s.opts.After != nil {
@@ -411,12 +412,12 @@ func (s *search) amongContenders(q *Query) (done bool, err error) {
 		}
 	}
 	s.stats.CountsInexact = true
-	s.explain.leftOutBelow(s.narrowed.least, 0)
+	s.explain.leftOutBelow(s.narrowed.least+s.mostOfRepo, 0)
 	s.leaveOut()
 	return true, err
 }
 
-// scanContenders reads the contenders in the order of the most that they may score, until no other may be among the best.
+// scanContenders reads the contenders in the order of their highest possible score, until no other may be among the best.
 func (s *search) scanContenders() error {
 	reach := s.narrowed
 	if err := s.readContenders(len(reach.order)); err != nil {
@@ -433,14 +434,14 @@ func (s *search) scanContenders() error {
 	return nil
 }
 
-// readContenders reads up to that many contenders.
+// readContenders reads the next contenders, at most that many.
 func (s *search) readContenders(most int) error {
 	reach := s.narrowed
 	for ; most > 0 && len(reach.order) > 0; most-- {
 		first := reach.order[0]
 		// The documents of a blob have its number or a higher one.
 		if !s.mayReach(first.bound, first.blob) {
-			break // and so is none of the others
+			break // so no later one may be either
 		}
 		reach.order = dropFirst(reach.order, compareBounded)
 		if err := s.readContender(first); err != nil {
@@ -450,7 +451,7 @@ func (s *search) readContenders(most int) error {
 	return nil
 }
 
-// readContender looks at the documents of one.
+// readContender looks at the documents of one contender.
 func (s *search) readContender(c boundedBlob) error {
 	if s.reader.BytesDecoded > s.narrowed.budget {
 		return errOverBudget

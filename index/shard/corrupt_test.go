@@ -15,8 +15,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// smallShard is a shard that has something in every section, small enough to
-// damage at every byte, and queries that between them read most of it.
+// smallShard is a shard with something in every section, small enough to damage at every byte. Its
+// queries together read most of it.
 func smallShard(t *testing.T) (data []byte, queries []query.Q) {
 	t.Helper()
 	long := bytes.Repeat([]byte("the quick brown fox jumps over the lazy dog\n"), 120)
@@ -41,7 +41,7 @@ func smallShard(t *testing.T) (data []byte, queries []query.Q) {
 	return buildShard(t, c), queries
 }
 
-// answers runs the queries and returns what they found, in words, or the first error.
+// answers runs the queries and returns a text for each answer, or the first error.
 func answers(s *shard.Shard, queries []query.Q) (out []string, err error) {
 	for _, q := range queries {
 		res, err := searchTree(s, q, shard.Options{MaxFiles: 100, MaxMatchesPerFile: 1000})
@@ -62,8 +62,8 @@ func answers(s *shard.Shard, queries []query.Q) (out []string, err error) {
 	return append(out, fmt.Sprintf("%+v %+v", list, f)), err
 }
 
-// checkDamaged opens and searches a damaged shard: each step gives either what
-// the sound shard gave or a typed error, and Verify finds the damage.
+// checkDamaged opens and searches a damaged shard: each step gives either the answer of the sound
+// shard or a typed error, and Verify finds the damage.
 func checkDamaged(t *testing.T, what string, data []byte, queries []query.Q, want []string) {
 	t.Helper()
 	typed := func(err error) bool {
@@ -115,8 +115,8 @@ func TestCutAtEveryOffset(t *testing.T) {
 	}
 }
 
-// TestFileCutWhileMapped cuts an open shard's file: reading it then faults,
-// which must become an error.
+// TestFileCutWhileMapped truncates the file of an open shard. Reading it then faults, which must
+// become an error.
 func TestFileCutWhileMapped(t *testing.T) {
 	data, queries := smallShard(t)
 	path := filepath.Join(t.TempDir(), "x.trawl")
@@ -134,7 +134,7 @@ func TestFileCutWhileMapped(t *testing.T) {
 	if _, err := answers(s, queries); !errors.Is(err, format.ErrCorrupt) {
 		t.Fatalf("search of a shard cut while mapped: %v, want ErrCorrupt", err)
 	}
-	// A fault ends the process unless the goroutine that it happens in is guarded.
+	// A fault ends the process unless its goroutine is guarded.
 	for _, q := range queries {
 		helped := make(chan error)
 		go func() { helped <- s.Help(context.Background(), prepare(t, q)) }()
@@ -144,9 +144,22 @@ func TestFileCutWhileMapped(t *testing.T) {
 	}
 }
 
-// sealed writes the sections of a sound shard anew, with right checksums, the
-// byte at flip of all their bytes changed by mask.
+// sealed rewrites the sections of a sound shard with correct checksums, after it has changed the
+// byte at flip, counted over all sections, by mask.
 func sealed(t testing.TB, data []byte, flip int, mask byte) []byte {
+	t.Helper()
+	return rewritten(t, data, func(_ format.Tag, body []byte) []byte {
+		body = bytes.Clone(body)
+		if flip >= 0 && flip < len(body) {
+			body[flip] ^= mask
+		}
+		flip -= len(body)
+		return body
+	})
+}
+
+// rewritten writes a shard anew with what change makes of its sections, and right checksums.
+func rewritten(t testing.TB, data []byte, change func(tag format.Tag, body []byte) []byte) []byte {
 	t.Helper()
 	f, err := format.NewFile("sound.trawl", data)
 	if err != nil {
@@ -155,14 +168,7 @@ func sealed(t testing.TB, data []byte, flip int, mask byte) []byte {
 	var buf bytes.Buffer
 	w := format.NewWriter(&buf)
 	for _, info := range f.Sections() {
-		body := bytes.Clone(data[info.Offset : info.Offset+info.Length])
-		if flip >= 0 && flip < len(body) {
-			body[flip] ^= mask
-		}
-		flip -= len(body)
-		begin := w.Begin(info.Tag, info.Flags)
-		_, write := w.Write(body)
-		if err := errors.Join(begin, write, w.End()); err != nil {
+		if err := w.WriteSection(info.Tag, info.Flags, change(info.Tag, data[info.Offset:][:info.Length])); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,8 +178,7 @@ func sealed(t testing.TB, data []byte, flip int, mask byte) []byte {
 	return buf.Bytes()
 }
 
-// readAll opens, searches and verifies what may be no shard at all, and returns
-// the first error.
+// readAll opens, searches and verifies data that may not be a shard, and returns the first error.
 func readAll(data []byte, queries []query.Q) error {
 	f, err := format.NewFile("hostile.trawl", data)
 	if err != nil {
@@ -191,9 +196,8 @@ func readAll(data []byte, queries []query.Q) error {
 	return s.Verify(context.Background())
 }
 
-// TestHostileBytes changes every byte of every section and seals it with right
-// checksums, as an attacker could: nothing may panic or hang, and every error
-// is typed.
+// TestHostileBytes changes every byte of every section and writes correct checksums, as an attacker
+// could. Nothing may panic or hang, and every error is typed.
 func TestHostileBytes(t *testing.T) {
 	data, queries := smallShard(t)
 	if !bytes.Equal(sealed(t, data, -1, 0), data) {
@@ -217,7 +221,7 @@ func TestHostileBytes(t *testing.T) {
 	t.Logf("%d of %d damaged shards were refused", refused, len(data))
 }
 
-// FuzzHostileBytes looks for several changed bytes that together do harm.
+// FuzzHostileBytes looks for several changed bytes that do harm together.
 func FuzzHostileBytes(f *testing.F) {
 	f.Add([]byte{}, uint16(0))
 	f.Add([]byte{1, 2, 3}, uint16(100))

@@ -6,11 +6,12 @@ import (
 	"io"
 	"text/tabwriter"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Dump writes, for people, what the shard is made of: versions, sections with
-// their sizes and share of the content, and the repos.
+// Dump describes the shard for people: versions, sections with their sizes and
+// share of the content, and the repos.
 func (s *Shard) Dump(ctx context.Context, w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', tabwriter.AlignRight)
 	versions := s.file.Versions()
@@ -41,6 +42,9 @@ func (s *Shard) dumpRepos(ctx context.Context, w io.Writer) error {
 			}
 			fmt.Fprintf(w, "\nrepo %s: %d documents, %d found by name only, %d bytes of content\n",
 				repo.Name, stats.Documents, stats.Skipped, stats.ContentBytes)
+			if repo.Rank > 0 {
+				fmt.Fprintf(w, "  rank %d of %d\n", repo.Rank, docstore.MaxRank)
+			}
 			for _, b := range repo.Branches {
 				fmt.Fprintf(w, "  branch %s at %s\n", b.Name, b.Commit)
 			}

@@ -5,25 +5,20 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestExplanationsAddUp: what the nodes of an explanation read is what the statistics count,
-// and an explained search finds what any other does.
+// TestExplanationsAddUp: the reads of an explanation's nodes add up to the statistics, and an
+// explained search finds the same as any other.
 func TestExplanationsAddUp(t *testing.T) {
 	methods := shard.Methods(0)
 	for seed := range corpora(20) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		for i, q := range indextest.Queries(c, seed+3000, 60) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ready, err := shard.Prepare(tree)
-			if err != nil {
-				continue // as the oracle's tests know
+			ready, ok := preparable(t, q)
+			if !ok {
+				continue
 			}
 			opts := shard.Options{MaxFiles: i % 9, MaxMatchesPerFile: 5, Mode: shard.Mode(i % 2)}
 			for helpers := range 3 {
@@ -41,13 +36,13 @@ func TestExplanationsAddUp(t *testing.T) {
 			}
 		}
 	}
-	const larger = shard.ByWordsAndText // than these shards
+	const larger = shard.ByWordsAndText // needs a larger shard than these
 	if all := shard.NotAsked<<1 - 1; methods|larger != all {
 		t.Errorf("these ways to answer did not come up: %b", all&^methods)
 	}
 }
 
-// checkExplanation holds an explanation to the statistics, and returns all of its methods.
+// checkExplanation compares an explanation with the statistics and returns all of its methods.
 func checkExplanation(t *testing.T, text string, r *shard.Result) (methods shard.Methods) {
 	t.Helper()
 	x := r.Explanation
@@ -77,8 +72,8 @@ func checkExplanation(t *testing.T, text string, r *shard.Result) (methods shard
 	return methods
 }
 
-// TestOthersReposAreNotExplained: what is read in a shard depends on all of its repos, so
-// that only those who may read all of them learn of it.
+// TestOthersReposAreNotExplained: what a search reads in a shard depends on all of its repos, so
+// only callers who may read all of them get an explanation.
 func TestOthersReposAreNotExplained(t *testing.T) {
 	s := openShard(t, buildShard(t, manyRepos(20)))
 	q := prepare(t, parse(t, "common"))
@@ -100,7 +95,7 @@ func TestOthersReposAreNotExplained(t *testing.T) {
 // TestStopIsExplained finds the floor at which a search stops.
 func TestStopIsExplained(t *testing.T) {
 	s := openShard(t, buildShard(t, manyFiles(200)))
-	q := prepare(t, parse(t, `"common word"`)) // of words alone, all documents would be counted
+	q := prepare(t, parse(t, `"common word"`)) // for a single word, all documents would be counted
 	opts := shard.Options{Mode: shard.TopK, MaxFiles: 5, Explain: true}
 	own := search(t, s, q, opts)
 	if own.Explanation.Stopped != shard.StoppedByOwn {
@@ -114,7 +109,7 @@ func TestStopIsExplained(t *testing.T) {
 	}
 }
 
-// TestMethods explains how texts are found in a shard of some size.
+// TestMethods checks how texts are found in a shard of some size.
 func TestMethods(t *testing.T) {
 	s := openShard(t, buildShard(t, manyRepos(400)))
 	for text, want := range map[string]shard.Methods{
@@ -140,8 +135,8 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestRangesAreExplained: what paths and columns decide is asked about no document, and how
-// many it lets through is known.
+// TestRangesAreExplained: a node that paths and columns decide is asked about no document, and the
+// number of documents that it lets through is known.
 func TestRangesAreExplained(t *testing.T) {
 	s := openShard(t, buildShard(t, manyRepos(400)))
 	r := search(t, s, prepare(t, parse(t, "common public:yes -f:other")), shard.Options{MaxFiles: 3, Explain: true})

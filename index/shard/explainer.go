@@ -9,36 +9,36 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// explainer watches a search. Whatever is read is charged to the node and the phase that the
-// search is in. A nil explainer does nothing.
+// explainer watches a search. It charges each read to the current node and phase of the search. A
+// nil explainer does nothing.
 type explainer struct {
 	s     *search
 	nodes []*explained
 	of    map[any]*explained // by query.Q, node and *nameAtom
-	root  *explained         // what every document looked at is asked of
+	root  *explained         // asked about every document that is looked at
 	led   bool               // the root's plan names candidates
-	// collects is set while ranges are collected, for which nodes are asked again.
+	// collects is set while ranges are collected: nodes are then asked a second time.
 	collects bool
 	stop     Stop
 	other    Reads
 	phases   [phases]time.Duration
 	began    time.Time
 
-	payer *Reads // whom reads are charged to
+	payer *Reads // receives the charges
 	phase Phase
-	mark  Reads // what was read when that began
+	mark  Reads // the reads when the current charge began
 	since time.Time
 }
 
-// explained is a node of the query, and what it became in the shard.
+// explained is a node of the query and its form in the shard.
 type explained struct {
 	ExplainedNode
-	node   node // made last
-	ranges bool // paths and columns have decided it
+	node   node // the last one made
+	ranges bool // decided by paths and columns
 }
 
-// watch begins to explain the search, if that is asked for and the caller may read all of
-// the shard: what is read depends on other repos too.
+// watch starts to explain the search if the caller asked for it and may read the whole shard: the
+// reads depend on other repos too.
 func (s *search) watch(q *Query) error {
 	if !s.opts.Explain {
 		return nil
@@ -63,8 +63,8 @@ func newExplainer(s *search, q *Query) *explainer {
 	return e
 }
 
-// startOver begins again with a search that starts over: what was read stays counted, what
-// nodes were asked does not.
+// startOver keeps the counts of reads for a search that starts over and clears what nodes were
+// asked.
 func (e *explainer) startOver(q *Query) {
 	if e == nil {
 		return
@@ -95,7 +95,7 @@ func (e *explainer) list(q query.Q, depth int) {
 	case *query.Type:
 		n.Query, children = fmt.Sprintf("type:%s", q.Kind), []query.Q{q.Child}
 	case *query.RepoSet:
-		n.Query = "repos of a type:repo" // which may be very many
+		n.Query = "repos of a type:repo" // they may be very many
 	default:
 		n.Query = q.String()
 	}
@@ -105,7 +105,7 @@ func (e *explainer) list(q query.Q, depth int) {
 	}
 }
 
-// reads are what this search has read so far.
+// reads returns everything that this search has read so far.
 func (s *search) reads() Reads {
 	return Reads{
 		LexiconBlocks: s.counts.lexiconBlocks, Words: s.counts.words, Lists: s.stats.ListsRead, Postings: s.counts.postings,
@@ -113,7 +113,7 @@ func (s *search) reads() Reads {
 	}
 }
 
-// enter charges what was read until now, and has the next reads charged to others.
+// enter charges the reads until now, and charges the next ones to payer and phase.
 func (e *explainer) enter(payer *Reads, phase Phase) (before *Reads, beforePhase Phase) {
 	now, read := time.Now(), e.s.reads()
 	spent := read
@@ -128,7 +128,7 @@ func (e *explainer) enter(payer *Reads, phase Phase) (before *Reads, beforePhase
 
 func noExplainer() {}
 
-// during charges a phase until the function returned is called.
+// during charges a phase until the returned function is called.
 func (e *explainer) during(phase Phase) (end func()) {
 	if e == nil {
 		return noExplainer
@@ -137,7 +137,7 @@ func (e *explainer) during(phase Phase) (end func()) {
 	return func() { e.enter(payer, before) }
 }
 
-// forNode is during for a node of the query, in the phase that the search is in.
+// forNode charges a node of the query, in the current phase, until the returned function is called.
 func (e *explainer) forNode(q query.Q) (end func()) {
 	if e == nil || e.of[q] == nil {
 		return noExplainer
@@ -146,7 +146,7 @@ func (e *explainer) forNode(q query.Q) (end func()) {
 	return func() { e.enter(payer, phase) }
 }
 
-// forNames is during for the enumeration of an atom's paths.
+// forNames charges the enumeration of an atom's paths until the returned function is called.
 func (e *explainer) forNames(a *nameAtom) (end func()) {
 	if e == nil {
 		return noExplainer
@@ -173,26 +173,26 @@ func (s *search) node(p *Query, q query.Q) (node, error) {
 	return n, nil
 }
 
-// made notes what a node of the query became.
+// made records what a node of the query became.
 func (e *explainer) made(q query.Q, n node) {
 	x := e.of[q]
 	x.node = n
 	switch n := n.(type) {
-	case constNode: // which many nodes of the query can be
+	case constNode: // many nodes of the query can be one
 	case *atomNode:
 		e.of[n] = x
 		if n.name != nil {
 			e.of[n.name] = x
 		}
 	default:
-		if e.of[n] == nil { // not that of a child
+		if e.of[n] == nil { // not if it is the node of a child
 			e.of[n] = x
 		}
 	}
 }
 
-// scanning has every node of the search count what it is asked, until the function returned
-// is called.
+// scanning has every node of the search count what it is asked, until the returned function is
+// called.
 func (e *explainer) scanning() (end func()) {
 	if e == nil {
 		return noExplainer
@@ -207,14 +207,14 @@ func (e *explainer) scanning() (end func()) {
 	return e.during(PhaseScan)
 }
 
-// plansCandidates reports whether the query leads to candidates in the shard.
+// plansCandidates reports whether the plan of the query names candidates in the shard.
 func (s *search) plansCandidates() bool {
 	p, err := s.root.plan()
 	return err == nil && p.narrow()
 }
 
-// watched is a node that counts what it is asked; ranges says that it is asked nothing, since
-// paths and columns have decided it.
+// watched returns a node that counts what it is asked. With ranges, paths and columns have decided
+// the node, and it is asked nothing.
 func (e *explainer) watched(n node, ranges bool) node {
 	switch n := n.(type) {
 	case constNode:
@@ -287,15 +287,15 @@ func (w *watchedNode) collect(d *document, g *gathered) error {
 	return err
 }
 
-// leftOut notes why documents whose score is at most the ceiling of their priority are left
-// out, from one on.
+// leftOut records why documents from doc on, whose score is at most the ceiling of their priority,
+// are left out.
 func (e *explainer) leftOut(low bool, doc uint32) {
 	if e != nil {
-		e.leftOutBelow(e.s.ceiling(rank.NoName, low), doc)
+		e.leftOutBelow(e.s.ceiling(rank.NoName, low)+e.s.mostOfRepo, doc)
 	}
 }
 
-// leftOutBelow notes why documents whose score is at most a ceiling are left out, from one on.
+// leftOutBelow records why documents from doc on, whose score is at most a ceiling, are left out.
 func (e *explainer) leftOutBelow(ceiling float64, doc uint32) {
 	if e == nil {
 		return
@@ -311,7 +311,7 @@ func (e *explainer) leftOutBelow(ceiling float64, doc uint32) {
 	}
 }
 
-// forget lets go of what a helper read to make the query ready: the search has counted that.
+// forget drops what a helper read to make the query ready: the search has counted that already.
 func (e *explainer) forget() {
 	if e == nil {
 		return
@@ -324,10 +324,10 @@ func (e *explainer) forget() {
 	e.mark = e.s.reads()
 }
 
-// content is what was read of content, and the time.
+// content returns only the reads of content, and the time.
 func (r *Reads) content() Reads { return Reads{Bytes: r.Bytes, Units: r.Units, Time: r.Time} }
 
-// join takes over what a helper did.
+// join adds what a helper did.
 func (e *explainer) join(part *explainer) {
 	if e == nil {
 		return
@@ -346,7 +346,8 @@ func (e *explainer) join(part *explainer) {
 	e.mark = e.s.reads() // these include the helper's
 }
 
-// explained is the explanation of the search, once it has ended; nil if none is asked for.
+// explained returns the explanation of the search, which has ended; nil if the caller did not ask
+// for one.
 func (s *search) explained() *Explanation {
 	e := s.explain
 	if e == nil {
@@ -358,7 +359,7 @@ func (s *search) explained() *Explanation {
 		Bulk: s.stats.FilesMatched - e.root.Matched, SecondPass: s.pass == lowPriority, Stopped: e.stop,
 	}
 	for _, n := range e.nodes {
-		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it does not change
+		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged
 			n.Checked, n.Matched, n.Estimate, n.ranges = is.Checked, is.Matched, is.Estimate, is.ranges
 		}
 		n.Methods = e.methods(n)
@@ -367,7 +368,7 @@ func (s *search) explained() *Explanation {
 	return x
 }
 
-// explainShow explains how files were shown, which took that long.
+// explainShow explains how files were shown. took is the time.
 func (s *search) explainShow(took time.Duration) *Explanation {
 	x := &Explanation{Other: s.reads(), Elapsed: took}
 	x.Other.Time, x.Phases[PhaseShow] = took, took

@@ -14,7 +14,8 @@ import (
 
 var allFacets = []shard.Facet{shard.ByBranch, shard.ByRepo, shard.ByFolder, shard.ByLanguage}
 
-// TestFacets counts by every facet what random queries find, and compares with the oracle's documents.
+// TestFacets counts the results of random queries by every facet and compares with the oracle's
+// documents.
 func TestFacets(t *testing.T) {
 	for seed := range corpora(20) {
 		c := indextest.Random(seed)
@@ -76,7 +77,8 @@ func countedByOracle(c *indextest.Corpus, found []indextest.Result) []shard.Face
 	return counts
 }
 
-// TestFacetCountsAreBounded adds more values than are counted apart: none of the documents is lost.
+// TestFacetCountsAreBounded adds more values than are counted apart and checks that no document is
+// lost.
 func TestFacetCountsAreBounded(t *testing.T) {
 	var c, d shard.FacetCounts
 	for i := range 12_000 {
@@ -84,7 +86,7 @@ func TestFacetCountsAreBounded(t *testing.T) {
 		d.Add(shard.FacetValue{Name: strings.Repeat("x", 100) + fmt.Sprint(i)}, 3)
 	}
 	if n := len(c.Values()); n != 10_000 || c.NotCounted != 4_000 {
-		t.Errorf("%d values, %d documents beside them", n, c.NotCounted)
+		t.Errorf("%d values, %d documents not counted", n, c.NotCounted)
 	}
 	d.Merge(&c)
 	sum := d.NotCounted

@@ -16,12 +16,12 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// goldenVersions are the versions of the format, each with committed shards. Those of
-// the last one are written by this code, with TRAWL_UPDATE_GOLDEN set.
+// goldenVersions are the versions of the format, each with committed shards. With
+// TRAWL_UPDATE_GOLDEN set, this code writes those of the last version.
 var goldenVersions = []string{"v1", "v2"}
 
-// golden is the corpus of the committed shards of a version. It must stay as it is: the
-// shards are never written anew once a version is released.
+// golden is the corpus of a version's committed shards. It must not change: once a version is
+// released, its shards are never rewritten.
 func golden(version string) *indextest.Corpus {
 	both, main, next := []string{"main", "next"}, []string{"main"}, []string{"next"}
 	c := &indextest.Corpus{Name: "golden", Repos: []indextest.Repo{
@@ -57,8 +57,17 @@ func golden(version string) *indextest.Corpus {
 	return c
 }
 
-// goldenWords has words of all spellings and lengths, and superblocks of which the second
-// and the fourth are opaque: by a word that is too long, and by a rune that folds to k.
+// goldenRanks is a corpus of three repos with ranks, one of them 0.
+func goldenRanks() *indextest.Corpus {
+	c := golden("v1")
+	for i, rank := range []uint8{100, 0, 55} {
+		c.Repos[i].Rank = rank
+	}
+	return c
+}
+
+// goldenWords has words of all spellings and lengths. Its second and fourth superblocks are opaque:
+// one has a word that is too long, the other a rune that folds to k.
 func goldenWords() []byte {
 	var b bytes.Buffer
 	fill := func(to int) { b.WriteString(strings.Repeat("filling ", to/8+1)[:to-b.Len()]) }
@@ -80,7 +89,7 @@ func goldenWords() []byte {
 	return b.Bytes()
 }
 
-// goldenSums are names with checksums: data, but for what follows.
+// goldenSums are names with checksums: data, apart from the lines at the end.
 func goldenSums() []byte {
 	var b bytes.Buffer
 	for i := range 80 {
@@ -90,7 +99,7 @@ func goldenSums() []byte {
 	return b.Bytes()
 }
 
-// goldenSource is some lines of C, for several superblocks and a dictionary.
+// goldenSource returns lines of C, for several superblocks and a dictionary.
 func goldenSource(lines int) []byte {
 	var b bytes.Buffer
 	words := strings.Fields("status error Buffer LENGTH index offset readBytes write_all Next x")
@@ -111,9 +120,8 @@ var goldenQueries = []string{
 	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
-// TestGoldenShards opens the committed shards of all versions of the format, which every
-// later reader must: they are verified to the last posting, and answer as brute
-// force does.
+// TestGoldenShards opens the committed shards of all versions of the format, as every later reader
+// must. It verifies them to the last posting and compares their answers with brute force.
 func TestGoldenShards(t *testing.T) {
 	if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
 		writeGolden(t)
@@ -131,7 +139,11 @@ func TestGoldenShards(t *testing.T) {
 			if f, err := format.NewFile(path, data); err != nil || f.Versions().Writer != uint32(i+1) {
 				t.Errorf("%s is not of version %d: %v", path, i+1, err)
 			}
-			checkGolden(t, path, data, golden(version))
+			c := golden(version)
+			if filepath.Base(path) == "ranked.trawl" {
+				c = goldenRanks()
+			}
+			checkGolden(t, path, data, c)
 		}
 	}
 	if len(goldenVersions) != int(format.WriterVersion) {
@@ -158,8 +170,11 @@ func writeGolden(t *testing.T) {
 	if err := os.MkdirAll("../testdata/"+version, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for name, effort := range map[string]docstore.Effort{"fresh": docstore.Fresh, "compact": docstore.Compact} {
-		data := buildShardWith(t, golden(version), build.Options{Effort: effort})
+	for name, data := range map[string][]byte{
+		"fresh":   buildShardWith(t, golden(version), build.Options{Effort: docstore.Fresh}),
+		"compact": buildShardWith(t, golden(version), build.Options{Effort: docstore.Compact}),
+		"ranked":  buildShardWith(t, goldenRanks(), build.Options{}),
+	} {
 		if err := os.WriteFile("../testdata/"+version+"/"+name+".trawl", data, 0o600); err != nil {
 			t.Fatal(err)
 		}

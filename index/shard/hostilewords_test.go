@@ -19,8 +19,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// wordShard is a small shard with some of all that an index of words has, and queries that
-// are answered from it.
+// wordShard is a small shard with something of everything that an index of words has, and queries
+// that it answers from that index.
 func wordShard(t testing.TB) (data []byte, queries []query.Q) {
 	t.Helper()
 	var lexicon bytes.Buffer
@@ -48,7 +48,7 @@ func wordShard(t testing.TB) (data []byte, queries []query.Q) {
 	return buildShard(t, c), queries
 }
 
-// wordAnswers runs the queries, each by itself, and returns what they found or their errors.
+// wordAnswers runs the queries one by one and returns their results or errors.
 func wordAnswers(s *shard.Shard, queries []query.Q) (found []*shard.Result, errs []error) {
 	for _, q := range queries {
 		res, err := searchTree(s, q, shard.Options{MaxFiles: 100, MaxMatchesPerFile: 1000})
@@ -57,9 +57,9 @@ func wordAnswers(s *shard.Shard, queries []query.Q) (found []*shard.Result, errs
 	return found, errs
 }
 
-// checkWordDamage opens, searches and verifies a shard whose index of words is damaged
-// behind right checksums. Each error is typed and names its place, memory stays within
-// bounds, and where Verify finds no fault the hits are the right ones.
+// checkWordDamage opens, searches and verifies a shard with a damaged index of words and correct
+// checksums. Each error is typed and names its place, memory stays within bounds, and if Verify
+// finds no fault, the hits are correct.
 func checkWordDamage(t testing.TB, what string, data []byte, queries []query.Q, want []*shard.Result) (verified error) {
 	t.Helper()
 	typed := func(err error) {
@@ -99,8 +99,7 @@ func checkWordDamage(t testing.TB, what string, data []byte, queries []query.Q, 
 	return verified
 }
 
-// TestHostileWordBytes changes every byte of the sections of words, and
-// seals them with right checksums.
+// TestHostileWordBytes changes every byte of the sections of words and writes correct checksums.
 func TestHostileWordBytes(t *testing.T) {
 	data, queries := wordShard(t)
 	s := openShard(t, data)
@@ -136,28 +135,15 @@ func TestHostileWordBytes(t *testing.T) {
 	}
 }
 
-// resealed writes a shard anew with other sections, and right checksums.
+// resealed rewrites a shard with other sections and correct checksums.
 func resealed(t testing.TB, data []byte, other map[string][]byte) []byte {
 	t.Helper()
-	f, err := format.NewFile("sound.trawl", data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	w := format.NewWriter(&buf)
-	for _, info := range f.Sections() {
-		body, ok := other[info.Tag.String()]
-		if !ok {
-			body = data[info.Offset:][:info.Length]
+	return rewritten(t, data, func(tag format.Tag, body []byte) []byte {
+		if changed, ok := other[tag.String()]; ok {
+			return changed
 		}
-		if err := w.WriteSection(info.Tag, info.Flags, body); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
+		return body
+	})
 }
 
 // copiedSections returns a copy of each section.
@@ -174,8 +160,8 @@ func copiedSections(t testing.TB, data []byte) map[string][]byte {
 	return sections
 }
 
-// hostileList encodes numbers as a list of a shard, whether or not they ascend: where two
-// of them descend their lower bits do, and their higher ones are equal. There must be few.
+// hostileList encodes numbers as a list of a shard, even if they do not ascend: where two descend,
+// only their lower bits do, and their higher bits are equal. There must be few.
 func hostileList(t testing.TB, universe uint64, values ...uint64) []byte {
 	t.Helper()
 	n := uint64(len(values))
@@ -197,11 +183,11 @@ func hostileList(t testing.TB, universe uint64, values ...uint64) []byte {
 	return append(append(data, lows...), highs...)
 }
 
-// wordCounts are counts of the index that is damaged.
+// wordCounts are counts of the damaged index.
 type wordCounts struct{ words, superblocks uint32 }
 
-// TestHostileWordSections damages the index of words in ways that take more than a byte.
-// Each is found by Verify, or by opening the shard.
+// TestHostileWordSections damages the index of words in ways that take more than a byte. Verify or
+// opening the shard finds each.
 func TestHostileWordSections(t *testing.T) {
 	data, queries := wordShard(t)
 	s := openShard(t, data)
@@ -226,7 +212,7 @@ func TestHostileWordSections(t *testing.T) {
 
 func put(p []byte, at int, v uint32) { binary.LittleEndian.PutUint32(p[at:], v) }
 
-// hostileCounts are counts that are not those of what they count.
+// hostileCounts are counts that do not agree with the data.
 func (c wordCounts) hostileCounts(t testing.TB) map[string]func(s map[string][]byte) {
 	t.Helper()
 	return map[string]func(s map[string][]byte){
@@ -253,7 +239,7 @@ func (c wordCounts) hostileCounts(t testing.TB) map[string]func(s map[string][]b
 	}
 }
 
-// hostileLexicon are words that are none, and blocks and n-grams of others.
+// hostileLexicon has invalid words, and blocks and n-grams of other words.
 func (c wordCounts) hostileLexicon(t testing.TB) map[string]func(s map[string][]byte) {
 	t.Helper()
 	const blockWords = 32
@@ -281,8 +267,7 @@ func (c wordCounts) hostileLexicon(t testing.TB) map[string]func(s map[string][]
 	}
 }
 
-// hostileLists are lists of superblocks and blobs that do not ascend, or are not those of
-// the content.
+// hostileLists has lists of superblocks and blobs that do not ascend or do not fit the content.
 func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]byte) {
 	t.Helper()
 	le, superblocks := binary.LittleEndian, c.superblocks
@@ -323,7 +308,7 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 	}
 }
 
-// descending are n places of which each other one is before the one before.
+// descending returns n places, every other one of which is lower than the one before.
 func descending(n int, last uint64) (values []uint64) {
 	for i := range n {
 		values = append(values, uint64(i)*last/uint64(n)&^3+uint64(3-i%2))
@@ -331,8 +316,7 @@ func descending(n int, last uint64) (values []uint64) {
 	return values
 }
 
-// FuzzHostileWords looks for several changed bytes of the index of words that together do
-// harm.
+// FuzzHostileWords looks for several changed bytes of the index of words that do harm together.
 func FuzzHostileWords(f *testing.F) {
 	data, queries := wordShard(f)
 	sound, err := format.NewFile("sound.trawl", data)

@@ -23,7 +23,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// fataler is what both testing.TB and rapid.T are.
+// fataler has the methods common to testing.TB and rapid.T.
 type fataler interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -35,7 +35,7 @@ func buildShard(t fataler, c *indextest.Corpus) []byte {
 	return buildShardWith(t, c, build.Options{})
 }
 
-// buildShardWith does so with other options than the default.
+// buildShardWith is buildShard with other options.
 func buildShardWith(t fataler, c *indextest.Corpus, opts build.Options) []byte {
 	t.Helper()
 	var buf bytes.Buffer
@@ -83,9 +83,9 @@ func addRepo(t fataler, b *build.Builder, r indextest.Repo) {
 	}
 }
 
-// repoRecord is what a shard says of the repo.
+// repoRecord returns the shard's record of the repo.
 func repoRecord(r indextest.Repo) docstore.Repo {
-	repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
+	repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta, Rank: r.Rank}
 	for _, name := range r.Branches {
 		repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
 	}
@@ -110,8 +110,8 @@ func openShard(t fataler, data []byte) *shard.Shard {
 	return s
 }
 
-// engine answers as the oracle does, by a search of the shard. The counts of a
-// search that shows everything must be of what it shows.
+// engine answers as the oracle does, by searching the shard. It also checks that the counts of a
+// search that shows everything agree with what it shows.
 func engine(s *shard.Shard) func(query.Q) ([]indextest.Result, error) {
 	return func(q query.Q) ([]indextest.Result, error) {
 		res, err := searchTree(s, q, shard.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 30, ContextLines: 1})
@@ -156,8 +156,8 @@ func toResult(f shard.FileMatch) indextest.Result {
 	return r
 }
 
-// corpora is how many random corpora a test takes: a fifth in short runs, such as
-// those under the race detector, where each takes ten times as long.
+// corpora returns the number of random corpora for a test: a fifth in short runs, such as those
+// under the race detector, where each takes ten times as long.
 func corpora(n uint64) uint64 {
 	if testing.Short() {
 		return n / 5
@@ -165,8 +165,8 @@ func corpora(n uint64) uint64 {
 	return n
 }
 
-// TestRandomCorpora compares the engine with brute force on corpora that are
-// hard on an index, with queries of every kind.
+// TestRandomCorpora compares the engine with brute force on corpora that are hard for an index,
+// with queries of every kind.
 func TestRandomCorpora(t *testing.T) {
 	for seed := range corpora(40) {
 		c := indextest.Random(seed)
@@ -178,7 +178,7 @@ func TestRandomCorpora(t *testing.T) {
 	}
 }
 
-// TestDrawnCorpora lets rapid look for a corpus and a query that differ.
+// TestDrawnCorpora lets rapid look for a corpus and a query whose answers differ.
 func TestDrawnCorpora(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := indextest.Random(rapid.Uint64().Draw(t, "corpus"))
@@ -191,8 +191,8 @@ func TestDrawnCorpora(t *testing.T) {
 	})
 }
 
-// TestRealTree compares the engine with brute force on a large part of real code: the Go
-// standard library. TestRealTreeParts asks small parts many more queries.
+// TestRealTree compares the engine with brute force on a large part of real code: the Go standard
+// library. TestRealTreeParts runs many more queries over small parts.
 func TestRealTree(t *testing.T) {
 	if testing.Short() {
 		t.Skip("brute force over a large part of a tree takes long")
@@ -201,20 +201,20 @@ func TestRealTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const seed, size = 1, 4 << 20 // some posting lists have several blocks
+	const seed, size = 1, 4 << 20 // large enough that some posting lists have several blocks
 	c, err := tree.Part(seed, size)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := openShard(t, buildShard(t, c))
-	// Answers of millions of ranges are garbage at once.
+	// Answers with millions of ranges become garbage immediately.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
 	queries := indextest.Queries(c, seed, 2*indextest.Kinds())
 	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
 	indextest.Check(t, c, queries, engine(s))
 }
 
-// goSource is the folder of the source of the Go toolchain.
+// goSource returns the source folder of the Go toolchain.
 func goSource(t *testing.T) string {
 	t.Helper()
 	goroot, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

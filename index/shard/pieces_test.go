@@ -14,8 +14,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// largeText is text without n-grams of use: five letters at random, in lines of which
-// some are long.
+// largeText returns text without useful n-grams: five letters at random, in lines of which some are
+// long.
 func largeText(seed uint64, size int) []byte {
 	rng := rand.New(rand.NewPCG(seed, 7))
 	text := make([]byte, size)
@@ -37,13 +37,12 @@ func oneFile(t fataler, content []byte) *shard.Shard {
 	}}}))
 }
 
-// wide makes runes of several bytes, and bytes that are no runes, of some letters.
+// wide replaces some letters by runes of several bytes and by invalid bytes.
 func wide(text []byte) []byte {
 	return []byte(strings.NewReplacer("a ", "ä€", "bb", "𝔟\xe2\x82", "xx", "x\x80\x80").Replace(string(text)))
 }
 
-// TestLargeFilesInPieces: a large file is searched a piece at a time, and has the matches
-// of the whole.
+// TestLargeFilesInPieces: a search of a large file in pieces finds the matches of the whole.
 func TestLargeFilesInPieces(t *testing.T) {
 	const seed = 3
 	text := largeText(seed, 400_000)
@@ -66,7 +65,7 @@ func checkPieces(t *testing.T, text []byte) {
 			return true
 		})
 		if tree == nil {
-			t.Fatalf("%s is no expression: %s", expression, q)
+			t.Fatalf("%s is not an expression: %s", expression, q)
 		}
 		m, err := regex.NewMatcher(tree.Tree, tree.CaseSensitive)
 		if err != nil {
@@ -83,8 +82,7 @@ func checkPieces(t *testing.T, text []byte) {
 	}
 }
 
-// looks is a context that counts how often it is asked whether it ended, and ends when
-// that was often enough.
+// looks is a context that counts the checks of whether it has ended, and ends after enough of them.
 type looks struct {
 	context.Context
 	n, end int
@@ -97,8 +95,8 @@ func (l *looks) Err() error {
 	return nil
 }
 
-// TestClockIsLookedAtWithinAFile: a search whose time is over does not go on to the end of
-// a large file.
+// TestClockIsLookedAtWithinAFile: a search whose time is over does not continue to the end of a
+// large file.
 func TestClockIsLookedAtWithinAFile(t *testing.T) {
 	text := largeText(4, 1<<20)
 	within, across := `content:"[a-x]{4}[c-w]"`, `content:"[^a]{4}[c-w]"`

@@ -7,38 +7,39 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// What may be among the best waits in the order of the most that it may score: contents that postings know, and documents
-// whose score is a bound until text is read. The first is looked at, scored or put back with a lower bound, until none that waits can be
-// among the best: the threshold algorithm (Fagin, Lotem and Naor, Optimal aggregation algorithms for middleware, 2001).
+// What may be among the best waits in a queue, ordered by its highest possible score: contents that postings know, and documents whose
+// score is a bound until their text is read. The search takes the first, and scores it or puts it back with a lower bound, until nothing
+// in the queue can be among the best. This is the threshold algorithm (Fagin, Lotem and Naor, Optimal aggregation algorithms for
+// middleware, 2001).
 
-// candidate is what waits.
+// candidate is an entry of the queue.
 type candidate struct {
 	bound float64
-	// number is that of the document, or of the blob, whose documents have its number or a higher one.
+	// number is the number of the document. For a blob it is the blob's: its documents have that number or a higher one.
 	number uint32
-	// documents match that many times each, which is counted if they are not looked at.
+	// documents is the number of documents and matches the number of matches in each, to be counted if they are not looked at.
 	documents, matches int
-	// The bound is the rank.Total of these parts.
+	// The bound is the rank.Total of these parts, and the most for a repo.
 	content, names float64
 	spelling       int // terms that spell the file's name
 	low            bool
-	several        bool // documents have the blob
-	byPath         bool // names, spelling and low are those of its one document
-	inexact        bool // it is not known for sure how often the documents match
-	hit            *hit // a document that was looked at; nil for a blob
+	several        bool // several documents have the blob
+	byPath         bool // names, spelling and low are those of the blob's one document
+	inexact        bool // the number of matches in the documents is uncertain
+	hit            *hit // a document that was already looked at; nil for a blob
 }
 
-// unknown is the bound of a blob that is looked at in any case.
+// unknown is the bound of a blob that must be looked at.
 var unknown = math.Inf(1)
 
 func compareCandidates(a, b *candidate) int {
 	return compareScored(a.bound, a.number, b.bound, b.number)
 }
 
-// mostWaiting is how many documents wait for others to be better where documents are looked at one after the other.
+// mostWaiting is the most documents in the queue if the search looks at documents one by one.
 const mostWaiting = 256
 
-// wait has a document wait whose score is a bound.
+// wait queues a document whose score is only a bound.
 func (s *search) wait(h *hit) error {
 	waiting := *h
 	waiting.spans, waiting.inWords, waiting.features.Terms = slices.Clone(h.spans), slices.Clone(h.inWords), slices.Clone(h.features.Terms)
@@ -49,7 +50,7 @@ func (s *search) wait(h *hit) error {
 	return nil
 }
 
-// settleQueue looks at what waits, and calls found for the documents of blobs that match.
+// settleQueue settles the queue. It calls found for the documents of blobs that match.
 func (s *search) settleQueue(found func() error) (err error) {
 	if len(s.queue) == 0 {
 		return nil
@@ -58,7 +59,7 @@ func (s *search) settleQueue(found func() error) (err error) {
 	for len(s.queue) > 0 && err == nil {
 		first := s.queue[0]
 		if first.bound < unknown && !s.admits(first.bound, first.number) {
-			break // and so is none of the others
+			break // so no later one may be either
 		}
 		s.queue = dropFirst(s.queue, compareCandidates)
 		err = s.settle(&first, found)
@@ -70,7 +71,8 @@ func (s *search) settleQueue(found func() error) (err error) {
 	return err
 }
 
-// settle scores a document, or looks at those of a blob. Before, the blob waits again for what a path says, and then what text says.
+// settle scores a document, or looks at those of a blob. A blob is first queued again with a bound by its path, and then with one by its
+// text.
 func (s *search) settle(c *candidate, found func() error) error {
 	if err := s.tick(); err != nil {
 		return err
@@ -87,7 +89,7 @@ func (s *search) settle(c *candidate, found func() error) error {
 	return s.eachOf(c.number, found)
 }
 
-// settleHit keeps a document if it is among the best by its text.
+// settleHit reads the document's text, and keeps the document if it is among the best.
 func (s *search) settleHit(h *hit) error {
 	if err := s.readTogether(h.blob); err != nil {
 		return err
@@ -98,18 +100,19 @@ func (s *search) settleHit(h *hit) error {
 	return nil
 }
 
-// total takes it that a document has no other terms than those that spell its name, which is the most.
+// total bounds the score. It assumes that the document has no terms other than those that spell its name, and that its repo has the
+// highest rank, which gives the most.
 func (s *search) total(c *candidate) float64 {
-	return rank.Total(c.content, c.names, c.spelling, c.spelling, c.low)
+	return rank.Total(c.content, c.names, c.spelling, c.spelling, c.low) + s.mostOfRepo
 }
 
-// waitAgain has a blob wait with a bound that is not above that before.
+// waitAgain queues a blob again. Its new bound must not be higher than the one before.
 func (s *search) waitAgain(c *candidate) {
 	c.bound = s.total(c)
 	s.queue = push(s.queue, *c, compareCandidates)
 }
 
-// boundByText has a blob wait again for how the words stand together in its text.
+// boundByText queues a blob again with a bound by how the words stand together in its text.
 func (s *search) boundByText(c *candidate) error {
 	c.content -= s.together.mostIn(c.number)
 	if err := s.readTogether(c.number); err != nil {
@@ -120,7 +123,7 @@ func (s *search) boundByText(c *candidate) error {
 	return nil
 }
 
-// countOnly counts the documents of a blob that are not among the best.
+// countOnly counts the documents of a blob that cannot be among the best.
 func (s *search) countOnly(c *candidate) {
 	s.leaveOut()
 	s.stats.FilesMatched += uint64(c.documents)

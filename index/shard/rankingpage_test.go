@@ -12,7 +12,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestRankingPage runs the examples of docs/ranking.md: the page shows the order and the parts of the scores.
+// TestRankingPage runs the examples of docs/ranking.md and checks the order and the parts of the
+// scores that the page shows.
 func TestRankingPage(t *testing.T) {
 	for query, contents := range map[string]map[string]string{
 		"open": {
@@ -27,6 +28,13 @@ func TestRankingPage(t *testing.T) {
 	} {
 		checkExample(t, query, contents)
 	}
+	parse := func(path string, times int) indextest.Document {
+		return indextest.Document{Path: path, Content: []byte(strings.Repeat("parse()\n", times)), Branches: []string{"main"}}
+	}
+	checkOrder(t, "parse", &indextest.Corpus{Repos: []indextest.Repo{
+		{Name: "attic", Branches: []string{"main"}, Documents: []indextest.Document{parse("a.go", 1), parse("b.go", 2)}},
+		{Name: "core", Branches: []string{"main"}, Rank: 80, Documents: []indextest.Document{parse("a.go", 1)}},
+	}})
 }
 
 func checkExample(t *testing.T, query string, contents map[string]string) {
@@ -39,10 +47,20 @@ func checkExample(t *testing.T, query string, contents map[string]string) {
 		}
 		c.Repos[0].Documents = append(c.Repos[0].Documents, d)
 	}
+	checkOrder(t, query, c)
+}
+
+// checkOrder looks for the answer to a query on the page, with the names of repos if they are several.
+func checkOrder(t *testing.T, query string, c *indextest.Corpus) {
+	t.Helper()
 	res := mustSearch(t, openShard(t, buildShard(t, c)), parse(t, query), shard.Options{MaxFiles: 9, Explain: true})
 	var shown strings.Builder
 	for _, f := range res.Files {
-		fmt.Fprintf(&shown, "%-12s %s\n", f.Path, f.Explanation)
+		name := string(f.Path)
+		if len(c.Repos) > 1 {
+			name = f.Repo + ":" + name
+		}
+		fmt.Fprintf(&shown, "%-12s %s\n", name, f.Explanation)
 	}
 	page, err := os.ReadFile("../../docs/ranking.md")
 	if err != nil {

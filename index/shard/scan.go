@@ -9,7 +9,7 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// begin makes the query ready to be scanned for, from the first blob on.
+// begin prepares the query for a scan from the first blob on.
 func (s *search) begin(q *Query) (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
@@ -49,9 +49,8 @@ func (s *search) begin(q *Query) (err error) {
 	return err
 }
 
-// scan calls found for every document that matches and has one of the blobs
-// [from, to), blob by blob. It stops before a blob when enough says so, and
-// returns that one, or else to.
+// scan calls found for every matching document with a blob in [from, to), blob by blob. It stops before a blob if enough returns
+// true, and returns that blob; otherwise it returns to.
 func (s *search) scan(from, to uint32, enough func() bool, found func() error) (next uint32, err error) {
 	if s.bulk != nil {
 		next, err = s.bulkScan(from, to, enough)
@@ -130,7 +129,7 @@ func (s *search) decide(found func() error) error {
 	return found()
 }
 
-// hit counts the document and keeps it when it is among the best.
+// hit counts the document, and keeps it if it is among the best.
 func (s *search) hit() (err error) {
 	g := &s.gathered
 	g.reset()
@@ -138,7 +137,7 @@ func (s *search) hit() (err error) {
 	if err := s.root.collect(&s.doc, g); err != nil {
 		return err
 	}
-	if g.opaque > 1 { // ranges of two atoms may overlap in words that nobody has counted
+	if g.opaque > 1 { // ranges of two atoms may overlap in words that were not counted
 		if s.opts.Mode == TopK {
 			if reaches, err := s.mayReachAsItIs(); err != nil || !reaches {
 				return err
@@ -169,7 +168,7 @@ func (s *search) hit() (err error) {
 	if h.features, err = s.features(); err != nil {
 		return err
 	}
-	// Its place on the path only makes a document without a match there worse.
+	// If its path does not match, the path can only lower the score.
 	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {
 		s.leaveOut()
 		return nil
@@ -182,7 +181,7 @@ func (s *search) hit() (err error) {
 		return nil
 	}
 	waits := !s.together.known(h.blob)
-	// What is on an earlier page is known by its score, and the text of a contender is at hand.
+	// Only the score shows what is on an earlier page, and the text of a contender is at hand.
 	if waits && (s.opts.After != nil || s.narrowed != nil && s.narrowed.read) {
 		if err := s.readTogether(h.blob); err != nil {
 			return err
@@ -204,14 +203,15 @@ func (s *search) hit() (err error) {
 	return nil
 }
 
-// mayReachAsItIs reports whether the document may be among the best by what was gathered. If not, it is counted without its matches.
+// mayReachAsItIs reports whether the document may be among the best, judging by what was gathered. If not, it counts the document
+// without its matches.
 func (s *search) mayReachAsItIs() (bool, error) {
 	h := hit{doc: s.doc.id}
 	var err error
 	if h.features, err = s.features(); err != nil {
 		return false, err
 	}
-	if err := s.rate(&h); err != nil || s.mayReach(h.score, h.doc) {
+	if err := s.rate(&h); err != nil || s.mayScore(h.score, h.doc) {
 		return true, err
 	}
 	s.stats.FilesMatched++
@@ -221,8 +221,8 @@ func (s *search) mayReachAsItIs() (bool, error) {
 	return false, nil
 }
 
-// features rate the gathered ranges, but for the priority and whether they spell the file's name. How words stand together they say
-// at best.
+// features rates the gathered ranges, without the priority and whether they spell the file's name. For words that stand together it
+// takes the best case.
 func (s *search) features() (rank.Document, error) {
 	d := rank.Document{Terms: s.gathered.terms}
 	length, err := s.content.Len(s.doc.blob)
@@ -230,16 +230,18 @@ func (s *search) features() (rank.Document, error) {
 		return d, err
 	}
 	d.Length = units(length)
+	if d.RepoRank, err = s.docs.RepoRank(s.doc.repo); err != nil {
+		return d, err
+	}
 	d.Together = s.together.atBest(s.doc.blob)
 	d.Compound, d.CompoundDefined, err = s.compound.in(&s.doc)
 	return d, err
 }
 
-// units is a length in bytes as scores are made from it.
+// units converts a length in bytes to the unit of scores.
 func units(length uint32) int { return int((length + rank.LengthUnit - 1) / rank.LengthUnit) }
 
-// rate completes the features by those of the path, and scores the document.
-// The name counts even where the content is shown.
+// rate completes the features by those of the path, and scores the document. The name counts even if the content is shown.
 func (s *search) rate(h *hit) error {
 	path, err := s.doc.loadPath()
 	if err != nil {
@@ -251,7 +253,7 @@ func (s *search) rate(h *hit) error {
 	return nil
 }
 
-// spells reports whether ranges of the path spell its base name. Those that begin before it do not count.
+// spells reports whether ranges of the path spell its base name. Ranges that begin before it do not count.
 func spells(path []byte, ranges []span) bool {
 	if len(ranges) == 0 {
 		return false
@@ -262,10 +264,10 @@ func spells(path []byte, ranges []span) bool {
 	})
 }
 
-// low reports whether a document has low priority, unless the query asks for such.
+// low reports whether a document has low priority. None has if the query asks for such documents.
 func (s *search) low(path []byte) bool { return !s.asksForLow && rank.LowPriority(path) }
 
-// beforePage reports whether the document was on an earlier page.
+// beforePage reports whether the document belongs to an earlier page.
 func (s *search) beforePage(h *hit) (bool, error) {
 	after := s.opts.After
 	if after == nil || h.score < after.Score {

@@ -12,11 +12,12 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// search is the state of one search of one shard, or of pieces of one.
+// search is the state of one search of a shard, or of a part of it.
 type search struct {
 	shard       *Shard
 	fileName    string
@@ -24,9 +25,9 @@ type search struct {
 	deadline    time.Time
 	hasDeadline bool
 	ticks       uint32
-	lookAt      uint64 // bytes decoded at which the clock is looked at
+	lookAt      uint64 // bytes decoded at which to look at the clock next
 	goOn        func() bool
-	ended       error // which goOn saw
+	ended       error // error that goOn saw
 	turnBegan   time.Time
 
 	docs      *docstore.Docs
@@ -37,10 +38,10 @@ type search struct {
 
 	opts      Options
 	inContent bool // documents can have ranges in their content
-	terms     int  // most of a document's score
-	loose     bool // some are words of a match:any
-	// defined are the blobs, ascending, in which a literal of the query may be defined, or that have a
-	// name that the literals make up: compound.
+	terms     int  // the most texts that count for a document's score
+	loose     bool // some of them are words of a match:any
+	// defined are the blobs, ascending, that may define a literal of the query, or have a name that
+	// the literals make up: compound.
 	defined  []uint32
 	compound compound
 	together together
@@ -48,52 +49,56 @@ type search struct {
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 	root       node
-	nameAtoms  []*nameAtom  // whose ranges are shown
-	wordAtoms  []*wordAtom  // whose ranges are shown
-	textAtoms  int          // contentAtoms whose ranges are shown
+	nameAtoms  []*nameAtom  // with ranges that are shown
+	wordAtoms  []*wordAtom  // with ranges that are shown
+	textAtoms  int          // number of contentAtoms with ranges that are shown
 	onlyText   *contentAtom // if the query has no other text
 	known      map[*matching]knownWords
 	places     map[regex.Literal]*wordPlaces // see contentPlaces
 	spelled    map[regex.Literal]spelled
-	among      *among // of what must match together, while that is made ready
+	among      *among // bounds the texts that are being prepared and must match together with others
 	counting   counting
 	bulk       *bulk // nil if each document is looked at
-	// wholeWords is not nil while only documents with a whole word are looked at
+	// wholeWords is not nil while the search looks only at documents with a whole word.
 	wholeWords *wholeWords
-	// narrowed, if not nil, is the only contents that may be among the best
+	// narrowed, if not nil, has the only contents that may be among the best.
 	narrowed *contenders
-	// candidates for root; once onlyNamed those with a match in their path
-	candidates   blobs
-	onlyNamed    bool
-	pass         pass
-	losesTies    bool         // to Options.Floor, by the order of repos and paths
-	firstPath    []byte       // of the shard's first document, once it is known
-	deferredFrom uint32       // blob from which on documents were left to the second pass
-	deferred     bool         // documents were left to the second pass
-	lowFolder    docstore.Run // documents of the folder of low priority found last
-	workers      *workers     // that share this search; nil while it runs alone
+	// candidates for root. Once onlyNamed is set, they lack the blobs that only their content could
+	// make one of the best.
+	candidates blobs
+	onlyNamed  bool
+	pass       pass
+	losesTies  bool // to Options.Floor, in the order of repos and paths
+	// leastOfRepo and mostOfRepo bound what the rank of a repo adds to a score. Bounds of scores leave it out until they
+	// are compared with scores.
+	leastOfRepo, mostOfRepo float64
+	firstPath               []byte       // of the shard's first document, once read
+	deferredFrom            uint32       // first blob whose low documents were left to the second pass
+	deferred                bool         // documents were left to the second pass
+	lowFolder               docstore.Run // last folder of low priority, as documents
+	workers                 *workers     // that share this search; nil while it has no helpers
 
 	repos      *repoView
-	record     *docstore.Repo // of the repo looked at last
+	record     *docstore.Repo // of the last repo
 	recordOf   int
-	named      *branchView // of the repo looked at last
+	named      *branchView // of the last repo
 	namedOf    int
 	stats      Stats
 	counts     indexReads
 	explain    *explainer // nil unless the search is explained
 	best       best
-	room       int64 // bytes for chunks of the file that is made ready to be shown
-	noRoom     bool  // a chunk was left out, and the file with it
+	room       int64 // bytes left for chunks of the file being shown
+	noRoom     bool  // a chunk was left out, and its file with it
 	shelf      shelf
 	shown      namedBranches
-	showing    []spanList             // ranges of the file that is made ready to be shown
+	showing    []spanList             // ranges of the file being shown
 	tallyShelf []tally                // of hits that were counted
 	walks      []*postings.Candidates // to be released
 
 	*scratch
 }
 
-// indexReads count what an Explanation has and Stats do not.
+// indexReads count reads that an Explanation has and Stats do not.
 type indexReads struct {
 	lexiconBlocks, words, postings uint64
 	candidates                     uint64 // contents whose documents were looked at
@@ -105,7 +110,7 @@ type scratch struct {
 	reader    docstore.Reader
 	text      blobText
 	buf, edge []byte
-	first     []span // of the document that is made ready to be shown
+	first     []span // of the file being shown
 	doc       document
 	gathered  gathered
 	symbols   knownSymbols
@@ -118,10 +123,10 @@ func isContextError(err error) bool {
 
 var scratches sync.Pool
 
-// keptText is the most content that each part of a scratch keeps room for.
+// keptText is the most content for which each part of a scratch keeps room.
 const keptText = 4 << 20
 
-// with runs f on a fresh search, and turns a fault of the mapping into an error.
+// with runs f on a fresh search and turns a fault of the mapping into an error.
 func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) error {
 	run := s.begin(ctx, opts)
 	defer run.release()
@@ -133,7 +138,7 @@ func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) e
 	})
 }
 
-// begin makes a search in memory that release gives back.
+// begin creates a search in pooled memory, which release gives back.
 func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	mem, ok := scratches.Get().(*scratch)
 	if !ok {
@@ -144,6 +149,8 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 		known: map[*matching]knownWords{},
 		opts:  opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
+	least, most := s.docs.Ranks()
+	run.leastOfRepo, run.mostOfRepo = rank.Repo(least), rank.Repo(most)
 	run.goOn, run.room = run.mayGoOn, math.MaxInt64
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
@@ -153,7 +160,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	return run
 }
 
-// release lets go of the shard, and of the memory.
+// release releases the shard and the memory.
 func (s *search) release() {
 	for _, w := range s.walks {
 		w.Release()
@@ -170,9 +177,8 @@ func (s *search) release() {
 	scratches.Put(s.scratch)
 }
 
-// tick is called in every long loop: it returns the context's error once it
-// ended, looking at the clock now and then, and after so much content that
-// searching it may have taken milliseconds.
+// tick is called in every long loop and returns the context's error once it has ended. It looks at the
+// clock now and then, and after as much content as may have taken milliseconds to search.
 func (s *search) tick() error {
 	if s.ticks++; s.ticks&15 != 0 && s.reader.BytesDecoded < s.lookAt {
 		return nil
@@ -180,12 +186,11 @@ func (s *search) tick() error {
 	return s.look()
 }
 
-// longestTurn is how long a search keeps a processor from those who wait for one,
-// above all from the goroutine that is to answer in time. Go itself would let it
-// go on for ten milliseconds.
+// longestTurn is how long a search may keep a processor from goroutines that wait for one, above all
+// from the one that must answer in time. Go itself would let it continue for ten milliseconds.
 const longestTurn = 200 * time.Microsecond
 
-// look is tick at once.
+// look does the checks of tick immediately.
 func (s *search) look() error {
 	s.lookAt = s.reader.BytesDecoded + pieceBytes
 	if s.workers != nil {
@@ -204,7 +209,7 @@ func (s *search) look() error {
 	return cmp.Or(s.raiseFloor(), s.ctx.Err())
 }
 
-// mayGoOn is look for a search within a text, which asks goOn.
+// mayGoOn is look for a search within a text, which calls it as goOn. It keeps the error in ended.
 func (s *search) mayGoOn() bool {
 	if s.ended == nil {
 		s.ended = s.look()
@@ -215,8 +220,7 @@ func (s *search) mayGoOn() bool {
 // readStep is how much content is decoded between two looks at the clock.
 const readStep = 64 << 10
 
-// read appends bytes of a blob to dst, as Reader.Append does; it ends when the
-// context does.
+// read appends bytes of a blob to dst, as Reader.Append does. It stops when the context ends.
 func (s *search) read(dst []byte, blob, off, n uint32) (_ []byte, err error) {
 	for dst = slices.Grow(dst, int(n)); n > 0; {
 		step := min(n, readStep)
@@ -231,7 +235,7 @@ func (s *search) read(dst []byte, blob, off, n uint32) (_ []byte, err error) {
 	return dst, nil
 }
 
-// countReads takes over what the reader counted.
+// countReads adds what the reader counted.
 func (s *search) countReads() {
 	s.stats.UnitsDecoded += s.reader.UnitsDecoded
 	s.stats.BytesDecoded += s.reader.BytesDecoded

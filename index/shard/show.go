@@ -11,19 +11,18 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// files makes hits ready to be shown, as far as there is room for them: the first
-// one whatever its size, others until one has none. Res gets the files.
+// files makes hits ready to be shown and adds them to res: the first one whatever its size, the others until one has no room.
 func (s *search) files(hits []Hit, res *Result) error {
 	res.Files = make([]FileMatch, 0, len(hits))
-	beside := s.showBeside(hits)
-	defer beside.join(s)
+	parallel := s.showInParallel(hits)
+	defer parallel.join(s)
 	room := s.opts.MaxBytes
 	for i := range hits {
 		if err := s.look(); err != nil {
 			return err
 		}
 		bounded := s.opts.MaxBytes > 0 && len(res.Files) > 0
-		f := beside.take(i)
+		f := parallel.take(i)
 		if f == nil || bounded && f.Size() > room {
 			s.limitRoom(room, bounded)
 			shown, err := s.file(&hits[i])
@@ -41,7 +40,7 @@ func (s *search) files(hits []Hit, res *Result) error {
 	return nil
 }
 
-// limitRoom bounds the bytes of the file that is shown next.
+// limitRoom bounds the bytes of the next file.
 func (s *search) limitRoom(room int64, bounded bool) {
 	if s.room, s.noRoom = math.MaxInt64, false; bounded {
 		s.room = max(room, 0)
@@ -75,8 +74,7 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	return f, err
 }
 
-// namedBranches are the branches of the document that was shown last, which
-// most others have too.
+// namedBranches are the branches of the last document. Most other documents have the same ones.
 type namedBranches struct {
 	repo   int
 	set    uint32
@@ -114,11 +112,11 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
-// countedWhole is up to how many bytes of content all matches are counted of a document that is one of the best.
+// countedWhole is the longest content, in bytes, in which all matches of one of the best documents are counted.
 const countedWhole = 4 * docstore.SuperblockSize
 
 // findFirst finds the first matches of a document that a search among whole words has found, as many as are shown. In a short
-// content it counts all; a long one is read no further than to one match more.
+// content it counts all. It reads a long one only until it has one match more.
 func (s *search) findFirst(h *hit) error {
 	length, err := s.content.Len(h.blob)
 	if err != nil {
@@ -132,7 +130,7 @@ func (s *search) findFirst(h *hit) error {
 			return err
 		}
 		limit := len(text)
-		if h.atLeast = limit < int(length); h.atLeast { // a match is within a word, which goes on
+		if h.atLeast = limit < int(length); h.atLeast { // matches are within words, and the last one may be cut
 			limit = ngram.ExtendedStart(text, limit)
 		}
 		for start, end := range regex.RangesWhile(matcher, text[:limit], at, s.goOn) {
@@ -148,16 +146,34 @@ func (s *search) findFirst(h *hit) error {
 	return s.ended
 }
 
-// readSpans finds the ranges of a document that were only counted.
+// readSpans finds the ranges of a document whose matches were only counted: the first ones, as many as are shown.
 func (s *search) readSpans(h *hit) ([]span, error) {
-	g, keep := &s.gathered, 0
-	if len(h.inWords) == 1 { // no other atom's ranges can overlap its own
-		keep = s.opts.MaxMatchesPerFile
+	first, length, err := s.content.Span(h.blob)
+	if err != nil {
+		return nil, err
 	}
+	all := (length + docstore.SuperblockSize - 1) / docstore.SuperblockSize
+	if len(h.inWords) == 1 { // no other atom's ranges can overlap its own
+		return s.readFirstSpans(h, s.opts.MaxMatchesPerFile, all)
+	}
+	// The atoms' ranges may overlap each other, so more matches may have to be read than are shown.
+	for matches := s.opts.MaxMatchesPerFile; ; matches *= 2 {
+		to := firstWith(matches, h.inWords, first, first+all)
+		spans, err := s.readFirstSpans(h, 0, to)
+		if n := len(spans); err != nil || to == all || n == s.opts.MaxMatchesPerFile && spans[n-1].start < to*docstore.SuperblockSize {
+			return spans, err
+		}
+	}
+}
+
+// readFirstSpans finds the ranges of a document in the words that start in its first superblocks, up to that number: of each atom all
+// matches, or only the first keep unless keep is 0. Ranges that start later may be wrong.
+func (s *search) readFirstSpans(h *hit, keep int, to uint32) ([]span, error) {
+	g := &s.gathered
 	g.reset()
 	s.showing = slices.Grow(s.showing[:0], len(h.inWords))[:len(h.inWords)]
 	for i := range h.inWords {
-		if err := h.inWords[i].read(s, h.blob, keep, &s.showing[i]); err != nil {
+		if err := h.inWords[i].read(s, h.blob, keep, to, &s.showing[i]); err != nil {
 			return nil, err
 		}
 		g.content = append(g.content, &s.showing[i])
@@ -172,7 +188,7 @@ func (s *search) chunks(h *hit, path []byte) (_ []Chunk, err error) {
 	}
 	g := &s.gathered
 	g.shown = append(g.shown[:0], h.spans...)
-	spans := g.shown // contentChunks uses them up
+	spans := g.shown // contentChunks modifies spans
 	if len(h.inWords) > 0 {
 		if spans, err = s.readSpans(h); err != nil {
 			return nil, err
@@ -201,8 +217,8 @@ func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
 	return c
 }
 
-// shelf is where the bytes and ranges of a result stand, one after the other in a
-// few arrays: a result has thousands of them, which live as long as it does.
+// shelf stores the bytes and ranges of a result one after the other in a few arrays: a result has thousands of them, which
+// live as long as it does.
 type shelf struct {
 	bytes  []byte
 	ranges []Range
@@ -211,9 +227,8 @@ type shelf struct {
 // maxGrown is the length up to which the arrays of a shelf double.
 const maxGrown = 1 << 16
 
-// withRoom returns an array with room for n more behind what it holds: the last
-// one or, beside it, a new one. To copy the last one into a larger would keep
-// both in memory, since the result points into each.
+// withRoom returns an array with room for n more elements: the last one, or a new one. Copying the last one into a larger
+// array would keep both in memory, since the result points into each.
 func withRoom[T any](last []T, n int) []T {
 	if len(last)+n <= cap(last) {
 		return last
@@ -229,13 +244,12 @@ func (s *shelf) keep(b []byte) []byte {
 	return s.bytes[from:len(s.bytes):len(s.bytes)]
 }
 
-// rangesFrom returns the ranges kept since there were n.
+// rangesFrom returns the ranges kept after the first n.
 func (s *shelf) rangesFrom(n int) []Range { return s.ranges[n:len(s.ranges):len(s.ranges)] }
 
-// appendChunks cuts out the lines that hold spans, with context lines around
-// them. Spans ascend; those that share a line, or whose context touches, share
-// a chunk. It looks at each byte of those lines a few times only, however many
-// spans a line has. The text starts a line, at a place of its document.
+// appendChunks cuts out the lines with spans and the context lines around them. Spans ascend. Those that share a line, or
+// whose contexts touch, share a chunk. It looks at each byte of those lines only a few times, however many spans a line has.
+// The text starts at the start of a line, at the location start of its document.
 func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context int) []Chunk {
 	s.ranges = withRoom(s.ranges, len(spans))
 	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
@@ -261,11 +275,11 @@ func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans 
 	return chunks
 }
 
-// lines are the bounds of the lines that a span covers; hi is the place of the
-// newline that ends the last one, or the end of the text.
+// lines are the bounds of the lines that a span covers. hi is the place of the newline that ends the last one, or the end of
+// the text.
 type lines struct{ lo, hi int }
 
-// linesOf finds the lines of sp; a line starts at from, or earlier ones do not matter.
+// linesOf finds the lines of sp. It does not look before from: a line starts there, or earlier text does not matter.
 func linesOf(text []byte, sp span, from int) lines {
 	return lines{
 		lo: from + bytes.LastIndexByte(text[from:sp.start], '\n') + 1,
@@ -273,7 +287,7 @@ func linesOf(text []byte, sp span, from int) lines {
 	}
 }
 
-// before returns the start of the line that is n lines before the one at lo.
+// before returns the start of the line n lines before the one at lo.
 func before(text []byte, lo, n int) int {
 	for ; n > 0 && lo > 0; n-- {
 		lo = bytes.LastIndexByte(text[:lo-1], '\n') + 1
@@ -281,7 +295,7 @@ func before(text []byte, lo, n int) int {
 	return lo
 }
 
-// after returns the end of the line that is n lines after the one that ends at hi.
+// after returns the end of the line n lines after the one that ends at hi.
 func after(text []byte, hi, n int) int {
 	for ; n > 0 && hi < len(text); n-- {
 		hi = lineEnd(text, hi+1)
@@ -296,11 +310,11 @@ func lineEnd(text []byte, from int) int {
 	return len(text)
 }
 
-// cursor finds the locations of ascending offsets that rune borders are at.
+// cursor finds the locations of ascending offsets, which are at the borders of runes.
 type cursor struct {
 	text         []byte
 	base         uint32 // offset of the text in its document
-	at           int    // offset in text up to which lines and columns are counted
+	at           int    // offset in text up to which it has counted
 	line, column uint32
 }
 

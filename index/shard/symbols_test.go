@@ -13,8 +13,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// symbolCorpus is code of this module, and of other languages, some of it in files of two
-// languages, and in superblocks that are opaque.
+// symbolCorpus is code of this module and of other languages. Some of it is in files of two languages, and some in opaque
+// superblocks.
 func symbolCorpus(t *testing.T) *indextest.Corpus {
 	t.Helper()
 	main := []string{"main"}
@@ -33,7 +33,7 @@ func symbolCorpus(t *testing.T) *indextest.Corpus {
 		}
 		switch i % 7 {
 		case 5:
-			text = append([]byte("// \u212Aelvin\n"), text...) // its first superblock is opaque
+			text = append([]byte("// \u212Aelvin\n"), text...) // makes its first superblock opaque
 		case 6:
 			text = append(text, []byte("\nfunc "+strings.Repeat("long", 40)+"() {}\nfunc afterLong() {}\n")...)
 		}
@@ -58,18 +58,10 @@ var symbolQueries = []string{
 	"sym:nobodyHasThis", "sym:if", "sym:return", "sym:kelvin", "sym:^$", "sym:search sym:query", "lang:python sym:class", "lang:text sym:Second",
 }
 
-// TestSymbols finds the names of symbols as brute force does: in marked shards, in merged ones,
-// and in those of an older format.
+// TestSymbols finds the names of symbols as brute force does: in marked shards, in merged ones, and in shards of an older
+// format.
 func TestSymbols(t *testing.T) {
-	c := symbolCorpus(t)
-	var queries []indextest.Query
-	for i, text := range symbolQueries {
-		queries = append(queries, indextest.Query{Text: text, Kind: "symbols", Number: i})
-	}
-	data := buildShard(t, c)
-	indextest.Check(t, c, queries, engine(openShard(t, data)))
-	unmarked := resealed(t, data, map[string][]byte{"WDEF": {1, 0, 0, 0, 0}}) // by rules of another version
-	indextest.Check(t, c, queries, engine(openShard(t, unmarked)))
+	checkSymbols(t, "symbols", symbolQueries)
 }
 
 var referenceQueries = []string{
@@ -79,13 +71,19 @@ var referenceQueries = []string{
 	"sym.kind:method", "sym.kind:method sym:matches", "sym.kind:type sym.kind:macro sym:read", "type:symbol atom", "type:symbol atom or reader", "type:symbol -sym.kind_x", "type:symbol sym.kind:function ^read",
 }
 
-// TestReferences finds texts outside of the names of symbols, and symbols by kind, as brute force
-// does, in marked and unmarked shards.
+// TestReferences finds texts outside of the names of symbols, and symbols by kind, as brute force does, in marked and
+// unmarked shards.
 func TestReferences(t *testing.T) {
+	checkSymbols(t, "references", referenceQueries)
+}
+
+// checkSymbols compares queries with brute force in a marked shard and in one that rules of another version marked.
+func checkSymbols(t *testing.T, kind string, texts []string) {
+	t.Helper()
 	c := symbolCorpus(t)
 	var queries []indextest.Query
-	for i, text := range referenceQueries {
-		queries = append(queries, indextest.Query{Text: text, Kind: "references", Number: i})
+	for i, text := range texts {
+		queries = append(queries, indextest.Query{Text: text, Kind: kind, Number: i})
 	}
 	data := buildShard(t, c)
 	indextest.Check(t, c, queries, engine(openShard(t, data)))
@@ -93,8 +91,8 @@ func TestReferences(t *testing.T) {
 	indextest.Check(t, c, queries, engine(openShard(t, unmarked)))
 }
 
-// TestOwnFields compares queries with fields of version 2 with brute force on random corpora, and
-// their best files with the first ones of all.
+// TestOwnFields compares queries with fields of version 2 with brute force on random corpora, and their best files with the
+// first of all files.
 func TestOwnFields(t *testing.T) {
 	for seed := range corpora(20) {
 		c := indextest.Random(seed)
@@ -113,8 +111,7 @@ func TestOwnFields(t *testing.T) {
 	}
 }
 
-// TestDefinitionsAndReferences finds each place of a whole word once: as a definition, or as a
-// reference.
+// TestDefinitionsAndReferences finds each place of a whole word exactly once: as a definition or as a reference.
 func TestDefinitionsAndReferences(t *testing.T) {
 	s := openShard(t, buildShard(t, symbolCorpus(t)))
 	for _, word := range []string{"matches", "Reader", "read_all", "newReader", "Second", "s", "search", "func", "afterLong", "nowhere"} {
@@ -153,8 +150,8 @@ func prepareOwn(t *testing.T, text string) *shard.Query {
 	return nil
 }
 
-// TestBestDefinitionsOfTwoShards finds the best definitions in the second of two shards, where those of the first are better
-// than anything without a definition.
+// TestBestDefinitionsOfTwoShards finds the best definitions in the second of two shards, while those of the first are better
+// than everything without a definition.
 func TestBestDefinitionsOfTwoShards(t *testing.T) {
 	var parts []part
 	var all []indextest.Repo

@@ -9,17 +9,14 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// A TopK search keeps MaxFiles documents and leaves out what cannot push one of
-// them out. What decides is the highest score that a document may still have.
-// Without a match in its path that is rank.Ceiling for its content, which common
-// words reach in short documents, and less for long ones; among equals the document with the lower number wins, and
-// numbers ascend with blobs. Once such documents are of no use, only those with
-// a match in their path are looked at, which the n-grams of the names enumerate, and those in
-// which a literal is defined.
+// A TopK search keeps MaxFiles documents and leaves out every document that cannot replace one of them, by the
+// highest score that it may still have. If its path does not match, that is at most rank.Ceiling for its content.
+// Common words reach it in short documents, and long ones score less. Among equals the document with the lower
+// number wins, and numbers ascend with blobs. Once such documents cannot be among the best, the search looks only at
+// those with a match in their path, which the n-grams of the names enumerate, and at those that define a literal.
 
-//
-// Files of low priority have half the ceiling. Where there are many matches they
-// are left to a second pass, which is mostly not needed any more.
+// Files of low priority have half the ceiling. If there are many matches, they are left to a second pass, which is
+// mostly not needed.
 
 // pass says which documents are looked at.
 type pass uint8
@@ -30,9 +27,8 @@ const (
 	lowPriority
 )
 
-// deferLow leaves documents of low priority, from this blob on, to the second
-// pass. It waits until as many documents match as are wanted: where fewer do, no
-// time is spent on finding candidates twice.
+// deferLow leaves documents of low priority, from this blob on, to the second pass. It waits until the wanted number
+// of documents has matched. If fewer match, the search does not find candidates twice.
 func (s *search) deferLow(blob uint32) {
 	if s.pass == everyPriority && s.workers == nil && s.inContent && s.stats.FilesMatched >= uint64(s.opts.MaxFiles) {
 		s.pass, s.deferredFrom = usualPriority, blob
@@ -50,8 +46,7 @@ func (s *search) needsSecondPass() bool {
 	return false
 }
 
-// prepareFloor finds out whether all documents of the shard come after the floor: they are in the order of repos and
-// paths.
+// prepareFloor finds out whether all documents of the shard come after the floor in the order of repos and paths.
 func (s *search) prepareFloor() error {
 	floor := s.opts.Floor
 	if floor == nil || s.docs.Repos() == 0 || s.docs.Len() == 0 {
@@ -62,7 +57,7 @@ func (s *search) prepareFloor() error {
 	if err != nil || first != floor.Repo {
 		return err
 	}
-	if s.firstPath == nil { // a buffer of others may be in use
+	if s.firstPath == nil { // a buffer of another goroutine may be in use
 		if s.firstPath, err = s.docs.AppendPath(nil, 0); err != nil {
 			return err
 		}
@@ -71,7 +66,7 @@ func (s *search) prepareFloor() error {
 	return nil
 }
 
-// raiseFloor takes over what searches of other shards have found by now.
+// raiseFloor takes over the current floor of concurrent searches of other shards.
 func (s *search) raiseFloor() error {
 	if s.opts.FloorNow == nil {
 		return nil
@@ -88,7 +83,7 @@ func (s *search) ceiling(name rank.Name, low bool) float64 {
 	return rank.Ceiling(s.inContent, s.terms, name, low)
 }
 
-// mostSpelling is how many terms spell a file's name at most.
+// mostSpelling returns the most terms that may spell a file's name.
 func (s *search) mostSpelling() int {
 	if s.loose {
 		return 0
@@ -104,28 +99,32 @@ func (s *search) admits(score float64, doc uint32) bool {
 	return s.best.admits(score, doc) && (s.workers == nil || s.workers.admits(score, doc))
 }
 
-// leaveOut notes that a document is not among the best, which may be for want of bytes.
+// leaveOut records that a document is not among the best, which may be for lack of room.
 func (s *search) leaveOut() {
 	s.best.cut = s.best.cut || s.best.stuffed() || s.workers != nil && s.workers.stuffed.Load()
 }
 
-// leaveOutFrom notes that documents of this pass are not among the best, from one on.
+// leaveOutFrom records that documents of this pass are not among the best, from doc on.
 func (s *search) leaveOutFrom(doc uint32) {
 	s.stats.CountsInexact = true
 	s.explain.leftOut(s.pass == lowPriority, doc)
 	s.leaveOut()
 }
 
-// mayReach is admits for a document whose score is not known, but at most ceiling.
+// mayReach is admits for a document whose score is unknown, but at most ceiling without the rank of its repo.
 func (s *search) mayReach(ceiling float64, doc uint32) bool {
+	return s.mayScore(ceiling+s.mostOfRepo, doc)
+}
+
+// mayScore is admits for a document whose score is not known, but at most ceiling.
+func (s *search) mayScore(ceiling float64, doc uint32) bool {
 	if after := s.opts.After; after != nil {
-		ceiling = min(ceiling, after.Score) // what is above was on an earlier page
+		ceiling = min(ceiling, after.Score) // a higher score was on an earlier page
 	}
 	return s.admits(ceiling, doc)
 }
 
-// nextCandidate returns the first candidate, from this one on, that has documents
-// that may be among the best.
+// nextCandidate returns the first candidate at or after blob that has documents that may be among the best.
 func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 	s.deferLow(blob)
 	if s.onlyNamed {
@@ -136,7 +135,7 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 		return blob, true, err
 	}
 	if slices.ContainsFunc(s.nameAtoms, func(a *nameAtom) bool { return !a.candidates.narrow && a.hits == nil }) {
-		return blob, true, nil // any path may match: canSkip looks at each
+		return blob, true, nil // any path may match, so canSkip looks at each
 	}
 	named := anyOf{&blobList{rest: s.defined}, &blobList{rest: s.together.blobs}}
 	for _, a := range s.nameAtoms {
@@ -149,7 +148,7 @@ func (s *search) nextCandidate(blob uint32) (uint32, bool, error) {
 	return s.onlyOf(blob, first, named)
 }
 
-// onlyOf leaves out the candidates, from one on, that are not among some.
+// onlyOf leaves out the candidates, from first on, that are not among some.
 func (s *search) onlyOf(blob, first uint32, some blobs) (uint32, bool, error) {
 	s.onlyNamed = true
 	s.leaveOutFrom(first)
@@ -157,8 +156,8 @@ func (s *search) onlyOf(blob, first uint32, some blobs) (uint32, bool, error) {
 	return s.candidates.seek(blob)
 }
 
-// reachableBlobs has as candidates the blobs of documents that may be among the best by how
-// their path matches, which ever fewer do.
+// reachableBlobs has as candidates the blobs of documents that may be among the best by how their path matches.
+// Their number shrinks during the search.
 type reachableBlobs struct {
 	s     *search
 	named []namedBlob // ascending
@@ -193,8 +192,8 @@ func (r *reachableBlobs) seek(from uint32) (uint32, bool, error) {
 	return 0, false, nil
 }
 
-// inLowFolder reports whether a blob's first document is of low priority for a folder that it
-// is in. Documents of one folder follow each other: the path of one of them is read.
+// inLowFolder reports whether a blob's first document is in a folder of low priority. The documents of a folder are
+// adjacent, so it reads the path of one of them.
 func (s *search) inLowFolder(blob uint32) (bool, error) {
 	doc, err := s.docs.FirstDoc(blob)
 	if err != nil || s.lowFolder.From <= doc && doc < s.lowFolder.To {
@@ -214,8 +213,8 @@ func (s *search) inLowFolder(blob uint32) (bool, error) {
 	return true, err
 }
 
-// mostInContent is the highest score for the content that a document can have by its length and by what may stand together;
-// among whole words by how often it has them, and with what is defined.
+// mostInContent returns the highest score for the content that a document can have, by its length and by words that
+// may stand together. Among whole words it uses how often the document has them and what it defines.
 func (s *search) mostInContent() (float64, error) {
 	if !s.inContent {
 		return 0, nil
@@ -252,9 +251,8 @@ func (s *search) mayBeNamed(doc uint32) (bool, error) {
 	return false, nil
 }
 
-// canSkip reports whether the document is not to be looked at: it is for
-// another pass, or cannot be among the best by what its path says. The path is
-// read only if that can decide it.
+// canSkip reports whether the document need not be looked at: it belongs to another pass, or its path shows that it
+// cannot be among the best. It reads the path only if that can decide.
 func (s *search) canSkip() (bool, error) {
 	if s.wholeWords != nil && s.wholeWords.order.later(s.doc.id) {
 		return true, nil
@@ -266,7 +264,7 @@ func (s *search) canSkip() (bool, error) {
 	if !s.mayDefine(s.doc.blob) && !s.mayReach(rank.Bound(best, s.terms, rank.NoName, false), s.doc.id) {
 		if named, err := s.mayBeNamed(s.doc.id); err != nil {
 			return false, err
-		} else if !named { // whatever its priority is
+		} else if !named { // whatever its priority
 			s.leaveOutFrom(s.doc.id)
 			return true, nil
 		}

@@ -10,13 +10,11 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in
-// pages and in pieces: files must be those of the exhaustive search, and counts
-// no more than they are.
+// TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in pages and in pieces. The files
+// must be those of the exhaustive search, and the counts no higher.
 func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 	ended := 0
 	for seed := range corpora(40) {
@@ -24,13 +22,9 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 		s := openShard(t, buildShard(t, c))
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		for _, q := range indextest.Queries(c, seed+1000, 100) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ready, err := shard.Prepare(tree)
-			if err != nil {
-				continue // as the oracle's tests know
+			ready, ok := preparable(t, q)
+			if !ok {
+				continue
 			}
 			opts := shard.Options{MaxFiles: 1 + rnd.IntN(10), MaxMatchesPerFile: 5, After: somewhere(s, ready, rnd)}
 			whole := search(t, s, ready, opts)
@@ -58,8 +52,8 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 	}
 }
 
-// TestFloorLeavesTheMergeAsItIs searches the repos of a corpus in two shards, the
-// second one with the first one's last file as the floor.
+// TestFloorLeavesTheMergeAsItIs searches the repos of a corpus in two shards, with the last file of the first as
+// the floor of the second.
 func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
 	fewer := 0
 	for seed := range corpora(40) {
@@ -69,13 +63,9 @@ func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
 		low := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[:half]}))
 		high := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[half:]}))
 		for i, q := range indextest.Queries(c, seed+2000, 60) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			ready, err := shard.Prepare(tree)
-			if err != nil {
-				continue // as the oracle's tests know
+			ready, ok := preparable(t, q)
+			if !ok {
+				continue
 			}
 			opts := shard.Options{MaxFiles: 1 + i%7, MaxMatchesPerFile: 5, Mode: shard.Mode(i % 2)}
 			want := search(t, whole, ready, opts)
@@ -101,7 +91,7 @@ func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
 	}
 }
 
-// someTests moves a third of the documents to where tests are.
+// someTests moves a third of the documents into folders of tests.
 func someTests(c *indextest.Corpus) *indextest.Corpus {
 	for _, r := range c.Repos {
 		for i := range r.Documents {
@@ -122,9 +112,8 @@ func search(t *testing.T, s *shard.Shard, q *shard.Query, opts shard.Options) *s
 	return res
 }
 
-// sameFiles compares all that is known of the files; none are the same as none.
-// sameFiles reports whether files are the same as others. Where matches were not all counted, there may be more of
-// them, but not less, and all that are shown are counted with one more.
+// sameFiles reports whether files are equal. Where a search did not count all matches, the other may have more of
+// them, but not fewer, and the count covers all matches that are shown and one more.
 func sameFiles(a, b []shard.FileMatch) bool {
 	a = slices.Clone(a)
 	for i := range min(len(a), len(b)) {
@@ -149,7 +138,7 @@ func sameAnswer(a, b *shard.Result) bool {
 		a.Stats.Matches == b.Stats.Matches && a.Stats.CountsInexact == b.Stats.CountsInexact
 }
 
-// somewhere is the place of a random result, or nil for the start.
+// somewhere returns the place of a random result, or nil for the start.
 func somewhere(s *shard.Shard, q *shard.Query, rnd *rand.Rand) *shard.Key {
 	all, err := s.Search(context.Background(), q, shard.Options{MaxFiles: 1 << 20})
 	if err != nil || len(all.Files) == 0 || rnd.IntN(2) == 0 {
@@ -159,7 +148,7 @@ func somewhere(s *shard.Shard, q *shard.Query, rnd *rand.Rand) *shard.Key {
 	return &key
 }
 
-// manyFiles is a corpus of n files that say the same.
+// manyFiles returns a corpus of n files with the same content.
 func manyFiles(n int) *indextest.Corpus {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range n {
@@ -171,8 +160,8 @@ func manyFiles(n int) *indextest.Corpus {
 	return c
 }
 
-// TestTopKEndsEarly searches for what every document has: only about as many as
-// are wanted are looked at, and the others are counted by words or left out.
+// TestTopKEndsEarly searches for what every document has: the search looks at only about as many as are wanted,
+// and counts the others by words or leaves them out.
 func TestTopKEndsEarly(t *testing.T) {
 	s := openShard(t, buildShard(t, manyFiles(2000)))
 	for _, text := range []string{"common", "c:common", "c:a", "common word", "comm?on", "lang:Go", "c:(common|rare)", `c:w\w+d`} {

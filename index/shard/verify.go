@@ -3,7 +3,7 @@ package shard
 import (
 	"bytes"
 	"context"
-	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; nothing is secured by it here.
+	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; it protects nothing here
 	"crypto/sha256"
 	"fmt"
 	"hash"
@@ -15,7 +15,7 @@ import (
 
 // Verify reads the whole shard: every checksum, every posting list, every
 // document in order, and every content against its Git object id. It returns
-// the first thing wrong, which is format.ErrCorrupt, or the context's error.
+// the first fault, which is format.ErrCorrupt, or the context's error.
 func (s *Shard) Verify(ctx context.Context) error {
 	if err := s.file.Verify(ctx); err != nil {
 		return fmt.Errorf("verify shard: %w", err)
@@ -32,7 +32,7 @@ func (s *Shard) Verify(ctx context.Context) error {
 	return nil
 }
 
-// verifyDocuments checks that repos and documents are in order and whole.
+// verifyDocuments checks that repos and documents are in order and complete.
 func (s *search) verifyDocuments() error {
 	next := uint32(0)
 	lastName := ""
@@ -81,11 +81,11 @@ func (s *search) verifyDocument(doc uint32, repo int) error {
 	return nil
 }
 
-// verifyColumns reads all there is of a document.
+// verifyColumns reads all columns of a document.
 func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
 	if got, err := s.docs.RepoOf(doc); err != nil || got != repo {
 		if err == nil {
-			err = s.corrupt("document %d is said to be of repo %d, not %d", doc, got, repo)
+			err = s.corrupt("document %d has repo %d, not %d", doc, got, repo)
 		}
 		return nil, err
 	}
@@ -109,8 +109,8 @@ func (s *search) corrupt(reason string, args ...any) error {
 	return &format.CorruptError{File: s.fileName, Section: "documents", Reason: fmt.Sprintf(reason, args...)}
 }
 
-// objectID is the id that Git gives to content, in an id space of size bytes;
-// nil when there is no such space.
+// objectID returns Git's id for a content, in an id space of size bytes; nil if
+// there is no such space.
 func objectID(content []byte, size int) []byte {
 	var h hash.Hash
 	switch size {

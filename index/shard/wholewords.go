@@ -11,33 +11,32 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// A common literal is in thousands of words, but the best documents have it as a whole word,
-// or in their path: others score partOfWord at most. A TopK search for one literal, or one of several, therefore
-// looks at those documents first. How often they have the word is known from the posting lists of its few
-// spellings, and with the length of the content that bounds the score: most postings are passed at once
-// (see scanWholeWords). It starts over with all words of the lexicon if other documents may be among
-// the best after all, or if more content had to be read than the words are worth.
+// A common literal is in thousands of words, but the best documents have it as a whole word or in their path: others score
+// partOfWord at most. A TopK search for one literal, or one of several, therefore looks at those documents first. The posting lists
+// of its few spellings say how often they have the word, which with the length of the content bounds the score. So the search skips
+// most postings immediately (see scanWholeWords). It starts over with all words of the lexicon if other documents may be among the
+// best after all, or if it had to read more content than the lookup of the words would cost.
 
-// wholeWords are literals that are words, and what may be spent on their documents.
+// wholeWords are literals that are words, and the budget for their documents.
 type wholeWords struct {
 	budget
-	words []wordMatch // its spellings
+	words []wordMatch // the literals' spellings
 	atom  *wholeWordAtom
 	order placeOrder
 }
 
-// partOfWord is the highest score of a document without a match in its path that has one
-// literal in parts of words only.
+// partOfWord is the highest score, without the rank of its repo, of a document whose path does not match and that has one literal only in
+// parts of words.
 var partOfWord = rank.Content(rank.Partial, rank.Enough, 1)
 
-// errOverBudget ends the search among documents that have the literal as a whole word.
+// errOverBudget ends the search among documents with the literal as a whole word.
 var errOverBudget = errors.New("finding all words takes less than reading documents")
 
-// budget is how many bytes of content may be read rather than all words looked up that hold a literal.
+// budget is how many bytes of content may be read instead of looking up all words that hold a literal.
 type budget struct {
 	literal *matching
 	left    uint64
-	all     bool // left has what the words of the lexicon are worth, which is added when it is needed
+	all     bool // left includes what looking up the words would cost, which is added only when it is needed
 }
 
 // spend takes bytes from the budget.
@@ -63,15 +62,15 @@ func (b *budget) spend(s *search, bytes uint32) error {
 	return nil
 }
 
-// wordPays is how many bytes may be read for a word that need not be looked up, where a whole block of the lexicon
-// begins with the literal: a list takes about a microsecond.
+// wordPays is how many bytes may be read for each word that need not be looked up, if whole blocks of the lexicon begin with the
+// literal: a list takes about a microsecond.
 const wordPays = 128
 
-// postingPays is how many bytes may be read for a posting that need not be: 77 to 121 ns
-// against 3.6 to 8.7 a byte (BenchmarkCosts), and about as much for passing its document.
+// postingPays is how many bytes may be read for each posting that need not be: 77 to 121 ns against 3.6 to 8.7 a byte
+// (BenchmarkCosts), and about as much for skipping its document.
 const postingPays = 32
 
-// planWholeWords returns nil if documents with whole words are not worth being looked at first.
+// planWholeWords returns nil if looking at documents with whole words first does not pay.
 func (s *search) planWholeWords(q *Query) (*wholeWords, error) {
 	m := onlyLiterals(q)
 	if m == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || !s.mayExceed(partOfWord) {
@@ -92,7 +91,7 @@ func (s *search) planWholeWords(q *Query) (*wholeWords, error) {
 	return w, nil
 }
 
-// bestName is how well a path may match.
+// bestName returns how well a path may match at best.
 func (w *wholeWords) bestName() rank.Name {
 	if w.literal.scope == query.Content {
 		return rank.NoName
@@ -100,13 +99,13 @@ func (w *wholeWords) bestName() rank.Name {
 	return rank.Base
 }
 
-// mayExceed reports whether files that score more are wanted.
+// mayExceed reports whether the search wants files that score more than this.
 func (s *search) mayExceed(score float64) bool {
 	return s.opts.After == nil || s.opts.After.Score > score
 }
 
-// onlyLiterals returns the text of a query that is nothing else, or demands it together with
-// what has no text, if that is a literal or one of several; nil for other queries.
+// onlyLiterals returns the text of a query that consists of one text, alone or together with conditions that have no text, if the
+// text is a literal or one of several. It returns nil for other queries.
 func onlyLiterals(q *Query) *matching {
 	if len(q.texts) != 1 || !q.inContent {
 		return nil
@@ -123,10 +122,10 @@ func onlyLiterals(q *Query) *matching {
 	return nil
 }
 
-// mostSpellings is how many lists are added up.
+// mostSpellings is the most lists that are added up.
 const mostSpellings = 64
 
-// openSpellings finds the spellings, and returns how many postings they have.
+// openSpellings finds the spellings and returns the number of their postings.
 func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
 	for _, literal := range w.literal.literals {
 		words, lists, err := s.spellings(literal, mostSpellings-len(w.words))
@@ -145,8 +144,8 @@ func (s *search) openSpellings(w *wholeWords) (df uint64, err error) {
 	return df, nil
 }
 
-// matchesWhole reports whether a spelling of a literal, which is not known yet, is a match from end to end: of several literals one
-// that is preferred may match a part of it.
+// matchesWhole reports whether a spelling of a literal, not yet known, is a match from end to end. Of several literals, a preferred
+// one may match a part of it.
 func (s *search) matchesWhole(w *wholeWords, word uint32) (bool, error) {
 	if len(w.literal.literals) == 1 {
 		return true, nil
@@ -164,10 +163,10 @@ func (s *search) matchesWhole(w *wholeWords, word uint32) (bool, error) {
 	return false, nil
 }
 
-// spelled are the words [from, to) that are a literal, without case.
+// spelled is the words [from, to) that equal a literal without case.
 type spelled struct{ from, to uint32 }
 
-// spellings returns the spellings of a literal and their lists; nil if they are more than most, or cannot be looked up.
+// spellings returns the spellings of a literal and their lists; nil if there are more than most, or if it cannot be looked up.
 func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
 	text, ok := wordText(literal)
 	if !ok {
@@ -206,9 +205,8 @@ func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, 
 	return words, lists, nil
 }
 
-// amongWholeWords finds the best documents among those that have the literal as a whole word
-// or in their path, or that have opaque superblocks. It returns false, and leaves nothing
-// behind, if that does not do.
+// amongWholeWords finds the best documents among those that have the literal as a whole word or in their path, or that have opaque
+// superblocks. If these are not enough, it returns false and undoes what it did.
 func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 	if err := s.prepareFloor(); err != nil {
 		return false, err
@@ -224,7 +222,7 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 	switch {
 	case err == nil && !s.mayReach(partOfWord, 0):
 		s.stats.CountsInexact = true
-		s.explain.leftOutBelow(partOfWord, 0)
+		s.explain.leftOutBelow(partOfWord+s.mostOfRepo, 0)
 		s.leaveOut()
 		return true, nil
 	case err != nil && !errors.Is(err, errOverBudget):
@@ -238,7 +236,7 @@ func (s *search) amongWholeWords(q *Query) (done bool, err error) {
 	return false, nil
 }
 
-// startOver forgets the documents that were found.
+// startOver drops the documents that were found.
 func (s *search) startOver(q *Query) {
 	s.best = best{limit: s.opts.MaxFiles, maxBytes: s.opts.MaxBytes}
 	s.stats = Stats{ListsRead: s.stats.ListsRead}

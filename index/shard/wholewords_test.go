@@ -14,20 +14,20 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// commonWords is a corpus in which a few words are common: in documents that have them up to
-// and beyond rank.Enough times, as a whole word, in other spellings, in parts of words, beside
-// words that make a superblock opaque, and in paths of either priority. One document has
-// thousands of words with them, so that adding all words up takes longer than a few documents.
+// commonWords is a corpus with a few common words. Documents have them up to and beyond rank.Enough times: as whole words,
+// in other spellings, in parts of words, next to words that make a superblock opaque, and in paths of either priority. One
+// document has thousands of words that contain them, so that adding up all words takes longer than a few documents. Repos have
+// ranks if the seed is odd.
 func commonWords(seed uint64) *indextest.Corpus {
 	rnd := rand.New(rand.NewPCG(seed, 7))
 	pick := func(from ...string) string { return from[rnd.IntN(len(from))] }
 	c := &indextest.Corpus{}
 	for r := range 3 {
-		repo := indextest.Repo{Name: fmt.Sprintf("r%d", r), Branches: []string{"main", "next"}}
+		repo := indextest.Repo{Name: fmt.Sprintf("r%d", r), Branches: []string{"main", "next"}, Rank: uint8(seed % 2 * uint64(r) * 50)}
 		for i := range 80 + rnd.IntN(80) {
 			var text bytes.Buffer
 			switch rnd.IntN(40) {
-			case 0: // a word across the end of the part that is read first
+			case 0: // a word across the end of the part read first
 				text.WriteString(strings.Repeat(".", 16<<10-rnd.IntN(6)) + pick("foo", "seafood"))
 			case 1: // worse matches first
 				text.WriteString(strings.Repeat("snafoox ", rank.Enough) + strings.Repeat(".", 17<<10) + pick("food ", "\u212Ax foo", strings.Repeat("long", 40)+" foo "))
@@ -75,8 +75,8 @@ func commonWords(seed uint64) *indextest.Corpus {
 	return c
 }
 
-// TestWholeWordsFirst searches for common words, in one shard, in one merged of several and in
-// two with a floor: files are those of the exhaustive search, and counts no more than its.
+// TestWholeWordsFirst searches for common words: in one shard, in one merged from several, and in two with a floor. The
+// files are those of the exhaustive search, and the counts are no higher.
 func TestWholeWordsFirst(t *testing.T) {
 	first := 0
 	for seed := range corpora(15) {
@@ -126,8 +126,8 @@ func TestWholeWordsFirst(t *testing.T) {
 	}
 }
 
-// TestWholeWordsAreNotTheBest has a word as a whole in tests only, which score less than other
-// documents with parts of words.
+// TestWholeWordsAreNotTheBest has a word as a whole only in tests, which score less than other documents with it in parts
+// of words.
 func TestWholeWordsAreNotTheBest(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	add := func(path, content string) {
@@ -154,8 +154,8 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 	}
 }
 
-// TestBestOfSharedContents: the best files are the first of all files, also where several
-// documents share a content and a filter excludes some of them.
+// TestBestOfSharedContents: the best files are the first of all files even if several documents share a content and a
+// filter excludes some of them.
 func TestBestOfSharedContents(t *testing.T) {
 	for seed := range corpora(8) {
 		s := openShard(t, buildShard(t, commonWords(seed)))
@@ -172,8 +172,9 @@ func TestBestOfSharedContents(t *testing.T) {
 	}
 }
 
-// TestBestOfAWordByItsSpellings searches for a word that hundreds of other words hold: the posting lists of its own
-// spellings are opened, few documents are looked at and little text is read, but to count the matches of what is shown.
+// TestBestOfAWordByItsSpellings searches for a word that hundreds of other words contain. The search opens the posting
+// lists of its own spellings, looks at few documents, and reads little text except to count the matches of the files that
+// are shown.
 func TestBestOfAWordByItsSpellings(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	add := func(path, content string) {
@@ -187,7 +188,7 @@ func TestBestOfAWordByItsSpellings(t *testing.T) {
 		}
 		add(fmt.Sprintf("%04d", i), text)
 	}
-	// It defines the word, so that it is among the best, and is so long that not all of its matches are counted.
+	// It defines the word, so it is among the best, and it is too long for all of its matches to be counted.
 	add("long.go", "package long\n\nfunc target() {}\n"+strings.Repeat("// a retargeted target_flag\n", 40_000))
 	s := openShard(t, buildShard(t, c))
 	for _, text := range []string{"c:target", "target", "case:yes c:Target", "c:target lang:Go"} {
@@ -207,7 +208,7 @@ func TestBestOfAWordByItsSpellings(t *testing.T) {
 	}
 }
 
-// TestShardsOfARepoLoseTies: documents of one repo are in the order of their paths over several shards, too.
+// TestShardsOfARepoLoseTies: documents of one repo are in the order of their paths, also over several shards.
 func TestShardsOfARepoLoseTies(t *testing.T) {
 	halves := []*indextest.Corpus{manyFiles(200), manyFiles(200)}
 	for i := range halves[1].Repos[0].Documents {
@@ -228,10 +229,10 @@ func TestShardsOfARepoLoseTies(t *testing.T) {
 	}
 }
 
-// TestWholeWordsOfAllSuperblocks: the best file is the last that is looked at, and is the best only by the words of all its
-// superblocks together.
+// TestWholeWordsOfAllSuperblocks: the search looks at the best file last, and only the words of all its superblocks
+// together make it the best.
 func TestWholeWordsOfAllSuperblocks(t *testing.T) {
-	block := func(words int) string { // a superblock of 4 KiB
+	block := func(words int) string { // fills a superblock of 4 KiB
 		text := strings.Repeat("needle\n", words)
 		return text + strings.Repeat("-\n", (4096-len(text))/2) + strings.Repeat("-", len(text)%2)
 	}

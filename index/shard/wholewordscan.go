@@ -8,9 +8,9 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// lengths returns the length of each superblock's blob in superblocks, up to the longest that scores tell apart: a
-// byte for 4 KiB of content. It is made when the best documents of a common word are asked for, and kept
-// until the next collection of garbage: a shard that is not searched holds no memory.
+// lengths returns, for each superblock, the length of its blob in superblocks, up to the longest that scores
+// distinguish: one byte for 4 KiB of content. The first search for the best documents of a common word makes it. It
+// stays until the next collection of garbage: a shard that is not searched holds no memory.
 func (s *search) lengths() ([]uint8, error) {
 	if kept := s.shard.lengths.Load(); kept != nil {
 		if known := kept.Value(); known != nil {
@@ -46,9 +46,8 @@ func (s *search) lengths() ([]uint8, error) {
 	return lengths, nil
 }
 
-// scanWholeWords looks at the documents with a whole word that may be among the best, those in which it may be
-// defined first: with what they score, most others are passed for how often they have the word and how long
-// they are.
+// scanWholeWords looks at the documents with a whole word that may be among the best, first at those that may define
+// it. Their scores let it skip most others by how often they have the word and how long they are.
 func (s *search) scanWholeWords() error {
 	if err := s.scanDefined(); err != nil {
 		return err
@@ -89,7 +88,7 @@ func (s *search) scanWholeWords() error {
 		if err != nil {
 			return err
 		}
-		if i += n; holds(opaque, blob) { // its text has to be read: others are done first
+		if i += n; holds(opaque, blob) { // its text must be read, so others go first
 			continue
 		}
 		if err := s.lookAtWhole(blob, &in, several.documents(blob) == 1); err != nil {
@@ -109,10 +108,10 @@ func (s *search) scanWholeWords() error {
 	return nil
 }
 
-// mayBeEnough reports whether as many documents as are wanted may score more than those with parts of words only.
-// Otherwise all words are looked up in the end.
+// mayBeEnough reports whether the wanted number of documents may score more than those with only parts of words. If
+// not, all words would have to be looked up in the end.
 func (s *search) mayBeEnough() (bool, error) {
-	if floor := s.opts.Floor; floor != nil && floor.Score > partOfWord {
+	if floor := s.opts.Floor; floor != nil && floor.Score-s.mostOfRepo > partOfWord {
 		return true, nil
 	}
 	atom := s.wholeWords.atom
@@ -133,7 +132,7 @@ func (s *search) mayBeEnough() (bool, error) {
 		if tallies = tallies[n:]; in.most() <= partOfWord {
 			continue
 		}
-		low, err := s.inLowFolder(blob) // half of any score is less
+		low, err := s.inLowFolder(blob) // half of any score is below partOfWord
 		if err != nil {
 			return false, err
 		}
@@ -144,7 +143,7 @@ func (s *search) mayBeEnough() (bool, error) {
 	return wanted <= 0, nil
 }
 
-// addUpBlob adds up the first tallies, as many as are of one blob. Opaque superblocks do not count.
+// addUpBlob adds up the first n tallies, which belong to one blob. Opaque superblocks do not count.
 func (s *search) addUpBlob(cursor *blobOfSuperblocks, tallies []tally) (blob uint32, in wholeIn, n int, err error) {
 	blob, end, err := s.blobOf(cursor, tallies[0].superblock)
 	if err != nil {
@@ -157,7 +156,7 @@ func (s *search) addUpBlob(cursor *blobOfSuperblocks, tallies []tally) (blob uin
 	return blob, in, n, nil
 }
 
-// blobOf returns the blob of a superblock, and the superblock behind the last one of the blob.
+// blobOf returns the blob of a superblock, and the superblock after the blob's last one.
 func (s *search) blobOf(cursor *blobOfSuperblocks, superblock uint32) (blob, end uint32, err error) {
 	at := cursor.of(superblock)
 	if end = uint32(cursor.first) + cursor.superblocks(s.content.Superblocks()); at < 0 || end <= superblock {
@@ -166,22 +165,22 @@ func (s *search) blobOf(cursor *blobOfSuperblocks, superblock uint32) (blob, end
 	return uint32(at), end, nil
 }
 
-// leastWhole is the least score by which a document may be among the best, and better than all that have parts of words
-// only, if nothing is defined and no path matches.
+// leastWhole returns the lowest score, without the rank of the repo, with which a document may be among the best and beats all that have
+// only parts of words, if it defines nothing and no path matches.
 func (s *search) leastWhole() float64 {
 	least := math.Nextafter(partOfWord, math.Inf(1))
 	if s.best.limit > 0 && s.best.full() {
-		least = max(least, s.best.hits[0].score)
+		least = max(least, s.best.hits[0].score-s.mostOfRepo)
 	}
 	if floor := s.opts.Floor; floor != nil && s.losesTies {
-		return max(least, math.Nextafter(floor.Score, math.Inf(1)))
+		return max(least, math.Nextafter(floor.Score-s.mostOfRepo, math.Inf(1)))
 	} else if floor != nil {
-		return max(least, floor.Score)
+		return max(least, floor.Score-s.mostOfRepo)
 	}
 	return least
 }
 
-// scanDefined looks at the documents in which the word may be defined.
+// scanDefined looks at the documents that may define the word.
 func (s *search) scanDefined() error {
 	for i, blob := range s.defined {
 		if i > 0 && s.defined[i-1] == blob {
@@ -207,8 +206,8 @@ func (s *search) scanDefined() error {
 	return nil
 }
 
-// lookAtWhole looks at the documents of a blob, of which there may be a single one, if they may be among the best
-// and their word is not defined.
+// lookAtWhole looks at the documents of a blob if they may be among the best and the blob does not define the word.
+// single says that the blob has one document.
 func (s *search) lookAtWhole(blob uint32, in *wholeIn, single bool) error {
 	if err := s.tick(); err != nil {
 		return err

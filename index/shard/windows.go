@@ -13,8 +13,8 @@ import (
 // stretch is [lo, hi) of a blob.
 type stretch struct{ lo, hi int64 }
 
-// windows are the stretches of one blob in which an atom can match. Memory is
-// reused from blob to blob.
+// windows are the stretches of one blob in which an atom can match. Their memory is reused from
+// blob to blob.
 type windows struct {
 	s      *search
 	reach  regex.Reach
@@ -22,13 +22,13 @@ type windows struct {
 	blob   uint32
 	size   int64
 
-	all  []stretch // of the blob, ascending by lo
-	rest []stretch // of all, those still to be read
-	text []byte    // what was decoded last
-	base int64     // where it begins
+	all  []stretch // of the blob, by ascending lo
+	rest []stretch // those of all that were not read yet
+	text []byte    // decoded last
+	base int64     // offset of text in the blob
 }
 
-// collect lists what a match in the blob can cover that holds one of the literals.
+// collect lists the stretches that a match with one of the literals can cover in the blob.
 func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	size, err := w.s.content.Len(blob)
 	if err != nil {
@@ -58,8 +58,8 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	return nil
 }
 
-// add adds what a match can cover that holds the literal with its rarest n-gram
-// in one of the candidate blocks of the superblock where the cursor stands.
+// add adds the stretches that a match can cover if the rarest n-gram of the literal is in one of
+// the candidate blocks of the cursor's superblock.
 func (w *windows) add(l *literalBlobs, superblock int64) {
 	nearest, farthest := l.cand.AnchorOffset()
 	before, after := int64(farthest+w.reach.Bytes), int64(l.maxLen-nearest+w.reach.Bytes)
@@ -77,9 +77,9 @@ func (w *windows) add(l *literalBlobs, superblock int64) {
 	}
 }
 
-// next decodes the next window into text; ok is false when there is none left.
-// What starts before limit and after the matches of earlier windows is decided
-// by the window; what starts later, by another one or not at all.
+// next decodes the next window into text; ok is false if there is none. The window decides the
+// matches that start before limit and after the matches of earlier windows. Later matches belong to
+// other windows or are none.
 func (w *windows) next() (here stretch, limit int64, ok bool, err error) {
 	if len(w.rest) == 0 {
 		return stretch{}, 0, false, nil
@@ -98,7 +98,7 @@ func (w *windows) next() (here stretch, limit int64, ok bool, err error) {
 	return here, limit, err == nil, err
 }
 
-// follow adds the lines before and after in which matches can go on.
+// follow adds the lines before and after into which matches can continue.
 func (w *windows) follow(here stretch) (_ stretch, err error) {
 	w.extent.Reset()
 	for alive := true; alive && here.lo > 0; {
@@ -122,7 +122,7 @@ func (w *windows) follow(here stretch) (_ stretch, err error) {
 	return here, nil
 }
 
-// before is extent.Before, a piece of a long line at a time.
+// before is extent.Before for a long line, a piece at a time.
 func (w *windows) before(line []byte) (alive bool, err error) {
 	for alive = true; alive && len(line) > 0 && err == nil; err = w.s.tick() {
 		at := max(0, len(line)-pieceBytes)
@@ -134,7 +134,7 @@ func (w *windows) before(line []byte) (alive bool, err error) {
 	return alive, err
 }
 
-// after is extent.After, a piece of a long line at a time.
+// after is extent.After for a long line, a piece at a time.
 func (w *windows) after(line []byte) (alive bool, err error) {
 	for alive = true; alive && len(line) > 0 && err == nil; err = w.s.tick() {
 		at := min(len(line), pieceBytes)
@@ -146,7 +146,7 @@ func (w *windows) after(line []byte) (alive bool, err error) {
 	return alive, err
 }
 
-// take joins to a stretch all that begin up to limit, and up to where it then ends.
+// take joins to a stretch all stretches that begin up to limit or up to its growing end.
 func (w *windows) take(here stretch, limit int64) stretch {
 	for len(w.rest) > 0 && w.rest[0].lo <= max(limit, here.hi) {
 		here.hi = max(here.hi, w.rest[0].hi)
@@ -161,8 +161,8 @@ func (w *windows) decode(here stretch) (err error) {
 	return err
 }
 
-// lines decodes a stretch, and those that share a superblock with it, with all
-// of the lines that they touch.
+// lines decodes a stretch, and those that share a superblock with it, with all lines that they
+// touch.
 func (w *windows) lines(here stretch) (stretch, error) {
 	for len(w.rest) > 0 && w.rest[0].lo <= w.roundUp(here.hi) {
 		here = w.take(here, w.roundUp(here.hi))
@@ -186,34 +186,35 @@ func (w *windows) lines(here stretch) (stretch, error) {
 	}
 }
 
-// roundUp is the end of the superblock that holds the byte before at.
+// roundUp returns the end of the superblock that holds the byte before at.
 func (w *windows) roundUp(at int64) int64 {
 	return min(w.size, (at+docstore.SuperblockSize-1)&^(docstore.SuperblockSize-1))
 }
 
-// lineStart finds where the line of a decoded place starts, decoding what is
-// before: in a long line as much again as there is, since all of it has to move.
+// lineStart finds the start of the line at a decoded place. It decodes the content before it, each
+// time as much as it has already, because all of that has to move.
 func (w *windows) lineStart(at int64) (int64, error) {
-	for from := at; ; from = w.base {
-		if i := bytes.LastIndexByte(w.text[:from-w.base], '\n'); i >= 0 {
+	for {
+		if i := bytes.LastIndexByte(w.text[:at-w.base], '\n'); i >= 0 {
 			return w.base + int64(i) + 1, nil
 		}
 		if w.base == 0 {
 			return 0, nil
 		}
+		at = w.base // the rest has no newline
 		more := max(int64(len(w.text)), docstore.SuperblockSize)
-		at := max(0, w.base-more) &^ (docstore.SuperblockSize - 1) // base is where a superblock begins, too
-		edge, err := w.s.read(w.s.edge[:0], w.blob, uint32(at), uint32(w.base-at))
+		base := max(0, at-more) &^ (docstore.SuperblockSize - 1) // at also starts a superblock
+		edge, err := w.s.read(w.s.edge[:0], w.blob, uint32(base), uint32(at-base))
 		if err != nil {
 			return 0, err
 		}
-		w.s.edge, w.base = edge, at
+		w.s.edge, w.base = edge, base
 		w.text = slices.Insert(w.text, 0, edge...)
 	}
 }
 
-// lineEnd finds where the line of a place ends, at its newline or the end of the
-// blob, decoding what follows.
+// lineEnd finds the end of the line at a place, its newline or the end of the blob, and decodes
+// what follows.
 func (w *windows) lineEnd(at int64) (int64, error) {
 	for {
 		end := w.base + int64(len(w.text))
@@ -235,8 +236,8 @@ func (w *windows) lineEnd(at int64) (int64, error) {
 	}
 }
 
-// quality rates the match text[start:end] of a window, reading the bytes beside
-// it when the text ends there.
+// quality rates the match text[start:end] of a window. It reads the next bytes of the blob if the
+// text ends there.
 func (w *windows) quality(here stretch, start, end int) (rank.Quality, error) {
 	text := w.text[here.lo-w.base : here.hi-w.base]
 	cutHead, cutTail := start == 0 && here.lo > 0, end == len(text) && here.hi < w.size

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/build"
@@ -15,8 +16,8 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 )
 
-// expressions have literals, and matches that stay in a line, cross lines, have
-// a longest length, or none.
+// expressions have literals. Their matches stay in a line or cross lines, and
+// have a longest length or none.
 var expressions = []string{
 	`needle`, `(needle|thread)`, `(needles?|thread|nee)`, `(need|needle)`, `nee(dle|d)`, `needle\b`, `\bneedle`, `^needle`, `needle$`, `^needle$`,
 	`\w+needle`, `needle\w*`, `\w+\.thread\b`, `[a-z]+_?needle[0-9A-Z]`, `needle.{1,20}thread`, `needle.*thread`, `(needle|thread)\w`, `\w(needle|thread)`,
@@ -26,14 +27,14 @@ var expressions = []string{
 	`needle\x{FFFD}`, `\x{FFFD}thread`, `(?:needle)+`, `[^\n]needle`, `[^a]thread`, `needle|`, `threads{1}`, `(?i:needle)Thread`,
 }
 
-// pieces are put at and across the borders of blocks, units and superblocks.
+// pieces are placed at and across the borders of blocks, units and superblocks.
 var pieces = []string{
 	"needle", "thread", "needles", "Needle", "THREAD", "needle thread", "needle\n\nthread", "needle\r\n", "x_needle9", "a.thread ", "needleneedle", "nee\ndle",
 	"needle\xff", "\xe2\x84thread", "\u212aelvin", "Kelvin", "ta\u017fk\u017f", "TASK_", "s\u212ain", "\nneedle\n", "日needle本", "threads", "needleThread", "need", "nee", "\n\n\n", " \n\t\n", "thread\nneedle", "needle x thread", "threa", "hread", "thr",
 }
 
-// longText has several superblocks with pieces near their borders, sometimes in
-// lines that are longer than a superblock.
+// longText returns several superblocks with pieces near their borders,
+// sometimes in lines longer than a superblock.
 func longText(rng *rand.Rand) []byte {
 	filler := []string{"abc def\n", "\n", " ", "日本 ", "x", "lorem ipsum dolor\r\n", "\xff"}[rng.IntN(7)]
 	text := bytes.Repeat([]byte(filler), (2+rng.IntN(4))*docstore.SuperblockSize/len(filler))
@@ -69,7 +70,8 @@ func TestWindowsAreTheWholeText(t *testing.T) {
 	}
 }
 
-// checkWindows compares matches in long texts with those of the standard library.
+// checkWindows compares matches in long texts with those that the standard
+// library finds.
 func checkWindows(t *testing.T, seed uint64, found map[string]bool) {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(seed, 2))
@@ -119,7 +121,8 @@ func checkExpressions(t *testing.T, seed uint64, s *shard.Shard, texts map[strin
 	}
 }
 
-// rated is what does not depend on how many matches of a file are shown.
+// rated has the fields that do not depend on how many matches of a file are
+// shown.
 type rated struct {
 	MatchCount int
 	Score      float64
@@ -148,4 +151,31 @@ func nonEmpty(locs [][]int) (ranges []indextest.Range) {
 		}
 	}
 	return ranges
+}
+
+// TestWindowsDecodeNearMatchesOnly has lines of 60 bytes across the borders of superblocks, in each of some places of a large text. What
+// is decoded for a line must not grow with the text before or after it.
+func TestWindowsDecodeNearMatchesOnly(t *testing.T) {
+	const line = 60
+	text := bytes.Repeat(append(bytes.Repeat([]byte("lorem "), line/6-1), "ipsu.\n"...), 3<<20/line)
+	borders := []int{40, 300, 301, 500, 700}
+	for i, border := range borders {
+		copy(text[border*docstore.SuperblockSize+10*i-20:], "needle thread")
+	}
+	s := oneFile(t, text)
+	for _, e := range []string{
+		`needle`, `needle thread`, `(needle|thread)`, `needle.`, `\w+\s+thread`, `needle\s+thread`, `.needle`, `needle.*`, `^.*needle`, `lorem.*needle`, `needle\b`, `[a-z]needle`,
+		`needle(?s:.{0,9})thread`, `needle[^x]{0,40}thread`, `\bneedle\W+thread\b`, `^.*needle.*$`, `needle\s*$`, `needle[\n ]*thread`, `needle thread\s*[a-z]*`,
+	} {
+		q := prepare(t, parse(t, "content:"+strconv.Quote(e)))
+		for _, mode := range []shard.Mode{shard.Exhaustive, shard.TopK} {
+			res, err := s.Search(t.Context(), q, shard.Options{MaxFiles: 10, MaxMatchesPerFile: 1, Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if most := uint64(len(borders) * 6 * docstore.SuperblockSize); res.Stats.BytesDecoded > most {
+				t.Errorf("%s, mode %v: %d bytes were decoded for %d lines, %d are enough", e, mode, res.Stats.BytesDecoded, len(borders), most)
+			}
+		}
+	}
 }

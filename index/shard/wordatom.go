@@ -3,17 +3,18 @@ package shard
 import (
 	"sort"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// wordAtom finds a text within the words of documents. Which blobs have how many
-// matches is known before any is looked at; only what is shown is read.
+// wordAtom finds a text within the words of documents. It knows how many matches each blob has
+// before looking at any, and reads only what is shown.
 type wordAtom struct {
 	*matching
 	s    *search
 	hits *wordHits
-	next int // index in blobs of the first that was not passed
-	// keep is how many spans are wanted of a document, 0 for all.
+	next int // index of the first blob that was not passed
+	// keep is the number of spans wanted in a document, 0 for all.
 	keep int
 	// spans are the ranges of the document read last.
 	spans spanList
@@ -42,8 +43,8 @@ func seekBlob(blobs []blobTally, at int, from uint32) int {
 	return seek(blobs, at, from, func(b *blobTally) uint32 { return b.blob })
 }
 
-// seek returns the index, not below at, of the first element whose number is at least from.
-// Numbers ascend. It gallops: from is mostly near.
+// seek returns the index, not below at, of the first element whose number is at least from. Numbers
+// ascend. It uses a galloping search, since from is mostly near.
 func seek[E any](list []E, at int, from uint32, number func(*E) uint32) int {
 	if at == len(list) || number(&list[at]) >= from {
 		return at
@@ -59,11 +60,11 @@ func seek[E any](list []E, at int, from uint32, number func(*E) uint32) int {
 
 func (a *wordAtom) cost() uint64 { return costColumn }
 
-// tally returns what is known of a document's content, nil if it has no match.
+// tally returns what is known of a document's content; nil if it has no match.
 func (a *wordAtom) tally(d *document) *blobTally {
 	blobs := a.hits.blobs
 	if a.next > 0 && blobs[a.next-1].blob >= d.blob {
-		a.next = 0 // it goes back, to show what was found
+		a.next = 0 // back to the start, to show what was found
 	}
 	a.next = seekBlob(blobs, a.next, d.blob)
 	if a.next == len(blobs) || blobs[a.next].blob != d.blob {
@@ -74,7 +75,7 @@ func (a *wordAtom) tally(d *document) *blobTally {
 
 func (a *wordAtom) matches(d *document) (bool, error) { return a.tally(d) != nil, nil }
 
-// gather counts the matches of a document, or adds their ranges.
+// gather counts the matches of a document or adds their ranges.
 func (a *wordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	b := a.tally(d)
 	if b == nil {
@@ -88,11 +89,15 @@ func (a *wordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 			g.opaque++
 		}
 		if a.hits.anywhere {
-			g.opaque++ // as if another atom were there
+			g.opaque++ // as if there were one more atom
 		}
 		return b.counts, nil
 	}
-	if err := in.read(a.s, d.blob, a.keep, &a.spans); err != nil {
+	length, err := a.s.content.Len(d.blob)
+	if err != nil {
+		return rank.Counts{}, err
+	}
+	if err := in.read(a.s, d.blob, a.keep, (length+docstore.SuperblockSize-1)/docstore.SuperblockSize, &a.spans); err != nil {
 		return rank.Counts{}, err
 	}
 	if a.spans.n > 0 {

@@ -6,15 +6,15 @@ import (
 	"github.com/trawl-search/trawl/index/postings"
 )
 
-// cursor walks the lexicon of a source, with the lists of its words.
+// cursor walks the lexicon of a source and the lists of its words.
 type cursor struct {
 	source int
 	x      *Index
 	lists  *postings.WordLists
 	block  Block
-	i      int    // of the word in the block
+	i      int    // index of the word in the block
 	next   uint32 // block
-	word   []byte // at which it stands
+	word   []byte // the current word
 	prefix uint64 // of its key
 	before []byte // the last word of the block before
 }
@@ -37,7 +37,8 @@ func (m *merging) cursors() (heap cursorHeap, err error) {
 	return heap, nil
 }
 
-// advance moves to the next word; false at the end. Words ascend, and consist of word bytes.
+// advance moves to the next word and returns false at the end. It checks that words ascend and
+// consist of word bytes.
 func (c *cursor) advance() (bool, error) {
 	last, prefix := c.word, c.prefix
 	if c.i++; c.i >= c.block.Len() {
@@ -55,13 +56,13 @@ func (c *cursor) advance() (bool, error) {
 	c.word = c.block.Word(c.i)
 	c.prefix = prefixOf(c.word)
 	if !isWord(c.word) || c.prefix < prefix || c.prefix == prefix && compareRest(last, c.word) >= 0 {
-		return false, c.x.lexicon.Corruptf(0, "%q is no word that comes after %q", c.word, last)
+		return false, c.x.lexicon.Corruptf(0, "%q is not a word that comes after %q", c.word, last)
 	}
 	return true, nil
 }
 
-// cursorHeap is a heap of cursors, the one with the least word first; of those with the
-// same word that of the first source.
+// cursorHeap is a heap of cursors, the one with the smallest word first. Among equal words, the
+// cursor of the earlier source comes first.
 type cursorHeap []*cursor
 
 func (h cursorHeap) less(i, j int) bool {
@@ -92,7 +93,7 @@ func (h cursorHeap) down(i int) {
 	}
 }
 
-// next adds the least word of all sources to a batch, with its lists, and moves on.
+// next adds the smallest word of all sources to a batch, with its lists, and moves on.
 func (h *cursorHeap) next(b *batch) error {
 	start := len(b.text)
 	b.text = append(b.text, (*h)[0].word...)

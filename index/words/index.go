@@ -10,9 +10,9 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Index reads the index of words of a shard. Nothing per word is on the heap. It is safe
-// for concurrent use, and good until the file is closed. Every error is a
-// *format.CorruptError, or for a newer layout a format.ErrVersion.
+// Index reads the index of words of a shard. It keeps nothing per word on the heap. It is safe for
+// concurrent use, and valid until the file is closed. Every error is a *format.CorruptError or, for
+// a newer layout, a format.ErrVersion.
 type Index struct {
 	info    info
 	counts  format.Section
@@ -22,7 +22,7 @@ type Index struct {
 	lists   *postings.WordIndex
 	starts  eliasfano.Column // words before each blob
 	opaque  eliasfano.Column
-	finder  uint32 // that found the definitions; 0 if none are marked
+	finder  uint32 // version that found the definitions; 0 if none are marked
 }
 
 // info is the section TagWordInfo.
@@ -31,7 +31,7 @@ type info struct {
 	words                                uint64
 }
 
-// Open opens the index of words of a shard; it reads a few bytes.
+// Open opens the index of words of a shard. It reads only a few bytes.
 func Open(f *format.File) (*Index, error) {
 	x := &Index{}
 	if err := x.readInfo(f); err != nil {
@@ -76,7 +76,7 @@ func Open(f *format.File) (*Index, error) {
 	return x, nil
 }
 
-// Corruptf says that the counts of the index are not those of what they count.
+// Corruptf returns the error for counts of the index that disagree with the data.
 func (x *Index) Corruptf(format string, args ...any) error {
 	return x.counts.Corruptf(0, format, args...)
 }
@@ -100,8 +100,8 @@ func (x *Index) readInfo(f *format.File) error {
 	return d.End()
 }
 
-// readFinder reads which version of package symbols found the definitions. A layout that is not
-// known says nothing.
+// readFinder reads which version of package symbols found the definitions. An unknown layout counts
+// as none.
 func (x *Index) readFinder(f *format.File) error {
 	section, ok := f.Section(format.TagDefinitions)
 	if !ok {
@@ -118,36 +118,36 @@ func (x *Index) readFinder(f *format.File) error {
 	return d.End()
 }
 
-// Marked reports whether the posting lists say of each word where it is defined, as this version
-// of package symbols finds it in the language of a blob's first document. Otherwise some or
-// none of the definitions are marked.
+// Marked reports whether the posting lists mark where each word is defined, as this version of
+// package symbols finds it in the language of a blob's first document. Otherwise some definitions
+// or all are unmarked.
 func (x *Index) Marked() bool { return x.finder == symbols.Version }
 
-// maxWords bounds the distinct words of a shard, for lists of places.
+// maxWords bounds the distinct words of a shard, since lists of places have this limit.
 const maxWords = 1 << 31
 
-// Len is the number of distinct words, which are numbered from 0 in the order of the lexicon.
+// Len returns the number of distinct words. They are numbered from 0 in the order of the lexicon.
 func (x *Index) Len() uint32 { return x.info.distinct }
 
-// Words is how many words the content has, those of opaque superblocks among them.
+// Words returns how many words the content has, including those of opaque superblocks.
 func (x *Index) Words() uint64 { return x.info.words }
 
-// Blobs is the number of blobs of the content.
+// Blobs returns the number of blobs of the content.
 func (x *Index) Blobs() uint32 { return x.info.blobs }
 
-// Superblocks is the number of superblocks of the content.
+// Superblocks returns the number of superblocks of the content.
 func (x *Index) Superblocks() uint32 { return x.info.superblocks }
 
 // List returns the posting list of a word.
 func (x *Index) List(word uint32) (postings.WordList, error) { return x.lists.List(word) }
 
-// Read makes a reader ready for the posting lists of the words.
+// Read prepares a reader for the posting lists of the words.
 func (x *Index) Read(r *postings.WordReader) error { return r.Reset(x.lists) }
 
-// Postings is the number of pairs of a word and a superblock.
+// Postings returns the number of pairs of a word and a superblock.
 func (x *Index) Postings() uint64 { return x.lists.Postings() }
 
-// WordsBefore is the number of words in the blobs before a blob, which is at most Blobs.
+// WordsBefore returns the number of words in the blobs before a blob, which is at most Blobs.
 func (x *Index) WordsBefore(blob uint32) (uint64, error) {
 	if blob >= x.info.blobs {
 		return x.info.words, nil
@@ -162,7 +162,7 @@ func (x *Index) WordsBefore(blob uint32) (uint64, error) {
 // Opaque returns the superblocks that have no words here, ascending: their text decides.
 func (x *Index) Opaque() (eliasfano.List, error) { return x.opaque.List() }
 
-// Blocks is the number of blocks of the lexicon.
+// Blocks returns the number of blocks of the lexicon.
 func (x *Index) Blocks() uint32 {
 	return uint32((uint64(x.info.distinct) + BlockWords - 1) / BlockWords)
 }
@@ -170,7 +170,7 @@ func (x *Index) Blocks() uint32 {
 // Block reads a block of the lexicon.
 func (x *Index) Block(number uint32, to *Block) error { return x.block(number, to, true) }
 
-// SmallBlock reads a block of the lexicon with all words in small letters, which is faster.
+// SmallBlock reads a block of the lexicon with all words in lower case, which is faster.
 func (x *Index) SmallBlock(number uint32, to *Block) error { return x.block(number, to, false) }
 
 func (x *Index) block(number uint32, to *Block, spelled bool) error {
@@ -185,10 +185,10 @@ func (x *Index) block(number uint32, to *Block, spelled bool) error {
 	return nil
 }
 
-// blockData returns the bytes of a block, the number of its words, and where it lies.
+// blockData returns the bytes of a block, the number of its words, and its offset.
 func (x *Index) blockData(number uint32) (data []byte, n int, at int64, err error) {
 	if number >= x.Blocks() {
-		return nil, 0, 0, x.lexicon.Corruptf(0, "block %d of %d is wanted", number, x.Blocks())
+		return nil, 0, 0, x.lexicon.Corruptf(0, "no block %d: there are %d", number, x.Blocks())
 	}
 	ends, err := x.offsets.List()
 	if err != nil {
@@ -207,9 +207,9 @@ func (x *Index) blockData(number uint32) (data []byte, n int, at int64, err erro
 	return data, int(min(BlockWords, x.info.distinct-number*BlockWords)), int64(from), err
 }
 
-// Holding returns the blocks of the lexicon that may have a word that holds a text of
-// word bytes, with or without case; ok is false if it has fewer than three. A candidate's
-// bit j of superblock i is block 8·i + j.
+// Holding returns the blocks of the lexicon that may have a word that contains a text of word
+// bytes, with or without case; ok is false if the text has fewer than three bytes. Bit j of a
+// candidate's superblock i stands for block 8·i + j.
 func (x *Index) Holding(text string) (blocks *postings.Candidates, ok bool, err error) {
 	var windows []ngram.Window
 	for i := 0; i+3 <= len(text); i++ {
@@ -222,38 +222,38 @@ func (x *Index) Holding(text string) (blocks *postings.Candidates, ok bool, err 
 	return blocks, err == nil, err
 }
 
-// Above all word bytes, and below.
+// Bytes above and below all word bytes.
 const (
 	aboveWords = "\x7f"
 	belowWords = "\x00"
 )
 
-// WithPrefix returns the numbers [from, to) of the words that begin with a text, without case.
-// It reads blocks into b.
+// WithPrefix returns the numbers [from, to) of the words that begin with a text, without case. It
+// reads blocks into b.
 func (x *Index) WithPrefix(text string, b *Block) (from, to uint32, err error) {
 	return x.between(text, text+aboveWords, b)
 }
 
-// Spellings returns the numbers [from, to) of the words that are a text, without case. It reads
+// Spellings returns the numbers [from, to) of the words that equal a text, without case. It reads
 // blocks into b.
 func (x *Index) Spellings(text string, b *Block) (from, to uint32, err error) {
 	return x.between(text, text+belowWords, b)
 }
 
-// between returns the numbers of the words from low on and before high.
+// between returns the numbers of the words at or after low and before high.
 func (x *Index) between(low, high string, b *Block) (from, to uint32, err error) {
 	if from, err = x.search([]byte(low), 0, b); err != nil {
 		return 0, 0, err
 	}
 	if b.n > 0 && from < b.First+uint32(b.n) && compareFolded(b.Word(b.n-1), []byte(high)) >= 0 {
-		return from, b.after([]byte(high)), nil // mostly, the last one is in the block of the first
+		return from, b.after([]byte(high)), nil // the last one is usually in the block of the first
 	}
 	to, err = x.search([]byte(high), from/BlockWords, b)
 	return from, max(from, to), err
 }
 
-// search returns the number of the first word that is not before a text, without case, where no
-// word before those of a block is. It leaves the block of the word before it in b.
+// search returns the number of the first word that is not before a text, without case. No word
+// before the given block may be. It leaves the block of the word before the result in b.
 func (x *Index) search(text []byte, block uint32, b *Block) (uint32, error) {
 	b.n = 0
 	low, high := block, x.Blocks() // blocks before low begin before the text
@@ -278,8 +278,8 @@ func (x *Index) search(text []byte, block uint32, b *Block) (uint32, error) {
 	return b.after(text), nil
 }
 
-// after returns the number of the first word of the block that is not before a text, without
-// case, or of that behind the block.
+// after returns the number of the first word of the block that is not before a text, without case,
+// or the number after the block's last word.
 func (b *Block) after(text []byte) uint32 {
 	for i := range b.n {
 		if compareFolded(b.Word(i), text) >= 0 {

@@ -8,25 +8,27 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// Verifier compares an index of words with the blobs that it is of. One goroutine at a time.
+// Verifier compares an index of words with the blobs that it describes. It is not safe for
+// concurrent use.
 type Verifier struct {
 	x           *Index
 	local       local
-	seeded      table // has a seed only
+	seeded      table // only its seed is used
 	bits        [ngram.SuperblockSize / 64]uint64
 	blobs       uint32
 	words       uint64
-	blocks      []uint8 // of each superblock so far, up to the last one in which a word starts
+	blocks      []uint8 // for each superblock so far, blocks up to the last one in which a word starts
 	opaque      int
 	definitions definitions
-	sum         uint64 // of a hash of each posting: lists and text are in different orders
+	sum         uint64 // sum of a hash of each posting, since lists and text are in different orders
 }
 
-// NewVerifier begins to verify an index. Definitions are compared if this version of package
+// NewVerifier starts to verify an index. Definitions are compared if this version of package
 // symbols found them.
 func NewVerifier(x *Index) *Verifier { return &Verifier{x: x} }
 
-// Add takes the next blob as Builder.Add does, and compares what is known of it alone.
+// Add takes the next blob, as Builder.Add does, and checks what the index says about this blob
+// alone.
 func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
 	before, err := v.x.WordsBefore(v.blobs)
 	if err != nil {
@@ -54,7 +56,7 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *sym
 		if len(opaque) > 0 && opaque[0] == superblock-first {
 			opaque = opaque[1:]
 			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
-				return v.x.opaque.Corruptf("superblock %d is opaque, and not one of them", superblock)
+				return v.x.opaque.Corruptf("superblock %d is opaque but not listed", superblock)
 			}
 			v.opaque++
 			v.words += countWords(v.bits[:], blob, start)
@@ -74,8 +76,8 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *sym
 	return nil
 }
 
-// Close compares what the index says with all blobs. It calls tick now and then, whose
-// error ends it.
+// Close compares the whole index with all blobs. It calls tick now and then and stops with its
+// error.
 func (v *Verifier) Close(tick func() error) error {
 	x := v.x
 	list, err := x.Opaque()
@@ -98,16 +100,16 @@ func (v *Verifier) Close(tick func() error) error {
 		return err
 	}
 	if sum != v.sum {
-		return x.lexicon.Corruptf(0, "words and their posting lists are not those of the content")
+		return x.lexicon.Corruptf(0, "words and their posting lists do not match the content")
 	}
 	found, err := x.ngrams.Sum(tick)
 	if err == nil && found != windows {
-		err = x.lexicon.Corruptf(0, "the n-grams of the lexicon are not those of its words")
+		err = x.lexicon.Corruptf(0, "the n-grams of the lexicon do not match its words")
 	}
 	return err
 }
 
-// checkEnd compares the end of the last block of the lexicon with that of the section.
+// checkEnd compares the end of the last block of the lexicon with the end of the section.
 func (x *Index) checkEnd() error {
 	ends, err := x.offsets.List()
 	if err != nil {
@@ -137,7 +139,7 @@ func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
 		for i := range block.Len() {
 			word := block.Word(i)
 			if !isWord(word) || number+uint32(i) > 0 && compare(last, word) >= 0 {
-				return 0, 0, v.x.lexicon.Corruptf(0, "%q is no word that comes after %q", word, last)
+				return 0, 0, v.x.lexicon.Corruptf(0, "%q is not a word that comes after %q", word, last)
 			}
 			last = append(last[:0], word...)
 			found.add(word, number%ngram.BlocksPerSuperblock)
@@ -171,7 +173,7 @@ func isWord(text []byte) bool {
 	return len(text) > 0
 }
 
-// sum forgets the n-grams collected and returns the sum of their hashes.
+// sum returns the sum of the hashes of the collected n-grams, and drops them.
 func (s *windows) sum(superblock uint32) (sum uint64) {
 	for _, id := range s.ids {
 		sum += postings.Hash(id, superblock, s.blocks[id])

@@ -24,13 +24,12 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// smallMemory is what a container of all roles gets: as much as a small machine has.
+// smallMemory is the memory limit of a container with all roles: that of a small machine.
 const smallMemory = 4 << 30
 
-// TestHostileCallers: all that hostile callers send comes at once to a `trawl up` in 4 GiB: bombs of gzip, heavy
-// expressions, repositories that are bombs of trees and of a pack, web pages, and revisions that do not exist. No process
-// is killed, and honest callers get complete answers throughout, where tokens say who calls and where nobody is
-// asked.
+// TestHostileCallers: hostile callers send everything they have at once to a `trawl up` in 4 GiB: gzip bombs, heavy
+// expressions, repositories that are tree bombs and pack bombs, web pages, and revisions that do not exist. No process
+// is killed, and honest callers get complete answers throughout, both with tokens and without access control.
 func TestHostileCallers(t *testing.T) {
 	for _, mode := range []string{"tokens", "insecure"} {
 		t.Run(mode, func(t *testing.T) {
@@ -57,7 +56,7 @@ type small struct {
 	mode    string
 	node    *node
 	repos   []*repository
-	hostile *routerClient // of a caller with a token, where tokens are asked for
+	hostile *routerClient // has a token if the mode requires one
 }
 
 func startSmall(t *testing.T, mode string) *small {
@@ -82,7 +81,7 @@ func startSmall(t *testing.T, mode string) *small {
 	return s
 }
 
-// newToken makes a token for all repos; none where nobody is asked for one.
+// newToken makes a token for all repos. It returns none if the mode requires none.
 func (s *small) newToken(name, scopes string) access.Text {
 	s.t.Helper()
 	if s.mode != "tokens" {
@@ -117,7 +116,7 @@ func (s *small) throwBombs() {
 	})
 }
 
-// askTypeRepos asks for what costs most, 32 at once; what is refused comes back.
+// askTypeRepos runs the most expensive queries, 32 at once, and repeats refused ones.
 func (s *small) askTypeRepos() {
 	var next, refused atomic.Int64
 	var callers sync.WaitGroup
@@ -144,13 +143,13 @@ func (s *small) askTypeRepos() {
 	s.t.Logf("of %d heavy queries %d tries were refused", hostile.TypeRepos, refused.Load())
 }
 
-// indexBombs has repositories that are bombs indexed at the same time, again and again.
+// indexBombs has repositories that are bombs indexed concurrently, again and again.
 func (s *small) indexBombs() {
 	const rounds = 3
 	bombs := []func(*gitsourcetest.Repo){
 		func(r *gitsourcetest.Repo) { hostile.TreeBomb(r, "") },
 		func(r *gitsourcetest.Repo) { hostile.TreeBomb(r, strings.Repeat("long", 50)) },
-		func(r *gitsourcetest.Repo) { r.CommitPackBomb(3 << 29) }, // half as much again as git may hold
+		func(r *gitsourcetest.Repo) { r.CommitPackBomb(3 << 29) }, // 1.5 times the memory that git may use
 	}
 	var callers sync.WaitGroup
 	for i, bomb := range bombs {
@@ -173,7 +172,8 @@ func (s *small) indexBombs() {
 	callers.Wait()
 }
 
-// askFutureRevisions asks for them as 256 callers at once, by every way there is.
+// askFutureRevisions asks for revisions that do not exist, as 256 callers at once, in every
+// possible way.
 func (s *small) askFutureRevisions() {
 	answer, err := s.hostile.search.Search(s.t.Context(), &searchv1.SearchRequest{Query: heron, Options: &searchv1.SearchOptions{MaxFiles: 1}})
 	s.must(err)
@@ -192,7 +192,7 @@ func (s *small) askFutureRevisions() {
 	callers.Wait()
 }
 
-// openPages has the pages of other sites ask, until the other recipes have ended.
+// openPages sends the requests of other sites' pages until the other attacks have ended.
 func (s *small) openPages(ended <-chan struct{}) {
 	for over := false; !over; {
 		select {
@@ -203,7 +203,7 @@ func (s *small) openPages(ended <-chan struct{}) {
 		for _, page := range hostile.Pages(s.node.address(s.t, "7430/tcp"), s.node.address(s.t, "7431/tcp")) {
 			want := page.Want
 			if s.mode == "tokens" && want != 0 {
-				want = 401 // without a token nothing else is looked at
+				want = 401 // the missing token is checked before anything else
 			}
 			code, _, err := page.Send(s.t.Context())
 			if err != nil || code != want {
@@ -219,7 +219,7 @@ var (
 	peak     = regexp.MustCompile(`(?m)^peak (\d+)$`)
 )
 
-// survived: no process of the container was killed for want of memory, nor started again, and git is gone.
+// survived checks that no process of the container ran out of memory and that every git has ended.
 func (s *small) survived() {
 	s.t.Helper()
 	state, err := s.node.State(s.t.Context())
@@ -231,11 +231,11 @@ func (s *small) survived() {
 		echo peak $(cat memory.peak memory/memory.max_usage_in_bytes 2>/dev/null)`)
 	kills, most := oomKills.FindStringSubmatch(told), peak.FindStringSubmatch(told)
 	if kills == nil || most == nil {
-		s.t.Fatalf("the kernel does not tell of memory: %q", told)
+		s.t.Fatalf("the kernel reports no memory statistics: %q", told)
 	}
 	bytes, err := strconv.ParseInt(most[1], 10, 64)
 	s.must(err)
-	s.t.Logf("%s processes were killed for want of memory; files included, %d MiB at the most", kills[1], bytes>>20)
+	s.t.Logf("%s processes were killed for want of memory; the peak was %d MiB, page cache included", kills[1], bytes>>20)
 	if kills[1] != "0" {
 		s.t.Errorf("%s processes were killed for want of memory", kills[1])
 	}

@@ -20,20 +20,20 @@ import (
 )
 
 const (
-	// roundTime is how long one history is, under faults all the time.
+	// roundTime is the length of one history, under faults throughout.
 	roundTime = 2 * time.Minute
-	// checkTime bounds the judgement of one repo's history.
+	// checkTime bounds the check of one repo's history.
 	checkTime = time.Minute
-	// leastOperations is what a round must at least record, and leastOfKind of
-	// each kind, or it shows nothing. On a slow machine it takes longer.
+	// A round with fewer than leastOperations operations, or fewer than leastOfKind of a
+	// kind, shows nothing. On a slow machine a round lasts longer, up to slowest.
 	leastOperations, leastOfKind = 1000, 10
 	slowest                      = 10 * roundTime
 )
 
-// TestLinearizable: while servers and roles are killed, paused and cut off, shards
-// are merged and packed and garbage is collected at once, all that callers ask for
-// and are told about a repo is explained by one order of operations. In the end every acknowledged request is
-// published, and the bucket holds what is served and nothing else. With
+// TestLinearizable: servers and roles are killed, paused and cut off, while shards are merged
+// and packed and garbage is collected as early as possible. For each repo one order of
+// operations explains all that callers asked and were answered. In the end every acknowledged
+// request is published, and the bucket holds what is served and nothing else. With
 // TRAWL_TEST_SOAK=1h further rounds follow on the same cluster for an hour.
 func TestLinearizable(t *testing.T) {
 	c := newCluster(t, layout{etcd: 3, indexers: 2, searchers: 3, routers: 2, indexerArgs: churn()})
@@ -41,13 +41,13 @@ func TestLinearizable(t *testing.T) {
 	for round := 1; round == 1 || time.Now().Before(end); round++ {
 		ok := t.Run(fmt.Sprintf("round%d", round), func(t *testing.T) { c.within(t).linearRound(round) })
 		if !ok {
-			return // what is wrong with the cluster would be found again
+			return // the next round would find the same faults
 		}
 	}
 }
 
-// churn lets indexers merge and pack shards as soon as there are some, and collect
-// garbage as soon as no query of these tests can be reading it.
+// churn makes indexers merge and pack shards at the first opportunity, and collect garbage as
+// soon as no query of these tests can be reading it.
 func churn() []string {
 	return []string{
 		"--compact-every", "500ms", "--compact-deltas", "2", "--compact-settle", "0s", "--compact-reclaim", "2s",
@@ -55,7 +55,7 @@ func churn() []string {
 	}
 }
 
-// soakTime is how long the rounds go on; 0 is for one.
+// soakTime is how long to start further rounds; 0 means a single round.
 func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	text := os.Getenv("TRAWL_TEST_SOAK")
@@ -69,7 +69,7 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
-// linearRound records and judges one history, of repos of its own.
+// linearRound records and judges one history of new repos.
 func (c *cluster) linearRound(round int) {
 	w := c.newWorkload(round)
 	stop := w.start()
@@ -99,13 +99,13 @@ func (c *cluster) clean() {
 	eventually(c.t, "all garbage is collected", func(context.Context) error {
 		if found := c.findings(g); len(found) > 0 {
 			time.Sleep(callTime) // an audit reads everything
-			return fmt.Errorf("there is other than what is served: %v", found)
+			return fmt.Errorf("the bucket differs from what is served: %v", found)
 		}
 		return nil
 	})
 }
 
-// enough says whether there are enough operations in the history.
+// enough reports whether the history has enough operations to show anything.
 func (w *workload) enough() bool {
 	counts, total := w.history.Counts(), 0
 	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
@@ -117,9 +117,9 @@ func (w *workload) enough() bool {
 	return total >= leastOperations
 }
 
-// addWrites tells the history what became of a repo, as etcd has kept it: in which
-// order it was asked for, published and deleted. When each change became visible
-// is for the callers' answers alone to say.
+// addWrites adds a repo's changes to the history, in the order that etcd has recorded:
+// requests, publications and deletions. Only the callers' answers show when each change became
+// visible.
 func (w *workload) addWrites(r *tracked) {
 	w.t.Helper()
 	changes := map[int64]history.Write{} // by revision
@@ -133,7 +133,7 @@ func (w *workload) addWrites(r *tracked) {
 	}
 	for _, e := range w.events("roots/" + r.name) {
 		if e.Type != clientv3.EventTypePut {
-			continue // with the deletion of what is desired
+			continue // deleted together with the desired state, which is recorded
 		}
 		var root catalogv1.Root
 		w.must(proto.Unmarshal(e.Kv.Value, &root))
@@ -151,7 +151,7 @@ func (w *workload) addWrites(r *tracked) {
 	w.must(w.history.Written(r.name, writes))
 }
 
-// packs is how many shards were of several repos.
+// packs counts the shards that several repos shared.
 func (w *workload) packs() (n int) {
 	for _, repos := range w.holders {
 		if len(slices.Compact(slices.Sorted(slices.Values(repos)))) > 1 {
@@ -161,7 +161,7 @@ func (w *workload) packs() (n int) {
 	return n
 }
 
-// events are all changes of a key of the catalog that there ever were.
+// events returns all changes that a key of the catalog ever had.
 func (w *workload) events(key string) (events []*clientv3.Event) {
 	w.t.Helper()
 	_, etcd := w.catalog()
@@ -182,7 +182,7 @@ func (w *workload) events(key string) (events []*clientv3.Event) {
 	return nil
 }
 
-// outputDir is where a test leaves what helps to understand its failure.
+// outputDir is where a test leaves the evidence of a failure.
 func outputDir(t *testing.T) string {
 	t.Helper()
 	dir := os.Getenv("TRAWL_TEST_OUTPUT")

@@ -13,9 +13,9 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// upgradeFromBefore goes from the chart and the images of an earlier commit to this one, while
-// repositories are pushed to and searched: first the indexers alone, which is the wrong order, and
-// then all the rest at once. Every answer on the way is complete, and has nothing that was replaced.
+// upgradeFromBefore upgrades from the chart and the images of an earlier commit to this one, while
+// repositories are pushed to and searched. The indexers come first, which is the wrong order, and
+// then all the rest at once. Every answer on the way is complete and current.
 func (e *e2e) upgradeFromBefore() {
 	main := e.release
 	defer func() { e.release = main }()
@@ -61,9 +61,9 @@ func (e *e2e) upgradeFromBefore() {
 			}
 			return nil
 		}
-		return fmt.Errorf("there is none yet: %w", err)
+		return fmt.Errorf("no new indexer yet: %w", err)
 	})
-	e.progress(w, 3, "beside a new indexer, which waits")
+	e.progress(w, 3, "while a new indexer waits")
 	e.kubectl("rollout", "resume", "--namespace="+e.namespace, "deployment/trawl-router")
 	helm("upgrade", root, current, "--wait")
 	e.settled()
@@ -79,7 +79,7 @@ func (e *e2e) upgradeFromBefore() {
 // newWorkload indexes the repositories of a workload on the release.
 func (e *e2e) newWorkload(repos int) *workload.Workload {
 	e.t.Helper()
-	callers := make(chan *caller, 4) // as many as call at once
+	callers := make(chan *caller, 4) // at least as many as call at once
 	for range cap(callers) {
 		c := e.newCaller()
 		callers <- c
@@ -103,7 +103,7 @@ func (e *e2e) newWorkload(repos int) *workload.Workload {
 	return w
 }
 
-// progress waits until there were that many more pushes, and more answers, none of which was wrong.
+// progress waits for the given number of further pushes and for 20 further answers. None may be wrong.
 func (e *e2e) progress(w *workload.Workload, pushed uint64, when string) {
 	e.t.Helper()
 	start, pushes, answers := time.Now(), w.Pushes.Load()+pushed, w.Answers.Load()+20

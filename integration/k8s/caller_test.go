@@ -18,20 +18,19 @@ import (
 )
 
 const (
-	// tryTime bounds one call. Behind a Service it may go to a pod that hangs,
-	// which the Service does not know for half a minute.
+	// tryTime bounds one call. A Service may send it to a pod that hangs, since it
+	// notices that only after half a minute.
 	tryTime = 5 * time.Second
-	// tries is how often a call is made that nobody answered.
+	// tries is how often a call without an answer is made at most.
 	tries = 12
 )
 
-// caller calls Trawl through the Service of its routers, as programs do: it makes
-// a new connection when nobody answers on the old one. It is not safe for
-// concurrent use.
+// caller calls Trawl through the Service of its routers, as programs do: it makes a new
+// connection when the old one gives no answer. It is not safe for concurrent use.
 type caller struct {
 	e       *e2e
 	conn    *grpc.ClientConn
-	retried []string // why calls were made again
+	retried []string // why calls were repeated
 }
 
 func (e *e2e) newCaller() *caller { return &caller{e: e} }
@@ -54,7 +53,7 @@ func (r *release) dial() (*grpc.ClientConn, error) {
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)))
 }
 
-// call makes a call until somebody answers.
+// call repeats a call until it is answered.
 func (c *caller) call(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	for range tries {
 		if c.conn == nil {
@@ -75,7 +74,7 @@ func (c *caller) call(ctx context.Context, f func(ctx context.Context) error) (e
 	return err
 }
 
-// search asks for every file of every repository.
+// search searches for every file of every repository.
 func (c *caller) search(ctx context.Context) (answer *searchv1.SearchResponse, err error) {
 	err = c.call(ctx, func(ctx context.Context) error {
 		answer, err = searchv1.NewSearchServiceClient(c.conn).Search(ctx, &searchv1.SearchRequest{
@@ -86,18 +85,17 @@ func (c *caller) search(ctx context.Context) (answer *searchv1.SearchResponse, e
 	return answer, err
 }
 
-// tally is what became of the queries of a loop.
+// tally counts the outcomes of the queries of a loop.
 type tally struct {
 	mu                           sync.Mutex
 	complete, incomplete, failed int
 	retried                      []string
-	notes, wrong                 []string // the first ones
+	notes, wrong                 []string // the first of each
 	slowest                      time.Duration
 }
 
-// asking asks through two connections until stop is called, which returns what
-// became of the queries; an answer that hides that something is missing fails
-// the test.
+// asking queries through two connections until stop is called, which returns the outcomes.
+// An answer that hides that something is missing fails the test.
 func (e *e2e) asking() (stop func() *tally) {
 	e.t.Helper()
 	ctx, cancel := context.WithCancel(e.t.Context())
@@ -153,7 +151,7 @@ func (l *tally) add(answer *searchv1.SearchResponse, err error, took time.Durati
 	}
 }
 
-// most is how many of a kind are kept for the log.
+// most is how many notes of a kind are kept for the log.
 const most = 4
 
 func (l *tally) notef(format string, args ...any) {
@@ -166,6 +164,6 @@ func (l *tally) notef(format string, args ...any) {
 func (l *tally) nothingMissed(e *e2e) {
 	e.t.Helper()
 	if l.incomplete > 0 || l.failed > 0 || l.complete == 0 {
-		e.t.Error("it was noticed by who searched")
+		e.t.Error("callers noticed it")
 	}
 }

@@ -26,16 +26,16 @@ import (
 )
 
 const (
-	// noticed is how long routers take at most to refuse what needs etcd: the ten seconds for which tokens are
-	// accepted without it, and some more on a slow machine.
+	// noticed bounds the time until routers refuse what needs etcd: the ten seconds for which they accept tokens
+	// without it, and a margin for a slow machine.
 	noticed = 15 * time.Second
-	// scrapeEvery is the time between two looks at the metrics of all pods.
+	// scrapeEvery is the interval at which the metrics of all pods are scraped.
 	scrapeEvery = 5 * time.Second
-	// etcdAlert is the alert of an etcd that is away.
+	// etcdAlert is the alert that etcd is unreachable.
 	etcdAlert = "TrawlEtcdUnreachable"
 )
 
-// outages takes etcd away, with and without a grace for the tokens of searches.
+// outages takes etcd away, without and with a grace period for the tokens of searches.
 func (e *e2e) outages() {
 	e.outageOf("without grace", 0)
 	e.set("access.outageGraceSeconds=600")
@@ -51,20 +51,20 @@ func (e *e2e) outageOf(name string, grace time.Duration) {
 	})
 }
 
-// asked is what a caller got who asks once.
+// asked is the outcome of one call that is not repeated.
 type asked struct {
 	at, ended    time.Time
 	linearizable bool
 	code         codes.Code
 	complete     bool
-	// asOf says that the answer names the time at which the token was known to be good.
+	// asOf: the answer names the time at which the token was last known to be valid.
 	asOf bool
 	err  error
 }
 
-// outage takes etcd away for two minutes. Callers get whole answers, or are refused: those who ask
-// for the newest revision as soon as routers notice, and all once their tokens are as old as they may be. The
-// alert fires.
+// outage takes etcd away for two minutes. Callers get whole answers or refusals. Linearizable reads are
+// refused as soon as routers notice. Bounded reads are refused only without a grace period, once tokens may no
+// longer be accepted. The alert fires.
 func (e *e2e) outage(grace time.Duration) {
 	long := 2 * time.Minute
 	if testing.Short() {
@@ -97,14 +97,14 @@ func (e *e2e) outage(grace time.Duration) {
 		case (a.linearizable || grace == 0) && a.code != codes.Unavailable:
 			return errors.New("it is not refused")
 		case !a.linearizable && grace > 0 && (a.code != codes.OK || !a.complete || !a.asOf):
-			return errors.New("it is no complete answer that says as of when the token was good")
+			return errors.New("it is no complete answer with the time at which the token was valid")
 		}
 		return nil
 	})
 	e.alerts(dir, away)
 }
 
-// count logs how calls ended that are chosen, and fails the test at those that are judged so.
+// count logs the outcomes of the chosen calls, and fails the test if judge returns an error for one.
 func (e *e2e) count(when string, all []asked, chosen func(asked) bool, judge func(asked) error) {
 	e.t.Helper()
 	ends, slowest := map[string]int{}, time.Duration(0)
@@ -143,8 +143,8 @@ func (e *e2e) count(when string, all []asked, chosen func(asked) bool, judge fun
 	}
 }
 
-// askOnce asks by two callers who take no for an answer, one for the newest revision and one for what
-// was there within the hour, until stop is called.
+// askOnce searches with two callers that never repeat a call, until stop is called. One reads
+// linearizably, and the other accepts answers up to an hour old.
 func (e *e2e) askOnce() (stop func() []asked) {
 	ctx, cancel := context.WithCancel(e.t.Context())
 	var mu sync.Mutex
@@ -173,7 +173,7 @@ func (e *e2e) askOnce() (stop func() []asked) {
 	}
 }
 
-// ask asks once; an answer that hides that something is missing fails the test.
+// ask searches once. An answer that hides that something is missing fails the test.
 func (e *e2e) ask(ctx context.Context, conn *grpc.ClientConn, linearizable bool) asked {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()
@@ -194,7 +194,7 @@ func (e *e2e) ask(ctx context.Context, conn *grpc.ClientConn, linearizable bool)
 	return a
 }
 
-// record keeps what all pods tell of themselves, until stop is called, which returns the folder.
+// record scrapes the metrics of all pods into a folder until stop is called, which returns the folder.
 func (e *e2e) record() (stop func() (dir string)) {
 	dir := e.t.TempDir()
 	ctx, cancel := context.WithCancel(e.t.Context())
@@ -230,7 +230,8 @@ func (e *e2e) record() (stop func() (dir string)) {
 	}
 }
 
-// alerts evaluates the chart's alerts over what was recorded: the one of etcd fired, after etcd went.
+// alerts evaluates the chart's alerts over the recorded metrics. The etcd alert must have fired after etcd
+// went away.
 func (e *e2e) alerts(dir string, away time.Time) {
 	e.t.Helper()
 	root, err := pinned.Repository(e.t.Context())

@@ -31,14 +31,14 @@ import (
 //go:embed secured.yaml
 var securedYAML string
 
-// authority is the CA of everything that is secured, with certificates by the names of their Secrets.
+// authority is the CA of all certificates, with the certificates by the names of their Secrets.
 type authority struct {
 	*tlstest.CA
 	certs map[string]tlstest.Files
 }
 
 // secured installs Trawl with TLS, certificates and logins on every connection, as the chart's
-// README says, on servers that want them. The parts after this one use it.
+// README says, on servers that require them. The parts after this one use it.
 func (e *e2e) secured() {
 	e.release = release{namespace: "secured", own: map[string]bool{}}
 	for _, namespace := range []string{"servers", e.namespace} {
@@ -56,7 +56,7 @@ func (e *e2e) secured() {
 	e.must(os.WriteFile(values, []byte(securedYAML), 0o600))
 	args := []string{"install", "trawl", filepath.Join(root, "charts", "trawl"), "--values=" + e.values, "--values=" + values, "--wait", "--timeout=5m"}
 	if !e.Existing() {
-		// A searcher of each zone holds each shard; the zone of the control plane has none.
+		// Each zone with searchers holds every shard; the zone of the control plane has no searchers.
 		args = append(args, "--set=searcher.zones=true", "--set=searcher.nodeSelector.pool=workers")
 	}
 	e.helm(args...)
@@ -70,7 +70,7 @@ func (e *e2e) secured() {
 	e.refusals()
 }
 
-// issue makes all certificates, and Secrets of them and of the logins.
+// issue makes all certificates, and Secrets with them and with the logins.
 func (e *e2e) issue() {
 	node := e.Nodes[0].IP
 	e.ca = &authority{CA: tlstest.NewCA(e.outer), certs: map[string]tlstest.Files{}}
@@ -108,7 +108,7 @@ func (e *e2e) certificate(secret string, names ...string) map[string]string {
 	return data
 }
 
-// certificates are new ones of all listeners of Trawl, by Secret.
+// certificates issues new certificates for all listeners of Trawl, by Secret.
 func (e *e2e) certificates() map[string]map[string]string {
 	in := "." + e.namespace
 	all := map[string]map[string]string{"callers": e.certificate("callers", "trawl-router", "trawl-router"+in, e.Nodes[0].IP)}
@@ -119,7 +119,7 @@ func (e *e2e) certificates() map[string]map[string]string {
 	return all
 }
 
-// etcd is a client of the secured etcd as a user; empty: as nobody.
+// etcd returns a client of the secured etcd, logged in as a user; without a login if user is empty.
 func (e *e2e) etcd(user string) *clientv3.Client {
 	e.t.Helper()
 	c := clientv3.Config{
@@ -135,7 +135,7 @@ func (e *e2e) etcd(user string) *clientv3.Client {
 	return client
 }
 
-// showing is TLS with one of the certificates; empty: without.
+// showing returns a TLS configuration with one of the certificates; with none if name is empty.
 func (e *e2e) showing(name string) *tls.Config {
 	e.t.Helper()
 	conf := &tls.Config{RootCAs: e.ca.Pool}
@@ -148,7 +148,7 @@ func (e *e2e) showing(name string) *tls.Config {
 	return conf
 }
 
-// trawl runs the command line, which the images hold, on this machine.
+// trawl runs the command line on this machine, with the binary that the images hold.
 func (e *e2e) trawl(args ...string) (string, error) {
 	root, err := pinned.Repository(e.t.Context())
 	e.must(err)
@@ -158,7 +158,7 @@ func (e *e2e) trawl(args ...string) (string, error) {
 	return string(out), err
 }
 
-// createToken makes the caller's token, as an operator of the secured etcd does.
+// createToken makes the caller's token, as an operator with a login to etcd does.
 func (e *e2e) createToken(server, user string) {
 	e.t.Helper()
 	password := filepath.Join(e.dir, user)
@@ -198,8 +198,8 @@ func (e *e2e) byCommandLine() {
 	}
 }
 
-// refusals calls the routers without TLS, a searcher as others than a router, and the servers
-// without what they ask for.
+// refusals checks that routers refuse callers without TLS, that a searcher refuses all callers but
+// routers, and that etcd and NATS refuse callers without the required grants and logins.
 func (e *e2e) refusals() {
 	e.t.Helper()
 	ctx, cancel := context.WithTimeout(e.t.Context(), time.Minute)
@@ -231,7 +231,7 @@ func (e *e2e) refusals() {
 	}
 	if conn, err := nats.Connect("tls://"+e.port("servers", "nats", "client"), nats.Secure(e.showing(""))); err == nil {
 		conn.Close()
-		e.t.Error("NATS takes who has no password")
+		e.t.Error("NATS accepts a caller without a password")
 	} else if !strings.Contains(fmt.Sprint(err), "Authorization") {
 		e.t.Errorf("NATS without a password: %v", err)
 	}

@@ -24,7 +24,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// guarded are the settings of a cluster that asks who calls.
+// guarded returns the settings of a cluster that requires tokens.
 func guarded() access.Config { return access.Config{Mode: access.Tokens, Staleness: time.Minute} }
 
 // token makes a token.
@@ -36,7 +36,7 @@ func (c *cluster) token(spec access.Spec) (access.Text, string) {
 	return text, record.Id
 }
 
-// as is the cluster as its caller with a token sees it.
+// as returns the cluster with clients that use a token.
 func (c *cluster) as(text access.Text) *cluster {
 	c.t.Helper()
 	own := *c
@@ -49,7 +49,7 @@ func (c *cluster) as(text access.Text) *cluster {
 	return &own
 }
 
-// large is a random corpus with enough repos to see some of.
+// large returns a random corpus with enough repos to allow only some of them, and its seed.
 func large(seed uint64) (*indextest.Corpus, uint64) {
 	for ; ; seed++ {
 		if c := indextest.Random(seed); len(c.Repos) >= 4 {
@@ -58,10 +58,10 @@ func large(seed uint64) (*indextest.Corpus, uint64) {
 	}
 }
 
-// TestCallersSeeTheirReposOnly: a caller with any token gets, in a cluster of all
-// repos, what it would get in one that holds only those it may see: files, ranges,
-// scores, counts, statistics, coverage, lists, statuses and errors, whether
-// repos have shards of their own or share them. The files are also what brute
+// TestCallersSeeTheirReposOnly: in a cluster of all repos a caller gets what it would get
+// in a cluster of only the repos that its token allows: the same files, ranges, scores,
+// counts, statistics, coverage, lists, statuses and errors. This holds both for repos with
+// shards of their own and for repos that share shards. The files are also those that brute
 // force finds.
 func TestCallersSeeTheirReposOnly(t *testing.T) {
 	for _, shared := range []bool{false, true} {
@@ -83,8 +83,8 @@ func TestCallersSeeTheirReposOnly(t *testing.T) {
 	}
 }
 
-// randomSight is a token for some of the repos, never all: named one by one, or
-// all but the denied ones; the last sees none.
+// randomSight returns a token for some of the repos, never all: by name for i = 0, by
+// denying the others for i = 1, and for no repo otherwise.
 func randomSight(corpus *indextest.Corpus, rng *rand.Rand, i int) (access.Spec, func(string) bool) {
 	spec := access.Spec{Scopes: []access.Scope{access.ScopeSearch, access.ScopeIngest}}
 	var seen, hidden []string
@@ -104,8 +104,8 @@ func randomSight(corpus *indextest.Corpus, rng *rand.Rand, i int) (access.Spec, 
 	return spec, func(name string) bool { return slices.Contains(seen, name) }
 }
 
-// publishSome publishes the repos that keep holds for, each in two shards of its
-// own or all in the same two: the same documents whatever is kept.
+// publishSome publishes the repos for which keep returns true, each in two shards of its
+// own or all in the same two. The documents do not depend on which repos are kept.
 func (c *cluster) publishSome(corpus *indextest.Corpus, keep func(string) bool, shared bool) {
 	c.t.Helper()
 	var parts [2][]part
@@ -118,31 +118,23 @@ func (c *cluster) publishSome(corpus *indextest.Corpus, keep func(string) bool, 
 	}
 	for n := range len(parts[0]) {
 		repo := parts[0][n].repo
-		_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo.Name})
-		c.must(err)
-		lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, 10*time.Second)
-		c.must(err)
-		root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
-		for _, b := range repo.Branches {
-			root.Branches = append(root.Branches, &catalogv1.Branch{Name: b})
-		}
-		for i := range parts {
-			if !shared {
-				root.Shards = append(root.Shards, c.uploadDocuments(lease.Fence(), parts[i][n]))
-				continue
+		c.publishShards(repo, func(fence int64) (refs []*catalogv1.ShardRef) {
+			for i := range parts {
+				if !shared {
+					refs = append(refs, c.uploadDocuments(fence, parts[i][n]))
+					continue
+				}
+				ref := c.uploadDocuments(fence, parts[i]...) // one shard, under as many names
+				ref.Languages = nil                          // a caller is not told those of others
+				refs = append(refs, ref)
 			}
-			ref := c.uploadDocuments(lease.Fence(), parts[i]...) // one shard, under as many names
-			ref.Languages = nil                                  // a caller is not told those of others
-			root.Shards = append(root.Shards, ref)
-		}
-		_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
-		c.must(err)
-		c.must(lease.Release(c.t.Context()))
+			return refs
+		})
 	}
 }
 
-// half are the repo's documents of one of its two shards: those at one path
-// stay together.
+// half returns the documents of one of the repo's two shards. Documents at one path stay
+// together.
 func half(repo indextest.Repo, which int) (docs []build.Document) {
 	for _, d := range documents(repo) {
 		if len(d.Path)%2 == which {
@@ -152,7 +144,7 @@ func half(repo indextest.Repo, which int) (docs []build.Document) {
 	return docs
 }
 
-// compareSights asks both clusters the same.
+// compareSights compares the answers of both clusters.
 func compareSights(t *testing.T, restricted, only *cluster, corpus *indextest.Corpus, sees func(string) bool, seed uint64, shared bool) {
 	t.Helper()
 	visible := &indextest.Corpus{Name: corpus.Name}
@@ -161,7 +153,7 @@ func compareSights(t *testing.T, restricted, only *cluster, corpus *indextest.Co
 			visible.Repos = append(visible.Repos, repo)
 		}
 	}
-	for _, repo := range corpus.Repos { // what is not there gets hints, which name what is visible
+	for _, repo := range corpus.Repos { // a name that does not exist gets hints of visible names
 		restricted.sameAnswers(t, only, "nowhere-to-be-found r:"+query.Quote(regexp.QuoteMeta(repo.Name)+"x"), shared)
 		restricted.sameAnswers(t, only, "nowhere-to-be-found b:"+query.Quote(repo.Branches[0]+"x")+" lang:G", shared)
 	}
@@ -183,7 +175,7 @@ func compareSights(t *testing.T, restricted, only *cluster, corpus *indextest.Co
 	restricted.sameOfRepo(t, only, indextest.Repo{Name: "nobody/never"})
 }
 
-// sameAnswers holds Search, StreamSearch and List against another cluster's.
+// sameAnswers compares Search and List with those of another cluster.
 func (c *cluster) sameAnswers(t *testing.T, other *cluster, query string, shared bool) []*searchv1.FileMatch {
 	t.Helper()
 	search := func(c *cluster) *searchv1.SearchResponse {
@@ -195,7 +187,7 @@ func (c *cluster) sameAnswers(t *testing.T, other *cluster, query string, shared
 			t.Fatalf("query %q: %v", query, err)
 		}
 		resp.RevisionToken = nil
-		// Plans have times, and say nothing where the caller may not read all of a shard.
+		// Explanations contain times, and are empty for shards that the caller may not read in full.
 		resp.Explanation = nil
 		return resp
 	}
@@ -230,16 +222,16 @@ func (c *cluster) sameAnswers(t *testing.T, other *cluster, query string, shared
 	return got.Files
 }
 
-// effort leaves out of statistics what depends on which searcher was faster.
+// effort clears the statistics that depend on which searcher was faster.
 func effort(s *searchv1.Statistics) { s.Duration, s.BytesDecoded, s.UnitsDecoded = nil, 0, 0 }
 
-// untold leaves out what is not told of shards that hold others' repos too.
+// untold clears the statistics that are withheld for shards that also hold hidden repos.
 func untold(s *searchv1.Statistics) {
 	s.FilesConsidered, s.BytesDecoded, s.UnitsDecoded, s.PostingListsRead, s.ShardsScanned = 0, 0, 0, 0, 0
 }
 
-// sameOfRepo holds everything that is asked by the name of a repo against
-// another cluster's: a hidden repo is one that is not there.
+// sameOfRepo compares all answers about a named repo with those of another cluster: a hidden
+// repo looks like one that does not exist.
 func (c *cluster) sameOfRepo(t *testing.T, other *cluster, repo indextest.Repo) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
@@ -295,7 +287,7 @@ func (c *cluster) sameOfRepo(t *testing.T, other *cluster, repo indextest.Repo) 
 	}
 }
 
-// statusOf is a status without what no two clusters have in common.
+// statusOf returns a status without the fields that differ between clusters.
 func statusOf(s *ingestv1.RepoStatus) *ingestv1.RepoStatus {
 	if s != nil {
 		s.UpdatedAt, s.RevisionToken = nil, nil

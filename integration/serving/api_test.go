@@ -17,7 +17,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 )
 
-// pond is what the examples of docs/api.md search.
+// pond is the content that the examples of docs/api.md search.
 var pond = map[string]string{
 	"a/fish.go": "package a\n\n// needle of the pond\nfunc Fish() {}\n",
 	"b.txt":     "a needle in b\n",
@@ -39,7 +39,7 @@ func (c *cluster) request(verb, target, body string, token access.Text) (code in
 	return resp.StatusCode, resp.Header, string(text)
 }
 
-// TestAPIPage runs the examples of docs/api.md, and holds what they answer against the page.
+// TestAPIPage runs the examples of docs/api.md, and compares the answers with the page.
 func TestAPIPage(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/pond", pond)
@@ -48,8 +48,8 @@ func TestAPIPage(t *testing.T) {
 	}
 }
 
-// runPage runs the calls of curl on a page, holds each answer against the block that follows, and
-// returns how many calls it ran.
+// runPage runs the curl commands on a page, compares each answer with the block that follows, and
+// returns the number of commands.
 func (c *cluster) runPage(name string) (run int) {
 	t := c.t
 	t.Helper()
@@ -80,7 +80,7 @@ func (c *cluster) runPage(name string) (run int) {
 	return run
 }
 
-// wantEvents fails the test unless answer has the events of text, with at least their data.
+// wantEvents fails the test unless answer has the same events as text, with at least their data.
 func wantEvents(t *testing.T, text, answer string) {
 	t.Helper()
 	got := strings.Split(strings.TrimSpace(answer), "\n\n")
@@ -98,7 +98,7 @@ func wantEvents(t *testing.T, text, answer string) {
 	}
 }
 
-// curl reads a command line of curl, as far as the page uses it.
+// curl parses a curl command line, with the flags that the pages use.
 func curl(t *testing.T, line, address string) (verb, target, body string, ok bool) {
 	t.Helper()
 	words := regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1)
@@ -124,7 +124,7 @@ func curl(t *testing.T, line, address string) (verb, target, body string, ok boo
 	return verb, target, body, true
 }
 
-// wantJSON fails the test unless got has all that want has; … stands for any text.
+// wantJSON fails the test unless got has everything in want; … stands for any text.
 func wantJSON(t *testing.T, want, got string) {
 	t.Helper()
 	var w, g any
@@ -135,11 +135,11 @@ func wantJSON(t *testing.T, want, got string) {
 		t.Fatalf("%v in %s", err, got)
 	}
 	if at := lacking("", w, g); at != "" {
-		t.Errorf("%s is not there in\n%s", at, got)
+		t.Errorf("%s is missing in\n%s", at, got)
 	}
 }
 
-// lacking is the first place where got has not what want has; empty if there is none.
+// lacking returns the first place in want that got lacks; empty if there is none.
 func lacking(at string, want, got any) string {
 	switch want := want.(type) {
 	case map[string]any:
@@ -168,7 +168,7 @@ func lacking(at string, want, got any) string {
 	return fmt.Sprintf("%s: %v (got %v)", at, want, got)
 }
 
-// TestAPIAccess: a token opens by HTTP what it opens by gRPC, and shows the same
+// TestAPIAccess: a token allows the same calls over HTTP as over gRPC, and shows the same
 // repos.
 func TestAPIAccess(t *testing.T) {
 	c := startLogged(t, t.Output())
@@ -182,7 +182,7 @@ func TestAPIAccess(t *testing.T) {
 	c.as(all)
 	for _, r := range []struct {
 		path, body string
-		codes      [4]int // without a token, with that of search, of ingest, of admin
+		codes      [4]int // without a token, and with the scopes search, ingest and admin
 	}{
 		{"/api/v1/search", `{"query":"needle"}`, [4]int{401, 200, 403, 200}},
 		{"/api/v1/search/stream", `{"query":"needle"}`, [4]int{401, 200, 403, 200}},

@@ -23,7 +23,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// generation is the files of one generation, in two shards: each carries its token.
+// generation returns the files of one generation, in two shards. Each file has its token.
 func generation(n int) []map[string]string {
 	first, second := make(map[string]string), make(map[string]string)
 	for i := range 4 {
@@ -33,9 +33,9 @@ func generation(n int) []map[string]string {
 	return []map[string]string{first, second}
 }
 
-// TestGenerationsNeverMix publishes one generation after another while queries
-// run. Each complete answer is all of one generation, and never of one older
-// than what was published before the query began.
+// TestGenerationsNeverMix publishes one generation after another while queries run. Each
+// complete answer is from a single generation, and never from one older than the generation
+// that was published before the query began.
 func TestGenerationsNeverMix(t *testing.T) {
 	c := startCluster(t, 2, 2)
 	var published atomic.Int64
@@ -93,18 +93,18 @@ func checkGeneration(t *testing.T, resp *searchv1.SearchResponse, least int64) {
 	}
 }
 
-// plain writes bytes in letters that mean themselves in a query.
+// plain encodes bytes in characters that have no special meaning in a query.
 var plain = base64.NewEncoding("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_~").WithPadding(base64.NoPadding)
 
-// TestDamagedShard flips one byte of a shard in a searcher's cache: the query
-// that meets it says CORRUPT, the file is put aside, and soon the answer is
-// complete again, from the same process.
+// TestDamagedShard flips one byte of a shard in a searcher's cache. The query that meets it
+// reports CORRUPT, the file goes to quarantine, and soon the same process gives complete
+// answers again.
 func TestDamagedShard(t *testing.T) {
 	var logs record
 	tel, spans := loggedTo(t, &logs)
 	c := startWith(t, &cluster{replication: 1, tel: tel, spans: spans}, 1)
-	// What does not compress is stored as it is, and found in the file. Much of
-	// it, so that the damage is in a block that nothing has read before.
+	// Text that does not compress is stored as it is, so the test can find it in the file.
+	// There is much of it, so that the damage is in a block that nothing has read before.
 	files := make(map[string]string)
 	var text string
 	for i := range 20 {
@@ -197,12 +197,24 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestRollingRestart: at replication 2, searchers that restart one after the
-// other give no incomplete answer.
+// TestRollingRestart: at replication 2, no answer is incomplete while searchers restart one
+// after the other.
 func TestRollingRestart(t *testing.T) {
 	c := startCluster(t, 1, 2)
 	stops := []func(){nil, c.startSearcher(1), c.startSearcher(2)}
-	for i := range 6 {
+	stop := c.keepFinding(6)
+	for i := 1; i < len(stops); i++ { // s0 shares its telemetry with the router
+		stops[i]()
+		stops[i] = c.startSearcher(i)
+	}
+	stop()
+}
+
+// keepFinding publishes some repos and asks for all of them, again and again until stop: each
+// answer must be complete.
+func (c *cluster) keepFinding(repos int) (stop func()) {
+	c.t.Helper()
+	for i := range repos {
 		c.publish(fmt.Sprint("host/r", i), map[string]string{"a": fmt.Sprintf("needle %d\n", i)})
 	}
 	c.find("needle", &searchv1.SearchOptions{RequireComplete: true})
@@ -212,27 +224,22 @@ func TestRollingRestart(t *testing.T) {
 		for n := 0; ; n++ {
 			select {
 			case <-done:
-				t.Logf("%d complete answers", n)
+				c.t.Logf("%d complete answers", n)
 				return
 			default:
 			}
-			resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: "needle"})
-			if err != nil || !resp.Coverage.Complete || len(resp.Files) != 6 {
-				t.Errorf("%v, %v", resp.GetCoverage(), err)
+			resp, err := c.search.Search(c.t.Context(), &searchv1.SearchRequest{Query: "needle"})
+			if err != nil || !resp.Coverage.Complete || len(resp.Files) != repos {
+				c.t.Errorf("%v, %v", resp.GetCoverage(), err)
 				return
 			}
 		}
 	})
-	for i := 1; i < len(stops); i++ { // s0 shares its telemetry with the router
-		stops[i]()
-		stops[i] = c.startSearcher(i)
-	}
-	close(done)
-	queries.Wait()
+	return func() { close(done); queries.Wait() }
 }
 
-// TestConsistency: an answer reflects what it was asked to, and a token from the
-// future waits until the deadline.
+// TestConsistency: an answer reflects the requested consistency, and a token of a future
+// revision is refused.
 func TestConsistency(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	revision := c.publish("host/one", map[string]string{"a": "needle\n"})

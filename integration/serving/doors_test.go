@@ -30,7 +30,7 @@ import (
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
-// record is what processes log.
+// record collects what processes log.
 type record struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -48,15 +48,15 @@ func (r *record) String() string {
 	return r.buf.String()
 }
 
-// startLogged starts a guarded cluster whose router and first searcher log
-// everything there.
+// startLogged starts a guarded cluster whose router and first searcher log everything to
+// logs.
 func startLogged(t *testing.T, logs io.Writer) *cluster {
 	t.Helper()
 	tel, spans := loggedTo(t, logs)
 	return startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
 }
 
-// loggedTo is a telemetry that logs everything to logs.
+// loggedTo returns a telemetry that logs everything to logs.
 func loggedTo(t *testing.T, logs io.Writer) (*telemetry.Telemetry, *tracetest.InMemoryExporter) {
 	t.Helper()
 	var cfg telemetry.Config
@@ -75,13 +75,13 @@ func admin() access.Spec {
 	return access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}}
 }
 
-// method is one that a server has.
+// method is a gRPC method of a server.
 type method struct {
 	name   string // as called
 	stream grpc.StreamDesc
 }
 
-// methods asks a server for all it has.
+// methods asks a server for all its methods.
 func methods(t *testing.T, conn *grpc.ClientConn) (list []method) {
 	t.Helper()
 	stream, err := reflectionv1.NewServerReflectionClient(conn).ServerReflectionInfo(t.Context())
@@ -148,9 +148,9 @@ func (m method) call(ctx context.Context, conn *grpc.ClientConn) error {
 	return stream.RecvMsg(&emptypb.Empty{})
 }
 
-// TestNoDoorIsOpen calls everything that a router and a searcher have without a
-// token, and with ones that are not good: health is all that answers. What a
-// token is for and what not is held for each method too.
+// TestNoDoorIsOpen calls every method of a router and a searcher without a token and with
+// invalid ones. Only the health service answers. It also checks for each method which scopes
+// allow it.
 func TestNoDoorIsOpen(t *testing.T) {
 	c := startLogged(t, t.Output())
 	text, _ := c.token(admin())
@@ -183,7 +183,7 @@ func TestNoDoorIsOpen(t *testing.T) {
 				t.Errorf("%s with the scope of %s: %v", m.name, own, err)
 			}
 		}
-		// A searcher has fewer services; a token is nothing to it.
+		// A searcher has fewer services, and tokens mean nothing to it.
 		err := m.call(showing(t.Context(), "Bearer "+string(text)), c.dial(c.searchers[0]))
 		if refused := status.Code(err) == codes.Unauthenticated; refused == open && status.Code(err) != codes.Unimplemented {
 			t.Errorf("%s of a searcher: %v", m.name, err)
@@ -199,8 +199,8 @@ func showing(ctx context.Context, shown ...string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, pairs...)
 }
 
-// TestNoPathIsOpen asks the router by HTTP for what it has, for what it has not,
-// and by other ways to write that.
+// TestNoPathIsOpen requests the router's HTTP paths, paths that it does not have, and other
+// spellings of both.
 func TestNoPathIsOpen(t *testing.T) {
 	c := startLogged(t, t.Output())
 	text, _ := c.token(admin())
@@ -213,7 +213,7 @@ func TestNoPathIsOpen(t *testing.T) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), httpMethod, "http://"+c.routerHTTP, strings.NewReader(`{"Q":"x"}`))
 		c.must(err)
-		req.URL.Opaque = "//" + c.routerHTTP + path // as it is
+		req.URL.Opaque = "//" + c.routerHTTP + path // sent without normalization
 		for _, s := range shown {
 			req.Header.Add("Authorization", s)
 		}
@@ -250,8 +250,8 @@ func TestNoPathIsOpen(t *testing.T) {
 	}
 }
 
-// TestTokensAreNowhere uses good and bad tokens in every way and looks for them
-// in what is logged, traced, counted and answered.
+// TestTokensAreNowhere uses valid and invalid tokens in every way, and looks for them in
+// logs, traces, metrics and answers.
 func TestTokensAreNowhere(t *testing.T) {
 	var logs record
 	c := startLogged(t, &logs)
@@ -302,7 +302,7 @@ func TestTokensAreNowhere(t *testing.T) {
 		}
 	}
 	if !strings.Contains(logs.String(), "caller refused") {
-		t.Error("the logs do not tell of callers who were refused")
+		t.Error("the logs do not mention the refused callers")
 	}
 	for where, text := range map[string]string{"logs": logs.String(), "answers, metrics or traces": told.String()} {
 		if secret := string(good[len(good)-52 : len(good)-20]); strings.Contains(text, secret) {

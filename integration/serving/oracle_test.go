@@ -36,9 +36,9 @@ func (c *cluster) oracle(corpus *indextest.Corpus, text string) []indextest.Resu
 	return want
 }
 
-// TestSameAsBruteForce spreads a random corpus over shards and searchers, asks
-// queries of every kind through the router, page by page, and compares files,
-// order and ranges with what brute force finds.
+// TestSameAsBruteForce spreads a random corpus over shards and searchers, runs queries of
+// every kind through the router, page by page, and compares files, order and ranges with those
+// of brute force.
 func TestSameAsBruteForce(t *testing.T) { inOneAndInSeveral(t, testSameAsBruteForce) }
 
 func testSameAsBruteForce(t *testing.T, oneProcess bool) {
@@ -110,30 +110,39 @@ func describeOracle(results []indextest.Result) (lines []string) {
 	return lines
 }
 
-// publishCorpus gives each repo one to three shards with its documents at random.
+// publishCorpus distributes each repo's documents at random over one to three shards.
 func (c *cluster) publishCorpus(corpus *indextest.Corpus, rng *rand.Rand) {
 	c.t.Helper()
 	for _, repo := range corpus.Repos {
-		_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo.Name})
-		c.must(err)
-		lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, 10*time.Second)
-		c.must(err)
-		root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
-		for _, b := range repo.Branches {
-			root.Branches = append(root.Branches, &catalogv1.Branch{Name: b})
-		}
 		parts := make([][]build.Document, 1+rng.IntN(3))
 		for _, d := range documents(repo) {
 			i := rng.IntN(len(parts))
 			parts[i] = append(parts[i], d)
 		}
-		for _, docs := range parts {
-			root.Shards = append(root.Shards, c.uploadDocuments(lease.Fence(), part{repo, docs}))
-		}
-		_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
-		c.must(err)
-		c.must(lease.Release(c.t.Context()))
+		c.publishShards(repo, func(fence int64) (refs []*catalogv1.ShardRef) {
+			for _, docs := range parts {
+				refs = append(refs, c.uploadDocuments(fence, part{repo, docs}))
+			}
+			return refs
+		})
 	}
+}
+
+// publishShards publishes the shards that upload makes under the fence of a lease.
+func (c *cluster) publishShards(repo indextest.Repo, upload func(fence int64) []*catalogv1.ShardRef) {
+	c.t.Helper()
+	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo.Name})
+	c.must(err)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, 10*time.Second)
+	c.must(err)
+	root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
+	for _, b := range repo.Branches {
+		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b})
+	}
+	root.Shards = upload(lease.Fence())
+	_, err = c.store.Publish(c.t.Context(), lease, lease.Root(), root)
+	c.must(err)
+	c.must(lease.Release(c.t.Context()))
 }
 
 // documents are the repo's, in the order that a builder wants.
@@ -160,7 +169,7 @@ func objectID(content []byte) []byte {
 	return id[:]
 }
 
-// part is what a shard holds of a repo.
+// part is the part of a repo that a shard holds.
 type part struct {
 	repo indextest.Repo
 	docs []build.Document
@@ -173,7 +182,7 @@ func (c *cluster) uploadDocuments(fence int64, parts ...part) *catalogv1.ShardRe
 	c.must(err)
 	ref := &catalogv1.ShardRef{}
 	for _, p := range parts {
-		facts := docstore.Repo{Name: p.repo.Name, Archived: p.repo.Archived, Fork: p.repo.Fork, Public: p.repo.Public, Meta: p.repo.Meta}
+		facts := docstore.Repo{Name: p.repo.Name, Archived: p.repo.Archived, Fork: p.repo.Fork, Public: p.repo.Public, Meta: p.repo.Meta, Rank: p.repo.Rank}
 		for _, name := range p.repo.Branches {
 			facts.Branches = append(facts.Branches, docstore.Branch{Name: name, Commit: strings.Repeat("c", 40)})
 		}

@@ -22,21 +22,21 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// startGuarded starts a cluster of one searcher that asks who calls.
+// startGuarded starts a cluster of one searcher that requires tokens.
 func startGuarded(t *testing.T) *cluster {
 	t.Helper()
 	return startGuardedIn(t, false)
 }
 
-// startGuardedIn is startGuarded, in one process or in several.
+// startGuardedIn is startGuarded, as one process or as several.
 func startGuardedIn(t *testing.T, oneProcess bool) *cluster {
 	t.Helper()
 	tel, spans := telemetrytest.New(t)
 	return startWith(t, &cluster{oneProcess: oneProcess, replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
 }
 
-// sealed makes the metadata of a request as docs/adr/0016 describes it, with the
-// key that etcd has.
+// sealed returns a context with the seal of a request, made with the key in etcd as
+// docs/adr/0016 describes.
 func (c *cluster) sealed(method string, until time.Time, req proto.Message) context.Context {
 	c.t.Helper()
 	stored, err := c.servers.Client().Get(c.t.Context(), "/trawl/v1/access.key")
@@ -52,8 +52,8 @@ func (c *cluster) sealed(method string, until time.Time, req proto.Message) cont
 	return metadata.AppendToOutgoingContext(c.t.Context(), "trawl-seal-bin", string(expiry)+string(h.Sum(nil)))
 }
 
-// TestSearchersObeySealsOnly asks a searcher directly: for what a router sealed,
-// for that with one more repo, too late, by another method, and without a seal.
+// TestSearchersObeySealsOnly calls a searcher directly: with a router's seal, with a seal for
+// other repos, with an expired one, with one for another method, and without a seal.
 func TestSearchersObeySealsOnly(t *testing.T) { inOneAndInSeveral(t, testSearchersObeySealsOnly) }
 
 func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
@@ -96,7 +96,7 @@ func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
 			t.Errorf("%s, a stream: %v", what, err)
 		}
 	}
-	// What a plan leaves out of a shard is neither found nor counted there.
+	// Repos that a plan leaves out are neither found nor counted.
 	resp, err := searcher.Search(c.sealed(method, later, none), none)
 	if err != nil || len(resp.Files) != 0 || resp.Statistics.FilesMatched != 0 || resp.Statistics.FilesConsidered != 0 {
 		t.Errorf("a plan without repos: %v, %v", resp, err)
@@ -109,8 +109,8 @@ func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
 	}
 }
 
-// TestHiddenShardsAreNotMissed: shards that no searcher has are told to those who
-// see a repo in them, and to nobody else.
+// TestHiddenShardsAreNotMissed: missing shards are reported only to callers that may see a
+// repo in them.
 func TestHiddenShardsAreNotMissed(t *testing.T) { inOneAndInSeveral(t, testHiddenShardsAreNotMissed) }
 
 func testHiddenShardsAreNotMissed(t *testing.T, oneProcess bool) {
@@ -130,10 +130,10 @@ func testHiddenShardsAreNotMissed(t *testing.T, oneProcess bool) {
 		return resp.Coverage
 	}
 	if got := within(whole); got.Complete || got.Requested != 2 || len(got.Uncovered) != 1 || !slices.Equal(got.Uncovered[0].Repos, []string{"hidden"}) {
-		t.Errorf("who sees all is told %v", got)
+		t.Errorf("a caller that sees all gets %v", got)
 	}
 	if got := within(part); !proto.Equal(got, &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1}) {
-		t.Errorf("who does not see it is told %v", got)
+		t.Errorf("a caller that does not see it gets %v", got)
 	}
 	_, err := part.search.Search(t.Context(), &searchv1.SearchRequest{Query: "r:hidden", Options: &searchv1.SearchOptions{RequireComplete: true}})
 	c.must(err)
@@ -157,8 +157,8 @@ func (c *cluster) lose(repo string) {
 	c.must(lease.Release(c.t.Context()))
 }
 
-// TestIngestIsForItsRepos: who may see some repos may change those only, and does
-// not learn whether others are there.
+// TestIngestIsForItsRepos: a caller may change only the repos that it may see, and does not
+// learn whether others exist.
 func TestIngestIsForItsRepos(t *testing.T) {
 	c := startGuarded(t)
 	c.publish("other/there", map[string]string{"a.go": "heron"})
@@ -175,7 +175,7 @@ func TestIngestIsForItsRepos(t *testing.T) {
 			t.Errorf("put %s: %v", name, err)
 		}
 	}
-	// The indexer's credentials would fetch what is another team's.
+	// The indexer's credentials would fetch another team's repository.
 	_, theirs := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/theirs/x.git", Name: "mine/x"})
 	_, moved := own.ingest.PutRepo(t.Context(), &ingestv1.PutRepoRequest{Url: "https://example.org/mine/a", Name: "example.org/mine/new"})
 	if status.Code(theirs) != codes.PermissionDenied || status.Code(moved) != codes.PermissionDenied {
@@ -207,8 +207,8 @@ func TestIngestIsForItsRepos(t *testing.T) {
 	}
 }
 
-// TestListReposPages: pages of those that a caller sees are full and name no
-// others, however many lie between.
+// TestListReposPages: pages are full and name only repos that the caller may see, however
+// many hidden ones lie between.
 func TestListReposPages(t *testing.T) {
 	c := startGuarded(t)
 	var want []string
@@ -248,8 +248,7 @@ func TestListReposPages(t *testing.T) {
 	}
 }
 
-// TestRevokedStreamsEnd: a stream that would go on for ever ends when its caller's
-// token is revoked.
+// TestRevokedStreamsEnd: an endless stream ends when its caller's token is revoked.
 func TestRevokedStreamsEnd(t *testing.T) {
 	c := startGuarded(t)
 	c.publish("r", map[string]string{"a.go": "heron"})

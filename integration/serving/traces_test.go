@@ -19,8 +19,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// traced is a cluster whose roles send their traces to a collector, and whose
-// first searcher is reached through a proxy.
+// traced is a cluster whose roles send their traces to a collector. A proxy is in front of
+// its first searcher.
 type traced struct {
 	*cluster
 
@@ -72,7 +72,7 @@ func (c *traced) publishNeedles() {
 	})
 }
 
-// ask searches as a client that has a trace of its own, and returns its id.
+// ask searches as a client with a trace of its own, and returns the trace's id.
 func (c *traced) ask(sampled bool, options *searchv1.SearchOptions) (trace string, resp *searchv1.SearchResponse, err error) {
 	c.t.Helper()
 	c.asked++
@@ -83,7 +83,7 @@ func (c *traced) ask(sampled bool, options *searchv1.SearchOptions) (trace strin
 	return trace, resp, err
 }
 
-// pathOf are the service and name of each span from the root down to s.
+// pathOf returns the service and name of each span from the root down to s.
 func pathOf(trace map[string]telemetrytest.Span, s telemetrytest.Span) string {
 	var path []string
 	for ok := true; ok; s, ok = trace[hex.EncodeToString(s.ParentSpanId)] {
@@ -110,9 +110,9 @@ func (c *traced) count(trace, path string) (n int) {
 	return n
 }
 
-// TestTracesReachACollector: what a query did is one trace in an OTLP collector,
-// from the client's own span over the router and the searchers to every shard. It
-// tells nothing of what was asked and of where it was found.
+// TestTracesReachACollector: a query is one trace in an OTLP collector, from the client's own
+// span through the router and the searchers to every shard. The trace reveals neither the
+// query nor where it matched.
 func TestTracesReachACollector(t *testing.T) {
 	c := startTraced(t, "")
 	c.publishNeedles()
@@ -122,7 +122,7 @@ func TestTracesReachACollector(t *testing.T) {
 	for _, span := range c.collector.Spans() {
 		for _, secret := range []string{needle, hiddenRepo, "path-"} {
 			if strings.Contains(span.String()+fmt.Sprint(span.Attrs, span.Resource), secret) {
-				t.Errorf("a span tells %q: %v", secret, span)
+				t.Errorf("a span reveals %q: %v", secret, span)
 			}
 		}
 	}
@@ -148,8 +148,8 @@ func (c *traced) attempts(trace string) map[string]int {
 	return counts
 }
 
-// TestTracesTellOfHedgesAndFailures: a searcher that does not answer is hedged,
-// one whose connection breaks is an error, and the trace shows either.
+// TestTracesTellOfHedgesAndFailures: the trace shows the hedged call if a searcher does not
+// answer, and the error if its connection breaks.
 func TestTracesTellOfHedgesAndFailures(t *testing.T) {
 	c := startTraced(t, "")
 	c.publishNeedles()
@@ -162,13 +162,13 @@ func TestTracesTellOfHedgesAndFailures(t *testing.T) {
 	c.proxy.Set(faults.TCPFault{})
 	for _, span := range c.collector.Spans() {
 		if strings.Contains(span.String(), hiddenRepo) || strings.Contains(span.String(), needle) {
-			t.Errorf("a span of a failure tells too much: %v", span)
+			t.Errorf("a span of a failure reveals too much: %v", span)
 		}
 	}
 }
 
-// until asks under a fault until a trace shows what is wanted. A searcher that was
-// found out is not asked for a while: then the fault rests.
+// until searches under a fault until shows accepts a trace. Routers avoid a searcher that has
+// just failed, so a search without the fault comes before each.
 func (c *traced) until(what string, fault faults.TCPFault, shows func(map[string]int) bool) {
 	c.t.Helper()
 	c.eventually(what, func() bool {
@@ -189,8 +189,8 @@ func (c *traced) until(what string, fault faults.TCPFault, shows func(map[string
 	})
 }
 
-// TestCollectorIsAway: roles whose collector does not listen, or listens and
-// never answers, start, answer and stop.
+// TestCollectorIsAway: roles start, answer and stop even if their collector does not listen,
+// or listens and never answers.
 func TestCollectorIsAway(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // the kernel accepts, and nobody ever answers
 	if err != nil {

@@ -25,7 +25,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// zoektResult is what a program made for zoekt reads of an answer.
+// zoektResult has the fields of an answer that programs made for zoekt read.
 type zoektResult struct {
 	FileCount, MatchCount, Crashes, ShardsScanned, ShardsSkipped, ShardsSkippedFilter int
 	Files                                                                             []zoektFile
@@ -83,8 +83,8 @@ func (c *cluster) zoekt(query, opts string) (result zoektResult) {
 
 var update = flag.Bool("update", false, "write the golden files of zoekt's interface anew")
 
-// TestZoektGolden compares whole answers with files. What differs from run to
-// run is replaced there by its name.
+// TestZoektGolden compares whole answers with golden files. Values that differ from run to
+// run are replaced by their names.
 func TestZoektGolden(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/one", map[string]string{"a.go": "package one\n\n// needle\nvar needle = 1"})
@@ -116,8 +116,8 @@ func TestZoektGolden(t *testing.T) {
 	}
 }
 
-// conceal replaces, all the way down, the values that differ from run to run
-// or belong to how documents are ranked and stored.
+// conceal replaces all values in the tree that differ from run to run or depend on how
+// documents are ranked and stored.
 func conceal(tree any) {
 	switch v := tree.(type) {
 	case []any:
@@ -136,9 +136,8 @@ func conceal(tree any) {
 	}
 }
 
-// TestZoektNamesWhatGRPCNames: over queries of every kind, both interfaces
-// name the same files with the same ranges, in the same order, as chunks and,
-// but for newlines, as lines.
+// TestZoektNamesWhatGRPCNames: for queries of every kind both interfaces return the same files
+// with the same ranges in the same order, as chunks and, newlines aside, as lines.
 func TestZoektNamesWhatGRPCNames(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	const seed = 11
@@ -150,7 +149,7 @@ func TestZoektNamesWhatGRPCNames(t *testing.T) {
 			MaxFiles: 10_000, MaxMatchesPerFile: 100_000, RequireComplete: true,
 		}})
 		if q.Text == "" {
-			continue // asks for everything, which zoekt's interface does not answer
+			continue // an empty query, which zoekt's interface does not answer
 		}
 		c.must(err)
 		asked, found = asked+1, found+len(resp.Files)
@@ -182,8 +181,8 @@ func (f *zoektFile) is(want *searchv1.FileMatch) bool {
 		slices.Equal(f.Branches, want.Branches) && f.Version == want.Commit && f.Language == want.Language
 }
 
-// namedBytes are the offsets of all bytes that the ranges of a file name; of a
-// file without ranges, those of its path.
+// namedBytes returns the offsets of all bytes in the ranges of a file; for a file without
+// ranges, those of its path.
 func namedBytes(f *searchv1.FileMatch) (offsets []int) {
 	for _, c := range f.Chunks {
 		for _, r := range c.Ranges {
@@ -196,8 +195,8 @@ func namedBytes(f *searchv1.FileMatch) (offsets []int) {
 	return offsets
 }
 
-// withoutNewlines are those of the offsets at which there is no newline in the
-// content; names may have some.
+// withoutNewlines drops the offsets of newlines in the content. File names may have newlines,
+// so their offsets stay.
 func withoutNewlines(f *searchv1.FileMatch, offsets []int) (kept []int) {
 	newline := make(map[int]bool)
 	for _, c := range f.Chunks {
@@ -244,7 +243,7 @@ func appendRange(to []int, start, end int) []int {
 	return to
 }
 
-// TestZoektRepoIDs: ids that a list gives restrict a search, type:repo included.
+// TestZoektRepoIDs: a search can be restricted to ids from a list, even with type:repo.
 func TestZoektRepoIDs(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	for _, name := range []string{"host/one", "host/two", "host/three"} {
@@ -275,8 +274,8 @@ func TestZoektRepoIDs(t *testing.T) {
 	}
 }
 
-// TestZoektUnderLoad: many callers at once, some with hardly any time. Each
-// gets a whole answer, or one that says what is missing, or a deadline.
+// TestZoektUnderLoad: many concurrent callers, some with a very short deadline. Each gets a
+// whole answer, one that says what is missing, or a deadline error.
 func TestZoektUnderLoad(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/one", map[string]string{"a": strings.Repeat("needle\n", 1000)}, map[string]string{"b": "needle\n"})
@@ -306,13 +305,13 @@ func TestZoektUnderLoad(t *testing.T) {
 	asking.Wait()
 }
 
-// zoektID is the documented number of a repo.
+// zoektID returns the documented id of a repo.
 func zoektID(name string) uint32 {
 	sum := sha256.Sum256([]byte(name))
 	return binary.BigEndian.Uint32(sum[:])
 }
 
-// TestZoektPage runs the examples of docs/zoekt-compat.md, and holds what they answer against the page.
+// TestZoektPage runs the examples of docs/zoekt-compat.md, and compares the answers with the page.
 func TestZoektPage(t *testing.T) {
 	c := startCluster(t, 1, 1)
 	c.publish("host/pond", pond)
@@ -324,7 +323,7 @@ func TestZoektPage(t *testing.T) {
 	c.must(err)
 	number := regexp.MustCompile(`(?m)^(printf \S+ \| .*?) +# (\w+), which is (\d+)$`).FindStringSubmatch(string(page))
 	if number == nil {
-		t.Fatal("the page does not say how a number is made")
+		t.Fatal("the page does not say how an id is made")
 	}
 	out, err := exec.CommandContext(t.Context(), "sh", "-c", number[1]).Output()
 	c.must(err)

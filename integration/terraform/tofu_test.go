@@ -17,21 +17,21 @@ import (
 
 var tofuProgram = pinned.Program{Name: "tofu", Module: "tools/tofu/opentofu", Package: "github.com/opentofu/opentofu/cmd/tofu"}
 
-// provider is a plugin, and the version that it is offered as.
+// provider is a plugin and the version under which the test offers it.
 type provider struct {
 	pinned.Program
 
 	version string
 }
 
-// providers are those that the modules ask for, by their names in the registry.
+// providers are those that the modules require, by their names in the registry.
 var providers = map[string]provider{
 	"aws":        {pinned.Program{Name: "terraform-provider-aws-fake", Module: "tools/tofu", Package: "./aws"}, "5.0.0"},
 	"helm":       {pinned.Program{Name: "terraform-provider-helm", Module: "tools/tofu", Package: "github.com/hashicorp/terraform-provider-helm"}, "3.2.0"},
 	"kubernetes": {pinned.Program{Name: "terraform-provider-kubernetes", Module: "tools/tofu", Package: "github.com/hashicorp/terraform-provider-kubernetes"}, "3.2.1"},
 }
 
-// tofu runs OpenTofu on copies of the modules, with no other providers than ours.
+// tofu runs OpenTofu on copies of the modules, with these providers only.
 type tofu struct {
 	t      *testing.T
 	binary string
@@ -39,7 +39,8 @@ type tofu struct {
 	env    []string
 }
 
-// program gives a program that is built, or builds it where that is wanted.
+// program returns the path of a program. If it is not built yet, program builds it if
+// TRAWL_TEST_TERRAFORM says so, and otherwise skips the test.
 func program(t *testing.T, p pinned.Program) string {
 	t.Helper()
 	built, err := pinned.Built(t.Context(), p)
@@ -79,7 +80,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// run runs a command in a folder below terraform, and gives its standard output.
+// run runs a command in a folder below terraform, and returns its standard output.
 func (x *tofu) run(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), x.binary, args...)
@@ -92,7 +93,7 @@ func (x *tofu) run(t *testing.T, dir string, args ...string) string {
 	return said.String()
 }
 
-// folders are those with tests, below terraform.
+// folders returns the folders below terraform that have tests.
 func (x *tofu) folders() []string {
 	x.t.Helper()
 	found, err := filepath.Glob(filepath.Join(x.root, "terraform", "*", "*", "tests"))
@@ -104,8 +105,8 @@ func (x *tofu) folders() []string {
 	return found
 }
 
-// TestModules: all is formatted, every module and example is valid, and its tests
-// pass.
+// TestModules: all files are formatted, and every module and example is valid and passes its
+// tests.
 func TestModules(t *testing.T) {
 	x := newTofu(t)
 	x.run(t, ".", "fmt", "-check", "-diff", "-recursive")
@@ -124,7 +125,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// tests runs the tests of a module, each as a test of Go.
+// tests runs the tests of a module, each as a Go subtest.
 func (x *tofu) tests(t *testing.T, dir string) {
 	t.Helper()
 	passed := 0
@@ -156,7 +157,7 @@ func (x *tofu) tests(t *testing.T, dir string) {
 func TestApply(t *testing.T) {
 	kubeconfig := os.Getenv("TRAWL_TEST_KUBECONFIG")
 	if kubeconfig == "" {
-		t.Skip("no TRAWL_TEST_KUBECONFIG says where to apply it")
+		t.Skip("set TRAWL_TEST_KUBECONFIG to a cluster to apply the example to")
 	}
 	x := newTofu(t)
 	const dir, namespace = "examples/existing-cluster", "trawl-terraform"

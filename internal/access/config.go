@@ -12,19 +12,19 @@ import (
 const (
 	// Off admits every caller, on addresses that only this machine reaches.
 	Off = "off"
-	// Tokens asks every caller of a router for a token, and every router for a
-	// seal.
+	// Tokens requires a token from every caller of a router, and a seal from every
+	// router.
 	Tokens = "tokens"
 	// Insecure admits every caller from anywhere.
 	Insecure = "insecure"
 )
 
-// Config says who may call a role.
+// Config configures who may call a role.
 type Config struct {
-	Mode      string        `config:"mode" doc:"who may call: off (anybody on this machine, on loopback addresses only), tokens (who has a token of trawl tokens create), insecure (anybody who reaches the address)"`
+	Mode      string        `config:"mode" doc:"who may call: off (anybody on this machine, on loopback addresses only), tokens (callers with a token of trawl tokens create), insecure (anybody who reaches the address)"`
 	Staleness time.Duration `config:"staleness" doc:"how long tokens are accepted while etcd does not answer, and so the longest that a revoked one works unless outage-grace is set"`
 	Grace     time.Duration `config:"outage-grace" doc:"how much longer tokens are accepted for searches while etcd does not answer, and a router without etcd is ready; a token that is revoked meanwhile works as long"`
-	Hosts     []string      `config:"hosts" doc:"names by which callers over HTTP may address this role in the modes off and insecure, beside localhost and IP addresses: others could be those of web pages"`
+	Hosts     []string      `config:"hosts" doc:"names by which callers over HTTP may address this role in the modes off and insecure, in addition to localhost and IP addresses: other names could be those of web pages"`
 }
 
 // SetDefaults implements config.Settings.
@@ -47,13 +47,13 @@ func (c *Config) Asked() bool { return c.Mode == Tokens }
 func (c *Config) CheckReach(check *config.Check, addresses ...string) {
 	for _, address := range addresses {
 		check.That(c.Mode != Off || Loopback(address), "access.mode", c.Mode,
-			"tokens, since others than this machine reach "+address+
-				" (make the first token by `trawl tokens create`); or insecure, to let in whoever reaches it; or loopback addresses")
+			"tokens, since other machines reach "+address+
+				" (make the first token by `trawl tokens create`); or insecure, to admit every caller; or loopback addresses")
 	}
 }
 
-// Loopback reports whether only this machine reaches the address, HOST:PORT. A name that
-// is not localhost could be anything.
+// Loopback reports whether only this machine reaches the address, HOST:PORT. A name
+// other than localhost may resolve to any address.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

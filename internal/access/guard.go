@@ -25,24 +25,23 @@ import (
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
-// Authenticator identifies the caller. The context is that of the call: what the
-// connection proves, such as a certificate, is in it. It is safe for concurrent
-// use.
+// Authenticator identifies the caller. The context is the call's, with the proofs of
+// the connection, such as a certificate. It is safe for concurrent use.
 type Authenticator interface {
 	Authenticate(ctx context.Context, shown Text) (Principal, error)
 }
 
-// Limits bound what callers cost before anything that they send is read.
+// Limits bound the cost of callers before anything that they send is read.
 type Limits struct {
-	// Calls in progress of one caller, streams included. Callers that are not asked who
-	// they are have no such limit.
+	// Calls bounds the calls in progress of one caller, streams included. There is no
+	// such limit if callers need not identify themselves.
 	Calls int
-	// Hosts are names by which callers over HTTP may address the server, beside its IP
-	// addresses and localhost, where they are not asked who they are.
+	// Hosts are names by which callers over HTTP may address the server, in addition to
+	// its IP addresses and localhost, if they need not identify themselves.
 	Hosts []string
 }
 
-// Guard lets in who may call a router. It decides by the headers of a call. It is safe
+// Guard admits callers to a router. It decides by the headers of a call. It is safe
 // for concurrent use.
 type Guard struct {
 	who     Authenticator
@@ -55,7 +54,7 @@ type Guard struct {
 }
 
 // AuthorizedAsOf is the trailer, and over HTTP the header, of answers to a Dated caller:
-// when it was last known that the caller may have them, in RFC 3339.
+// the last time at which the caller was known to be authorized, in RFC 3339.
 const AuthorizedAsOf = "trawl-authorized-as-of"
 
 // The reasons of refusals, as their metric names them.
@@ -86,7 +85,8 @@ func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, l
 }
 
 // OnUnavailable makes the guard call f with the gRPC method or the HTTP path of each call
-// that it refuses though the caller did nothing wrong. It must come before the first call.
+// that it refuses as Unavailable, through no fault of the caller. It must be called before
+// the first call arrives.
 func (g *Guard) OnUnavailable(f func(method string)) { g.unavailable = f }
 
 // authorization is the metadata and the header in which a caller shows its token.
@@ -119,8 +119,8 @@ func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return next(ctx, req)
 }
 
-// recheck is how often a stream's caller is looked up again: a stream can be
-// longer than the time that a token is good.
+// recheck is how often a stream's caller is looked up again: a stream can outlast its
+// token.
 const recheck = time.Second
 
 // Stream implements server.Gate.
@@ -156,8 +156,8 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 	return err
 }
 
-// keepChecking ends a stream whose caller is no longer let in. It returns the caller as
-// it was when it was let in last, or nil if it was not looked up.
+// keepChecking ends a stream whose caller is no longer admitted. It returns the caller
+// as it was last admitted, or nil if it was not looked up.
 func (g *Guard) keepChecking(ctx context.Context, shown []string, scope Scope, end context.CancelCauseFunc) (last Principal) {
 	tick := time.NewTicker(recheck)
 	defer tick.Stop()
@@ -195,7 +195,7 @@ func (s known) SendMsg(m any) error {
 	return s.ServerStream.SendMsg(m)
 }
 
-// refused is the status by which a running stream is ended, or nil.
+// refused is the status that ended a running stream, or nil.
 func (s known) refused() error {
 	if cause := context.Cause(s.ctx); s.ServerStream.Context().Err() == nil && cause != nil {
 		if _, ok := status.FromError(cause); ok {
@@ -205,8 +205,8 @@ func (s known) refused() error {
 	return nil
 }
 
-// Where the HTTP interfaces are, beside pages: those for searching below a path, those for repos and for
-// sources below others that are part of it, and those of coding agents.
+// The paths of the HTTP interfaces, without pages: the prefix for searching, those for repos and
+// for sources below it, and the path for coding agents.
 const (
 	searchPaths = "/api/"
 	repoPaths   = "/api/v1/repos/"
@@ -229,7 +229,7 @@ func scopeOfPath(path string) Scope {
 }
 
 // countedKey marks the context of a request over HTTP that is counted as a call of its
-// caller. A call of gRPC that it becomes is not counted again.
+// caller. The gRPC call that the request becomes is not counted again.
 type countedKey struct{}
 
 // HTTP implements server.Gate.
@@ -279,8 +279,8 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	g.answer(w, r, code, status.Convert(err))
 }
 
-// answer sends an error in the form of zoekt's interface and in that of google.rpc.Status. The
-// connection is closed after it: the request was not read.
+// answer sends an error in a form that combines zoekt's interface and google.rpc.Status. Then
+// it closes the connection, since the request was not read.
 func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *status.Status) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close")
@@ -299,11 +299,11 @@ func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *stat
 const howTo = "send a token as authorization: Bearer TOKEN; the command line takes it from $TRAWL_TOKEN or --token-file, " +
 	"and an operator makes one by `trawl tokens create`"
 
-// retryCalls is when a caller should try again that has too many calls in progress.
+// retryCalls is when a caller with too many calls in progress should try again.
 const retryCalls = time.Second
 
-// enter returns the context of a caller that is known and may do what it wants, and
-// counts its call until leave. Its error is a status that does not reveal the token.
+// enter returns the context of a known caller with the scope, and counts its call
+// until leave. Its error is a status that does not reveal the token.
 func (g *Guard) enter(ctx context.Context, method string, shown []string, scope Scope) (_ context.Context, leave func(), err error) {
 	if g.who == nil {
 		return With(ctx, Anyone), func() {}, nil
@@ -327,7 +327,7 @@ func (g *Guard) enter(ctx context.Context, method string, shown []string, scope 
 	return With(ctx, p), func() { g.calls.end(p.ID()) }, nil
 }
 
-// identify returns a caller that may do what it wants. Its error is that of enter.
+// identify returns the caller if it has the scope. Its error is that of enter.
 func (g *Guard) identify(ctx context.Context, shown []string, scope Scope) (Principal, error) {
 	text, err := bearer(shown)
 	if err != nil {
@@ -348,13 +348,13 @@ func (g *Guard) identify(ctx context.Context, shown []string, scope Scope) (Prin
 		return nil, status.Errorf(codes.Unauthenticated, "the token was refused, %v: %s", err, howTo)
 	case !p.May(scope):
 		g.refused.WithLabelValues(reasonScope).Inc()
-		return nil, status.Errorf(codes.PermissionDenied, "%s has not the scope %s", p.Name(), scope)
+		return nil, status.Errorf(codes.PermissionDenied, "%s does not have the scope %s", p.Name(), scope)
 	}
 	return p, nil
 }
 
-// datedBy is the value of AuthorizedAsOf for the caller of a context; empty unless it is
-// a Dated.
+// datedBy is the value of AuthorizedAsOf for the caller of a context, empty unless the
+// caller is a Dated.
 func datedBy(ctx context.Context) string {
 	p, err := From(ctx)
 	if dated, ok := p.(Dated); err == nil && ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// Limits of the patterns of one token: how many allow and how many deny, the bytes of one,
-// and the bytes of all together. Every router holds the patterns of all tokens.
+// Limits of the patterns of one token: how many may allow and how many deny, the bytes of
+// one, and the bytes of all. Every router holds the patterns of all tokens.
 const (
 	maxPatterns     = 256
 	maxPatternBytes = 1024
@@ -66,7 +66,7 @@ func checkPatterns(kind string, list []string) error {
 		case len(p) > maxPatternBytes:
 			return fmt.Errorf("a pattern to %s of %d bytes, at most %d: use * and ** for a part of it", kind, len(p), maxPatternBytes)
 		case strings.Contains(p, "***"):
-			return fmt.Errorf("pattern %q: * stands for anything up to a slash, ** for anything, *** for nothing", p)
+			return fmt.Errorf("pattern %q: * stands for anything up to a slash, ** for anything; *** has no meaning", p)
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 const (
 	tokenPrefix = "trawl_"
 	idBytes     = 8
-	// secretBytes is enough that a secret cannot be guessed.
+	// secretBytes is large enough that a secret cannot be guessed.
 	secretBytes = 32
 	// maxTokenText bounds the bytes of a token's text.
 	maxTokenText = 256
@@ -25,22 +25,23 @@ const (
 	maxTokenName = 256
 )
 
-// letters has no characters that are mistaken for each other or need quoting.
+// letters has no characters that are easily mistaken for each other or need quoting.
 var letters = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// Errors of Parse and of looking a token up. They never hold any of its text.
+// Errors of looking a token up. They never hold any of its text.
 var (
 	// ErrMalformed means that a text is no token.
-	ErrMalformed = errors.New("it has not the form of a token, trawl_ID_SECRET")
+	ErrMalformed = errors.New("it does not have the form of a token, trawl_ID_SECRET")
 	// ErrUnknown means that the token does not exist, or was revoked.
 	ErrUnknown = errors.New("it is not known: never made, or revoked")
-	// ErrExpired means that the token had its time.
+	// ErrExpired means that the lifetime of the token is over.
 	ErrExpired = errors.New("it has expired")
 )
 
-// Text is a token as its caller shows it. However it is formatted or marshalled
-// it reads "[redacted]": only a conversion to string shows it. It is
-// credentials.PerRPCCredentials of connections that are encrypted or end on this machine.
+// Text is a token as its caller shows it. Formatting and marshalling give "[redacted]":
+// only a conversion to string shows the token. It implements
+// credentials.PerRPCCredentials for connections that are encrypted or end on this
+// machine.
 type Text string
 
 const redacted = "[redacted]"
@@ -67,20 +68,20 @@ func (t Text) split() (id string, digest [sha256.Size]byte, err error) {
 	return id, sha256.Sum256([]byte(secret)), nil
 }
 
-// Spec is what a token is made for.
+// Spec describes a new token.
 type Spec struct {
 	// Name says whose token it is, for people.
 	Name string
 	// Allow and Deny are patterns of repos: * stands for anything but a slash, **
 	// for anything. A repo that any of Deny matches is denied.
 	Allow, Deny []string
-	// Scopes are what its caller may do; at least one.
+	// Scopes are what its caller may do; at least one is needed.
 	Scopes []Scope
-	// Lifetime after which it is refused; 0: none.
+	// Lifetime is how long the token is valid; 0: for ever.
 	Lifetime time.Duration
 }
 
-// Check says what is wrong with a spec, in words for people.
+// Check returns an error for people if the spec is invalid.
 func (s Spec) Check() error {
 	if len(s.Name) > maxTokenName {
 		return fmt.Errorf("a name of %d bytes, at most %d", len(s.Name), maxTokenName)
@@ -89,7 +90,7 @@ func (s Spec) Check() error {
 		return fmt.Errorf("a lifetime of %v: it has passed already", s.Lifetime)
 	}
 	if len(s.Scopes) == 0 {
-		return errors.New("no scope: search, ingest and admin are")
+		return errors.New("no scope: want at least one of search, ingest and admin")
 	}
 	for _, scope := range s.Scopes {
 		if !slices.Contains([]Scope{ScopeSearch, ScopeIngest, ScopeAdmin}, scope) {
@@ -109,7 +110,7 @@ func mint() (text Text, id string, digest [sha256.Size]byte) {
 	return Text(tokenPrefix + id + "_" + secret), id, sha256.Sum256([]byte(secret))
 }
 
-// token is a stored token made ready. It is a Principal.
+// token is a stored token, parsed. It is a Principal.
 type token struct {
 	record     *catalogv1.Token
 	sees       patterns

@@ -16,18 +16,18 @@ const (
 	patience = 5 * time.Second
 )
 
-// contact knows whether etcd answers while somebody keeps it. Otherwise etcd never counts
+// contact knows whether etcd answers, as long as keep runs. Otherwise etcd never counts
 // as away. It is safe for concurrent use.
 type contact struct {
 	mu sync.Mutex
-	// heard is when etcd last answered, or when keep started.
-	heard time.Time
+	// answered is when etcd last answered, or when keep started.
+	answered time.Time
 	// link ends with ErrAway while etcd is away. It is nil if KeepContact does not run.
 	link context.Context //nolint:containedctx // it is the link's, not that of a call
 	lose context.CancelCauseFunc
 }
 
-// keep probes etcd until ctx ends. The probe calls hear when etcd has answered.
+// keep probes etcd until ctx ends. The probe calls noteAnswer when etcd has answered.
 func (c *contact) keep(ctx context.Context, probe func(ctx context.Context)) {
 	c.connect()
 	var watching sync.WaitGroup
@@ -43,19 +43,20 @@ func (c *contact) keep(ctx context.Context, probe func(ctx context.Context)) {
 	c.link = nil
 }
 
-// connect makes a link that holds.
+// connect makes a new link.
 func (c *contact) connect() {
 	link, lose := context.WithCancelCause(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard, c.link, c.lose = time.Now(), link, lose
+	c.answered, c.link, c.lose = time.Now(), link, lose
 }
 
-// watch ends the link when etcd has been silent for too long, whatever a probe waits for.
+// watch ends the link when etcd has been silent for too long, even while a probe still
+// waits.
 func (c *contact) watch(ctx context.Context) {
 	for left := patience; wait.Sleep(ctx, left); {
 		c.mu.Lock()
-		if left = patience - time.Since(c.heard); left <= 0 {
+		if left = patience - time.Since(c.answered); left <= 0 {
 			left = probePause
 			c.lose(ErrAway)
 		}
@@ -63,10 +64,10 @@ func (c *contact) watch(ctx context.Context) {
 	}
 }
 
-// hear notes that etcd has answered.
-func (c *contact) hear() {
+// noteAnswer notes that etcd has answered.
+func (c *contact) noteAnswer() {
 	c.mu.Lock()
-	c.heard = time.Now()
+	c.answered = time.Now()
 	lost := c.link.Err() != nil
 	c.mu.Unlock()
 	if lost {
@@ -78,14 +79,14 @@ func (c *contact) hear() {
 func (c *contact) silence() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.heard.IsZero() {
+	if c.answered.IsZero() {
 		return 0
 	}
-	return time.Since(c.heard)
+	return time.Since(c.answered)
 }
 
-// guard returns read, which fails with ErrAway when etcd is away: at once, or when that
-// turns out during the read.
+// guard wraps read so that it fails with ErrAway while etcd is away: at once, or as
+// soon as that shows during the read.
 func (c *contact) guard(read func(ctx context.Context) (int64, error)) func(ctx context.Context) (int64, error) {
 	return func(ctx context.Context) (int64, error) {
 		c.mu.Lock()
@@ -110,7 +111,7 @@ func (c *contact) guard(read func(ctx context.Context) (int64, error)) func(ctx 
 
 // KeepContact reads the newest revision from etcd every second until ctx ends. The view is
 // thereby known to be current without any query. Once etcd has been silent for five
-// seconds, Current and Reach fail with ErrAway at once, and Within where it would ask etcd,
+// seconds, Current, Reach, and Within where it would ask etcd, fail with ErrAway at once
 // until etcd answers again. Only one call may run at a time for each store.
 func (v *View) KeepContact(ctx context.Context) {
 	c := &v.store.contact
@@ -120,7 +121,7 @@ func (v *View) KeepContact(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		c.hear()
+		c.noteAnswer()
 		// The next read does not wait for a watch that is late.
 		ctx, cancel := context.WithTimeout(ctx, probePause)
 		defer cancel()
@@ -130,6 +131,6 @@ func (v *View) KeepContact(ctx context.Context) {
 	})
 }
 
-// Silence is how long ago etcd last answered KeepContact, or how long ago that
-// started; 0 before.
+// Silence is how long ago etcd last answered KeepContact, or KeepContact started; 0
+// before.
 func (v *View) Silence() time.Duration { return v.store.contact.silence() }

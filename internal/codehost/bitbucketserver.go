@@ -21,7 +21,7 @@ var bitbucketServer = dialect{
 	hook: hook{shown: hubShown("X-Hub-Signature", "sha256="), verify: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:refs_changed", read: readBitbucketServerPush},
 }
 
-// serverAPI is where the projects are, below the address of the host.
+// serverAPI is the path of the projects, below the address of the host.
 const serverAPI = "/rest/api/1.0/projects/"
 
 // serverRepo is a repo in lists and in webhooks.
@@ -40,9 +40,9 @@ type serverRepo struct {
 
 func (r serverRepo) path() string { return strings.ToLower(r.Project.Key) + "/" + r.Slug }
 
-// cloneURL is where the repo is cloned from at the host with the address base. It is
-// not taken from the links of a list: some versions put a user into them, and
-// webhooks have none.
+// cloneURL is the repo's clone URL at the host with the address base. It is not taken
+// from the links in lists: some versions put a user into them, and webhooks have no
+// links.
 func (r serverRepo) cloneURL(base *url.URL) string {
 	return base.JoinPath("scm", r.path()+".git").String()
 }
@@ -103,7 +103,7 @@ func readBitbucketServerPush(body []byte, s *ingestv1.Source) (Push, error) {
 		}
 	}
 	if len(push.Branches) == 0 {
-		return Push{}, errors.New("what was pushed is no branch")
+		return Push{}, errors.New("the push is not to a branch")
 	}
 	return push, nil
 }

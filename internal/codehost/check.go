@@ -19,7 +19,7 @@ var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a
 // CheckSource reports why a source is invalid, in words for its author.
 func CheckSource(s *ingestv1.Source) error {
 	if !name().MatchString(s.GetName()) {
-		return fmt.Errorf("name %q: 1 to 63 small letters, digits and dashes are a name", s.GetName())
+		return fmt.Errorf("name %q: want 1 to 63 small letters, digits and dashes, not starting with a dash", s.GetName())
 	}
 	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkCloneHosts(s), checkSecrets(s), checkTimes(s))
 }
@@ -29,7 +29,7 @@ func checkPlace(s *ingestv1.Source) error {
 	kind := s.GetKind()
 	switch {
 	case !slices.Contains([]string{Git, GitHub, GitLab, Gitea, Bitbucket, BitbucketServer, Gerrit}, kind):
-		return fmt.Errorf("kind %q: git, github, gitlab, gitea, bitbucket, bitbucket-server and gerrit are kinds", kind)
+		return fmt.Errorf("kind %q: want git, github, gitlab, gitea, bitbucket, bitbucket-server or gerrit", kind)
 	case BaseURL(s) == "":
 		return fmt.Errorf("url is missing: %s needs one", kind)
 	case kind == Git && s.GetOwner() != "":
@@ -52,7 +52,7 @@ func checkBase(raw string) error {
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return errors.New("url: the address of a host is such as https://git.example.com")
+		return errors.New("url: want the address of a host, such as https://git.example.com")
 	case u.User != nil:
 		return errors.New("url: it holds a user or password; name them by token")
 	case u.RawQuery != "" || u.Fragment != "":
@@ -61,10 +61,21 @@ func checkBase(raw string) error {
 	return nil
 }
 
+// maxRank is the highest rank of a repo, that of RepoFacts.
+const maxRank = 100
+
 func checkPatterns(s *ingestv1.Source) error {
 	for _, p := range slices.Concat(s.GetInclude(), s.GetExclude()) {
 		if err := origin.CheckPattern(p); err != nil {
 			return fmt.Errorf("include, exclude: %w", err)
+		}
+	}
+	for _, rule := range s.GetRanks() {
+		if err := origin.CheckPattern(rule.GetMatch()); err != nil {
+			return fmt.Errorf("ranks: %w", err)
+		}
+		if rule.GetRank() > maxRank {
+			return fmt.Errorf("ranks: %q has the rank %d: want 0 to %d", rule.GetMatch(), rule.GetRank(), maxRank)
 		}
 	}
 	return nil
@@ -94,7 +105,7 @@ func checkTimes(s *ingestv1.Source) error {
 		return fmt.Errorf("every: %v, at least %v", Every(s), MinEvery)
 	}
 	if Grace(s) < 0 {
-		return fmt.Errorf("grace: %v is not a time to wait", Grace(s))
+		return fmt.Errorf("grace: %v, want 0 or more", Grace(s))
 	}
 	return nil
 }
@@ -124,7 +135,7 @@ func CheckSources(list []*ingestv1.Source) error {
 			return fmt.Errorf("source %q: %w", s.GetName(), err)
 		}
 		if seen[s.GetName()] {
-			return fmt.Errorf("source %q is there twice", s.GetName())
+			return fmt.Errorf("source %q is defined twice", s.GetName())
 		}
 		seen[s.GetName()] = true
 	}

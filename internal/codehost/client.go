@@ -36,9 +36,9 @@ type cached struct {
 	tag string
 }
 
-// NewClient makes a client that connects only to addresses that the policy allows. The
-// file holds certificate authorities for https in PEM, beside the system's; "" means the system's alone. The caller
-// closes the client.
+// NewClient makes a client that connects only to addresses that the policy allows. The file holds
+// certificate authorities for https in PEM, in addition to the system's; "" means the system's
+// alone. The caller closes the client.
 func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, error) {
 	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
@@ -91,7 +91,7 @@ func sameHost(r *http.Request, via []*http.Request) error {
 		return errElsewhere
 	}
 	if len(via) > 5 {
-		return errors.New("the host leads in a circle")
+		return errors.New("the host redirects in a circle")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 // MaxFileBytes bounds a file of sources, in bytes.
 const MaxFileBytes = 4 << 20
 
-// The file as it is written.
+// The structure of the file.
 type (
 	file struct {
 		Sources []entry `yaml:"sources"`
@@ -36,6 +36,7 @@ type (
 		Forks         bool           `yaml:"forks"`
 		Branches      []string       `yaml:"branches"`
 		Overrides     []override     `yaml:"overrides"`
+		Ranks         []rankRule     `yaml:"ranks"`
 		Token         *reference     `yaml:"token"`
 		Username      string         `yaml:"username"`
 		WebhookSecret *reference     `yaml:"webhook_secret"`
@@ -45,6 +46,10 @@ type (
 	override struct {
 		Match    string   `yaml:"match"`
 		Branches []string `yaml:"branches"`
+	}
+	rankRule struct {
+		Match string `yaml:"match"`
+		Rank  uint32 `yaml:"rank"`
 	}
 	reference struct {
 		Env  string `yaml:"env"`
@@ -73,7 +78,7 @@ func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 // check converts and checks the entries, which start at these lines.
 func (f file) check(lines []int) ([]*ingestv1.Source, error) {
 	if len(lines) != len(f.Sources) {
-		return nil, errors.New("the sources are no plain list")
+		return nil, errors.New("the sources are not a plain list")
 	}
 	list := make([]*ingestv1.Source, 0, len(f.Sources))
 	first := map[string]int{}
@@ -140,6 +145,9 @@ func (e entry) source() *ingestv1.Source {
 	}
 	for _, o := range e.Overrides {
 		s.Overrides = append(s.Overrides, &ingestv1.BranchRule{Match: o.Match, Branches: o.Branches})
+	}
+	for _, r := range e.Ranks {
+		s.Ranks = append(s.Ranks, &ingestv1.RankRule{Match: r.Match, Rank: r.Rank})
 	}
 	if e.Every != nil {
 		s.Every = durationpb.New(*e.Every)

@@ -25,10 +25,10 @@ type Push struct {
 
 // hook is the signature and form of a host's webhooks.
 type hook struct {
-	// shown reports whether the header can belong to a webhook that is signed. It is the
-	// whole proof where hosts show the secret itself.
+	// shown reports whether the header can belong to a signed webhook. It is the whole
+	// proof for hosts that send the secret itself.
 	shown func(h http.Header, secret config.Secret) bool
-	// verify completes the proof by the body; nil if there is nothing more to prove.
+	// verify completes the proof with the body; nil if the header is the whole proof.
 	verify func(h http.Header, body []byte, secret config.Secret) bool
 	// event is the header with the kind of event, push its value for pushes.
 	event, push string
@@ -41,8 +41,8 @@ var ErrForged = errors.New("the webhook is not signed with the source's secret")
 // ErrNoPush is the error for a webhook that announces no push to a branch.
 var ErrNoPush = errors.New("the webhook does not report a push to a branch")
 
-// CheckHookHeader returns ErrForged for a webhook whose header shows already that it is
-// not signed, so that its body need not be read.
+// CheckHookHeader returns ErrForged for a webhook whose header already shows that it is
+// not signed. The body then need not be read.
 func CheckHookHeader(s *ingestv1.Source, h http.Header, secret config.Secret) error {
 	if host, ok := dialects[s.GetKind()]; ok && secret != "" && host.hook.shown(h, secret) {
 		return nil
@@ -117,7 +117,7 @@ func readPush(body []byte, _ *ingestv1.Source) (Push, error) {
 	}
 	branch, ok := strings.CutPrefix(event.Ref, "refs/heads/")
 	if !ok {
-		return Push{}, errors.New("what was pushed is no branch")
+		return Push{}, errors.New("the push is not to a branch")
 	}
 	push := Push{CloneURL: event.Repository.CloneURL, Branches: map[string]string{branch: event.After}}
 	if push.CloneURL == "" {
@@ -147,7 +147,7 @@ func readBitbucketPush(body []byte, _ *ingestv1.Source) (Push, error) {
 	push := Push{CloneURL: event.Repository.Links.HTML.Href, Branches: map[string]string{}}
 	for _, change := range event.Push.Changes {
 		switch {
-		case change.New == nil: // a branch was deleted; which one is not worth knowing
+		case change.New == nil: // a branch was deleted; its name does not matter
 			push.Branches = nil
 			return push, nil
 		case change.New.Type == "branch":
@@ -155,7 +155,7 @@ func readBitbucketPush(body []byte, _ *ingestv1.Source) (Push, error) {
 		}
 	}
 	if len(push.Branches) == 0 {
-		return Push{}, errors.New("what was pushed is no branch")
+		return Push{}, errors.New("the push is not to a branch")
 	}
 	return push, nil
 }

@@ -38,7 +38,8 @@ func (f *fake) paths() []string {
 	return all
 }
 
-// TestFiveThousandRepos pages through many repos; a second look reads no page again.
+// TestFiveThousandRepos pages through many repos; a second listing transfers no page
+// again.
 func TestFiveThousandRepos(t *testing.T) {
 	eachHost(t, 5000, func(t *testing.T, f *fake) {
 		c := f.client(t)
@@ -60,7 +61,7 @@ func TestFiveThousandRepos(t *testing.T) {
 	})
 }
 
-// TestFactsOfRepos: what hosts say of a repo is understood.
+// TestFactsOfRepos: the properties of repos that hosts list are read.
 func TestFactsOfRepos(t *testing.T) {
 	eachHost(t, 1, func(t *testing.T, f *fake) {
 		f.repos = append(f.repos, fakeRepo{id: 8, path: "acme/old", archived: true}, fakeRepo{id: 9, path: "acme/theirs", fork: true})
@@ -82,7 +83,7 @@ func TestFactsOfRepos(t *testing.T) {
 	})
 }
 
-// TestRenames: a repo keeps its id, and an owner who was renamed is followed.
+// TestRenames: a repo keeps its id, and the redirect of a renamed owner is followed.
 func TestRenames(t *testing.T) {
 	eachHost(t, 3, func(t *testing.T, f *fake) {
 		c := f.client(t)
@@ -107,13 +108,13 @@ func TestRenames(t *testing.T) {
 	})
 }
 
-// TestTroubles: what hosts refuse is refusal so that people can help, and never with
-// the token.
+// TestTroubles: refusals of hosts become errors that help people, and never show the
+// token.
 func TestTroubles(t *testing.T) {
 	header := func(code int, pairs ...string) func(http.ResponseWriter, int) bool {
 		return func(w http.ResponseWriter, page int) bool {
 			if page == 0 {
-				return false // the first page is as ever
+				return false // the first page is as usual
 			}
 			for i := 0; i < len(pairs); i += 2 {
 				w.Header().Set(pairs[i], pairs[i+1])
@@ -148,15 +149,15 @@ func TestTroubles(t *testing.T) {
 					t.Errorf("%d repos, %v", len(repos), err)
 				}
 				if strings.Contains(fmt.Sprintf("%+v", err), secret) {
-					t.Errorf("the secret is refusal: %v", err)
+					t.Errorf("the error shows the secret: %v", err)
 				}
 			})
 		})
 	}
 }
 
-// TestCountersAreKept: a host that says that nothing is left is asked no more, and
-// what it has refusal by then is not asked for again.
+// TestCountersAreKept: a host that announces an exhausted quota gets no more
+// requests, and the pages that it has sent are not transferred again.
 func TestCountersAreKept(t *testing.T) {
 	eachHost(t, 1000, func(t *testing.T, f *fake) {
 		f.answer = func(w http.ResponseWriter, page int) bool {
@@ -167,7 +168,7 @@ func TestCountersAreKept(t *testing.T) {
 		}
 		c := f.client(t)
 		if f.kind == Gerrit {
-			f.pageSize = 100 // what it was asked for is more
+			f.pageSize = 100 // the request asks for more
 		}
 		_, err := c.List(t.Context(), f.source())
 		if refusal, ok := errors.AsType[*Error](err); !ok || refusal.RetryAfter == 0 || len(f.seen) != 2 {
@@ -180,8 +181,8 @@ func TestCountersAreKept(t *testing.T) {
 	})
 }
 
-// TestCredentialsGoNowhereElse: neither a redirect nor a next page leads them away,
-// and no address that the policy forbids is connected to.
+// TestCredentialsGoNowhereElse: neither a redirect nor a next page leads credentials
+// to another host, and the client connects to no address that the policy forbids.
 func TestCredentialsGoNowhereElse(t *testing.T) {
 	eachHost(t, 1, func(t *testing.T, f *fake) {
 		other := start(t, f.kind, 1)
@@ -210,7 +211,7 @@ func TestCredentialsGoNowhereElse(t *testing.T) {
 	}
 }
 
-// TestUsers: the repos of a user are elsewhere than those of an organisation.
+// TestUsers: the repos of a user have another path than those of an organisation.
 func TestUsers(t *testing.T) {
 	for kind, list := range map[string]string{
 		GitHub: "/users/acme/repos", Gitea: "/api/v1/users/acme/repos", GitLab: "/api/v4/users/acme/projects",

@@ -9,12 +9,12 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// CheckClone fails for a clone URL that a source may not bring, in words for the
-// source's author. What a host lists is fetched with the credentials of the host in the
-// clone URL. So a source brings repos of its own host only, below the path that this has
-// there, or of the hosts that it names; and never over less than https, unless its
-// API has no https either. It brings names below these hosts only, for a name begins
-// with the host.
+// CheckClone returns an error, for the source's author, if a source may not bring repos
+// with a clone URL. Repos are fetched with the credentials of the host in their clone
+// URL. A source may therefore bring only repos of its own host, below its own path
+// there, and of the hosts in its clone_hosts. They must be cloned over https, unless the
+// API is not https either. Since a repo's name begins with its host, the source can
+// claim only names below these hosts.
 func CheckClone(s *ingestv1.Source, cloneURL string) error {
 	if s.GetKind() == Git {
 		return nil // the source is the URL
@@ -28,7 +28,7 @@ func CheckClone(s *ingestv1.Source, cloneURL string) error {
 		return err
 	}
 	if remote.Scheme != "https" && (remote.Scheme != "http" || base.Scheme != "http") {
-		return fmt.Errorf("it is cloned over %s, and the source is asked over %s", remote.Scheme, base.Scheme)
+		return fmt.Errorf("it is cloned over %s, but the API of the source uses %s", remote.Scheme, base.Scheme)
 	}
 	at := remote.HostPort(remote.Host)
 	if slices.ContainsFunc(s.GetCloneHosts(), func(h string) bool { return cloneHost(remote.Scheme, h) == at }) {
@@ -47,8 +47,8 @@ func CheckClone(s *ingestv1.Source, cloneURL string) error {
 	return nil
 }
 
-// webHost is where repos are cloned from, by where the API is. The clouds of GitHub and
-// Bitbucket have a host of its own for the API.
+// webHost is the host to clone from, derived from the API's. GitHub's and Bitbucket's
+// clouds have a separate host for the API.
 func webHost(s *ingestv1.Source, base origin.Remote) string {
 	host := base.Host
 	if s.GetKind() == GitHub || s.GetKind() == Bitbucket {
@@ -57,8 +57,8 @@ func webHost(s *ingestv1.Source, base origin.Remote) string {
 	return base.HostPort(host)
 }
 
-// cloneHost is an entry of clone_hosts as a clone URL of the scheme has it; "" if it is
-// not a host.
+// cloneHost is an entry of clone_hosts in the form that clone URLs of the scheme have;
+// "" if it is not a host.
 func cloneHost(scheme, entry string) string {
 	remote, err := origin.Parse(scheme + "://" + entry + "/x")
 	if err != nil || strings.ContainsAny(entry, "/@") {

@@ -35,20 +35,21 @@ func checkSecrets(s *ingestv1.Source) error {
 		}
 	}
 	if s.GetUsername() != "" && s.GetToken() == nil {
-		return errors.New("username: it is of no use without a token")
+		return errors.New("username: it has no effect without a token")
 	}
 	return nil
 }
 
-// checkSecret quotes nothing of a reference, which may be the secret itself.
+// checkSecret checks a reference. Its errors do not quote the reference, which may be
+// a misplaced secret.
 func checkSecret(ref *ingestv1.SecretRef) error {
 	switch {
 	case (ref.GetEnv() == "") == (ref.GetFile() == ""):
-		return errors.New("one of env and file says where it is")
+		return errors.New("want one of env and file")
 	case ref.GetEnv() != "" && !variable.MatchString(ref.GetEnv()):
-		return fmt.Errorf("env: the variable's name is %s and capitals, digits and underscores", SecretPrefix)
+		return fmt.Errorf("env: want %s followed by capitals, digits and underscores", SecretPrefix)
 	case ref.GetFile() != "" && !fileName.MatchString(ref.GetFile()):
-		return errors.New("file: the name of a file in the folder for credentials, without a slash")
+		return errors.New("file: want the name of a file in the folder for credentials, without a slash")
 	}
 	return nil
 }
@@ -99,7 +100,7 @@ func (s Secrets) read(file string) (config.Secret, error) {
 	}
 	secret := strings.TrimSpace(string(text))
 	if secret == "" || len(text) > maxSecret {
-		return "", fmt.Errorf("the credential %s has %d bytes; 1 to %d are a secret", file, len(text), maxSecret)
+		return "", fmt.Errorf("the credential %s has %d bytes: want 1 to %d", file, len(text), maxSecret)
 	}
 	return config.Secret(secret), nil
 }

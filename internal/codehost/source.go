@@ -67,3 +67,13 @@ func Branches(s *ingestv1.Source, path string) []string {
 	}
 	return s.GetBranches()
 }
+
+// Rank returns the rank of the repo at a path, that of the first rule that matches.
+func Rank(s *ingestv1.Source, path string) uint32 {
+	for _, rule := range s.GetRanks() {
+		if origin.MatchPattern(rule.GetMatch(), path) {
+			return rule.GetRank()
+		}
+	}
+	return 0
+}

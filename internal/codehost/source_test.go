@@ -24,6 +24,9 @@ sources:
     overrides:
       - match: acme/big
         branches: [main, release/*]
+    ranks:
+      - {match: acme/big, rank: 80}
+      - {match: 'acme/b*', rank: 15}
     token: {env: TRAWL_SECRET_GITHUB}
     webhook_secret: {file: acme-webhook}
     every: 5m
@@ -43,6 +46,9 @@ func TestParse(t *testing.T) {
 	if !slices.Equal(Branches(acme, "acme/big"), []string{"main", "release/*"}) || !slices.Equal(Branches(acme, "acme/x"), []string{"main"}) {
 		t.Errorf("branches of %v", acme)
 	}
+	if Rank(acme, "acme/big") != 80 || Rank(acme, "acme/b") != 15 || Rank(acme, "acme/a") != 0 {
+		t.Errorf("ranks of %v", acme)
+	}
 	for f, want := range map[Repo]bool{
 		{Path: "acme/a"}: true, {Path: "acme/a", Archived: true}: true, {Path: "acme/a", Fork: true}: false,
 		{Path: "acme/secret-a"}: false, {Path: "other/a"}: false, {Path: "acme/a/b"}: false,
@@ -56,7 +62,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestManySources are read in one go.
+// TestManySources: a file may have as many sources as the limit, and no more.
 func TestManySources(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("sources:\n")
@@ -73,7 +79,7 @@ func TestManySources(t *testing.T) {
 	}
 }
 
-// TestRefused: what is wrong is told with its line, and no value that may be a secret.
+// TestRefused: errors name the line, and never quote a value that may be a secret.
 func TestRefused(t *testing.T) {
 	const leaked = "ghp_leaked"
 	head := "sources:\n  - {name: good, kind: github, owner: o}\n  - "
@@ -97,6 +103,8 @@ func TestRefused(t *testing.T) {
 		head + "{name: x, kind: github, owner: o, include: ['a***']}":               "***",
 		head + "{name: x, kind: github, owner: o, branches: ['-x']}":                "branches",
 		head + "{name: x, kind: github, owner: o, overrides: [{match: x}]}":         "no branches",
+		head + "{name: x, kind: github, owner: o, ranks: [{match: x, rank: 101}]}":  "rank 101: want 0 to 100",
+		head + "{name: x, kind: github, owner: o, ranks: [{match: 'a***'}]}":        "ranks",
 		head + "{name: x, kind: github, owner: o, every: 1ms}":                      "every",
 		head + "{name: x, kind: github, owner: o, every: 5}":                        "line 3: cannot unmarshal",
 		head + "{name: x, kind: github, owner: o, grace: -1s}":                      "grace",
@@ -109,7 +117,7 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s:\n%v, want %q; %v", text, err, want, list)
 		} else if strings.Contains(err.Error(), leaked) {
-			t.Errorf("%s:\nthe value is told: %v", text, err)
+			t.Errorf("%s:\nthe error shows the value: %v", text, err)
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 )
 
-// FetchConfig says what may be fetched, and bounds each fetch.
+// FetchConfig configures which repositories may be fetched, and bounds each fetch.
 type FetchConfig struct {
 	origin.Policy
 	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
-	CAFile      string `config:"ca-file" doc:"PEM file of certificate authorities for https, beside the system's; empty: the system's alone"`
+	CAFile      string `config:"ca-file" doc:"PEM file of certificate authorities for https, in addition to the system's; empty: the system's alone"`
 
 	Timeout    time.Duration `config:"timeout" doc:"maximum time for one fetch"`
 	MaxBytes   config.Bytes  `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`
@@ -167,9 +167,9 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 	return fetched, err
 }
 
-// session runs fn with a session with the remote repository, within the time limit. If
-// the session ended early, the error is the reason. Where git follows no redirects, fn runs
-// again for a URL that ends in .git: some hosts redirect to that one.
+// session runs fn in a session with the remote repository, within the time limit. If the
+// session ended early, the error is the reason. If git met a redirect that it does not
+// follow, fn runs again for the URL with .git at its end: some hosts redirect to that one.
 func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Context, *session) error) error {
 	err := f.sessionOnce(ctx, url, fn)
 	if isMoved(err) && !strings.HasSuffix(url, ".git") && f.sessionOnce(ctx, strings.TrimRight(url, "/")+".git", fn) == nil {

@@ -4,10 +4,11 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/trawl-search/trawl/internal/grep/pattern"
+	"github.com/trawl-search/trawl/internal/grep"
 )
 
-// TestNegatedClassesIgnoreCase: without case, letters in ASCII that other scripts have capitals of, k and s, are not in a class of what is not ASCII.
+// TestNegatedClassesIgnoreCase: when case is ignored, the ASCII letters k and s, which have capitals outside ASCII, are
+// not in a class of non-ASCII runes.
 func TestNegatedClassesIgnoreCase(t *testing.T) {
 	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
 	write(t, filepath.Join(s.tree, "a.txt"), "ask\nnaïve\nABC\nxyz\n")
@@ -17,7 +18,7 @@ func TestNegatedClassesIgnoreCase(t *testing.T) {
 		{`^[^\x00-@x-z]+$`, "a.txt:1:ask\na.txt:2:naïve\na.txt:3:ABC\n"},
 	} {
 		q := ask(c.pattern)
-		q.opts.Case = pattern.Insensitive
+		q.opts.Case = grep.Insensitive
 		if got, err := s.search(t, q); err != nil || got != c.want {
 			t.Errorf("%s: got %q, want %q (%v)", c.pattern, got, c.want, err)
 		}

@@ -1,11 +1,10 @@
 // Package grep searches the files of a folder for lines, as ripgrep does, through an index of the folder.
 //
-//	pattern     what lines are searched for
 //	ignore      which files ripgrep passes over
 //	localindex  which files may have a line that matches, and which changed since they were indexed
-//	filetext    what of a file is searched
 //
-// The index only says where to look: what is shown is read from the files as they are.
+// The index only says where to look: Search reads what it shows from the present
+// files.
 package grep
 
 import (
@@ -18,18 +17,18 @@ import (
 
 	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
-	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
 // Search is one search of a folder.
 type Search struct {
-	// Folder as it was given; paths are shown as below it. "" is the working directory.
+	// Folder is the folder as the caller named it; shown paths begin with it. "" is the working directory.
 	Folder  string
-	Pattern *pattern.Pattern
+	Pattern *Pattern
 	Show    Show
-	// Link is how a path is printed, nil for as it is.
+	// Link returns the printed form of a path; nil prints the path itself.
 	Link func(path string) string
-	// Out receives the lines in the order of paths. Warn receives what could not be read.
+	// Out receives the lines in the order of paths. Warn receives files that could not be
+	// read.
 	Out  io.Writer
 	Warn func(error)
 }
@@ -37,11 +36,11 @@ type Search struct {
 // batch is how many files one goroutine searches at a time.
 const batch = 32
 
-// Run searches, and reports whether a line is selected. The files are those of index, which stays as it is.
+// Run searches the files of index, which it does not change, and reports whether a line is selected.
 func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, err error) {
 	needs := s.Pattern.Needs()
 	if s.Show.Invert {
-		needs = nil // lines that do not match are everywhere
+		needs = nil // any file may have lines that do not match
 	}
 	candidates, warnings, err := index.Candidates(ctx, needs)
 	if err != nil {
@@ -80,7 +79,7 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 	return found, errors.Join(err, ctx.Err())
 }
 
-// result is what was found in some files.
+// result is the output for some files.
 type result struct {
 	out      []byte
 	warnings []error
@@ -99,7 +98,7 @@ var contents = sync.Pool{New: func() any { return new([]byte) }}
 // keptContent is the largest buffer that is kept.
 const keptContent = 4 << 20
 
-// files searches files. Where paths are shown, and what the index found is what is searched for, it need not read them.
+// files searches files. It need not read them if only paths are shown and the index answers exactly.
 func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r result) {
 	known := s.Show.Files && s.Pattern.IsExact()
 	buf, _ := contents.Get().(*[]byte)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/trawl-search/trawl/internal/grep"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
-	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
 func write(t *testing.T, path, content string) {
@@ -28,7 +27,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// pond makes a folder of files, more than are left to be searched without an index.
+// pond makes a folder with enough files that Update indexes them.
 func pond(t *testing.T) *searcher {
 	t.Helper()
 	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
@@ -42,7 +41,7 @@ func ask(patterns ...string) question {
 	return question{patterns: patterns, show: grep.Show{LineNumbers: true}}
 }
 
-// lines asks for a pattern, which has to be valid.
+// lines searches for valid patterns.
 func (s *searcher) lines(t *testing.T, patterns ...string) string {
 	t.Helper()
 	out, err := s.search(t, ask(patterns...))
@@ -67,7 +66,7 @@ func TestChangesAreSeen(t *testing.T) {
 	for seed := range uint64(4) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		s := pond(t)
-		s.now = []func() time.Time{long, time.Now}[seed%2] // by the second nothing has settled
+		s.now = []func() time.Time{long, time.Now}[seed%2] // with time.Now nothing has settled
 		for step := range 15 {
 			tick(t, s.cache)
 			for range []int{0, 1, 3, 90}[rng.IntN(4)] {
@@ -86,8 +85,8 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-// tick waits until the clock of files has gone on: with a clock that has everything settled, two changes at one
-// time could not be told apart.
+// tick waits until the clock of files has advanced: with a clock by which everything has settled, two changes
+// at the same time would look alike.
 func tick(t *testing.T, dir string) {
 	t.Helper()
 	var first time.Time
@@ -143,7 +142,7 @@ func TestIndexIsUsed(t *testing.T) {
 		t.Fatalf("%q with the shards %q", want, s.indexFiles(t, "*"))
 	}
 	index := s.open(t)
-	p, err := pattern.New([]string{"fish 17"}, pattern.Options{})
+	p, err := grep.NewPattern([]string{"fish 17"}, grep.PatternOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +161,8 @@ func (s *searcher) open(t *testing.T) *localindex.Index {
 	return index
 }
 
-// TestDamage damages each file of an index everywhere: answers stay the same, and the index is made anew.
+// TestDamage damages each file of an index at every place: answers stay the same, and the index is
+// rebuilt.
 func TestDamage(t *testing.T) {
 	s := pond(t)
 	want := s.lines(t, "fish 1")
@@ -191,10 +191,10 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// linesDamaged is lines, which says nothing about damage.
+// linesDamaged is lines for a damaged index.
 func (s *searcher) linesDamaged(t *testing.T, text string) string {
 	t.Helper()
-	p, err := pattern.New([]string{text}, pattern.Options{})
+	p, err := grep.NewPattern([]string{text}, grep.PatternOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

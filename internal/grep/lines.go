@@ -6,26 +6,25 @@ import (
 	"strconv"
 
 	"github.com/trawl-search/trawl/internal/grep/localindex"
-	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
-// Show says what of a file is shown.
+// Show says what to show of a file.
 type Show struct {
-	// Files are named, nothing else.
+	// Files shows only the names of files.
 	Files bool
-	// Count lines, or with OnlyMatching matches, and show their number where it is not 0.
+	// Count shows the number of lines, or with OnlyMatching of matches, if it is not 0.
 	Count bool
-	// OnlyMatching shows what matches of a line, each match on a line of its own.
+	// OnlyMatching shows only the matches, each on a line of its own.
 	OnlyMatching bool
 	// Invert selects the lines that do not match.
 	Invert bool
-	// LineNumbers stand before lines.
+	// LineNumbers puts numbers before lines.
 	LineNumbers bool
-	// Before and After are how many lines are shown around each that is selected.
+	// Before and After are how many lines are shown around each selected line.
 	Before, After int
 }
 
-// separator stands between the lines of two files.
+// separator separates the lines of two files.
 func (s *Show) separator() string {
 	if s.Before+s.After == 0 || s.Files || s.Count {
 		return ""
@@ -36,20 +35,20 @@ func (s *Show) separator() string {
 // printer writes what is found in one file.
 type printer struct {
 	*Show
-	pattern *pattern.Pattern
+	pattern *Pattern
 	name    string
 	text    []byte
 	out     []byte
 
 	selected int // lines, or matches when these are counted
-	// Of the place to which all was written, or seen to be not shown: the offset and number of its line.
+	// Offset and number of the line up to which everything was written or skipped.
 	at, line int
 	shown    bool // lines; at is where the last of them ends
 	after    int  // lines that are shown after at
 }
 
 // show appends the shown part of a text to out, and reports whether a line is selected.
-func (s *Show) show(out []byte, name string, text localindex.Text, p *pattern.Pattern) ([]byte, bool) {
+func (s *Show) show(out []byte, name string, text localindex.Text, p *Pattern) ([]byte, bool) {
 	w := printer{Show: s, pattern: p, name: name, text: text.Bytes, out: out, line: 1}
 	w.search()
 	switch found := w.selected > 0; {
@@ -68,7 +67,7 @@ func (s *Show) show(out []byte, name string, text localindex.Text, p *pattern.Pa
 	return w.out, true
 }
 
-// search selects lines until what is shown is known.
+// search selects lines until the output is complete.
 func (w *printer) search() {
 	next := 0 // the first line not looked at
 	for next < len(w.text) {
@@ -105,7 +104,7 @@ func (w *printer) lineEnd(start int) int {
 	return len(w.text)
 }
 
-// found takes a selected line.
+// found handles a selected line.
 func (w *printer) found(start, end int) {
 	if w.Count && w.OnlyMatching && !w.Invert {
 		for range w.pattern.Matches(w.text[start:end]) {
@@ -133,7 +132,7 @@ func (w *printer) found(start, end int) {
 	w.after = w.After
 }
 
-// showAfter shows the lines after the one selected last, up to the line that begins at limit.
+// showAfter shows the lines after the last selected one, up to the line that begins at limit.
 func (w *printer) showAfter(limit int) {
 	for ; w.after > 0 && w.at < limit; w.after-- {
 		w.showLine('-')

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trawl-search/trawl/internal/grep/pattern"
+	"github.com/trawl-search/trawl/internal/grep"
 )
 
-// oddTree has what real trees have little of: other encodings, binary files, bytes that are not UTF-8.
+// oddTree has files that are rare in real trees: other encodings, binary files, invalid UTF-8.
 func oddTree(t *testing.T) *searcher {
 	t.Helper()
 	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
@@ -88,10 +88,10 @@ func TestOddFilesOfRipgrep(t *testing.T) {
 	}
 }
 
-// matchesEmpty reports whether a pattern matches nothing at all: of those matches ripgrep shows one for each byte of a rune.
+// matchesEmpty reports whether a pattern matches the empty text: ripgrep shows such a match for each byte of a rune.
 func matchesEmpty(p string) bool { return p == "" || strings.HasSuffix(p, "*") }
 
-// TestOddFiles has what ripgrep 13 prints, for machines without it.
+// TestOddFiles compares with recorded output of ripgrep 13, for machines without it.
 func TestOddFiles(t *testing.T) {
 	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
 	write(t, s.tree+"/a", "foo\xe9bar\n\xefoo foo\nfoo-bar\n")
@@ -115,7 +115,7 @@ func TestRefusedPatterns(t *testing.T) {
 		`a\nb`: "line break", "a\nb": "-e", `\Aa`: `^ and $`, `a\z`: `^ and $`, `(?-m)^a`: "^ and $", `[a[bc]]`: `\[`, `[a&&b]`: "not supported", `(a)\1`: "backreferences",
 		`a(`: "missing closing", `a\`: `\\`, "a\xff": "UTF-8", `[\n]`: "line break", `\Qa\E`: `\Q`, `x{1001}`: "invalid repeat count", "(?x)a": "invalid or unsupported",
 	} {
-		if _, err := pattern.New([]string{p}, pattern.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := grep.NewPattern([]string{p}, grep.PatternOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: no %q in %v", p, want, err)
 		}
 	}

@@ -19,13 +19,12 @@ import (
 	"github.com/trawl-search/trawl/internal/grep"
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
-	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
-// question is one search, as ripgrep's command line and as ours.
+// question is one search, in the form of ripgrep's command line and in ours.
 type question struct {
 	patterns []string
-	opts     pattern.Options
+	opts     grep.PatternOptions
 	show     grep.Show
 	ignore   ignore.Options
 	args     []string
@@ -52,7 +51,7 @@ func (s *searcher) search(t *testing.T, q question) (string, error) {
 // searchTo writes the answer to out, with paths that begin with the tree.
 func (s *searcher) searchTo(t *testing.T, q question, out io.Writer) error {
 	t.Helper()
-	p, err := pattern.New(q.patterns, q.opts)
+	p, err := grep.NewPattern(q.patterns, q.opts)
 	if err != nil {
 		return err
 	}
@@ -124,7 +123,7 @@ var dot = regexp.MustCompile(`(?m)^\./`)
 
 func stripDot(out string) string { return dot.ReplaceAllString(out, "") }
 
-// generator makes questions of texts of a tree.
+// generator makes questions from texts of a tree.
 type generator struct {
 	rng   *rand.Rand
 	texts [][]byte
@@ -198,7 +197,7 @@ func (g *generator) pattern() string {
 	case 5:
 		return "(" + g.literal(3, 9) + "|" + g.word() + ")" + pick(g, "", "x?", ".", `\s`, `\w*`)
 	case 6:
-		return "(?i:" + g.literal(3, 9) + pick(g, "", ".", "[a-z]*") + ")" // ripgrep 13 has a bare (?i) hold for the next -e too
+		return "(?i:" + g.literal(3, 9) + pick(g, "", ".", "[a-z]*") + ")" // in ripgrep 13 a bare (?i) also applies to the next -e
 	case 7:
 		return `\b` + g.word() + pick(g, `\b`, `\B`, `\w+`, "")
 	case 8:
@@ -233,9 +232,9 @@ func (g *generator) question() question {
 	}
 	switch {
 	case flag(6, "-i"):
-		q.opts.Case = pattern.Insensitive
+		q.opts.Case = grep.Insensitive
 	case flag(6, "-S"):
-		q.opts.Case = pattern.Smart
+		q.opts.Case = grep.Smart
 	}
 	q.opts.Words = flag(6, "-w")
 	if flag(8, "-F") {
@@ -326,10 +325,10 @@ func TestLinesOfRipgrep(t *testing.T) {
 	t.Logf("%d queries, %d refused, %d different; ours %s, rg %s", queries, refused, different, ours, theirs)
 }
 
-// expected holds what is written against what is to be read.
+// expected compares what is written with the expected output.
 type expected struct {
 	from *bufio.Reader
-	// line is the one that is being compared, of lines before it.
+	// line is the line being compared, after lines others.
 	line       []byte
 	lines      int
 	difference string
@@ -358,7 +357,7 @@ func (e *expected) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// met reports whether all was written.
+// met reports whether all of it was written.
 func (e *expected) met() bool {
 	if rest, _ := e.from.ReadString('\n'); e.difference == "" && rest != "" {
 		e.difference = fmt.Sprintf("line %d is missing: %.200q", e.lines+1, string(e.line)+rest)

@@ -1,5 +1,5 @@
 // Package pinned builds the programs that tests run for real, of the versions in
-// the modules below tools, and keeps their binaries in the user's cache folder.
+// the modules below tools and charts, and keeps their binaries in the user's cache folder.
 package pinned
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // Program is a program that is built from a module of its own.
 type Program struct {
-	// Name is that of the binary.
+	// Name is the binary's name.
 	Name string
 	// Module is the folder of the module below the repository's root, and Package the
 	// package to build in it.
@@ -28,14 +28,14 @@ type Program struct {
 	Stamp string
 }
 
-// The servers and tools that there are.
+// The servers and tools.
 var (
 	Versitygw = Program{Name: "versitygw", Module: "tools/servers", Package: "github.com/versity/versitygw/cmd/versitygw"}
 	NATS      = Program{Name: "nats-server", Module: "tools/servers", Package: "github.com/nats-io/nats-server/v2"}
 	Etcd      = Program{Name: "etcd", Module: "tools/servers", Package: "go.etcd.io/etcd/server/v3"}
 	Etcdctl   = Program{Name: "etcdctl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdctl/v3"}
 	Etcdutl   = Program{Name: "etcdutl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdutl/v3"}
-	Helm      = Program{Name: "helm", Module: "tools/helm", Package: "helm.sh/helm/v4/cmd/helm"}
+	Helm      = Program{Name: "helm", Module: "charts/test", Package: "helm.sh/helm/v4/cmd/helm"}
 	CoreDNS   = Program{Name: "coredns", Module: "tools/coredns", Package: "."}
 
 	Kubernetes = Program{
@@ -45,14 +45,14 @@ var (
 	}
 )
 
-// buildTime bounds the building of a program: a quarter of an hour for the
-// largest on a small machine, where nothing is in Go's cache.
+// buildTime bounds the build of a program. The largest takes a quarter of an hour on
+// a small machine with an empty Go cache.
 const buildTime = 40 * time.Minute
 
 // BuildError is a program that could not be built.
 type BuildError struct {
 	Program string
-	// Output is what the Go command said.
+	// Output is the output of the Go command.
 	Output string
 	Err    error
 }
@@ -65,7 +65,8 @@ func (e *BuildError) Error() string {
 // Unwrap returns the cause.
 func (e *BuildError) Unwrap() error { return e.Err }
 
-// Offline reports whether the Go command failed for want of a network, by its output.
+// Offline reports whether, by its output, the Go command failed because there is no
+// network.
 func (e *BuildError) Offline() bool {
 	for _, sign := range []string{"dial tcp", "no such host", "i/o timeout", "network is unreachable", "connection refused", "module lookup disabled"} {
 		if strings.Contains(e.Output, sign) {
@@ -75,9 +76,9 @@ func (e *BuildError) Offline() bool {
 	return false
 }
 
-// Build returns the path of a program's static binary, which it builds unless
-// that was done before; processes that want the same one wait for each other. A
-// failure of the build itself is a *BuildError.
+// Build returns the path of a program's static binary. It builds the binary if
+// needed; processes that want the same one wait for each other. A failure of the
+// build itself is a *BuildError.
 func Build(ctx context.Context, p Program) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, buildTime)
 	defer cancel()
@@ -109,7 +110,7 @@ func Built(ctx context.Context, p Program) (bool, error) {
 	return err == nil, err
 }
 
-// find returns the module's folder and where the binary belongs.
+// find returns the module's folder and the path of the binary.
 func (p Program) find(ctx context.Context) (dir, binary string, err error) {
 	root, err := Repository(ctx)
 	if err != nil {
@@ -130,7 +131,7 @@ func Repository(ctx context.Context) (string, error) {
 }
 
 // compile builds into a temporary file and renames it, so that an existing binary is
-// complete.
+// always complete.
 func (p Program) compile(ctx context.Context, dir, binary string) error {
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w "+p.Stamp, "-o", binary+".new", p.Package)
 	cmd.Dir = dir

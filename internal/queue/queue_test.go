@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/trawl-search/trawl/internal/queue"
@@ -54,10 +55,9 @@ func TestDuplicatesAreDropped(t *testing.T) {
 	}
 }
 
-func TestJobComesAgainAfterCrash(t *testing.T) {
-	q, nc := freshWith(t, impatient())
-	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
-	// A worker that takes the message and dies never says anything about it.
+// takeAndDie takes messages as workers that die do: they never say anything about them.
+func takeAndDie(t *testing.T, nc *nats.Conn, messages int) {
+	t.Helper()
 	js, err := jetstream.New(nc)
 	if err != nil {
 		t.Fatal(err)
@@ -66,9 +66,17 @@ func TestJobComesAgainAfterCrash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
-		t.Fatal(err)
+	for range messages {
+		if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
+			t.Fatal(err)
+		}
 	}
+}
+
+func TestJobComesAgainAfterCrash(t *testing.T) {
+	q, nc := freshWith(t, impatient())
+	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
+	takeAndDie(t, nc, 1)
 	again := make(chan queue.Delivery, 1)
 	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error { again <- *d; return nil })
 	if d := receive(t, again, "redelivery"); d.Repo != "a" || d.NumDelivered != 2 {
@@ -76,8 +84,8 @@ func TestJobComesAgainAfterCrash(t *testing.T) {
 	}
 }
 
-// Jobs take four times as long as they may without a sign of life. On a machine that
-// stands still for so long they come again, but not always, however long that is.
+// Jobs take four times as long as they may without a sign of life. If the machine
+// stands still, a job may be delivered again, but not in every attempt.
 func TestHeartbeatKeepsSlowJob(t *testing.T) {
 	cfg := impatient()
 	for ; startsOfSlowJob(t, cfg) != 1; cfg.AckWait *= 2 {
@@ -157,7 +165,7 @@ func TestPermanentErrorIsGivenUpAtOnce(t *testing.T) {
 	}
 }
 
-// A job that has to wait for another is not to blame, however often.
+// A job that has to wait for another is never given up, however often it waits.
 func TestLaterIsNeverGivenUp(t *testing.T) {
 	q, nc := fresh(t)
 	var tries atomic.Int32
@@ -187,23 +195,11 @@ func TestPanicIsAFailure(t *testing.T) {
 	}
 }
 
-// Workers that die on a job leave no outcome; the job must still come to an end.
+// Workers that die on a job leave no outcome. The job must still be given up.
 func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 	q, nc := freshWith(t, impatient())
 	publish(t, q, queue.Job{Repo: "killer", Epoch: 3})
-	js, err := jetstream.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	consumer, err := js.Consumer(t.Context(), jobStream, "indexers")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 4 * brisk().MaxDeliver {
-		if _, err := consumer.Next(jetstream.FetchMaxWait(limit)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	takeAndDie(t, nc, 4*brisk().MaxDeliver)
 	consume(t, q, 1, func(_ context.Context, d *queue.Delivery) error {
 		t.Errorf("handed out again: %+v", d)
 		return nil
@@ -226,11 +222,11 @@ func TestGarbageIsGivenUp(t *testing.T) {
 	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
 }
 
-// A worker that is told to stop gives its job back at once and uncounted.
+// A worker that has to stop gives its job back at once and uncounted.
 func TestStoppedWorkerGivesItsJobBack(t *testing.T) {
 	nc := startNATS(t, t.TempDir(), "").Conn()
 	cfg := brisk()
-	cfg.AckWait = time.Hour // only giving it back can bring it again
+	cfg.AckWait = time.Hour // only giving it back makes it available again
 	q := newQueue(t, nc, cfg)
 	publish(t, q, queue.Job{Repo: "a"})
 	for range 2 * cfg.MaxDeliver {
@@ -251,7 +247,7 @@ func TestStoppedWorkerGivesItsJobBack(t *testing.T) {
 	}
 }
 
-// What was finished while stopping is settled, not done again.
+// A job that finishes while the worker stops is settled, not repeated.
 func TestFinishedJobIsSettledWhileStopping(t *testing.T) {
 	q, nc := fresh(t)
 	begun := make(chan bool, 1)

@@ -1,15 +1,15 @@
-// Package restore makes a catalog anew from the manifests and the copies of sources
-// in the bucket, when etcd is lost and there is no snapshot of it.
+// Package restore rebuilds a catalog from the manifests and the copies of sources in
+// the bucket, when etcd is lost and there is no snapshot of it.
 //
-// The newest generation of each repo is restored whose objects are all in the bucket.
-// What the bucket does not record:
+// It restores the newest generation of each repo whose objects are all in the bucket.
+// The bucket does not record:
 //
 //   - which repos were deleted. Their manifests stay until garbage is collected,
 //     so those deleted within the hold of the collector come back.
-//   - which of several jobs of one generation published; the one that began last
-//     is taken. All of them hold the repo as it was asked for.
-//   - requests that no generation answers, sources applied so shortly before that
-//     there is no copy, and tokens of callers.
+//   - which of several jobs of one generation published. The one that began last is
+//     taken; all of them hold the repo as it was requested.
+//   - requests that no generation answers, sources applied so recently that there is
+//     no copy, and tokens of callers.
 package restore
 
 import (
@@ -30,7 +30,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// epochGap keeps epochs unique. Requests that needed no build had epochs, too, and no
+// epochGap keeps epochs unique. Requests that needed no build also had epochs, and no
 // manifest records them.
 const epochGap = 1 << 20
 
@@ -50,12 +50,12 @@ type Restorer struct {
 type Repo struct {
 	Name string `json:"name"`
 	URL  string `json:"url"`
-	// Generation that is served again. It is 0 if no generation is complete: then the
-	// repo is only desired, and indexers build it.
+	// Generation is served again. It is 0 if no generation is complete: then the repo is
+	// only desired, and indexers build it.
 	Generation uint64 `json:"generation"`
-	// Newest generation that has a manifest.
+	// Newest is the newest generation that has a manifest.
 	Newest uint64 `json:"newest"`
-	// Problems of generations that could not be taken.
+	// Problems are those of generations that could not be restored.
 	Problems []string `json:"problems,omitempty"`
 	// Skipped says that Restorer.Skip names the repo.
 	Skipped bool `json:"skipped,omitempty"`
@@ -70,9 +70,9 @@ type found struct {
 	fence  int64
 }
 
-// Run restores all repos and reports each to tell, in the order of their names. It reports
-// objects that should be manifests and cannot be read to damaged.
-func (r *Restorer) Run(ctx context.Context, tell func(Repo) error, damaged func(key string, err error)) error {
+// Run restores all repos and passes each to report, in the order of their names. It reports
+// unreadable manifests to damaged.
+func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged func(key string, err error)) error {
 	if err := bucket.CheckOwner(ctx, r.Bucket, r.Store.Prefix()); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (r *Restorer) Run(ctx context.Context, tell func(Repo) error, damaged func(
 		if err != nil {
 			return err
 		}
-		if err := tell(repo); err != nil {
+		if err := report(repo); err != nil {
 			return err
 		}
 	}
@@ -179,8 +179,8 @@ func (r *Restorer) restore(ctx context.Context, name string, all []found) (Repo,
 	return repo, r.Store.Restore(ctx, desired, root, repo.Newest, last+epochGap)
 }
 
-// desiredOf is what was asked for. Manifests of before do not hold it: then it is
-// what was built, whose facts are not known.
+// desiredOf is the request that a manifest answers. Older manifests do not hold it:
+// then it is derived from the build, and the repo's properties are unknown.
 func desiredOf(m found) *catalogv1.Desired {
 	if m.Desired != nil {
 		return proto.CloneOf(m.Desired)
@@ -213,7 +213,7 @@ func (r *Restorer) check(ctx context.Context, root *catalogv1.Root) (problem str
 	return "", nil
 }
 
-// same compares the content of a shard, if that is wanted.
+// same compares the content of a shard with its digest, if Contents is set.
 func (r *Restorer) same(ctx context.Context, s *catalogv1.ShardRef) (bool, error) {
 	if !r.Contents {
 		return true, nil

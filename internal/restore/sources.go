@@ -14,7 +14,7 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// Source is what became of one source.
+// Source is the outcome for one source.
 type Source struct {
 	Name string `json:"source"`
 	// Removed says that it was no longer wanted; its repos go after its grace time.
@@ -29,7 +29,7 @@ type Source struct {
 // reports each in the order of their names. Call it after Run, because running indexers
 // make the repos of sources desired. It does not restore a source whose newest copy is
 // damaged: an older copy may be of a source that was removed since.
-func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
+func (r *Restorer) Sources(ctx context.Context, report func(Source) error) error {
 	newest := map[string]catalog.SourceObject{}
 	for info, err := range r.Bucket.List(ctx, catalog.SourcePrefix) {
 		if err != nil {
@@ -42,7 +42,7 @@ func (r *Restorer) Sources(ctx context.Context, tell func(Source) error) error {
 	for _, name := range slices.Sorted(maps.Keys(newest)) {
 		source, err := r.source(ctx, newest[name])
 		if err == nil {
-			err = tell(source)
+			err = report(source)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func (r *Restorer) readSource(ctx context.Context, from catalog.SourceObject) (*
 	}
 	record := &catalogv1.Source{}
 	if !from.Has(sha256.Sum256(data)) || proto.Unmarshal(data, record) != nil || record.GetSpec().GetName() != from.Name {
-		return nil, nil //nolint:nilnil // it is told as a problem, and ends nothing
+		return nil, nil //nolint:nilnil // it is reported as a problem, and does not end the restore
 	}
 	return record, nil
 }

@@ -14,22 +14,22 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// interceptors returns what runs before every handler. The metrics are outermost, so that
-// they count the final status of a call. Next is the outcome, which turns panics and
-// unknown errors into a status, and then the gate.
+// interceptors returns the interceptors that run before every handler. The metrics are
+// outermost, so that they count the final status of a call. Next is the outcome, which
+// turns panics and unknown errors into a status, and then the gate.
 func (s *Server) interceptors(m *metrics) (unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) {
 	unary = []grpc.UnaryServerInterceptor{m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary}
 	stream = []grpc.StreamServerInterceptor{m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream}
 	return unary, stream
 }
 
-// streamWorkers is how many goroutines a gRPC server keeps for its calls; calls
-// beyond them get a goroutine of their own. One that is kept has a stack that is
-// large enough: growing it is a tenth of what a short call costs.
+// streamWorkers is how many goroutines a gRPC server keeps for its calls; further
+// calls get a goroutine of their own. The stack of a kept goroutine is large enough
+// already: growing one takes a tenth of the time of a short call.
 var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 
-// grpcOptions puts the limits and the interceptors together. What comes over the
-// network is validated, after the gate.
+// grpcOptions puts the limits and the interceptors together. Requests from the
+// network are validated after the gate.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
 	options := append(append(s.transport(), s.tracing()...),
 		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
@@ -46,7 +46,7 @@ func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.
 		grpc.NumStreamWorkers(streamWorkers),
 	)
 	if s.early {
-		return options // what reads the request validates it
+		return options // receive validates the request
 	}
 	return append(options, grpc.ChainUnaryInterceptor(validateUnary))
 }
@@ -69,38 +69,38 @@ func (s *Server) streamOutcome(srv any, stream grpc.ServerStream, info *grpc.Str
 // on. A panic or an error without a status is logged in full; the caller gets Internal with
 // the trace id only, because the text was not written for callers.
 func (s *Server) outcome(ctx context.Context, method string, start time.Time, panicked any, err error) error {
-	told := err
+	returned := err
 	attrs := []slog.Attr{slog.String("method", method), slog.Duration("duration", time.Since(start))}
 	_, hasStatus := status.FromError(err)
 	switch {
 	case panicked != nil:
 		s.metrics.panics.Inc()
-		told = internal(ctx)
+		returned = internal(ctx)
 		attrs = append(attrs, slog.Any("panic", panicked), slog.String("stack", string(debug.Stack())))
 	case hasStatus:
 	case ctx.Err() != nil:
-		told = status.FromContextError(ctx.Err()).Err()
+		returned = status.FromContextError(ctx.Err()).Err()
 	default:
-		told = internal(ctx)
+		returned = internal(ctx)
 	}
 	if err != nil {
 		attrs = append(attrs, slog.String("error", err.Error()))
 	}
-	code := status.Code(told)
+	code := status.Code(returned)
 	s.log.LogAttrs(ctx, levelOf(code), "call", append(attrs, slog.String("code", code.String()))...)
-	return told
+	return returned
 }
 
-// internal hides what happened behind the trace id by which the log has it.
+// internal hides the error from the caller. It names the trace id that the log has.
 func internal(ctx context.Context) error {
 	return status.Errorf(codes.Internal, "internal error, logged with trace id %s", traceID(ctx))
 }
 
 func traceID(ctx context.Context) string { return trace.SpanContextFromContext(ctx).TraceID().String() }
 
-// levelOf is how much a call's end concerns the operator: what callers cause is
-// for debugging, what the process did wrong is an error. Refusals under overload are for
-// debugging too: metrics count them, and a log line each would add to the load.
+// levelOf is how much a call's end concerns the operator: faults of callers are for
+// debugging, those of the process are errors. Refusals under overload are for debugging
+// too: metrics count them, and a log line for each would add to the load.
 func levelOf(code codes.Code) slog.Level {
 	switch code {
 	case codes.Internal, codes.Unknown, codes.DataLoss:

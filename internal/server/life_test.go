@@ -16,6 +16,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -110,7 +111,7 @@ func TestDrainLetsRunningCallsEnd(t *testing.T) {
 	if status, page := s.page("/readyz"); status != http.StatusServiceUnavailable || !strings.HasPrefix(page, "server: shutting down") {
 		t.Errorf("/readyz while draining: status %d, %q", status, page)
 	}
-	// A connection made now is refused: the port is closed.
+	// A new connection is refused: the port is closed.
 	s.await(func() bool {
 		late, err := grpc.NewClient(s.GRPCAddr().String(), insecureCreds())
 		if err != nil {
@@ -300,14 +301,7 @@ func TestConfigMistakes(t *testing.T) {
 		"drain-timeout":               func(c *server.Config) { c.DrainTimeout = 2 * time.Hour },
 	} {
 		var cfg server.Config
-		cfg.SetDefaults()
-		if err := cfg.Validate(); err != nil {
-			t.Fatalf("the defaults: %v", err)
-		}
-		change(&cfg)
-		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), key+" = ") {
-			t.Errorf("%s: error %v", key, err)
-		}
+		refuses(t, &cfg, key, func() { change(&cfg) })
 	}
 	for key, change := range map[string]func(*server.ClientConfig){
 		"max-response-bytes": func(c *server.ClientConfig) { c.MaxResponseBytes = 0 },
@@ -315,14 +309,20 @@ func TestConfigMistakes(t *testing.T) {
 		"connect-backoff":    func(c *server.ClientConfig) { c.ConnectBackoff = 0 },
 	} {
 		var cfg server.ClientConfig
-		cfg.SetDefaults()
-		if err := cfg.Validate(); err != nil {
-			t.Fatalf("the defaults: %v", err)
-		}
-		change(&cfg)
-		if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), key+" = ") {
-			t.Errorf("%s: error %v", key, err)
-		}
+		refuses(t, &cfg, key, func() { change(&cfg) })
+	}
+}
+
+// refuses checks that a change of the defaults is an error about one key.
+func refuses(t *testing.T, cfg config.Settings, key string, change func()) {
+	t.Helper()
+	cfg.SetDefaults()
+	if err := cfg.Validate(); err != nil {
+		t.Fatalf("the defaults: %v", err)
+	}
+	change()
+	if err := cfg.Validate(); err == nil || !strings.HasPrefix(err.Error(), key+" = ") {
+		t.Errorf("%s: error %v", key, err)
 	}
 }
 

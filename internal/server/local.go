@@ -15,25 +15,25 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Local calls the services of a server in the same process. A call takes the
-// same way as one over the network, by the same metrics, gate and protection from
-// panics, under its caller's deadline, and a drain waits for it. What it saves are
-// connections and encoding, which cost more than a short call itself: messages are
-// handed over, so neither side may change a message once it has sent it. Traces
-// travel in the context.
+// Local calls the services of a server in the same process. A call takes the same
+// path as one over the network, through the same metrics, gate and protection from
+// panics, under its caller's deadline, and a drain waits for it. It saves connections
+// and encoding, which cost more than a short call itself: messages are handed over,
+// so neither side may change a message once it has sent it. Traces travel in the
+// context.
 //
-// What protects a server from the network does not apply: validation, and limits
-// of message sizes and of calls at once. It supports the call options Header, Trailer and Peer.
-// It is safe for concurrent use.
+// The server's protection from the network does not apply: validation, and limits on message
+// sizes and on concurrent calls. It supports the call options Header, Trailer and Peer. It is
+// safe for concurrent use.
 type Local struct {
 	unary  grpc.UnaryServerInterceptor
 	stream grpc.StreamServerInterceptor
 
 	mu      sync.Mutex
 	methods map[string]method
-	// calls that run, each with what cancels it.
+	// calls are the running calls, each with its cancel function.
 	calls map[*localCall]context.CancelFunc
-	// closed: no more calls begin. idle is closed when that is so and none runs.
+	// closed means that no more calls begin. idle is closed when moreover none runs.
 	closed bool
 	idle   chan struct{}
 
@@ -79,7 +79,7 @@ func (l *Local) Invoke(ctx context.Context, name string, req, resp any, opts ...
 		return err
 	}
 	defer l.end(call)
-	defer call.tell()
+	defer call.report()
 	if call.method.unary == nil {
 		return status.Errorf(codes.Internal, "%s is a stream", name)
 	}
@@ -87,11 +87,11 @@ func (l *Local) Invoke(ctx context.Context, name string, req, resp any, opts ...
 	if err == nil {
 		err = handOver(resp, out)
 	}
-	return asTold(err)
+	return asSeen(err)
 }
 
-// begin returns the context of a call as its handler sees it, after which end must
-// follow. The error is a status, as of a server that is not reached.
+// begin returns the context of a call as its handler sees it. The caller must call
+// end later. The error is a status, like that of an unreachable server.
 func (l *Local) begin(ctx context.Context, name string, opts []grpc.CallOption) (context.Context, *localCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,8 +125,8 @@ func (l *Local) allEnded() {
 	close(l.handlers.next)
 }
 
-// close refuses further calls. The channel that it returns is closed when those
-// that run have ended.
+// close refuses further calls. The channel is closed when the running calls have
+// ended.
 func (l *Local) close() (idle <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -137,7 +137,7 @@ func (l *Local) close() (idle <-chan struct{}) {
 	return l.idle
 }
 
-// cancel ends the contexts of the calls that run.
+// cancel ends the contexts of the running calls.
 func (l *Local) cancel() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,15 +146,15 @@ func (l *Local) cancel() {
 	}
 }
 
-// localCall is a call under way. It is the transport's part of it for handlers
-// that set headers.
+// localCall is a running call. For handlers that set headers it is the
+// grpc.ServerTransportStream.
 type localCall struct {
 	name   string
 	method method
 
 	mu              sync.Mutex
 	header, trailer metadata.MD
-	// Where the caller wants to know of header, trailer and peer; nil: nowhere.
+	// Where the caller wants header, trailer and peer; nil: nowhere.
 	headerTo, trailerTo *metadata.MD
 }
 
@@ -171,7 +171,7 @@ func (localAddr) Network() string { return "local" }
 // String implements net.Addr.
 func (localAddr) String() string { return "local" }
 
-// listen notes what the caller wants to know of the call.
+// listen notes where the caller wants header, trailer and peer.
 func (c *localCall) listen(opts []grpc.CallOption) {
 	for _, opt := range opts {
 		switch opt := opt.(type) {
@@ -185,8 +185,8 @@ func (c *localCall) listen(opts []grpc.CallOption) {
 	}
 }
 
-// context is that of the handler: what the caller sends is what comes in, and
-// what came in at the caller, or is known of its own transport, is hidden.
+// context is the handler's context: the caller's outgoing metadata becomes incoming,
+// and the caller's own incoming metadata and transport are hidden.
 func (c *localCall) context(ctx context.Context) context.Context {
 	sent, some := metadata.FromOutgoingContext(ctx)
 	if some {
@@ -197,13 +197,13 @@ func (c *localCall) context(ctx context.Context) context.Context {
 	return grpc.NewContextWithServerTransportStream(ctx, c)
 }
 
-// tell writes where the caller wants it what came with the answer. It is for the
+// report writes header, trailer and peer where the caller wants them. It runs on the
 // caller's goroutine, when the call has ended.
-func (c *localCall) tell() {
+func (c *localCall) report() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.headerTo != nil {
-		// The content type is what shows, over the network, that the server answered.
+		// Over the network, the content type shows that the server answered.
 		*c.headerTo = metadata.Join(metadata.Pairs("content-type", "application/grpc"), c.header)
 	}
 	if c.trailerTo != nil {
@@ -211,17 +211,17 @@ func (c *localCall) tell() {
 	}
 }
 
-// asTold is an error of a handler as its caller sees it: a status, with nothing
-// of the server's behind it.
-func asTold(err error) error {
+// asSeen is a handler's error as its caller sees it: a status that wraps nothing of
+// the server.
+func asSeen(err error) error {
 	if err == nil {
 		return nil
 	}
-	told, ok := status.FromError(err)
+	seen, ok := status.FromError(err)
 	if !ok {
-		told = status.FromContextError(err)
+		seen = status.FromContextError(err)
 	}
-	return told.Err()
+	return seen.Err()
 }
 
 // Method implements grpc.ServerTransportStream.
@@ -247,8 +247,8 @@ func (c *localCall) SetTrailer(md metadata.MD) error {
 	return nil
 }
 
-// handOver makes a message out of the fields of another one. What those refer to
-// is shared from then on.
+// handOver copies the fields of a message to another. The messages then share what
+// the fields refer to.
 func handOver(to, from any) error {
 	dst, ok := to.(proto.Message)
 	src, ok2 := from.(proto.Message)
@@ -297,9 +297,9 @@ type Conn interface {
 
 var _ Conn = (*grpc.ClientConn)(nil)
 
-// Intercept puts a caller's interceptor before the calls to a local server, as a
-// dial option does for a connection. The interceptor is given no
-// *grpc.ClientConn. Nil leaves the calls of that kind as they are.
+// Intercept puts a caller's interceptors before the calls to a local server, as a
+// dial option does for a connection. They get a nil *grpc.ClientConn. A nil
+// interceptor leaves the calls of its kind as they are.
 func Intercept(conn grpc.ClientConnInterface, unary grpc.UnaryClientInterceptor, stream grpc.StreamClientInterceptor) Conn {
 	return intercepted{conn, unary, stream}
 }

@@ -12,9 +12,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// NewStream implements grpc.ClientConnInterface. The handler runs on a goroutine
-// of its own until it returns; as over the network, a caller that does not
-// receive until the end must end ctx.
+// NewStream implements grpc.ClientConnInterface. The handler runs on a goroutine of
+// its own. As over the network, a caller that does not receive until the end must end
+// ctx.
 func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
 	serverCtx, call, err := l.begin(ctx, name, opts)
 	if err != nil {
@@ -31,21 +31,21 @@ func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name stri
 	l.handlers.run(func() {
 		defer l.end(call)
 		info := &grpc.StreamServerInfo{FullMethod: name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
-		p.err = asTold(l.stream(call.method.impl, &pipeServer{p, serverCtx}, info, desc.Handler))
+		p.err = asSeen(l.stream(call.method.impl, &pipeServer{p, serverCtx}, info, desc.Handler))
 		close(p.done)
 	})
 	return &pipeClient{pipe: p, ctx: ctx, sendsMore: asked.ClientStreams}, nil
 }
 
-// handlers are goroutines that run the handlers of streams. As many as a gRPC server
-// keeps are kept for the next stream: their stacks have grown already, see streamWorkers.
+// handlers are goroutines that run the handlers of streams. Up to streamWorkers of them
+// are kept for the next stream, since their stacks have grown already.
 type handlers struct {
-	// next brings what to run to a goroutine that is kept. It is closed when no more comes.
+	// next brings work to a kept goroutine. It is closed when no more comes.
 	next chan func()
 	kept atomic.Int64
 }
 
-// run does work on a goroutine that waits for some, or else on a new one.
+// run does work on a waiting goroutine, or else on a new one.
 func (h *handlers) run(work func()) {
 	select {
 	case h.next <- work:
@@ -54,7 +54,7 @@ func (h *handlers) run(work func()) {
 	}
 }
 
-// runAll does work, and then more of it, unless enough others wait for that.
+// runAll does work, and then waits for more unless enough other goroutines wait.
 func (h *handlers) runAll(work func()) {
 	for more := true; more; {
 		work()
@@ -75,7 +75,7 @@ type pipe struct {
 	// down brings messages to the caller. It has no buffer, so that all have been
 	// received when the handler returns.
 	down chan any
-	// done is closed when the handler has returned; err is written before.
+	// done is closed when the handler has returned. err is written before.
 	done chan struct{}
 	err  error
 	// headed is closed when the handler has sent its header or a message.
@@ -136,7 +136,7 @@ func (s *pipeServer) RecvMsg(m any) error {
 type pipeClient struct {
 	*pipe
 	ctx context.Context //nolint:containedctx // it is the stream's
-	// sendsMore: a method that takes a stream of messages.
+	// sendsMore means that the method takes a stream of messages.
 	sendsMore bool
 	half      sync.Once
 }
@@ -172,8 +172,8 @@ func (c *pipeClient) CloseSend() error {
 	return nil
 }
 
-// SendMsg implements grpc.ClientStream. RecvMsg gives the reason why a stream has
-// ended; as over the network, SendMsg reports io.EOF then, and only to those who
+// SendMsg implements grpc.ClientStream. RecvMsg returns the reason that a stream has
+// ended. As over the network, SendMsg then returns io.EOF, and only to callers that
 // send more than one message.
 func (c *pipeClient) SendMsg(m any) error {
 	select {
@@ -194,7 +194,7 @@ func (c *pipeClient) RecvMsg(m any) error {
 	case sent := <-c.down:
 		return handOver(m, sent)
 	case <-c.done:
-		c.call.tell()
+		c.call.report()
 		if c.err == nil {
 			return io.EOF
 		}

@@ -15,9 +15,9 @@ import (
 // maxReason bounds the reason of a condition, in bytes.
 const maxReason = 1 << 10
 
-// Readiness is the set of named conditions under which a process can take
-// requests, such as "etcd" or "shards loaded". A process with no unmet
-// condition is ready. It is safe for concurrent use.
+// Readiness is the set of named conditions that a process needs to take requests,
+// such as "etcd" or "shards loaded". A process with no unmet condition is ready. It
+// is safe for concurrent use.
 type Readiness struct {
 	mu         sync.Mutex
 	conditions map[string]*Condition
@@ -31,11 +31,11 @@ type Condition struct {
 	name   string
 	reason string    // guarded by of.mu; empty when met
 	since  time.Time // guarded by of.mu; of the last change between met and unmet
-	told   time.Time // guarded by of.mu; when the log was last told
+	logged time.Time // guarded by of.mu; when the reason was last logged
 }
 
-// tellEvery is the least time between two log lines about one unmet condition.
-const tellEvery = 30 * time.Second
+// logEvery is the least time between two log lines about one unmet condition.
+const logEvery = 30 * time.Second
 
 // Unmet is a condition that does not hold.
 type Unmet struct {
@@ -52,7 +52,7 @@ func newReadiness(notify func(ready bool), log *slog.Logger) *Readiness {
 	return &Readiness{conditions: map[string]*Condition{}, notify: notify, log: log}
 }
 
-// Condition returns the condition of that name; a new one is unmet until Met is
+// Condition returns the condition of that name. A new one is unmet until Met is
 // called.
 func (r *Readiness) Condition(name string) *Condition {
 	r.mu.Lock()
@@ -69,8 +69,8 @@ func (r *Readiness) Condition(name string) *Condition {
 // Met says that the condition holds.
 func (c *Condition) Met() { c.set("") }
 
-// Unmet says that the condition does not hold, and why: one line, at most 1 KiB
-// of it is kept, without credentials.
+// Unmet says that the condition does not hold, and why: one line without credentials,
+// of which at most 1 KiB is kept.
 func (c *Condition) Unmet(reason string) {
 	reason = strings.Join(strings.Fields(reason), " ")
 	if len(reason) > maxReason {
@@ -87,17 +87,16 @@ func (c *Condition) set(reason string) {
 	if turned {
 		c.since = now
 	}
-	if turned || reason != c.reason && now.Sub(c.told) >= tellEvery {
-		c.told = now
-		c.tell(reason)
+	if turned || reason != c.reason && now.Sub(c.logged) >= logEvery {
+		c.logged = now
+		c.log(reason)
 	}
 	c.reason = reason
 	c.of.notify(len(c.of.unmet()) == 0)
 }
 
-// tell logs the reason: operators read the log first, and it says more than a failed
-// probe.
-func (c *Condition) tell(reason string) {
+// log writes the reason to the log: operators read the log first, and a failed probe says less.
+func (c *Condition) log(reason string) {
 	ctx := context.Background()
 	if reason == "" {
 		c.of.log.InfoContext(ctx, "condition met", "condition", c.name)
@@ -128,11 +127,11 @@ func (r *Readiness) unmet() []Unmet {
 }
 
 // each reports for every condition whether it is met.
-func (r *Readiness) each(tell func(name string, met bool)) {
+func (r *Readiness) each(report func(name string, met bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for name, c := range r.conditions {
-		tell(name, c.reason == "")
+		report(name, c.reason == "")
 	}
 }
 

@@ -9,26 +9,28 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 )
 
-// ServerConfig says how a role's listeners encrypt, and which callers they let in.
+// ServerConfig configures how a role's listeners encrypt, and which callers they
+// admit.
 type ServerConfig struct {
 	CertFile     string   `config:"cert-file" doc:"file with the certificate that callers are shown and those that signed it, PEM, read again when it changes; empty: plain text"`
 	KeyFile      string   `config:"key-file" doc:"file with the key of the certificate, PEM"`
 	ClientCAFile string   `config:"client-ca-file" doc:"file with CA certificates, PEM, one of which must have signed the certificate of every caller; empty: callers need no certificate"`
-	ClientNames  []string `config:"client-names" doc:"with client-ca-file, the names in certificates (URI or DNS name) of the callers that are let in; empty: every name"`
-	MinVersion   string   `config:"min-version" doc:"oldest version of TLS that is spoken: 1.2 or 1.3"`
+	ClientNames  []string `config:"client-names" doc:"with client-ca-file, the names in certificates (URI or DNS name) of the callers that are admitted; empty: every name"`
+	MinVersion   string   `config:"min-version" doc:"oldest accepted version of TLS: 1.2 or 1.3"`
 }
 
-// The versions of TLS that there are.
+// The supported versions of TLS.
 const (
 	tls12 = "1.2"
 	tls13 = "1.3"
 )
 
-// SetDefaults implements config.Settings: plain text, and TLS 1.2 where there is TLS.
+// SetDefaults implements config.Settings: plain text, and at least TLS 1.2 if there
+// is TLS.
 func (c *ServerConfig) SetDefaults() { *c = ServerConfig{MinVersion: tls12} }
 
 // ForRoles makes the defaults those of a listener that only other roles call: TLS 1.3,
-// and no caller but those with the names.
+// and only callers with the names.
 func (c *ServerConfig) ForRoles(names ...string) { c.MinVersion, c.ClientNames = tls13, names }
 
 // Enabled reports whether there is TLS.
@@ -63,10 +65,10 @@ func NewServer(cfg ServerConfig, log *slog.Logger) (*Server, error) {
 	return &Server{files: files, cfg: cfg}, nil
 }
 
-// Config is for a listener that speaks the protocols, in the order of preference. Where
-// callers need a certificate, the handshake refuses those without one. With askOnly it
-// accepts them, and CheckCaller recognizes them later. An invalid certificate is refused
-// in either case.
+// Config is for a listener of the protocols, in the order of preference. If callers need
+// a certificate, the handshake refuses callers without one; with askOnly it accepts
+// them, and CheckCaller refuses them later. It refuses an invalid certificate in either
+// case.
 func (s *Server) Config(askOnly bool, protocols ...string) *tls.Config {
 	whole := s.config(askOnly, protocols)
 	whole.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) { return s.config(askOnly, protocols), nil }
@@ -87,11 +89,11 @@ func (s *Server) config(askOnly bool, protocols []string) *tls.Config {
 	if askOnly {
 		c.ClientAuth = tls.VerifyClientCertIfGiven
 	}
-	// A session that is resumed is not verified against CAs that have changed since.
+	// A resumed session would not be verified against CAs that have changed since.
 	c.SessionTicketsDisabled = true
 	c.VerifyConnection = func(state tls.ConnectionState) error {
 		if len(state.VerifiedChains) == 0 {
-			return nil // none was shown, and none is demanded here
+			return nil // the caller showed none, and none is required here
 		}
 		return s.CheckCaller(&state)
 	}
@@ -101,8 +103,8 @@ func (s *Server) config(askOnly bool, protocols []string) *tls.Config {
 // errNoCallerCertificate means that a caller has shown no certificate.
 var errNoCallerCertificate = errors.New("a client certificate is needed")
 
-// CheckCaller returns nil if callers need no certificate, or the one on this connection has
-// shown a good one. A nil state is that of a connection without TLS.
+// CheckCaller returns nil if callers need no certificate, or if the caller of this
+// connection has shown a valid one. A nil state means a connection without TLS.
 func (s *Server) CheckCaller(state *tls.ConnectionState) error {
 	if s.cfg.ClientCAFile == "" {
 		return nil

@@ -35,8 +35,8 @@ func (b *slowBucket) Put(ctx context.Context, key string, r io.Reader, opts buck
 	return b.Bucket.Put(ctx, key, r, opts)
 }
 
-// TestCompactsAfterJobs: an indexer that has a job in hand leaves compactions that are
-// planned alone, and does them after it.
+// TestCompactsAfterJobs: an indexer with a running job leaves planned compactions alone, and does
+// them afterwards.
 func TestCompactsAfterJobs(t *testing.T) {
 	repo := gitsourcetest.New(t)
 	repo.Files("main", "a", "1")
@@ -59,7 +59,7 @@ func TestCompactsAfterJobs(t *testing.T) {
 	})
 	time.Sleep(time.Second) // ten looks for work, and more
 	if n := r.compacted(); n > 0 {
-		t.Errorf("%d repos were compacted beside a job", n)
+		t.Errorf("%d repos were compacted during a job", n)
 	}
 	close(slow.goOn)
 	r.wait("last", last, ingestv1.State_STATE_PUBLISHED)

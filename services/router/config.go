@@ -23,17 +23,17 @@ type Config struct {
 	CoverWait      time.Duration `config:"cover-wait" doc:"how long a query waits for shards that searchers are still loading"`
 	MaxFiles       uint32        `config:"max-files" doc:"most files in one answer"`
 	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of one answer, as it is sent"`
-	QueryBytes     config.Bytes  `config:"query-bytes" doc:"memory that what searchers find may take for one query; what has no room is left out, and the answer says so"`
+	QueryBytes     config.Bytes  `config:"query-bytes" doc:"memory for the results of one query; results beyond it are left out, and the answer says so"`
 
 	MaxQueries  int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
-	CallerShare float64 `config:"caller-share" doc:"most of these queries that may be of one token, as a share; 1: all"`
+	CallerShare float64 `config:"caller-share" doc:"maximum share of these queries for one token; 1: all"`
 	CallerCalls int     `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
 
 	CallerProcessors float64      `config:"caller-processors" doc:"processors of searchers that the queries of one token may keep busy on average, a minute's worth at once; each router counts for itself; 0: no limit"`
 	CallerBytes      config.Bytes `config:"caller-bytes" doc:"content that searchers may decode in a second for the queries of one token, on average, a minute's worth at once; each router counts for itself; 0: no limit"`
 
-	HedgeShare float64 `config:"hedge-share" doc:"calls to slow searchers that are also made to the next one, at most this share of all calls; 0: none"`
-	RetryShare float64 `config:"retry-share" doc:"failed calls that are made again to the next searcher, at most this share of all calls; 0: none"`
+	HedgeShare float64 `config:"hedge-share" doc:"maximum share of calls that are hedged: sent to the next searcher, too, because the first is slow; 0: none"`
+	RetryShare float64 `config:"retry-share" doc:"maximum share of calls that are retried: sent to the next searcher because the first failed; 0: none"`
 
 	Credentials    string `config:"credentials" doc:"folder with the secrets of webhooks that sources name by file"`
 	ReposPerMinute int    `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
-	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router"
@@ -75,31 +73,19 @@ func (o *outage) router(grace time.Duration, token access.Text) *guarded {
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{o.etcd.Endpoint()}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
-	tel, _ := telemetrytest.New(t)
-	var cfg router.Config
-	cfg.SetDefaults()
-	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
-	cfg.Access = access.Config{Mode: access.Tokens, Staleness: 2 * time.Second, Grace: grace}
-	r, err := router.New(cfg, router.Deps{Etcd: client, Queue: o.jobs, Telemetry: tel})
-	must(t, err)
-	must(t, r.Listen(t.Context()))
-	ctx, cancel := context.WithCancel(context.Background())
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		if err := r.Run(ctx); err != nil {
-			t.Error(err)
-		}
+	r, stop := serve(t, router.Deps{Etcd: client, Queue: o.jobs}, func(cfg *router.Config) {
+		cfg.Access = access.Config{Mode: access.Tokens, Staleness: 2 * time.Second, Grace: grace}
 	})
 	conn, err := grpc.NewClient(r.GRPCAddr().String(), grpc.WithTransportCredentials(local.NewCredentials()), grpc.WithPerRPCCredentials(token))
 	must(t, err)
-	t.Cleanup(func() { cancel(); serving.Wait(); conn.Close() })
+	t.Cleanup(func() { stop(); conn.Close() })
 	return &guarded{
 		t: t, search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
 		http: "http://" + r.HTTPAddr().String(), token: token,
 	}
 }
 
-// ask searches; asOf is since when the caller is known, if the answer says so.
+// ask searches. asOf is the time as of which the caller is authorized, if the answer has it.
 func (g *guarded) ask(consistency *searchv1.Consistency) (asOf string, err error) {
 	ctx, cancel := context.WithTimeout(g.t.Context(), time.Minute)
 	defer cancel()
@@ -110,7 +96,7 @@ func (g *guarded) ask(consistency *searchv1.Consistency) (asOf string, err error
 	return strings.Join(trailer[access.AuthorizedAsOf], ","), err
 }
 
-// unmet are the conditions that the router lacks, but for searchers, of which there are none.
+// unmet returns the unmet conditions of the router, except for that of searchers: there are none.
 func (g *guarded) unmet() (names []string) {
 	g.t.Helper()
 	lines := bufio.NewScanner(strings.NewReader(get(g.t, g.http+"/readyz")))
@@ -153,9 +139,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 var lately = &searchv1.Consistency{Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(time.Hour)}}
 
-// TestEtcdStops: two routers lose etcd, one of which accepts tokens without it. What
-// callers get, what counts it, what readiness says, and that all is as before when etcd is
-// back, without what was revoked meanwhile.
+// TestEtcdStops: two routers lose etcd, and one of them accepts tokens without it. The test checks
+// what callers get, the metrics and readiness. When etcd is back, everything is as before, except
+// for what was revoked meanwhile.
 func TestEtcdStops(t *testing.T) {
 	o := newOutage(t)
 	tokens := access.NewStore(o.etcd.Client(), "")

@@ -51,18 +51,31 @@ func start(t *testing.T) *running {
 	must(t, err)
 	away := sync.OnceFunc(func() { servers.Close() })
 	t.Cleanup(away)
-	// A client of its own, that lives on when etcd does not.
+	// A client of its own, which survives etcd.
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{servers.EtcdEndpoint()}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	jobs, err := queue.New(servers.Conn(), queue.Config{})
 	must(t, err)
-	tel, _ := telemetrytest.New(t)
+	r, stop := serve(t, router.Deps{Etcd: client, Queue: jobs}, func(cfg *router.Config) { cfg.Source.Folders = []string{dir} })
+	conn, err := grpc.NewClient(r.GRPCAddr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	must(t, err)
+	t.Cleanup(func() { stop(); conn.Close() })
+	return &running{
+		search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
+		store: catalog.New(client, ""), jobs: jobs, httpAddr: r.HTTPAddr().String(), etcdAway: away, stop: stop,
+	}
+}
+
+// serve runs a router on free ports until stop, with defaults that change changes.
+func serve(t *testing.T, deps router.Deps, change func(*router.Config)) (r *router.Router, stop func()) {
+	t.Helper()
+	deps.Telemetry, _ = telemetrytest.New(t)
 	var cfg router.Config
 	cfg.SetDefaults()
 	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
-	cfg.Source.Folders = []string{dir}
-	r, err := router.New(cfg, router.Deps{Etcd: client, Queue: jobs, Telemetry: tel})
+	change(&cfg)
+	r, err := router.New(cfg, deps)
 	must(t, err)
 	must(t, r.Listen(t.Context()))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -72,14 +85,7 @@ func start(t *testing.T) *running {
 			t.Error(err)
 		}
 	})
-	conn, err := grpc.NewClient(r.GRPCAddr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	must(t, err)
-	stop := sync.OnceFunc(func() { cancel(); serving.Wait() })
-	t.Cleanup(func() { stop(); conn.Close() })
-	return &running{
-		search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
-		store: catalog.New(client, ""), jobs: jobs, httpAddr: r.HTTPAddr().String(), etcdAway: away, stop: stop,
-	}
+	return r, sync.OnceFunc(func() { cancel(); serving.Wait() })
 }
 
 func must(t *testing.T, err error) {
@@ -117,6 +123,7 @@ func TestPutRepoRules(t *testing.T) {
 		"empty":              {&ingestv1.PutRepoRequest{}, "url"},
 		"name":               {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Name: "a/../b"}, "name"},
 		"branch":             {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Branches: []string{"-x"}}, "branches"},
+		"rank":               {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Facts: &ingestv1.RepoFacts{Rank: 101}}, "facts.rank"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ingest.PutRepo(t.Context(), c.req)

@@ -32,7 +32,7 @@ type conditions struct{ etcd, registered, shards, bucket *server.Condition }
 func (c conditions) follow(ctx context.Context, f *shardcache.Follower, r *membership.Registration, b bucket.Bucket, s *shardcache.Store, log *slog.Logger) {
 	c.etcd.Unmet("the roots and searchers have not been read yet")
 	c.registered.Unmet("not registered in etcd yet")
-	c.shards.Unmet("it is not known yet which shards belong here")
+	c.shards.Unmet("the shards that belong here are not known yet")
 	c.bucket.Unmet("the bucket has not been checked yet")
 	var loading sync.WaitGroup
 	defer loading.Wait()

@@ -162,7 +162,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	s.followKey(life, &working)
 	working.Go(func() { s.drain(ctx, life, truth.Prefix(), registration) })
 	err := s.server.Run(ctx)
-	s.goodbye(registration)
+	s.deregister(registration)
 	end()
 	working.Wait()
 	return err
@@ -211,8 +211,8 @@ func reachable(listening string) string {
 	return net.JoinHostPort(host, strconv.Itoa(int(addr.Port())))
 }
 
-// goodbye removes the record after the last call.
-func (s *Searcher) goodbye(r *membership.Registration) {
+// deregister removes the record after the last call.
+func (s *Searcher) deregister(r *membership.Registration) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := r.Close(ctx); err != nil {

@@ -1,9 +1,10 @@
 #!/bin/bash
-# The first process of a node, in a container. It is given NODE (its name), IP,
-# PODS (its pods' addresses), CLUSTER (all pods' and services'), SERVICES, ROUTES
-# ("PODS IP" of each other node, by commas) and CONTROL (whether the control
-# plane runs here). /pki has certificates, /opt/trawl the programs. Each node is a
-# zone of its own, and all but that of the control plane have the label pool=workers.
+# The first process of a node, in a container. Its environment variables are NODE (its
+# name), IP, PODS (its pods' addresses), CLUSTER (all pods' and services'), SERVICES,
+# DNS, PAUSE (the pause image), ROUTES ("PODS IP" of each other node, separated by commas)
+# and CONTROL (whether the control plane runs here). /pki has the certificates, and
+# /opt/trawl the programs. Each node is a zone of its own. All but that of the control
+# plane have the label pool=workers.
 set -eu
 mount --make-rshared /
 mkdir -p /etc/cni/net.d /etc/containerd /usr/local/bin /usr/sbin /var/log/node /volumes /run/trawl
@@ -16,7 +17,7 @@ for c in iptables iptables-save iptables-restore ip6tables ip6tables-save ip6tab
 done
 echo 1 > /proc/sys/net/ipv4/ip_forward
 
-# Pods are a hop from their node each, and nodes know the way to each other's.
+# Each node has routes to the pods of the other nodes.
 IFS=, read -ra routes <<< "$ROUTES"
 for r in "${routes[@]}"; do
 	read -r pods ip <<< "$r"
@@ -41,7 +42,7 @@ version = 2
     conf_dir = "/etc/cni/net.d"
 END
 
-# Under the container's own group pods are frozen and ended with it.
+# Pods run under the container's own cgroup, so that they are frozen and killed with it.
 group=/
 while IFS=: read -r _ controllers path; do
 	[ "$controllers" = memory ] || [ -z "$controllers" ] && group=$path
@@ -76,7 +77,7 @@ conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeou
 hostnameOverride: $NODE
 END
 
-# keep starts a program, and starts it again when it ends.
+# keep starts a program and restarts it whenever it ends.
 keep() {
 	local log=/var/log/node/$1.log
 	shift

@@ -15,18 +15,18 @@ import (
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// Programs are the paths of what a cluster, and what runs on it, is made of.
+// Programs are the paths of the programs, and the names of the images, that a cluster and the
+// servers on it are made of.
 type Programs struct {
 	Kubernetes, Etcd, CoreDNS, Helm, NATS, Versitygw string
-	// NodeImage is that of a node, Debian what the indexer's image is made on.
+	// NodeImage is the image of a node, and Debian the base of the indexer's image.
 	NodeImage, Debian string
 }
 
-// programs are all that are built from pinned modules.
+// programs are built from pinned modules.
 var programs = []pinned.Program{pinned.Kubernetes, pinned.Etcd, pinned.CoreDNS, pinned.Helm, pinned.NATS, pinned.Versitygw}
 
-// Missing names the programs that are yet to be built, which takes minutes for
-// all of them.
+// Missing names the programs that are not built yet. Building all of them takes minutes.
 func Missing(ctx context.Context) (names []string, err error) {
 	for _, p := range programs {
 		built, err := pinned.Built(ctx, p)
@@ -40,14 +40,14 @@ func Missing(ctx context.Context) (names []string, err error) {
 	return names, nil
 }
 
-// part is one of the programs, and where its path goes.
+// part is one of the programs, and where to store its path.
 type part struct {
 	path *string
 	what pinned.Program
 }
 
-// Build builds the programs that are not there yet, and the image of a node. It
-// reports on progress what takes time.
+// Build builds the missing programs and the image of a node. It reports slow steps on
+// progress.
 func Build(ctx context.Context, progress io.Writer) (p Programs, err error) {
 	if err := build(ctx, progress, append(p.servers(), part{&p.Kubernetes, pinned.Kubernetes}, part{&p.CoreDNS, pinned.CoreDNS})); err != nil {
 		return p, err
@@ -59,7 +59,7 @@ func Build(ctx context.Context, progress io.Writer) (p Programs, err error) {
 	return p, err
 }
 
-// BuildServers builds what runs on a cluster that exists. Its kubectl is the one on the PATH.
+// BuildServers builds the programs that run on an existing cluster. It takes kubectl from the PATH.
 func BuildServers(ctx context.Context, progress io.Writer) (p Programs, err error) {
 	if p.Kubernetes, err = exec.LookPath("kubectl"); err != nil {
 		return p, fmt.Errorf("find kubectl for a cluster that exists: %w", err)
@@ -89,8 +89,8 @@ func build(ctx context.Context, progress io.Writer, parts []part) (err error) {
 	return nil
 }
 
-// unpacked makes an image of Debian packages by its script, unless there is one of
-// the same script.
+// unpacked makes an image of Debian packages with its script, unless there is an image from the
+// same script.
 func unpacked(ctx context.Context, name string) (string, error) {
 	root, err := pinned.Repository(ctx)
 	if err != nil {
@@ -99,7 +99,7 @@ func unpacked(ctx context.Context, name string) (string, error) {
 	script := filepath.Join(root, "tools", "images", name+".sh")
 	text, err := os.ReadFile(script)
 	if err != nil {
-		return "", fmt.Errorf("read how %s is made: %w", name, err)
+		return "", fmt.Errorf("read the script of the image %s: %w", name, err)
 	}
 	hash := sha256.Sum256(text)
 	tag := "trawl-test/" + name + ":" + hex.EncodeToString(hash[:8])
@@ -115,7 +115,7 @@ func unpacked(ctx context.Context, name string) (string, error) {
 // errNoDocker means that no Docker engine answers.
 var errNoDocker = errors.New("no Docker engine answers")
 
-// Ping says whether a Docker engine answers.
+// Ping returns an error if no Docker engine answers.
 func Ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

@@ -62,24 +62,30 @@ func (r *reader) waitFor(revision int64) map[string]string {
 	}
 }
 
-// Random writes inside and outside the range, with etcd forgetting its history in
-// between: two readers, one from the start and one that comes later, must both
-// end with what is stored.
-func TestReadersEndWithWhatIsStored(t *testing.T) {
-	quiet := slog.New(slog.DiscardHandler)
+func startEtcd(t *testing.T) *clientv3.Client {
+	t.Helper()
 	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet,
+		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer etcd.Close()
-	client := etcd.Client()
+	t.Cleanup(func() { etcd.Close() })
+	return etcd.Client()
+}
+
+// Random writes inside and outside the range, with etcd forgetting its history in
+// between: two readers, one from the start and one that comes later, must both
+// end with what is stored.
+func TestReadersEndWithWhatIsStored(t *testing.T) {
+	client := startEtcd(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	start := func() *reader {
 		r := &reader{t: t}
-		running.Go(func() { follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, quiet, r.apply) })
+		running.Go(func() {
+			follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, slog.New(slog.DiscardHandler), r.apply)
+		})
 		return r
 	}
 	defer running.Wait()
@@ -156,24 +162,17 @@ func stored(ctx context.Context, t *testing.T, client *clientv3.Client) map[stri
 }
 
 // TestReadsHaveWhatReadersWereTold: a read of etcd that begins after an update was applied has that
-// update too. Without the wait for it about one in twenty reads is older with the race detector, one in 750 without.
+// update too. Without waitReadable about one in twenty reads is older with the race detector, one
+// in 750 without.
 func TestReadsHaveWhatReadersWereTold(t *testing.T) {
-	quiet := slog.New(slog.DiscardHandler)
-	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer etcd.Close()
-	client := etcd.Client()
+	client := startEtcd(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
 	applied := make(chan int64)
 	running.Go(func() {
-		follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, quiet, func(u follow.Update) {
+		follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, slog.New(slog.DiscardHandler), func(u follow.Update) {
 			read, err := client.Get(ctx, "in/a")
 			if err == nil && read.Header.Revision < u.Revision {
 				t.Errorf("told of revision %d, read revision %d", u.Revision, read.Header.Revision)

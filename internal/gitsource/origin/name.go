@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// RepoName derives a repo's name from its clone URL: host and path without
-// ".git", such as "github.com/org/name". A local folder is below "localhost",
-// so that folders of equal name stay apart. The ways to write one URL, such as with
-// the scheme's own port, lead to one name. Every error is a *RuleError.
+// RepoName derives a repo's name from its clone URL: host and path without ".git",
+// such as "github.com/org/name". A local folder's name is "localhost" and its path,
+// so that folders of equal name stay apart. Equivalent URLs, such as one with the
+// scheme's own port, have one name. Every error is a *RuleError.
 func RepoName(raw string) (string, error) {
 	r, err := Parse(raw)
 	if err != nil {
@@ -25,8 +25,8 @@ func RepoName(raw string) (string, error) {
 	return name, CheckName(name)
 }
 
-// barePath is a path without slashes at its ends and without ".git", which hosts
-// ignore in any case and number.
+// barePath is a path without slashes at its ends and without any ".git" at the end,
+// in any letter case: hosts ignore these.
 func barePath(p string) string {
 	p = strings.Trim(p, "/")
 	for len(p) >= len(".git") && strings.EqualFold(p[len(p)-len(".git"):], ".git") {
@@ -38,7 +38,7 @@ func barePath(p string) string {
 // SameRepository reports whether two clone URLs lead to one repository in the same
 // way: they differ at most in how scheme, host and port are written, and in ".git" and
 // slashes at the end. Paths that differ in letter case are different: hosts need not
-// fold it. A URL that is invalid is the same as none.
+// fold it. An invalid URL is the same as no other.
 func SameRepository(a, b string) bool {
 	left, errLeft := Parse(a)
 	right, errRight := Parse(b)
@@ -90,11 +90,11 @@ func CheckBranch(s string) error {
 	return nil
 }
 
-// CheckBranchPattern is CheckBranch for a pattern, in which stars stand for what
-// the branches of a repo are called.
+// CheckBranchPattern is CheckBranch for a pattern, in which stars stand for parts of
+// branch names.
 func CheckBranchPattern(s string) error {
 	if strings.Contains(s, "***") {
-		return broken(RuleBranch, "* stands for anything up to a slash, ** for anything, *** for nothing")
+		return broken(RuleBranch, "* stands for anything up to a slash, ** for anything; *** has no meaning")
 	}
 	return CheckBranch(strings.ReplaceAll(s, "*", "x"))
 }

@@ -42,7 +42,7 @@ func (c *etcdConfig) Validate() error {
 	}
 	check.That(catalog.CheckPrefix(c.Prefix) == nil, "prefix", c.Prefix, "at most 128 bytes like "+catalog.DefaultPrefix)
 	check.That((c.Username == "") == (c.PasswordFile == ""), "password-file", c.PasswordFile, "a user and the file with its password, or neither")
-	check.That(c.encrypted() || !c.TLS.Set(), "endpoints", strings.Join(c.Endpoints, ","), "https:// beside the settings of TLS")
+	check.That(c.encrypted() || !c.TLS.Set(), "endpoints", strings.Join(c.Endpoints, ","), "https:// with the settings of TLS")
 	check.Nested("tls", &c.TLS)
 	return check.Err()
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestSettingsOfBackends: what cannot work is refused before anything is reached, and what
-// is secret is shown nowhere.
+// TestSettingsOfBackends: invalid settings fail before any connection is made, and no output shows
+// a secret.
 func TestSettingsOfBackends(t *testing.T) {
 	empty := filepath.Join(t.TempDir(), "empty")
 	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
@@ -22,7 +22,7 @@ func TestSettingsOfBackends(t *testing.T) {
 		{[]string{"--etcd-endpoints", "https://a:1,http://b:1"}, 2, "https:// for all endpoints"},
 		{[]string{"--etcd-endpoints", "http://trawl:hunter2@a:1"}, 2, "etcd.password-file"},
 		{[]string{"--etcd-username", "trawl"}, 2, "etcd.password-file"},
-		{[]string{"--etcd-tls-ca-file", "/ca"}, 2, "https:// beside"},
+		{[]string{"--etcd-tls-ca-file", "/ca"}, 2, "https:// with"},
 		{[]string{"--etcd-endpoints", "https://a:1", "--etcd-tls-cert-file", "/c"}, 2, "etcd.tls.key-file"},
 		{[]string{"--etcd-endpoints", "https://a:1", "--etcd-tls-ca-file", "/nowhere"}, 1, "/nowhere"},
 		{[]string{"--etcd-username", "trawl", "--etcd-password-file", empty}, 1, empty},

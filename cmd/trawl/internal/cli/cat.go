@@ -28,7 +28,7 @@ func newCat(p Process) *cobra.Command {
 
   trawl search -l -F 'struct pond' | xargs -d '\n' trawl cat
 
-A terminal is shown control characters in their escaped form. Anything else gets the bytes.`,
+On a terminal, control characters are escaped. Any other output gets the bytes as they are.`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.paged(cmd.Context(), func(p Process) error {
@@ -48,13 +48,13 @@ A terminal is shown control characters in their escaped form. Anything else gets
 	return cmd
 }
 
-// cat prints the file of a name.
+// cat prints the file named REPO:PATH.
 func cat(ctx context.Context, c client, p Process, name, branch string) error {
 	err := forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
 	return withNearest(ctx, c, name, err)
 }
 
-// forFile does something with the file of a name, REPO:PATH. Repos and paths may hold colons: the first split that names a file counts.
+// forFile calls do for the file named REPO:PATH. Repos and paths may hold colons: the first split that names a file counts.
 func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error {
 	missing := usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
 	var err error = missing

@@ -234,14 +234,14 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	}
 	dir := t.TempDir()
 	t.Chdir(filepath.Dir(dir))
-	exit, out, errs := trawl(t, s, "index", "--branch", "a,b", "--name", "n", filepath.Base(dir))
+	exit, out, errs := trawl(t, s, "index", "--branch", "a,b", "--name", "n", "--rank", "40", filepath.Base(dir))
 	if exit != 0 || !strings.HasPrefix(out, "example.org/r: generation 5 in ") || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
 		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
 	}
 	if !strings.Contains(errs, "building") {
 		t.Errorf("no progress: %q", errs)
 	}
-	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 2 {
+	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 2 || s.put.GetFacts().GetRank() != 40 {
 		t.Errorf("asked for %v", s.put)
 	}
 }

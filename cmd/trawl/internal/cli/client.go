@@ -9,6 +9,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -28,12 +29,12 @@ const defaultAddress = "127.0.0.1:7430"
 // maxAnswer bounds one message from a router: 64 MiB of content and its frame.
 const maxAnswer = 80 << 20
 
-// routerAt is a router, and how it knows the caller.
+// routerAt is the address of a router and the credentials of the caller.
 type routerAt struct {
 	addr      string
 	token     access.Text
 	tokenFile string
-	// tls asks for TLS, and so do files.
+	// tls asks for TLS. Any of files implies it.
 	tls   bool
 	files tlsfiles.ClientConfig
 	// exposed sends the token in plain text to other machines, too.
@@ -50,8 +51,8 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 	flags.StringVar(&at.addr, "addr", standard, "host:port of a router, or $TRAWL_ADDR")
 	at.token = access.Text(p.env("TRAWL_TOKEN"))
 	flags.StringVar(&at.tokenFile, "token-file", "", "file with the token by which the router knows you, or the token itself in $TRAWL_TOKEN")
-	flags.BoolVar(&at.tls, "tls", p.env("TRAWL_TLS") == "1", "speak TLS with the router, or $TRAWL_TLS=1; so do the flags for files")
-	flags.StringVar(&at.files.CAFile, "ca-file", p.env("TRAWL_CA_FILE"), "file with CA certificates, PEM, one of which signed that of the router, or $TRAWL_CA_FILE; empty: the CAs of the system")
+	flags.BoolVar(&at.tls, "tls", p.env("TRAWL_TLS") == "1", "speak TLS with the router, or $TRAWL_TLS=1; implied by --ca-file and --cert-file")
+	flags.StringVar(&at.files.CAFile, "ca-file", p.env("TRAWL_CA_FILE"), "PEM file with the CAs of the router, or $TRAWL_CA_FILE; empty: the system's CAs")
 	flags.StringVar(&at.files.CertFile, "cert-file", p.env("TRAWL_CERT_FILE"), "file with your certificate, PEM, for routers that want one, or $TRAWL_CERT_FILE")
 	flags.StringVar(&at.files.KeyFile, "key-file", p.env("TRAWL_KEY_FILE"), "file with the key of your certificate, PEM, or $TRAWL_KEY_FILE")
 	flags.BoolVar(&at.exposed, "plaintext-token", false, "send the token to another machine without TLS: anybody who sees the network can use it")
@@ -60,7 +61,7 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 4 << 10
 
-// options are those of a connection that shows the token, if there is one.
+// options returns the options of a connection that sends the token, if there is one.
 func (at routerAt) options() ([]grpc.DialOption, error) {
 	if err := at.readToken(); err != nil {
 		return nil, err
@@ -152,4 +153,19 @@ func withClient(ctx context.Context, at routerAt, f func(context.Context, client
 		return &callError{addr: at.addr, err: err}
 	}
 	return nil
+}
+
+// listing makes cmd print what list prints of a router, as JSON if the caller asks for it.
+func listing(p Process, cmd *cobra.Command, list func(ctx context.Context, c client, asJSON bool) error) *cobra.Command {
+	var (
+		addr   routerAt
+		asJSON bool
+	)
+	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return list(ctx, c, asJSON) })
+	}
+	addressFlag(cmd.Flags(), p, &addr)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	return cmd
 }

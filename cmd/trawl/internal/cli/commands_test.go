@@ -14,15 +14,15 @@ import (
 // commandsPreface begins the reference of commands.
 const commandsPreface = `# Commands
 
-Made from the code by ` + "`make generate`" + `. Callers give a router by ` + "`--addr`" + ` or ` + "`$TRAWL_ADDR`" + `, and a token by ` + "`--token-file`" + ` or
+Made from the code by ` + "`make generate`" + `. Name a router with ` + "`--addr`" + ` or ` + "`$TRAWL_ADDR`" + `, and a token with ` + "`--token-file`" + ` or
 ` + "`$TRAWL_TOKEN`" + `. The exit status is 0, 1 for an error, 2 for a command line that cannot be understood; that of ` + "`trawl search`" + ` is
 ripgrep's. ` + "`trawl completion bash`" + ` (zsh, fish) prints a script that completes commands and flags; ` + "`trawl man FOLDER`" + ` writes manual pages.
 `
 
-// settingsFlags is how many flags a command has at least that takes settings, which have a page of their own.
+// settingsFlags is the number of flags above which a service leaves its flags to docs/settings.md.
 const settingsFlags = 30
 
-// TestCommandReference: docs/cli.md is what the code says.
+// TestCommandReference: docs/cli.md matches the code.
 func TestCommandReference(t *testing.T) {
 	want := bytes.NewBufferString(commandsPreface)
 	var describe func(*cobra.Command)

@@ -10,13 +10,37 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry"
 )
 
-// logging embeds the settings of logs and traces under a name of its own, so
-// that a role's Config can be embedded beside it.
+// logging embeds the settings of logs and traces under a name of its own, so that a role's Config
+// can be embedded as well.
 type logging struct{ telemetry.Config }
+
+// storage holds the settings of what logs and uses etcd and the bucket.
+type storage struct {
+	logging
+	Etcd   etcdConfig    `config:"etcd"`
+	Bucket bucket.Config `config:"bucket"`
+}
+
+// SetDefaults implements config.Settings.
+func (s *storage) SetDefaults() {
+	s.logging.SetDefaults()
+	s.Etcd.SetDefaults()
+	s.Bucket.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *storage) Validate() error {
+	var check config.Check
+	check.Nested("", &s.logging)
+	check.Nested("etcd", &s.Etcd)
+	check.Nested("bucket", &s.Bucket)
+	return check.Err()
+}
 
 // shared is what a role has in common with all others.
 type shared struct {
@@ -29,7 +53,7 @@ type shared struct {
 	closers   []func() error
 }
 
-// close lets go of everything, in the reverse order of its opening.
+// close closes everything, in the reverse order of opening.
 func (s *shared) close() error {
 	var errs []error
 	for _, closer := range slices.Backward(s.closers) {

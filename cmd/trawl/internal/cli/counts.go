@@ -59,7 +59,7 @@ func (c *countFlags) options(lines *lineFlags) (*counts, error) {
 		return nil, nil //nolint:nilnil // no counts are no error
 	}
 	if lines.filesAlone() || lines.only || lines.quiet || lines.topK || lines.maxFiles > 0 {
-		return nil, usageError{errors.New("--count-only and --facets print no files, so that --files, -l, -c, -o, -q, --top and --max-files do not go with them")}
+		return nil, usageError{errors.New("--count-only and --facets print no files: they exclude --files, -l, -c, -o, -q, --top and --max-files")}
 	}
 	asked := &counts{}
 	for _, name := range c.facets {

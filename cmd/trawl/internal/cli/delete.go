@@ -64,7 +64,7 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 	if !wait {
 		return nil
 	}
-	// Without a token it is the deletion that somebody waited for before.
+	// Without a token this resumes the wait for an earlier deletion.
 	gone, again := waitGone(ctx, c, p, &ingestv1.GetDeletionRequest{Name: name, RevisionToken: done.GetRevisionToken()})
 	if again != nil {
 		if status.Code(again) == codes.NotFound && err != nil {
@@ -83,7 +83,7 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
 	tally := render.NewTally(p.Err, isTerminal(p.Err), "places")
 	defer tally.Done()
-	for told := ""; ; {
+	for printed := ""; ; {
 		began := time.Now()
 		d, err := c.ingest.GetDeletion(ctx, req)
 		if err != nil {
@@ -91,10 +91,10 @@ func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletio
 		}
 		req.RevisionToken = d.GetRevisionToken() // the same one, whatever is deleted meanwhile
 		left := whereLeft(d)
-		if left != told && left != "" {
+		if left != printed && left != "" {
 			tally.Done()
 			fmt.Fprintf(p.Err, "%s: left in %s\n", req.GetName(), left)
-			told = left
+			printed = left
 		}
 		tally.Update(uint64(len(d.GetPlaces())-leftIn(d)), uint64(len(d.GetPlaces())))
 		if d.GetGone() {
@@ -162,11 +162,10 @@ func diskOf(kind ingestv1.PlaceKind) string {
 	return strings.ToLower(strings.TrimPrefix(kind.String(), "PLACE_KIND_"))
 }
 
-// within is how long it may take. Older roles do not report it, and until they do their
-// data is unknown.
+// within is how long it may take, in words. Older roles do not report it.
 func within(place *ingestv1.DeletionPlace) string {
 	if place.GetWithin() == nil {
-		return " (which does not tell how long)"
+		return " (for an unknown time)"
 	}
 	return fmt.Sprintf(" (within %v)", place.GetWithin().AsDuration().Round(time.Second))
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gc"
@@ -20,33 +19,28 @@ import (
 
 type gcSettings struct {
 	gc.Config
-	logging
-	DryRun   bool          `config:"dry-run" doc:"change nothing: say what would be deleted and condemned"`
-	Audit    bool          `config:"audit" doc:"change nothing: list garbage, and objects in use that are missing or of the wrong size"`
-	Contents bool          `config:"contents" doc:"with --audit: read all objects in use and compare their digests too"`
-	JSON     bool          `config:"json" doc:"print JSON"`
-	Etcd     etcdConfig    `config:"etcd"`
-	Bucket   bucket.Config `config:"bucket"`
+	DryRun   bool `config:"dry-run" doc:"change nothing: say what would be deleted and condemned"`
+	Audit    bool `config:"audit" doc:"change nothing: list garbage, and objects in use that are missing or of the wrong size"`
+	Contents bool `config:"contents" doc:"with --audit: read all objects in use and compare their digests too"`
+	JSON     bool `config:"json" doc:"print JSON"`
+
+	storage
 }
 
 // SetDefaults implements config.Settings.
 func (s *gcSettings) SetDefaults() {
 	s.Config.SetDefaults()
-	s.logging.SetDefaults()
+	s.storage.SetDefaults()
 	s.LogLevel, s.LogFormat = "warn", "text"
-	s.Etcd.SetDefaults()
-	s.Bucket.SetDefaults()
 }
 
 // Validate implements config.Settings.
 func (s *gcSettings) Validate() error {
 	var check config.Check
 	check.Nested("", &s.Config)
-	check.Nested("", &s.logging)
+	check.Nested("", &s.storage)
 	check.That(s.Audit || !s.Contents, "contents", s.Contents, "nothing without --audit")
 	check.That(!s.Audit || !s.DryRun, "dry-run", s.DryRun, "nothing with --audit, which never changes anything")
-	check.Nested("etcd", &s.Etcd)
-	check.Nested("bucket", &s.Bucket)
 	return check.Err()
 }
 
@@ -56,8 +50,8 @@ func newGC(p Process) *cobra.Command {
 		Use:   "gc",
 		Short: "Collect the garbage of the bucket once, or audit the bucket",
 		Long: `Collect the garbage of the bucket once: delete what earlier passes have condemned and what has waited for --hold,
-and condemn what nobody can reach any more. The indexers do so by themselves, every --gc-every of theirs; running it
-beside them does no harm.
+and condemn what can no longer be reached. The indexers do so by themselves, at every --gc-every; running it
+alongside them does no harm.
 
 --audit lists every object with a problem instead, and exits with status 1 if an object in use is missing or damaged.`,
 	}
@@ -107,8 +101,7 @@ func printReport(out io.Writer, r gc.Report, dry bool) error {
 	return nil
 }
 
-// audit prints every finding as it comes. Objects in use with a problem are an
-// error.
+// audit prints every finding as it comes. A problem with an object in use is an error.
 func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) error {
 	found := map[gc.Problem]*gc.Count{}
 	show := printFinding
@@ -127,7 +120,7 @@ func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) er
 		return err
 	}
 	if !s.JSON {
-		fmt.Fprintf(out, "in use and well: %d objects, %s\n", well.Objects, render.Bytes(well.Bytes))
+		fmt.Fprintf(out, "in use and intact: %d objects, %s\n", well.Objects, render.Bytes(well.Bytes))
 		for _, p := range []gc.Problem{gc.Orphan, gc.Condemned, gc.Unknown, gc.Missing, gc.WrongSize, gc.WrongDigest} {
 			if n := found[p]; n != nil {
 				fmt.Fprintf(out, "%s: %d objects, %s\n", p, n.Objects, render.Bytes(n.Bytes))

@@ -123,10 +123,10 @@ func TestRestore(t *testing.T) {
 	s := newStore(t)
 	s.publish("content")
 	s.flags[0] = "restore"
-	s.flags = s.flags[:len(s.flags)-2] // it knows no hold
+	s.flags = s.flags[:len(s.flags)-2] // restore has no flag for a hold
 	s.gc(1, "the catalog is not empty")
 	s.gc(0, "0 repos can be searched", "--dry-run") // the shard of this test has no manifest
 	s.put(catalog.ManifestPrefix+"00/1-00-0000000000000001.pb", "rubbish")
-	s.gc(0, "1 objects among the manifests are none", "--dry-run")
+	s.gc(0, "1 objects among the manifests are not manifests", "--dry-run")
 	s.gc(0, "not a manifest", "--dry-run", "--json")
 }

@@ -12,10 +12,9 @@ import (
 	"github.com/trawl-search/trawl/internal/grep"
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
-	"github.com/trawl-search/trawl/internal/grep/pattern"
 )
 
-// grepFlags are those of trawl grep. They mean what they mean to ripgrep.
+// grepFlags are the flags of trawl grep. They have ripgrep's meanings.
 type grepFlags struct {
 	patternFlags
 	shownFlags
@@ -32,10 +31,10 @@ func newGrep(p Process) *cobra.Command {
 		Use:   "grep PATTERN [DIR]",
 		Short: "Search the files of a folder, through an index that is kept of it",
 		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -n --no-heading --sort path" does.
-The first search reads all files, and then makes an index in the user's cache folder. Those after it look at the files' times
-and sizes, and read what changed and what the index finds.
+The first search reads all files, and then makes an index in the user's cache folder. Later searches check the files' times
+and sizes, and read only what changed and what the index finds.
 
-It ends with 0 if a line was selected, 1 if none was, and 2 after an error.`,
+The exit status is 0 if a line was selected, 1 if none was, and 2 after an error.`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.forget {
@@ -69,7 +68,7 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags.BoolVar(&f.forget, "forget", false, "delete the indexes of a folder instead; without one, of the working directory")
 }
 
-// cache is the folder for indexes.
+// grepCache is the folder for indexes.
 func grepCache(p Process) (string, error) {
 	base := p.env("XDG_CACHE_HOME")
 	if base == "" && p.env("HOME") != "" {
@@ -134,14 +133,14 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	opts := pattern.Options{Fixed: f.fixed, Words: f.word}
+	opts := grep.PatternOptions{Fixed: f.fixed, Words: f.word}
 	switch {
 	case f.smart:
-		opts.Case = pattern.Smart
+		opts.Case = grep.Smart
 	case f.ignoreCase:
-		opts.Case = pattern.Insensitive
+		opts.Case = grep.Insensitive
 	}
-	compiled, err := pattern.New(f.patterns, opts)
+	compiled, err := grep.NewPattern(f.patterns, opts)
 	if err != nil {
 		return false, err
 	}

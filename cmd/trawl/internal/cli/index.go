@@ -24,6 +24,7 @@ func newIndex(p Process) *cobra.Command {
 		addr     routerAt
 		name     string
 		branches []string
+		rank     uint32
 		noWait   bool
 	)
 	cmd := &cobra.Command{
@@ -39,6 +40,9 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 				return err
 			}
 			req := &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches}
+			if rank > 0 {
+				req.Facts = &ingestv1.RepoFacts{Rank: rank}
+			}
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				return index(ctx, c, p, req, noWait)
 			})
@@ -47,6 +51,7 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
 	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise the default branch")
+	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
 }
@@ -109,8 +114,8 @@ func wait(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update f
 	}
 }
 
-// follow watches a repo over one stream; it ends with an error, or with the
-// status by which the request is done.
+// follow watches a repo over one stream; it ends with an error, or with the status that completes
+// the request.
 func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -17,41 +17,22 @@ import (
 )
 
 func newJobs(p Process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "jobs",
-		Short: "List and retry indexing jobs that were given up",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newJobsList(p), newJobsShow(p), newJobsRetry(p))
-	return cmd
+	cmd := &cobra.Command{Use: "jobs", Short: "List and retry indexing jobs that were given up"}
+	return withSubcommands(cmd, newJobsList(p), newJobsShow(p), newJobsRetry(p))
 }
 
 func newJobsList(p Process) *cobra.Command {
-	var (
-		addr   routerAt
-		asJSON bool
-	)
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the jobs that were given up, the oldest first",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				letters, err := deadLetters(ctx, c)
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printLettersJSON(p.Out, letters)
-				}
-				return printLetters(p.Out, letters)
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	return cmd
+	cmd := &cobra.Command{Use: "list", Short: "List the jobs that were given up, the oldest first"}
+	return listing(p, cmd, func(ctx context.Context, c client, asJSON bool) error {
+		letters, err := deadLetters(ctx, c)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printLettersJSON(p.Out, letters)
+		}
+		return printLetters(p.Out, letters)
+	})
 }
 
 func newJobsShow(p Process) *cobra.Command {

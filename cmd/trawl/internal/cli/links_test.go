@@ -49,7 +49,8 @@ func TestBrowser(t *testing.T) {
 	}
 }
 
-// TestHyperlinks: an answer names pages of the router, where these are known; nothing else changes.
+// TestHyperlinks: an answer links to pages of the router if their address is known; nothing else
+// changes.
 func TestHyperlinks(t *testing.T) {
 	serve := func(args ...string) (int, string, string) {
 		return serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &paged{}) }, append([]string{"search", "-l", "x", "--max-files=1"}, args...)...)
@@ -64,7 +65,7 @@ func TestHyperlinks(t *testing.T) {
 	if status, _, errs := serve("--hyperlinks=always"); status != 2 || !strings.Contains(errs, "needs --pages") {
 		t.Errorf("without pages: %d, %q", status, errs)
 	}
-	if status, _, errs := serve("--hyperlinks=often"); status != 2 || !strings.Contains(errs, "it can be auto, always or never") {
+	if status, _, errs := serve("--hyperlinks=often"); status != 2 || !strings.Contains(errs, "want auto, always or never") {
 		t.Errorf("often: %d, %q", status, errs)
 	}
 }

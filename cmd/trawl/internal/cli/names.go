@@ -17,7 +17,7 @@ case. A query after it restricts the files.
   trawl def NewReader
   trawl def NewReader 'r:kubernetes lang:go -f:vendor/'
 
-It prints files, and ends, as trawl search does.`,
+Its output and its exit status are those of trawl search.`,
 		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 			r, err := c.search.Definitions(ctx, &searchv1.DefinitionsRequest{Name: name, Query: query, Options: o, PageToken: page})
 			return asSearch(r), err
@@ -26,20 +26,20 @@ It prints files, and ends, as trawl search does.`,
 
 func newRefs(p Process) *cobra.Command {
 	return newPlaces(p, "refs", "Show where a name is used",
-		`Show where a name is used: all its places but those that trawl def shows. The name is matched whole and with case, in code, comments and
+		`Show where a name is used: all its places except those that trawl def shows. The name is matched whole and with case, in code, comments and
 other text. A query after it restricts the files.
 
   trawl refs NewReader
   trawl refs NewReader 'r:kubernetes lang:go -f:_test'
 
-It prints files, and ends, as trawl search does.`,
+Its output and its exit status are those of trawl search.`,
 		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 			r, err := c.search.References(ctx, &searchv1.ReferencesRequest{Name: name, Query: query, Options: o, PageToken: page})
 			return asSearch(r), err
 		})
 }
 
-// placesOf is a page of the places of a name: of its definitions, or of its references.
+// placesOf is one page of the definitions of a name, or of its references.
 type placesOf interface {
 	GetRepos() []*searchv1.RepoMatches
 	GetStatistics() *searchv1.Statistics
@@ -57,7 +57,7 @@ func asSearch(page placesOf) *searchv1.SearchResponse {
 	}
 }
 
-// filesOf are the files of all repos, each with the name of its own.
+// filesOf returns the files of all repos, each with the name of its repo.
 func filesOf(repos []*searchv1.RepoMatches) (files []*searchv1.FileMatch) {
 	for _, group := range repos {
 		for _, f := range group.GetFiles() {

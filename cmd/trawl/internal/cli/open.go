@@ -36,7 +36,7 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 				return err
 			}
 			if base == "" {
-				return usageError{errors.New("where the router's pages are is not known: name their address with --pages")}
+				return usageError{errors.New("the address of the router's pages is unknown: set it with --pages")}
 			}
 			at := args[0]
 			if strings.Contains(at, ":") {

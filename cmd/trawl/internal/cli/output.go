@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
@@ -23,7 +25,7 @@ type printer interface {
 }
 
 const (
-	// What people are shown unless they say otherwise.
+	// The limits of what people are shown by default.
 	filesForPeople, matchesForPeople = 20, 10
 	// allMatches is the most that the API returns of one file.
 	allMatches = 100_000
@@ -50,7 +52,7 @@ func (o *outputFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
 }
 
-// options asks for what is shown: to people if they have headings, else to programs.
+// options returns the options of a search: for people if there are headings, else for programs.
 func (o *outputFlags) options(headings bool) *searchv1.SearchOptions {
 	options := &searchv1.SearchOptions{
 		Mode: searchv1.Mode_MODE_EXHAUSTIVE, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context,
@@ -146,8 +148,8 @@ func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 	options := l.outputFlags.options(headings)
 	options.ContextLines = max(l.context, l.before, l.after)
 	if options.ContextLines > 0 && !l.json {
-		// Around drops the line that is one too many. Without it, a chunk that ends in a line break
-		// could end with the last line of its file, or with an empty line.
+		// Around drops the extra line. Without it, a chunk that ends in a line break could end with
+		// the last line of its file, or with an empty line.
 		options.ContextLines = min(options.ContextLines+1, mostContext)
 	}
 	switch {
@@ -215,7 +217,7 @@ func show(out printer, files []*searchv1.FileMatch) error {
 	return nil
 }
 
-// sumUp prints what the whole of an answer amounts to. more says that files were left out.
+// sumUp prints the summary of an answer. more means that files were left out.
 func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more bool) error {
 	if e := last.GetExplanation(); e != nil {
 		if err := out.Explanation(e, last.GetCoverage().GetSearched()); err != nil {
@@ -227,6 +229,20 @@ func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more 
 	}
 	if err := out.Summary(last.GetStatistics(), last.GetCoverage(), took, more); err != nil {
 		return fmt.Errorf("printing the summary: %w", err)
+	}
+	return nil
+}
+
+// printMessages prints each message as a line of JSON. Its error names what they are.
+func printMessages[M proto.Message](out io.Writer, what string, messages ...M) error {
+	for _, m := range messages {
+		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(m)
+		if err != nil {
+			return fmt.Errorf("printing the %s: %w", what, err)
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
+			return fmt.Errorf("printing the %s: %w", what, err)
+		}
 	}
 	return nil
 }

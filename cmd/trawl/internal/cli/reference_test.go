@@ -23,7 +23,7 @@ only as ` + "`file:PATH`" + `. An unknown key is an error. ` + "`trawl ROLE --pr
 sets them. Sizes are written like 64MiB, times like 1m30s, lists with commas. Flags of commands for callers are in their ` + "`--help`" + `.
 `
 
-// TestSettingsReference: docs/settings.md is what the code says.
+// TestSettingsReference: docs/settings.md matches the code.
 func TestSettingsReference(t *testing.T) {
 	var want bytes.Buffer
 	want.WriteString(preface)
@@ -59,7 +59,7 @@ func TestSettingsReference(t *testing.T) {
 	}
 	got, err := os.ReadFile(name)
 	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("docs/settings.md is not what the code says: run make generate (%v)", err)
+		t.Errorf("docs/settings.md is not current (%v): run make generate", err)
 	}
 	if n := strings.Count(want.String(), "<br>"); n < 300 {
 		t.Errorf("only %d settings are in it", n/2)

@@ -36,11 +36,11 @@ func newReindex(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reindex {REPO... | --all}",
 		Short: "Index repositories again in full, though nothing changed in them",
-		Long: `Index repositories again in full, though nothing changed in them: after an upgrade whose shards have more than
-those of before, say. What is searched stays until the new index is there.
+		Long: `Index repositories again in full, though nothing changed in them: for example after an upgrade that adds data to
+shards. The old index answers searches until the new one is there.
 
-The command asks for the repositories at a steady rate and does not wait for them. What was built in full
-since --before is left alone, so a run that was broken off goes on where it was with the time that it printed.`,
+The command requests the repositories at a steady rate and does not wait for them. It skips those that were built
+in full since --before, so an interrupted run continues where it was if it gets the time that it printed.`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("names of repositories, or --all for all of them")
@@ -70,8 +70,8 @@ since --before is left alone, so a run that was broken off goes on where it was 
 	return cmd
 }
 
-// run asks for one repo after the other. The router leaves alone what need not be built, whatever
-// has happened since the repos were listed.
+// run requests one repo after another. The router skips repos that need no build, whatever has
+// happened since they were listed.
 func (r reindexing) run(ctx context.Context, c client, p Process) error {
 	names, err := r.candidates(ctx, c)
 	if err != nil {

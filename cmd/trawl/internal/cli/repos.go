@@ -29,7 +29,7 @@ func newRepos(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "repos [PREFIX]",
-		Short: "List the repositories and how far each is, or those that are behind",
+		Short: "List the repositories with their states, or those that are behind",
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
@@ -62,7 +62,7 @@ type repoRow struct {
 	index  *searchv1.RepoEntry // nil without one
 }
 
-// listRepos joins what is desired with what is published, in order of name.
+// listRepos joins the desired repos with the published ones, in order of name.
 func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]repoRow, error) {
 	var rows []repoRow
 	for req := (&ingestv1.ListReposRequest{Prefix: prefix}); ; {

@@ -9,37 +9,23 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/restore"
 )
 
 type restoreSettings struct {
-	logging
-	DryRun   bool          `config:"dry-run" doc:"write nothing: say what would be restored"`
-	Contents bool          `config:"contents" doc:"read all shards and compare their digests too"`
-	Skip     []string      `config:"skip" doc:"repos that must not come back, such as those deleted lately"`
-	JSON     bool          `config:"json" doc:"print JSON, an object for each repo"`
-	Etcd     etcdConfig    `config:"etcd"`
-	Bucket   bucket.Config `config:"bucket"`
+	DryRun   bool     `config:"dry-run" doc:"write nothing: say what would be restored"`
+	Contents bool     `config:"contents" doc:"read all shards and compare their digests too"`
+	Skip     []string `config:"skip" doc:"repos that must not come back, such as those deleted lately"`
+	JSON     bool     `config:"json" doc:"print JSON, an object for each repo"`
+
+	storage
 }
 
 // SetDefaults implements config.Settings.
 func (s *restoreSettings) SetDefaults() {
-	s.logging.SetDefaults()
+	s.storage.SetDefaults()
 	s.LogLevel, s.LogFormat = "warn", "text"
-	s.Etcd.SetDefaults()
-	s.Bucket.SetDefaults()
-}
-
-// Validate implements config.Settings.
-func (s *restoreSettings) Validate() error {
-	var check config.Check
-	check.Nested("", &s.logging)
-	check.Nested("etcd", &s.Etcd)
-	check.Nested("bucket", &s.Bucket)
-	return check.Err()
 }
 
 func newRestore(p Process) *cobra.Command {
@@ -48,8 +34,8 @@ func newRestore(p Process) *cobra.Command {
 		Use:   "restore",
 		Short: "Fill an empty etcd from the manifests in the bucket",
 		Long: `Fill an etcd that lost everything from the manifests in the bucket: the newest generation of each repo whose shards
-are all there is served again, and the repo is desired again. So are the sources, as they were applied last. An etcd with
-repos in it is refused.
+are all there is served again, and the repo is desired again. The sources come back as they were applied last. An etcd
+with repos in it is refused.
 
 The bucket does not record which repos were deleted: those whose garbage is not collected yet come back, unless --skip
 names them. Tokens of callers are lost; make new ones by trawl tokens.`,
@@ -91,7 +77,7 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 		})
 	}
 	if err == nil && !s.JSON {
-		fmt.Fprintf(p.Out, "%d repos can be searched; %d objects among the manifests are none\n", served, damaged)
+		fmt.Fprintf(p.Out, "%d repos can be searched; %d objects among the manifests are not manifests\n", served, damaged)
 	}
 	return err
 }

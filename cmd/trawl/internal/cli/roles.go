@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
@@ -34,29 +33,23 @@ const (
 
 type indexerSettings struct {
 	indexer.Config
-	logging
-	Etcd   etcdConfig    `config:"etcd"`
-	NATS   natsConfig    `config:"nats"`
-	Bucket bucket.Config `config:"bucket"`
+	storage
+	NATS natsConfig `config:"nats"`
 }
 
 // SetDefaults implements config.Settings.
 func (s *indexerSettings) SetDefaults() {
 	s.Config.SetDefaults()
-	s.logging.SetDefaults()
-	s.Etcd.SetDefaults()
+	s.storage.SetDefaults()
 	s.NATS.SetDefaults()
-	s.Bucket.SetDefaults()
 }
 
 // Validate implements config.Settings.
 func (s *indexerSettings) Validate() error {
 	var check config.Check
 	check.Nested("", &s.Config)
-	check.Nested("", &s.logging)
-	check.Nested("etcd", &s.Etcd)
+	check.Nested("", &s.storage)
 	check.Nested("nats", &s.NATS)
-	check.Nested("bucket", &s.Bucket)
 	return check.Err()
 }
 
@@ -75,26 +68,20 @@ func newIndexer(p Process) *cobra.Command {
 
 type searcherSettings struct {
 	searcher.Config
-	logging
-	Etcd   etcdConfig    `config:"etcd"`
-	Bucket bucket.Config `config:"bucket"`
+	storage
 }
 
 // SetDefaults implements config.Settings.
 func (s *searcherSettings) SetDefaults() {
 	s.Config.SetDefaults()
-	s.logging.SetDefaults()
-	s.Etcd.SetDefaults()
-	s.Bucket.SetDefaults()
+	s.storage.SetDefaults()
 }
 
 // Validate implements config.Settings.
 func (s *searcherSettings) Validate() error {
 	var check config.Check
 	check.Nested("", &s.Config)
-	check.Nested("", &s.logging)
-	check.Nested("etcd", &s.Etcd)
-	check.Nested("bucket", &s.Bucket)
+	check.Nested("", &s.storage)
 	return check.Err()
 }
 

@@ -107,6 +107,14 @@ Search it:                          trawl search 'func main lang:go'`,
 	return root
 }
 
+// withSubcommands gives a command those below it. By itself it prints its help.
+func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(below...)
+	return cmd
+}
+
 // knownCommand refuses what is no command, with those that are spelled like it.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
@@ -165,5 +173,5 @@ func (p Process) forTerminal(flag, when string) (bool, error) {
 	case "auto":
 		return isTerminal(p.Out) && p.env("TERM") != "dumb", nil
 	}
-	return false, usageError{fmt.Errorf("%s is %q; it can be auto, always or never", flag, when)}
+	return false, usageError{fmt.Errorf("%s is %q: want auto, always or never", flag, when)}
 }

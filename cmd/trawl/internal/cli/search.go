@@ -58,10 +58,11 @@ found nothing in the part that it could search.`,
 	return cmd
 }
 
-// ask asks for the page of an answer after another one.
+// ask requests the page of an answer that follows another one.
 type ask func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error)
 
-// answerFlags are the flags of commands that search: whom they ask, how long, and how they show the answer.
+// answerFlags are the flags of commands that search: which router they ask, for how long, and how they show
+// the answer.
 type answerFlags struct {
 	addr     routerAt
 	lines    lineFlags
@@ -74,7 +75,7 @@ func (a *answerFlags) declare(cmd *cobra.Command, p Process) {
 	addressFlag(cmd.Flags(), p, &a.addr)
 	a.lines.declare(cmd.Flags())
 	pagesFlag(cmd.Flags(), p, &a.pagesURL)
-	cmd.Flags().DurationVar(&a.timeout, "timeout", 10*time.Second, "time for the answer; what is not searched by then is named")
+	cmd.Flags().DurationVar(&a.timeout, "timeout", 10*time.Second, "time for the answer; the answer names what was not searched in that time")
 	cmd.Flags().BoolVar(&a.complete, "require-complete", false, "fail when any part could not be searched")
 }
 

@@ -10,48 +10,28 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 )
 
 func newSearchers(p Process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "searchers",
-		Short: "List searchers, and take one out of service",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newSearchersList(p), newSearchersDrain(p))
-	return cmd
+	cmd := &cobra.Command{Use: "searchers", Short: "List searchers, and take one out of service"}
+	return withSubcommands(cmd, newSearchersList(p), newSearchersDrain(p))
 }
 
 func newSearchersList(p Process) *cobra.Command {
-	var (
-		addr   routerAt
-		asJSON bool
-	)
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the searchers with their shards",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				resp, err := c.admin.ListSearchers(ctx, &adminv1.ListSearchersRequest{})
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printSearchersJSON(p.Out, resp.GetSearchers())
-				}
-				return printSearchers(p.Out, resp.GetSearchers())
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	return cmd
+	cmd := &cobra.Command{Use: "list", Short: "List the searchers with their shards"}
+	return listing(p, cmd, func(ctx context.Context, c client, asJSON bool) error {
+		resp, err := c.admin.ListSearchers(ctx, &adminv1.ListSearchersRequest{})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printMessages(p.Out, "searchers", resp.GetSearchers()...)
+		}
+		return printSearchers(p.Out, resp.GetSearchers())
+	})
 }
 
 func printSearchers(out io.Writer, searchers []*adminv1.Searcher) error {
@@ -77,19 +57,6 @@ func searcherState(s *adminv1.Searcher) string {
 	return strings.ToLower(strings.TrimPrefix(s.GetState().String(), "SEARCHER_STATE_"))
 }
 
-func printSearchersJSON(out io.Writer, searchers []*adminv1.Searcher) error {
-	for _, s := range searchers {
-		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s)
-		if err != nil {
-			return fmt.Errorf("printing the searchers: %w", err)
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
-			return fmt.Errorf("printing the searchers: %w", err)
-		}
-	}
-	return nil
-}
-
 func newSearchersDrain(p Process) *cobra.Command {
 	var (
 		addr routerAt
@@ -101,7 +68,7 @@ func newSearchersDrain(p Process) *cobra.Command {
 		Long: `Have other searchers take over the shards of one, and wait until they have them.
 
 The searcher answers queries until then, so no answer lacks anything. After that it can be stopped for good. It stays
-drained when it is started again, until --undo. Broken off, the command can be run again: the searcher goes on draining.`,
+drained when it is started again, until --undo. The command can be interrupted and run again: the searcher goes on draining.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
@@ -114,7 +81,7 @@ drained when it is started again, until --undo. Broken off, the command can be r
 					return err
 				}
 				if n, want := resp.GetRemaining(), resp.GetReplication(); n < want {
-					fmt.Fprintf(p.Err, "only %d of the %d searchers that are to hold each shard remain: start another, or one more that is lost makes answers incomplete\n", n, want)
+					fmt.Fprintf(p.Err, "only %d of the %d searchers that each shard needs remain: start another, since losing one more makes answers incomplete\n", n, want)
 				}
 				return waitDrained(ctx, c, p, args[0])
 			})

@@ -22,12 +22,12 @@ import (
 
 type selfTestSettings struct {
 	Addr     string        `config:"addr" doc:"HOST:PORT of a router, for gRPC"`
-	TLS      bool          `config:"tls" doc:"speak TLS with the router; so does ca-file"`
-	CAFile   string        `config:"ca-file" doc:"file with CA certificates, PEM, one of which signed that of the router; empty: the CAs of the system"`
+	TLS      bool          `config:"tls" doc:"speak TLS with the router; implied by ca-file"`
+	CAFile   string        `config:"ca-file" doc:"PEM file with the CAs of the router; empty: the system's CAs"`
 	Exposed  bool          `config:"plaintext-token" doc:"send the token of this test in plain text, where the router is not on this machine and speaks no TLS"`
-	Routers  string        `config:"router-pods" doc:"HOST:PORT of the HTTP servers of routers, which must be ready; every address of the host is asked, over TLS where the router at addr is, for the name of that"`
+	Routers  string        `config:"router-pods" doc:"HOST:PORT of the HTTP servers of routers, which must be ready; every address of the host is asked, over TLS if the router at addr speaks it; the certificates must be valid for the name in addr"`
 	Pods     []string      `config:"pods" doc:"what else must be ready, as ROLE=HOST:PORT of its HTTP server; every address of the host is asked"`
-	PodsCA   string        `config:"pods-ca-file" doc:"file with CA certificates, PEM, one of which signed those of the HTTP servers of pods, for the name of the host; empty: they speak plain text"`
+	PodsCA   string        `config:"pods-ca-file" doc:"PEM file with the CAs that sign the certificates of the pods' HTTP servers, which must be valid for the name of the host; empty: they speak plain text"`
 	URL      string        `config:"url" doc:"URL or path of the Git repository that is indexed"`
 	Find     string        `config:"find" doc:"phrase that the repository holds"`
 	Name     string        `config:"name" doc:"name of the repo meanwhile; it is deleted at the end"`
@@ -67,7 +67,7 @@ func newSelfTest(p Process) *cobra.Command {
 		Use:   "selftest",
 		Short: "Prove that an installation works: index a repository, search it, delete it",
 		Long: `Prove that an installation works: make a token for this test in etcd, wait until all roles are ready, index a
-repository, search it, delete it and revoke the token. What is missing is named.`,
+repository, search it, delete it and revoke the token. Errors name what is missing.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
 		return withTokens(s.Etcd, func(store *access.Store) error {
@@ -76,8 +76,8 @@ repository, search it, delete it and revoke the token. What is missing is named.
 	})
 }
 
-// selfTestToken bounds each thing done to the token, and selfTestLife its life,
-// should the test not live to revoke it.
+// selfTestToken bounds each operation on the token. selfTestLife is the token's lifetime, in case
+// the test dies before it revokes it.
 const (
 	selfTestToken = 10 * time.Second
 	selfTestLife  = 10 * time.Minute
@@ -88,7 +88,7 @@ type selfTest struct {
 	p Process
 }
 
-// callers is what the self-test trusts routers by.
+// callers returns the settings by which the self-test verifies routers.
 func (t *selfTest) callers() tlsfiles.ClientConfig { return tlsfiles.ClientConfig{CAFile: t.CAFile} }
 
 func (t *selfTest) sayf(format string, args ...any) { fmt.Fprintf(t.p.Out, format+"\n", args...) }
@@ -152,8 +152,8 @@ func (t *selfTest) prove(ctx context.Context, c client) (err error) {
 	return t.search(limited, c, done.GetRevisionToken())
 }
 
-// put asks for the index. A router gets to know a new token a moment after it
-// was made.
+// put requests the index. It retries, since a router accepts a new token only a moment after its
+// creation.
 func (t *selfTest) put(ctx context.Context, c client) (*ingestv1.PutRepoResponse, error) {
 	var refused error
 	for {

@@ -18,14 +18,8 @@ import (
 )
 
 func newShard(p Process) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "shard",
-		Short: "Build, search, inspect and check single index files",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newShardBuild(p), newShardSearch(p), newShardDump(p), newShardVerify(p))
-	return cmd
+	cmd := &cobra.Command{Use: "shard", Short: "Build, search, inspect and check single index files"}
+	return withSubcommands(cmd, newShardBuild(p), newShardSearch(p), newShardDump(p), newShardVerify(p))
 }
 
 // withShard opens a shard, runs f on it and closes it.
@@ -66,7 +60,7 @@ func newShardSearch(p Process) *cobra.Command {
 	return cmd
 }
 
-// searchShard answers as a router would whose only shard is s.
+// searchShard answers like a router whose only shard is s.
 func searchShard(ctx context.Context, s *shard.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
 	q, asks, err := searchapi.ParseAnswer(text, options.GetSyntaxVersion())
 	if err != nil {
@@ -138,7 +132,7 @@ func repoNames(ctx context.Context, s *shard.Shard, q query.Q) ([]string, error)
 func newShardDump(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dump FILE",
-		Short: "Say what a shard is made of: versions, sections with their sizes, repos",
+		Short: "Print what a shard consists of: versions, sections with their sizes, repos",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withShard(args[0], func(s *shard.Shard) error { return s.Dump(cmd.Context(), p.Out) })

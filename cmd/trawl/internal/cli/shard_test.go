@@ -68,8 +68,12 @@ func TestShardVerifyAndDump(t *testing.T) {
 	if exit, out, errs := run(t, nil, "shard", "verify", shard); exit != 0 || !strings.Contains(out, "sound: 3 documents") {
 		t.Errorf("verify: exit %d: %s%s", exit, out, errs)
 	}
-	if exit, out, errs := run(t, nil, "shard", "dump", shard); exit != 0 || !strings.Contains(out, "repo pond: 3 documents") {
+	if exit, out, errs := run(t, nil, "shard", "dump", shard); exit != 0 || !strings.Contains(out, "repo pond: 3 documents") || strings.Contains(out, "rank") {
 		t.Errorf("dump: exit %d: %s%s", exit, out, errs)
+	}
+	ranked := filepath.Join("..", "..", "..", "..", "index", "testdata", "v2", "ranked.trawl")
+	if exit, out, errs := run(t, nil, "shard", "dump", ranked); exit != 0 || !strings.Contains(out, "rank 55 of 100") {
+		t.Errorf("dump of a shard with ranks: exit %d: %s%s", exit, out, errs)
 	}
 	content, err := os.ReadFile(shard)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
@@ -19,31 +18,18 @@ import (
 )
 
 func newSources(p Process) *cobra.Command {
-	var (
-		addr   routerAt
-		asJSON bool
-	)
-	cmd := &cobra.Command{
-		Use:   "sources",
-		Short: "List the sources that repositories are discovered in, and apply a file of them",
-		Args:  usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				resp, err := c.sources.ListSources(ctx, &ingestv1.ListSourcesRequest{})
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printSourcesJSON(p.Out, resp.GetSources())
-				}
-				return printSources(p.Out, resp.GetSources())
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
+	cmd := &cobra.Command{Use: "sources", Short: "List the sources that repositories are discovered in, and apply a file of them"}
 	cmd.AddCommand(newSourcesApply(p), newSourcesStatus(p))
-	return cmd
+	return listing(p, cmd, func(ctx context.Context, c client, asJSON bool) error {
+		resp, err := c.sources.ListSources(ctx, &ingestv1.ListSourcesRequest{})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printMessages(p.Out, "sources", resp.GetSources()...)
+		}
+		return printSources(p.Out, resp.GetSources())
+	})
 }
 
 func newSourcesApply(p Process) *cobra.Command {
@@ -54,8 +40,8 @@ func newSourcesApply(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Make the sources of a file all that there are",
-		Long: `Make the sources of a YAML file all that there are. The repositories of a source that is no longer in it are deleted
+		Short: "Replace all sources by those of a file",
+		Long: `Replace all sources by those of a YAML file. The repositories of a source that is no longer in it are deleted
 after its grace time. The file names credentials, by environment variable or file; it never holds them.`,
 		Args: usageArgs(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -79,7 +65,7 @@ after its grace time. The file names credentials, by environment variable or fil
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVarP(&path, "file", "f", "", "YAML file of sources")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all repositories of what was added or changed can be searched, and show how far it is")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all repositories of added or changed sources can be searched, and show the progress")
 	return cmd
 }
 
@@ -127,7 +113,7 @@ func printSources(out io.Writer, list []*ingestv1.SourceStatus) error {
 	return nil
 }
 
-// sourceState is one word for how a source is.
+// sourceState is the state of a source in one word.
 func sourceState(s *ingestv1.SourceStatus) string {
 	switch {
 	case s.GetReport().GetFailures() > 0:
@@ -145,17 +131,4 @@ func moment(t *timestamppb.Timestamp) string {
 		return "-"
 	}
 	return t.AsTime().Format(time.RFC3339)
-}
-
-func printSourcesJSON(out io.Writer, list []*ingestv1.SourceStatus) error {
-	for _, s := range list {
-		text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s)
-		if err != nil {
-			return fmt.Errorf("printing the sources: %w", err)
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", text); err != nil {
-			return fmt.Errorf("printing the sources: %w", err)
-		}
-	}
-	return nil
 }

@@ -15,7 +15,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestSourcesAreReadBeforeAnyCall: what is wrong with a file is a wrong command line.
+// TestSourcesAreReadBeforeAnyCall: an error in a file is an error of usage.
 func TestSourcesAreReadBeforeAnyCall(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.yaml")
 	if err := os.WriteFile(file, []byte("sources:\n  - name: x\n    knd: git\n"), 0o600); err != nil {
@@ -54,12 +54,12 @@ bad: HTTP 500`
 		t.Errorf("printed\n%s", got)
 	}
 	out.Reset()
-	if err := printSourcesJSON(&out, list[:1]); err != nil || !strings.HasPrefix(out.String(), "{") || strings.Count(out.String(), "\n") != 1 {
+	if err := printMessages(&out, "sources", list[:1]...); err != nil || !strings.HasPrefix(out.String(), "{") || strings.Count(out.String(), "\n") != 1 {
 		t.Errorf("%s, %v", out.String(), err)
 	}
 }
 
-// looked is a service of one source whose repos get on with each question.
+// looked is a service with one source whose repos make progress at each request.
 type looked struct {
 	ingestv1.UnimplementedSourceServiceServer
 
@@ -80,7 +80,8 @@ func (l *looked) GetSource(_ context.Context, req *ingestv1.GetSourceRequest) (*
 	return resp, nil
 }
 
-// TestWaitForSources: until they were looked at and all repos are published or failed.
+// TestWaitForSources: the wait ends when the sources were looked at and all repos are published or
+// failed.
 func TestWaitForSources(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.yaml")
 	if err := os.WriteFile(file, []byte("sources:\n  - {name: x, kind: github, owner: o}\n"), 0o600); err != nil {

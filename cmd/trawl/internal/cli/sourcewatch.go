@@ -12,8 +12,8 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// The wait between two looks at how far sources are: each of them reads all repos, so
-// that it grows with the time that one takes.
+// Bounds of the wait between two checks of the progress of sources. Each check reads all repos, so
+// the wait grows with the time that a check takes.
 const (
 	minSourceWait = time.Second
 	maxSourceWait = time.Minute
@@ -29,7 +29,7 @@ func newSourcesStatus(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "status NAME",
-		Short: "Tell how far the repositories of a source are",
+		Short: "Show the progress of the repositories of a source",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
@@ -48,7 +48,7 @@ func newSourcesStatus(p Process) *cobra.Command {
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&watch, "watch", false, "wait until all can be searched, and show how far it is")
+	cmd.Flags().BoolVar(&watch, "watch", false, "wait until all can be searched, and show the progress")
 	return cmd
 }
 
@@ -58,9 +58,9 @@ func printSourceProgress(p Process, repos, published, failed uint64) error {
 	return err
 }
 
-// watchSources shows how far sources are until each was looked at and all of their
-// repositories are published or have failed. It ends with an error when a
-// host cannot be asked: that may last for an hour.
+// watchSources shows the progress of sources until each was looked at and all of their repositories
+// are published or have failed. It ends with an error when a host cannot be asked, since that may
+// last for an hour.
 func watchSources(ctx context.Context, c client, p Process, names []string) error {
 	tally := render.NewTally(p.Err, isTerminal(p.Err), "repositories")
 	defer tally.Done()

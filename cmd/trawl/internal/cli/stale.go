@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
@@ -29,7 +28,7 @@ func (f *staleFlags) add(flags *pflag.FlagSet) {
 	flags.Uint32Var(&f.limit, "limit", 100, "most of them to list; 0 means all")
 }
 
-// set reports whether they were asked for: a bound on the lag asks for them too.
+// set reports whether the flags ask for stale repositories. A bound on the lag does so too.
 func (f *staleFlags) set(flags *pflag.FlagSet) bool {
 	return f.stale || flags.Changed("older-than")
 }
@@ -63,12 +62,7 @@ func listStale(ctx context.Context, c client, out io.Writer, prefix string, f st
 
 func printStale(out io.Writer, repos []*ingestv1.RepoStatus, asJSON, head bool) error {
 	if asJSON {
-		for _, r := range repos {
-			if err := printStatusJSON(out, r); err != nil {
-				return err
-			}
-		}
-		return nil
+		return printMessages(out, "repositories", repos...)
 	}
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	if head {
@@ -93,7 +87,7 @@ func newReposStatus(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "status REPO",
-		Short: "Tell how far a repository is, and how new what is searched",
+		Short: "Show the state of a repository, and how recent its index is",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
@@ -102,7 +96,7 @@ func newReposStatus(p Process) *cobra.Command {
 					return err
 				}
 				if asJSON {
-					return printStatusJSON(p.Out, resp.GetStatus())
+					return printMessages(p.Out, "status", resp.GetStatus())
 				}
 				return printStatus(p.Out, resp.GetStatus())
 			})
@@ -139,15 +133,6 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 	return nil
 }
 
-func printStatusJSON(out io.Writer, s *ingestv1.RepoStatus) error {
-	text, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("printing the status: %w", err)
-	}
-	_, err = fmt.Fprintf(out, "%s\n", text)
-	return err
-}
-
 // lag is how long a repository is behind.
 func lag(s *ingestv1.RepoStatus) string {
 	since := s.GetFreshness().GetBehindSince()
@@ -160,7 +145,7 @@ func lag(s *ingestv1.RepoStatus) string {
 // short is a commit as people write it.
 func short(commit string) string { return dash(commit[:min(12, len(commit))]) }
 
-// dash stands for what is not there.
+// dash returns text, or a dash if it is empty.
 func dash(text string) string {
 	if text == "" {
 		return "-"

@@ -32,19 +32,16 @@ commands talk to etcd, not to a router.
   trawl tokens create --name ci --allow 'github.com/org/*' --deny 'github.com/org/secret*' > token
   trawl search --token-file token 'func main'
   trawl tokens revoke ID`,
-		Args: usageArgs(cobra.NoArgs),
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newTokensCreate(p), newTokensList(p), newTokensRevoke(p))
-	return cmd
+	return withSubcommands(cmd, newTokensCreate(p), newTokensList(p), newTokensRevoke(p))
 }
 
 type createSettings struct {
-	Name    string        `config:"name" doc:"whose token it is, or what for"`
+	Name    string        `config:"name" doc:"owner or purpose of the token"`
 	Allow   []string      `config:"allow" doc:"patterns of the repos that its caller may see: * is anything but a slash, ** is anything"`
 	Deny    []string      `config:"deny" doc:"patterns of repos that its caller may not see, whatever is allowed"`
 	Scopes  []string      `config:"scopes" doc:"what its caller may do: search, ingest, or admin for everything"`
-	Expires time.Duration `config:"expires" doc:"how long it is good; 0: until it is revoked"`
+	Expires time.Duration `config:"expires" doc:"lifetime of the token; 0: until it is revoked"`
 	Etcd    etcdConfig    `config:"etcd"`
 }
 
@@ -96,19 +93,25 @@ error output.`,
 	})
 }
 
-type listSettings struct {
-	JSON bool       `config:"json" doc:"print one JSON object a line"`
+// tokensSettings are those of all commands for tokens.
+type tokensSettings struct {
 	Etcd etcdConfig `config:"etcd"`
 }
 
 // SetDefaults implements config.Settings.
-func (s *listSettings) SetDefaults() { s.Etcd.SetDefaults() }
+func (s *tokensSettings) SetDefaults() { s.Etcd.SetDefaults() }
 
 // Validate implements config.Settings.
-func (s *listSettings) Validate() error {
+func (s *tokensSettings) Validate() error {
 	var check config.Check
 	check.Nested("etcd", &s.Etcd)
 	return check.Err()
+}
+
+type listSettings struct {
+	JSON bool `config:"json" doc:"print one JSON object a line"`
+
+	tokensSettings
 }
 
 func newTokensList(p Process) *cobra.Command {
@@ -128,22 +131,8 @@ func newTokensList(p Process) *cobra.Command {
 	})
 }
 
-type revokeSettings struct {
-	Etcd etcdConfig `config:"etcd"`
-}
-
-// SetDefaults implements config.Settings.
-func (s *revokeSettings) SetDefaults() { s.Etcd.SetDefaults() }
-
-// Validate implements config.Settings.
-func (s *revokeSettings) Validate() error {
-	var check config.Check
-	check.Nested("etcd", &s.Etcd)
-	return check.Err()
-}
-
 func newTokensRevoke(p Process) *cobra.Command {
-	var s revokeSettings
+	var s tokensSettings
 	cmd := &cobra.Command{Use: "revoke ID", Short: "End a token: no router accepts it any more"}
 	cmd = configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
 		return withTokens(s.Etcd, func(store *access.Store) error {

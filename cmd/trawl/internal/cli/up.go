@@ -32,7 +32,7 @@ When all roles are ready it prints where they are, and the address of the page f
   ready: gRPC 127.0.0.1:7430, HTTP 127.0.0.1:7431
   page: http://127.0.0.1:7431/
 
-With --roles none it hosts etcd and NATS only, for roles that are processes of their own, and the first line says where
+With --roles none it hosts etcd and NATS only, for roles in processes of their own, and the first line says where
 they are.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return up(cmd.Context(), p, s) })

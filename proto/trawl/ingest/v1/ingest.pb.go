@@ -4,9 +4,9 @@
 // 	protoc        (unknown)
 // source: trawl/ingest/v1/ingest.proto
 
-// Package trawl.ingest.v1 is how repos come into Trawl and leave it. It is
-// served by routers. An acknowledged call is never lost: it is in etcd before
-// the answer is sent.
+// Package trawl.ingest.v1 is the API that adds repos to Trawl and removes them.
+// Routers serve it. An acknowledged call is never lost: it is in etcd before the
+// answer is sent.
 
 package ingestv1
 
@@ -29,7 +29,7 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PlaceKind is what kind of place bytes may be in.
+// PlaceKind is a kind of place that may hold bytes.
 type PlaceKind int32
 
 const (
@@ -89,7 +89,7 @@ func (PlaceKind) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{0}
 }
 
-// State is how far the newest request for a repo is.
+// State is the progress of the newest request for a repo.
 type State int32
 
 const (
@@ -152,16 +152,16 @@ func (State) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_ingest_v1_ingest_proto_rawDescGZIP(), []int{1}
 }
 
-// SeenBy is what told of a commit.
+// SeenBy is what reported a commit.
 type SeenBy int32
 
 const (
 	SeenBy_SEEN_BY_UNSPECIFIED SeenBy = 0
-	// Somebody asked for the repo to be indexed.
+	// A caller requested that the repo be indexed.
 	SeenBy_SEEN_BY_REQUEST SeenBy = 1
-	// The repo was asked where its branches are.
+	// A poll read the repo's branches.
 	SeenBy_SEEN_BY_POLL SeenBy = 2
-	// The host told of a push.
+	// The host reported a push.
 	SeenBy_SEEN_BY_WEBHOOK SeenBy = 3
 )
 
@@ -214,12 +214,12 @@ type PutRepoRequest struct {
 	// Clone URL (https, ssh, git, file where allowed) or, where allowed, an absolute path.
 	Url string `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
 	// Name to search it by; empty derives it from the URL (host/path without .git). Only an
-	// administrator gives a repository another name than that.
+	// administrator may give a repository another name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Branches to index, in which * stands for anything but a slash and ** for
 	// anything; empty means the default branch.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
-	// Further facts that queries can ask for: archived, fork, public, meta.KEY.
+	// Further facts. Queries can ask for archived, fork, public and meta.KEY.
 	Facts         *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -283,13 +283,16 @@ func (x *PutRepoRequest) GetFacts() *RepoFacts {
 	return nil
 }
 
-// RepoFacts are facts of the Git host about a repo.
+// RepoFacts are facts about a repo.
 type RepoFacts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Archived      bool                   `protobuf:"varint,1,opt,name=archived,proto3" json:"archived,omitempty"`
-	Fork          bool                   `protobuf:"varint,2,opt,name=fork,proto3" json:"fork,omitempty"`
-	Public        bool                   `protobuf:"varint,3,opt,name=public,proto3" json:"public,omitempty"`
-	Meta          map[string]string      `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Archived bool                   `protobuf:"varint,1,opt,name=archived,proto3" json:"archived,omitempty"`
+	Fork     bool                   `protobuf:"varint,2,opt,name=fork,proto3" json:"fork,omitempty"`
+	Public   bool                   `protobuf:"varint,3,opt,name=public,proto3" json:"public,omitempty"`
+	Meta     map[string]string      `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// How much the repo matters, from 0, the default, to 100. Each ten add a point to the score of each of its files. A
+	// change builds the repo in full.
+	Rank          uint32 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -350,6 +353,13 @@ func (x *RepoFacts) GetMeta() map[string]string {
 		return x.Meta
 	}
 	return nil
+}
+
+func (x *RepoFacts) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
 }
 
 // PutRepoResponse acknowledges a desired repo.
@@ -501,8 +511,8 @@ func (x *DeleteRepoResponse) GetRevisionToken() []byte {
 type GetDeletionRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// Token of the DeleteRepoResponse: what the repo had before is meant. Empty: the
-	// newest deletion, as long as the repo has no index again.
+	// Token of the DeleteRepoResponse. The answer is about the content before that
+	// deletion. Empty: the newest deletion, as long as the repo has no index again.
 	RevisionToken []byte `protobuf:"bytes,2,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -552,12 +562,12 @@ func (x *GetDeletionRequest) GetRevisionToken() []byte {
 	return nil
 }
 
-// GetDeletionResponse is where bytes of a deleted repo may be now. Searchers and
+// GetDeletionResponse says where bytes of a deleted repo may be now. Searchers and
 // indexers that are away are not among the places: they remove what they have when
 // they come back, before they are ready.
 type GetDeletionResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Nothing is left in any of the places; it stays so.
+	// Nothing is left in any of the places, and nothing comes back.
 	Gone   bool             `protobuf:"varint,1,opt,name=gone,proto3" json:"gone,omitempty"`
 	Places []*DeletionPlace `protobuf:"bytes,2,rep,name=places,proto3" json:"places,omitempty"`
 	// Token of the deletion.
@@ -621,12 +631,12 @@ func (x *GetDeletionResponse) GetRevisionToken() []byte {
 type DeletionPlace struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Kind  PlaceKind              `protobuf:"varint,1,opt,name=kind,proto3,enum=trawl.ingest.v1.PlaceKind" json:"kind,omitempty"`
-	// Of the searcher, or the host of the indexer.
+	// Name of the searcher, or of the indexer's host.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Gone bool   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"`
-	// Time after the deletion within which it is gone, as long as what removes it
-	// succeeds; absent where that is not known. For disks: after it has left the answers,
-	// as they hold shared shards as long as the bucket does.
+	// Time after the deletion within which the bytes are gone, provided that their removal
+	// succeeds; absent if unknown. For disks the time begins when the repo has left the answers,
+	// because they hold shared shards as long as the bucket does.
 	Within *durationpb.Duration `protobuf:"bytes,4,opt,name=within,proto3" json:"within,omitempty"`
 	// How many shared shards have bytes of it.
 	Shards        uint32 `protobuf:"varint,5,opt,name=shards,proto3" json:"shards,omitempty"`
@@ -744,7 +754,7 @@ func (x *GetRepoRequest) GetName() string {
 	return ""
 }
 
-// GetRepoResponse is the status now.
+// GetRepoResponse is the current status.
 type GetRepoResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Status        *RepoStatus            `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
@@ -909,13 +919,13 @@ func (x *ListReposResponse) GetNextAfter() string {
 // ListStaleReposRequest asks for the repos that are behind.
 type ListStaleReposRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Only those that are behind for longer.
+	// Only repos that have been behind for longer.
 	OlderThan *durationpb.Duration `protobuf:"bytes,1,opt,name=older_than,json=olderThan,proto3" json:"older_than,omitempty"`
 	// Only names with this prefix.
 	Prefix string `protobuf:"bytes,2,opt,name=prefix,proto3" json:"prefix,omitempty"`
 	// 0 means 100.
 	PageSize uint32 `protobuf:"varint,3,opt,name=page_size,json=pageSize,proto3" json:"page_size,omitempty"`
-	// What the page before gave to go on with.
+	// Value of next_after on the previous page.
 	After         string `protobuf:"bytes,4,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -979,7 +989,7 @@ func (x *ListStaleReposRequest) GetAfter() string {
 	return ""
 }
 
-// ListStaleReposResponse holds statuses, the one behind for longest first.
+// ListStaleReposResponse holds statuses, the longest behind first.
 type ListStaleReposResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repos []*RepoStatus          `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
@@ -1492,7 +1502,7 @@ func (x *DeadLetter) GetGivenUpAt() *timestamppb.Timestamp {
 	return nil
 }
 
-// RepoStatus is how far a repo is.
+// RepoStatus is the status of a repo.
 type RepoStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1515,11 +1525,11 @@ type RepoStatus struct {
 	// Attempts at the newest request so far.
 	Attempts  uint32     `protobuf:"varint,11,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
-	// For people: whether the generation served now was built from what had changed,
-	// or in full and why.
+	// For people: whether the served generation was built from changes, or in full and
+	// why.
 	Built string `protobuf:"bytes,13,opt,name=built,proto3" json:"built,omitempty"`
-	// When all that is served now was last built anew, not from what had changed;
-	// absent while it is not known.
+	// When all content served now was last built anew rather than from changes; absent
+	// while unknown.
 	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,14,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
 	// A request to build everything anew is not published yet.
 	FullBuildPending bool `protobuf:"varint,15,opt,name=full_build_pending,json=fullBuildPending,proto3" json:"full_build_pending,omitempty"`
@@ -1662,21 +1672,21 @@ func (x *RepoStatus) GetFullBuildPending() bool {
 	return false
 }
 
-// Freshness is how far what is served is behind what was seen.
+// Freshness is how far the served commit is behind the newest one seen.
 type Freshness struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Branch of both commits: the one that was told of last.
+	// Branch of both commits: the one reported last.
 	Branch string `protobuf:"bytes,1,opt,name=branch,proto3" json:"branch,omitempty"`
-	// Newest commit that was told of, hexadecimal; empty while nobody knows.
+	// Newest reported commit, hexadecimal; empty while unknown.
 	SeenCommit string                 `protobuf:"bytes,2,opt,name=seen_commit,json=seenCommit,proto3" json:"seen_commit,omitempty"`
 	SeenAt     *timestamppb.Timestamp `protobuf:"bytes,3,opt,name=seen_at,json=seenAt,proto3" json:"seen_at,omitempty"`
 	SeenBy     SeenBy                 `protobuf:"varint,4,opt,name=seen_by,json=seenBy,proto3,enum=trawl.ingest.v1.SeenBy" json:"seen_by,omitempty"`
-	// Commit that is served, hexadecimal; empty where the branch is not.
+	// Served commit, hexadecimal; empty if the branch is not served.
 	IndexedCommit string `protobuf:"bytes,5,opt,name=indexed_commit,json=indexedCommit,proto3" json:"indexed_commit,omitempty"`
-	// When the generation that is served was published.
+	// When the served generation was published.
 	IndexedAt *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=indexed_at,json=indexedAt,proto3" json:"indexed_at,omitempty"`
-	// Time of the oldest request or push that is not in what is served; the lag is
-	// the time since then. Absent when all is served.
+	// Time of the oldest request or push that is not served yet; the lag is the time
+	// since then. Absent if everything is served.
 	BehindSince   *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=behind_since,json=behindSince,proto3" json:"behind_since,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1761,7 +1771,7 @@ func (x *Freshness) GetBehindSince() *timestamppb.Timestamp {
 	return nil
 }
 
-// Progress is how far the current step is; totals are 0 while unknown.
+// Progress is that of the current step; totals are 0 while unknown.
 type Progress struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Done  uint64                 `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
@@ -1833,12 +1843,13 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01(\x80 R\x03url\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04name\x120\n" +
 	"\bbranches\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x10\x80\b\x18\x01\"\ar\x05\x10\x01(\x80\bR\bbranches\x120\n" +
-	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"\xe0\x01\n" +
+	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"\xfd\x01\n" +
 	"\tRepoFacts\x12\x1a\n" +
 	"\barchived\x18\x01 \x01(\bR\barchived\x12\x12\n" +
 	"\x04fork\x18\x02 \x01(\bR\x04fork\x12\x16\n" +
 	"\x06public\x18\x03 \x01(\bR\x06public\x12R\n" +
-	"\x04meta\x18\x04 \x03(\v2$.trawl.ingest.v1.RepoFacts.MetaEntryB\x18\xbaH\x15\x9a\x01\x12\x10@\"\ar\x05\x10\x01(\x80\x01*\x05r\x03(\x80\bR\x04meta\x1a7\n" +
+	"\x04meta\x18\x04 \x03(\v2$.trawl.ingest.v1.RepoFacts.MetaEntryB\x18\xbaH\x15\x9a\x01\x12\x10@\"\ar\x05\x10\x01(\x80\x01*\x05r\x03(\x80\bR\x04meta\x12\x1b\n" +
+	"\x04rank\x18\x05 \x01(\rB\a\xbaH\x04*\x02\x18dR\x04rank\x1a7\n" +
 	"\tMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +

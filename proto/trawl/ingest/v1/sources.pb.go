@@ -31,11 +31,11 @@ type Source struct {
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// git, github, gitlab, gitea, bitbucket, bitbucket-server or gerrit.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
-	// Of git the clone URL, of a host its base URL; empty means the public one.
+	// Clone URL for git, base URL for a host; empty means the public host.
 	Url string `protobuf:"bytes,3,opt,name=url,proto3" json:"url,omitempty"`
 	// Organisation, group, user, workspace, or prefix of projects.
 	Owner string `protobuf:"bytes,4,opt,name=owner,proto3" json:"owner,omitempty"`
-	// The owner is a user, where the host tells users from organisations.
+	// The owner is a user, for hosts that distinguish users from organisations.
 	User bool `protobuf:"varint,5,opt,name=user,proto3" json:"user,omitempty"`
 	// Patterns of paths at the host, such as org/*: * is anything but a slash, **
 	// is anything. Empty includes everything.
@@ -46,11 +46,11 @@ type Source struct {
 	Forks    bool `protobuf:"varint,9,opt,name=forks,proto3" json:"forks,omitempty"`
 	// Branches to index, with * for anything; empty means the default branch.
 	Branches []string `protobuf:"bytes,10,rep,name=branches,proto3" json:"branches,omitempty"`
-	// The first that matches a repo decides its branches.
+	// The first rule that matches a repo decides its branches.
 	Overrides []*BranchRule `protobuf:"bytes,11,rep,name=overrides,proto3" json:"overrides,omitempty"`
 	// Credentials for the host's API.
 	Token *SecretRef `protobuf:"bytes,12,opt,name=token,proto3" json:"token,omitempty"`
-	// User name beside the token, where the host asks for both.
+	// User name that goes with the token, if the host requires both.
 	Username string `protobuf:"bytes,13,opt,name=username,proto3" json:"username,omitempty"`
 	// Secret that the host signs webhooks with; absent refuses them all.
 	WebhookSecret *SecretRef `protobuf:"bytes,14,opt,name=webhook_secret,json=webhookSecret,proto3" json:"webhook_secret,omitempty"`
@@ -58,8 +58,10 @@ type Source struct {
 	Every *durationpb.Duration `protobuf:"bytes,15,opt,name=every,proto3" json:"every,omitempty"`
 	// How long a repo that has left is kept; absent means three days.
 	Grace *durationpb.Duration `protobuf:"bytes,16,opt,name=grace,proto3" json:"grace,omitempty"`
-	// Hosts, or HOST:PORT, that repos may be cloned from beside the host of the source.
-	CloneHosts    []string `protobuf:"bytes,17,rep,name=clone_hosts,json=cloneHosts,proto3" json:"clone_hosts,omitempty"`
+	// Hosts, or HOST:PORT, from which repos may be cloned in addition to the source's host.
+	CloneHosts []string `protobuf:"bytes,17,rep,name=clone_hosts,json=cloneHosts,proto3" json:"clone_hosts,omitempty"`
+	// The first that matches a repo decides its rank; without one it is 0.
+	Ranks         []*RankRule `protobuf:"bytes,18,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -213,6 +215,68 @@ func (x *Source) GetCloneHosts() []string {
 	return nil
 }
 
+func (x *Source) GetRanks() []*RankRule {
+	if x != nil {
+		return x.Ranks
+	}
+	return nil
+}
+
+// RankRule ranks the repos that match a pattern.
+type RankRule struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Pattern of paths at the host.
+	Match string `protobuf:"bytes,1,opt,name=match,proto3" json:"match,omitempty"`
+	// RepoFacts.rank.
+	Rank          uint32 `protobuf:"varint,2,opt,name=rank,proto3" json:"rank,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankRule) Reset() {
+	*x = RankRule{}
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankRule) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankRule) ProtoMessage() {}
+
+func (x *RankRule) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankRule.ProtoReflect.Descriptor instead.
+func (*RankRule) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *RankRule) GetMatch() string {
+	if x != nil {
+		return x.Match
+	}
+	return ""
+}
+
+func (x *RankRule) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
+}
+
 // BranchRule says which branches of some repos are indexed.
 type BranchRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -225,7 +289,7 @@ type BranchRule struct {
 
 func (x *BranchRule) Reset() {
 	*x = BranchRule{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -237,7 +301,7 @@ func (x *BranchRule) String() string {
 func (*BranchRule) ProtoMessage() {}
 
 func (x *BranchRule) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -250,7 +314,7 @@ func (x *BranchRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchRule.ProtoReflect.Descriptor instead.
 func (*BranchRule) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{1}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *BranchRule) GetMatch() string {
@@ -267,7 +331,7 @@ func (x *BranchRule) GetBranches() []string {
 	return nil
 }
 
-// SecretRef says where a secret is; it never is one. One of both is set.
+// SecretRef says where a secret is; it never holds one. Exactly one field is set.
 type SecretRef struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Environment variable of the indexers and routers, TRAWL_SECRET_….
@@ -280,7 +344,7 @@ type SecretRef struct {
 
 func (x *SecretRef) Reset() {
 	*x = SecretRef{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -292,7 +356,7 @@ func (x *SecretRef) String() string {
 func (*SecretRef) ProtoMessage() {}
 
 func (x *SecretRef) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -305,7 +369,7 @@ func (x *SecretRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecretRef.ProtoReflect.Descriptor instead.
 func (*SecretRef) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{2}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SecretRef) GetEnv() string {
@@ -332,7 +396,7 @@ type ApplySourcesRequest struct {
 
 func (x *ApplySourcesRequest) Reset() {
 	*x = ApplySourcesRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +408,7 @@ func (x *ApplySourcesRequest) String() string {
 func (*ApplySourcesRequest) ProtoMessage() {}
 
 func (x *ApplySourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +421,7 @@ func (x *ApplySourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplySourcesRequest.ProtoReflect.Descriptor instead.
 func (*ApplySourcesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *ApplySourcesRequest) GetSources() []*Source {
@@ -367,7 +431,7 @@ func (x *ApplySourcesRequest) GetSources() []*Source {
 	return nil
 }
 
-// ApplySourcesResponse tells what changed, by name.
+// ApplySourcesResponse lists what changed, by name.
 type ApplySourcesResponse struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Added   []string               `protobuf:"bytes,1,rep,name=added,proto3" json:"added,omitempty"`
@@ -380,7 +444,7 @@ type ApplySourcesResponse struct {
 
 func (x *ApplySourcesResponse) Reset() {
 	*x = ApplySourcesResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -392,7 +456,7 @@ func (x *ApplySourcesResponse) String() string {
 func (*ApplySourcesResponse) ProtoMessage() {}
 
 func (x *ApplySourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -405,7 +469,7 @@ func (x *ApplySourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplySourcesResponse.ProtoReflect.Descriptor instead.
 func (*ApplySourcesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ApplySourcesResponse) GetAdded() []string {
@@ -439,7 +503,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -451,7 +515,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -464,7 +528,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *GetSourceRequest) GetName() string {
@@ -474,12 +538,11 @@ func (x *GetSourceRequest) GetName() string {
 	return ""
 }
 
-// GetSourceResponse is a source now, and how many of its repos are how far.
+// GetSourceResponse is the status of a source and counts of its repos.
 type GetSourceResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Status *SourceStatus          `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
-	// Repos of the source; those that have left it and wait for their deletion are not
-	// among them.
+	// Repos of the source, without those that have left it and wait for their deletion.
 	Repos uint64 `protobuf:"varint,2,opt,name=repos,proto3" json:"repos,omitempty"`
 	// Of these, those whose newest request is published.
 	Published uint64 `protobuf:"varint,3,opt,name=published,proto3" json:"published,omitempty"`
@@ -491,7 +554,7 @@ type GetSourceResponse struct {
 
 func (x *GetSourceResponse) Reset() {
 	*x = GetSourceResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -503,7 +566,7 @@ func (x *GetSourceResponse) String() string {
 func (*GetSourceResponse) ProtoMessage() {}
 
 func (x *GetSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -516,7 +579,7 @@ func (x *GetSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceResponse.ProtoReflect.Descriptor instead.
 func (*GetSourceResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetSourceResponse) GetStatus() *SourceStatus {
@@ -556,7 +619,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +631,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +644,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 // ListSourcesResponse holds them in order of name.
@@ -594,7 +657,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +669,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +682,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ListSourcesResponse) GetSources() []*SourceStatus {
@@ -629,16 +692,16 @@ func (x *ListSourcesResponse) GetSources() []*SourceStatus {
 	return nil
 }
 
-// SourceStatus is a source and how far it is.
+// SourceStatus is a source and its status.
 type SourceStatus struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Source *Source                `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
 	// It is no longer wanted; its repos wait for their deletion.
 	Removed bool `protobuf:"varint,2,opt,name=removed,proto3" json:"removed,omitempty"`
-	// Absent until it was looked at.
+	// Absent until the first look at the source.
 	Report    *SourceReport          `protobuf:"bytes,3,opt,name=report,proto3" json:"report,omitempty"`
 	AppliedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=applied_at,json=appliedAt,proto3" json:"applied_at,omitempty"`
-	// The bucket has a copy of it, as it is now, so that it is not lost with etcd.
+	// The bucket has a current copy of it, so that it is not lost with etcd.
 	Stored        bool `protobuf:"varint,5,opt,name=stored,proto3" json:"stored,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -646,7 +709,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -658,7 +721,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -671,7 +734,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SourceStatus) GetSource() *Source {
@@ -709,12 +772,12 @@ func (x *SourceStatus) GetStored() bool {
 	return false
 }
 
-// SourceReport is how the newest look at a source went.
+// SourceReport is the outcome of the latest look at a source.
 type SourceReport struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty when all went well; without credentials.
 	Reason string `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Looks that failed since the last that went well.
+	// Failed looks since the last success.
 	Failures uint32 `protobuf:"varint,2,opt,name=failures,proto3" json:"failures,omitempty"`
 	// Repos that the source has now.
 	Repos uint32 `protobuf:"varint,3,opt,name=repos,proto3" json:"repos,omitempty"`
@@ -725,7 +788,7 @@ type SourceReport struct {
 	// Repos that cannot be taken: the policy refuses their URL.
 	Refused  uint32                 `protobuf:"varint,6,opt,name=refused,proto3" json:"refused,omitempty"`
 	LookedAt *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=looked_at,json=lookedAt,proto3" json:"looked_at,omitempty"`
-	// When all went well last.
+	// When a look last succeeded.
 	SucceededAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=succeeded_at,json=succeededAt,proto3" json:"succeeded_at,omitempty"`
 	// When the next look is due.
 	NextAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_at,json=nextAt,proto3" json:"next_at,omitempty"`
@@ -735,7 +798,7 @@ type SourceReport struct {
 
 func (x *SourceReport) Reset() {
 	*x = SourceReport{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +810,7 @@ func (x *SourceReport) String() string {
 func (*SourceReport) ProtoMessage() {}
 
 func (x *SourceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +823,7 @@ func (x *SourceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceReport.ProtoReflect.Descriptor instead.
 func (*SourceReport) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SourceReport) GetReason() string {
@@ -830,7 +893,7 @@ var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa3\x06\n" +
+	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\x06\n" +
 	"\x06Source\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\x1dr\x1b2\x19^[a-z0-9][a-z0-9-]{0,62}$R\x04name\x12Z\n" +
 	"\x04kind\x18\x02 \x01(\tBF\xbaHCrAR\x03gitR\x06githubR\x06gitlabR\x05giteaR\tbitbucketR\x10bitbucket-serverR\x06gerritR\x04kind\x12\x1a\n" +
@@ -850,7 +913,12 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\x05every\x18\x0f \x01(\v2\x19.google.protobuf.DurationR\x05every\x12/\n" +
 	"\x05grace\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x05grace\x124\n" +
 	"\vclone_hosts\x18\x11 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\ar\x05\x10\x01(\x84\x02R\n" +
-	"cloneHosts\"b\n" +
+	"cloneHosts\x12:\n" +
+	"\x05ranks\x18\x12 \x03(\v2\x19.trawl.ingest.v1.RankRuleB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05ranks\"I\n" +
+	"\bRankRule\x12 \n" +
+	"\x05match\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x05match\x12\x1b\n" +
+	"\x04rank\x18\x02 \x01(\rB\a\xbaH\x04*\x02\x18dR\x04rank\"b\n" +
 	"\n" +
 	"BranchRule\x12 \n" +
 	"\x05match\x18\x01 \x01(\tB\n" +
@@ -909,48 +977,50 @@ func file_trawl_ingest_v1_sources_proto_rawDescGZIP() []byte {
 	return file_trawl_ingest_v1_sources_proto_rawDescData
 }
 
-var file_trawl_ingest_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_trawl_ingest_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_trawl_ingest_v1_sources_proto_goTypes = []any{
 	(*Source)(nil),                // 0: trawl.ingest.v1.Source
-	(*BranchRule)(nil),            // 1: trawl.ingest.v1.BranchRule
-	(*SecretRef)(nil),             // 2: trawl.ingest.v1.SecretRef
-	(*ApplySourcesRequest)(nil),   // 3: trawl.ingest.v1.ApplySourcesRequest
-	(*ApplySourcesResponse)(nil),  // 4: trawl.ingest.v1.ApplySourcesResponse
-	(*GetSourceRequest)(nil),      // 5: trawl.ingest.v1.GetSourceRequest
-	(*GetSourceResponse)(nil),     // 6: trawl.ingest.v1.GetSourceResponse
-	(*ListSourcesRequest)(nil),    // 7: trawl.ingest.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 8: trawl.ingest.v1.ListSourcesResponse
-	(*SourceStatus)(nil),          // 9: trawl.ingest.v1.SourceStatus
-	(*SourceReport)(nil),          // 10: trawl.ingest.v1.SourceReport
-	(*durationpb.Duration)(nil),   // 11: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 12: google.protobuf.Timestamp
+	(*RankRule)(nil),              // 1: trawl.ingest.v1.RankRule
+	(*BranchRule)(nil),            // 2: trawl.ingest.v1.BranchRule
+	(*SecretRef)(nil),             // 3: trawl.ingest.v1.SecretRef
+	(*ApplySourcesRequest)(nil),   // 4: trawl.ingest.v1.ApplySourcesRequest
+	(*ApplySourcesResponse)(nil),  // 5: trawl.ingest.v1.ApplySourcesResponse
+	(*GetSourceRequest)(nil),      // 6: trawl.ingest.v1.GetSourceRequest
+	(*GetSourceResponse)(nil),     // 7: trawl.ingest.v1.GetSourceResponse
+	(*ListSourcesRequest)(nil),    // 8: trawl.ingest.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 9: trawl.ingest.v1.ListSourcesResponse
+	(*SourceStatus)(nil),          // 10: trawl.ingest.v1.SourceStatus
+	(*SourceReport)(nil),          // 11: trawl.ingest.v1.SourceReport
+	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_trawl_ingest_v1_sources_proto_depIdxs = []int32{
-	1,  // 0: trawl.ingest.v1.Source.overrides:type_name -> trawl.ingest.v1.BranchRule
-	2,  // 1: trawl.ingest.v1.Source.token:type_name -> trawl.ingest.v1.SecretRef
-	2,  // 2: trawl.ingest.v1.Source.webhook_secret:type_name -> trawl.ingest.v1.SecretRef
-	11, // 3: trawl.ingest.v1.Source.every:type_name -> google.protobuf.Duration
-	11, // 4: trawl.ingest.v1.Source.grace:type_name -> google.protobuf.Duration
-	0,  // 5: trawl.ingest.v1.ApplySourcesRequest.sources:type_name -> trawl.ingest.v1.Source
-	9,  // 6: trawl.ingest.v1.GetSourceResponse.status:type_name -> trawl.ingest.v1.SourceStatus
-	9,  // 7: trawl.ingest.v1.ListSourcesResponse.sources:type_name -> trawl.ingest.v1.SourceStatus
-	0,  // 8: trawl.ingest.v1.SourceStatus.source:type_name -> trawl.ingest.v1.Source
-	10, // 9: trawl.ingest.v1.SourceStatus.report:type_name -> trawl.ingest.v1.SourceReport
-	12, // 10: trawl.ingest.v1.SourceStatus.applied_at:type_name -> google.protobuf.Timestamp
-	12, // 11: trawl.ingest.v1.SourceReport.looked_at:type_name -> google.protobuf.Timestamp
-	12, // 12: trawl.ingest.v1.SourceReport.succeeded_at:type_name -> google.protobuf.Timestamp
-	12, // 13: trawl.ingest.v1.SourceReport.next_at:type_name -> google.protobuf.Timestamp
-	3,  // 14: trawl.ingest.v1.SourceService.ApplySources:input_type -> trawl.ingest.v1.ApplySourcesRequest
-	7,  // 15: trawl.ingest.v1.SourceService.ListSources:input_type -> trawl.ingest.v1.ListSourcesRequest
-	5,  // 16: trawl.ingest.v1.SourceService.GetSource:input_type -> trawl.ingest.v1.GetSourceRequest
-	4,  // 17: trawl.ingest.v1.SourceService.ApplySources:output_type -> trawl.ingest.v1.ApplySourcesResponse
-	8,  // 18: trawl.ingest.v1.SourceService.ListSources:output_type -> trawl.ingest.v1.ListSourcesResponse
-	6,  // 19: trawl.ingest.v1.SourceService.GetSource:output_type -> trawl.ingest.v1.GetSourceResponse
-	17, // [17:20] is the sub-list for method output_type
-	14, // [14:17] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	2,  // 0: trawl.ingest.v1.Source.overrides:type_name -> trawl.ingest.v1.BranchRule
+	3,  // 1: trawl.ingest.v1.Source.token:type_name -> trawl.ingest.v1.SecretRef
+	3,  // 2: trawl.ingest.v1.Source.webhook_secret:type_name -> trawl.ingest.v1.SecretRef
+	12, // 3: trawl.ingest.v1.Source.every:type_name -> google.protobuf.Duration
+	12, // 4: trawl.ingest.v1.Source.grace:type_name -> google.protobuf.Duration
+	1,  // 5: trawl.ingest.v1.Source.ranks:type_name -> trawl.ingest.v1.RankRule
+	0,  // 6: trawl.ingest.v1.ApplySourcesRequest.sources:type_name -> trawl.ingest.v1.Source
+	10, // 7: trawl.ingest.v1.GetSourceResponse.status:type_name -> trawl.ingest.v1.SourceStatus
+	10, // 8: trawl.ingest.v1.ListSourcesResponse.sources:type_name -> trawl.ingest.v1.SourceStatus
+	0,  // 9: trawl.ingest.v1.SourceStatus.source:type_name -> trawl.ingest.v1.Source
+	11, // 10: trawl.ingest.v1.SourceStatus.report:type_name -> trawl.ingest.v1.SourceReport
+	13, // 11: trawl.ingest.v1.SourceStatus.applied_at:type_name -> google.protobuf.Timestamp
+	13, // 12: trawl.ingest.v1.SourceReport.looked_at:type_name -> google.protobuf.Timestamp
+	13, // 13: trawl.ingest.v1.SourceReport.succeeded_at:type_name -> google.protobuf.Timestamp
+	13, // 14: trawl.ingest.v1.SourceReport.next_at:type_name -> google.protobuf.Timestamp
+	4,  // 15: trawl.ingest.v1.SourceService.ApplySources:input_type -> trawl.ingest.v1.ApplySourcesRequest
+	8,  // 16: trawl.ingest.v1.SourceService.ListSources:input_type -> trawl.ingest.v1.ListSourcesRequest
+	6,  // 17: trawl.ingest.v1.SourceService.GetSource:input_type -> trawl.ingest.v1.GetSourceRequest
+	5,  // 18: trawl.ingest.v1.SourceService.ApplySources:output_type -> trawl.ingest.v1.ApplySourcesResponse
+	9,  // 19: trawl.ingest.v1.SourceService.ListSources:output_type -> trawl.ingest.v1.ListSourcesResponse
+	7,  // 20: trawl.ingest.v1.SourceService.GetSource:output_type -> trawl.ingest.v1.GetSourceResponse
+	18, // [18:21] is the sub-list for method output_type
+	15, // [15:18] is the sub-list for method input_type
+	15, // [15:15] is the sub-list for extension type_name
+	15, // [15:15] is the sub-list for extension extendee
+	0,  // [0:15] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_sources_proto_init() }
@@ -964,7 +1034,7 @@ func file_trawl_ingest_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_ingest_v1_sources_proto_rawDesc), len(file_trawl_ingest_v1_sources_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -21,8 +21,8 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// trial is one compaction of a world, to whose indexer something comes at the n-th
-// step at the bucket.
+// trial is one compaction of a world. At the n-th operation on the bucket, something happens to its
+// indexer.
 type trial struct {
 	*world
 	*Worker
@@ -49,7 +49,7 @@ func newTrial(t *testing.T, n int64, comes func(*trial)) *trial {
 	return x
 }
 
-// putting notes that the upload of a shard has begun.
+// putting records when the upload of a shard started.
 type putting struct {
 	begun *atomic.Pointer[time.Time]
 	bucket.Bucket
@@ -75,14 +75,14 @@ func (x *trial) planned() *catalog.Compaction {
 	return &all[0]
 }
 
-// next does the compaction, and says how long it took.
+// next does the compaction, and returns how long it took.
 func (x *trial) next(ctx context.Context) (time.Duration, bool, error) {
 	start := time.Now()
 	did, err := x.Next(ctx)
 	return time.Since(start), did, err
 }
 
-// runs counts the compactions that ended so.
+// runs counts the compactions with an outcome.
 func (x *trial) runs(outcome string) float64 {
 	return x.told(x.Metrics.runs.WithLabelValues(becauseSmall, outcome))
 }
@@ -96,9 +96,8 @@ func (x *trial) told(c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// TestMergesGiveWay: jobs that come at any step of a merge have it rest until the
-// last of them has ended, with its claim, and then it goes on. Only an upload that
-// has begun does not rest.
+// TestMergesGiveWay: jobs that start at any step of a merge pause it until the last of them has
+// ended. It keeps its claim meanwhile, and then resumes. Only a started upload does not pause.
 func TestMergesGiveWay(t *testing.T) {
 	stride := int64(1)
 	if testing.Short() {
@@ -156,7 +155,7 @@ func givesWay(t *testing.T, n int64) (uploading bool) {
 		want = 0
 	}
 	if told := x.told(x.Metrics.paused); took != want || told != want.Seconds() {
-		t.Errorf("it took %v, and told of %v seconds, want %v", took, told, want)
+		t.Errorf("it took %v, and the metric counts %v seconds, want %v", took, told, want)
 	}
 	if x.planned() != nil || x.runs(compacted) != 1 {
 		t.Errorf("left is %v, compacted %v times", x.planned(), x.runs(compacted))
@@ -165,11 +164,11 @@ func givesWay(t *testing.T, n int64) (uploading bool) {
 	return uploading
 }
 
-// TestMergeRestsAnywhere: a job has a merge rest for as long as it takes whenever it
-// comes, also when all is read and only the processor works.
+// TestMergeRestsAnywhere: a job pauses a merge for as long as the job takes, whenever it starts,
+// even when everything is read and only the processor works.
 func TestMergeRestsAnywhere(t *testing.T) {
 	const job = time.Minute
-	// until is how long it takes until the upload, with a job that comes after a while.
+	// until returns the time to the upload, with a job that starts after a delay.
 	until := func(t *testing.T, after time.Duration) (took time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			x := newTrial(t, 0, nil)
@@ -187,15 +186,15 @@ func TestMergeRestsAnywhere(t *testing.T) {
 	}
 	alone := until(t, -1)
 	const parts = 20
-	for i := 1; i < parts; i++ { // at 0 the job would be there before
+	for i := 1; i < parts; i++ { // at 0 the job would already run
 		if took := until(t, alone*time.Duration(i)/parts); took < alone+job*9/10 || took > alone+job {
 			t.Errorf("a job after %d of %d parts of %v: it took %v", i, parts, alone, took)
 		}
 	}
 }
 
-// TestNeverStarved: jobs without end cost a merge an hour from when it was planned
-// on, whatever the clock of the planner, and one that is pressing nothing.
+// TestNeverStarved: endless jobs delay a merge until an hour after its planning, whatever the
+// planner's clock shows. They do not delay a pressing merge.
 func TestNeverStarved(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*catalogv1.Compaction)
@@ -227,8 +226,7 @@ func TestNeverStarved(t *testing.T) {
 	}
 }
 
-// TestNotBegunBesideJobs: while its indexer has a job in hand a compaction is left
-// to others, for an hour.
+// TestNotBegunBesideJobs: an indexer with a running job leaves a compaction to others for an hour.
 func TestNotBegunBesideJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTrial(t, 0, nil)
@@ -243,8 +241,8 @@ func TestNotBegunBesideJobs(t *testing.T) {
 	})
 }
 
-// TestPauseEnds: a merge that rests ends at once with its context, or when its claim is
-// lost, and another indexer does it.
+// TestPauseEnds: a paused merge ends at once with its context, or when its claim is lost, and
+// another indexer does it.
 func TestPauseEnds(t *testing.T) {
 	for outcome, happens := range map[string]func(x *trial, stop func()){
 		stopped:   func(_ *trial, stop func()) { stop() },

@@ -28,7 +28,7 @@ import (
 
 var errDead = errors.New("the process is dead")
 
-// kept is a bucket that copies of sources are put into, and an etcd.
+// kept is a bucket with copies of sources, and an etcd.
 type kept struct {
 	t      *testing.T
 	etcd   *etcdtest.Server
@@ -42,14 +42,14 @@ func newKept(t *testing.T) *kept {
 	return k
 }
 
-// anew begins with an etcd that is empty.
+// anew starts with an empty etcd.
 func (k *kept) anew() {
 	k.etcd = etcdtest.New()
 	k.truth = catalog.New(k.etcd.Client(nil), "")
 }
 
-// leader is the copies as an indexer makes them that has just begun to lead; step comes
-// before and after each of its operations.
+// leader returns the copies of an indexer that has just become the leader. It calls step before and
+// after each operation.
 func (k *kept) leader(step func() error) *copies {
 	metrics := NewMetrics(prometheus.NewRegistry())
 	store := catalog.New(k.etcd.Client(func(context.Context) error { return step() }), "")
@@ -83,7 +83,7 @@ func (b onlyNew) Delete(_ context.Context, key string) error {
 
 func fine() error { return nil }
 
-// pass is one look of a leader.
+// pass is one pass of a leader.
 func (k *kept) pass(c *copies) {
 	if sources, err := c.sources(k.t.Context()); err == nil {
 		c.keep(k.t.Context(), sources)
@@ -110,7 +110,7 @@ func states(t *testing.T, s *catalog.Store) map[string]string {
 	return all
 }
 
-// restored is what an empty etcd gets of the bucket.
+// restored returns what an empty etcd gets from the bucket.
 func (k *kept) restored() map[string]string {
 	k.t.Helper()
 	store := catalog.New(etcdtest.New().Client(nil), "")
@@ -155,9 +155,9 @@ func owned(name, owner string) *ingestv1.Source {
 }
 
 // TestCopiesKeepTheirOrder has sources applied, removed and dropped while two leaders, each slow,
-// failing at random and replaced by new ones, copy them. At every moment the bucket
-// gives back each source as it was when etcd last said that it is stored, or later, and at the
-// end all of them as they are. TRAWL_SEED repeats schedules from a seed on.
+// failing at random and replaced by new ones, copy them. At every moment the bucket restores each
+// source as it was when etcd last reported it stored, or a later state. In the end it restores all
+// of them as they are. TRAWL_SEED repeats schedules from a seed on.
 func TestCopiesKeepTheirOrder(t *testing.T) {
 	schedules, seed := 300, rand.Uint64()
 	if testing.Short() {
@@ -238,12 +238,12 @@ func orderly(t *testing.T, seed uint64) (dropped int) {
 	return dropped
 }
 
-// applier is the only one that changes sources, and knows how they were.
+// applier is the only one that changes sources, and remembers their history.
 type applier struct {
 	*kept
 
 	history map[string][]string
-	floor   map[string]int // what the bucket must have at least, by its place in history
+	floor   map[string]int // the oldest state that the bucket may have, by its place in history
 }
 
 func (a *applier) apply(specs ...*ingestv1.Source) {
@@ -255,7 +255,7 @@ func (a *applier) apply(specs ...*ingestv1.Source) {
 	}
 }
 
-// note takes etcd at its word.
+// note raises the floor of the sources that etcd reports as stored.
 func (a *applier) note() {
 	for source, err := range a.truth.ListSources(a.t.Context()) {
 		if err != nil {
@@ -272,7 +272,7 @@ func (a *applier) note() {
 	}
 }
 
-// drop forgets what is removed, if that may be.
+// drop drops removed sources where etcd permits it.
 func (a *applier) drop() (dropped int) {
 	for source, err := range a.truth.ListSources(a.t.Context()) {
 		if err != nil {
@@ -310,8 +310,8 @@ func (a *applier) check() {
 	}
 }
 
-// TestEmptyEtcdBesideBucket: an etcd that lost everything changes nothing of what the bucket
-// has, however long it is led; what is applied there is copied beside it, and wins.
+// TestEmptyEtcdBesideBucket: an etcd that lost everything changes nothing in the bucket, however
+// long a leader runs on it. Sources applied to it are copied into new objects, and win.
 func TestEmptyEtcdBesideBucket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
@@ -351,8 +351,8 @@ func TestEmptyEtcdBesideBucket(t *testing.T) {
 	})
 }
 
-// TestCopiesHeal: copies that the bucket has lost are made again within the hour, and
-// those that it could not take as soon as it can.
+// TestCopiesHeal: copies that the bucket lost are made again within the hour, and failed ones as
+// soon as the bucket works.
 func TestCopiesHeal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
@@ -365,7 +365,7 @@ func TestCopiesHeal(t *testing.T) {
 		}
 		away = errDead
 		if c.keep(t.Context(), sources); len(k.objects()) != 0 || gauge(t, c.Metrics.unstored) != 2 {
-			t.Errorf("%v sources are told to be unstored", gauge(t, c.Metrics.unstored))
+			t.Errorf("%v sources are reported as not stored", gauge(t, c.Metrics.unstored))
 		}
 		away = nil
 		k.pass(c)
@@ -383,14 +383,14 @@ func TestCopiesHeal(t *testing.T) {
 	})
 }
 
-// answered is a bucket whose store had to be asked twice.
+// answered is a bucket whose client repeats each upload, and so finds its own object there.
 type answered struct{ bucket.Bucket }
 
 func (b answered) Put(ctx context.Context, key string, r io.Reader, opts bucket.PutOptions) error {
 	return errors.Join(b.Bucket.Put(ctx, key, r, opts), bucket.ErrExists)
 }
 
-// TestCopyIsThere: a copy that is there from an earlier attempt is stored.
+// TestCopyIsThere: a copy from an earlier attempt counts as stored.
 func TestCopyIsThere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKept(t)
@@ -408,7 +408,7 @@ func TestCopyIsThere(t *testing.T) {
 	})
 }
 
-// TestNoSecretsInCopies: what a copy says of credentials is where they are.
+// TestNoSecretsInCopies: of credentials, a copy holds only the place where they are kept.
 func TestNoSecretsInCopies(t *testing.T) {
 	t.Setenv("TRAWL_SECRET_A", "hunter2")
 	synctest.Test(t, func(t *testing.T) {

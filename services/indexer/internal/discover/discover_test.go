@@ -18,21 +18,22 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestReposComeAndLeave: what a source has becomes desired and is enqueued once;
-// what leaves it is deleted after the grace time, unless it comes back.
+// TestReposComeAndLeave: the repos of a source become desired and are enqueued once. A repo that
+// leaves is deleted after the grace period, unless it comes back.
 func TestReposComeAndLeave(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b"), repo(3, "acme/secret"), {ID: "4", Path: "acme/old", CloneURL: "https://git.example.com/acme/old", Archived: true}}
 		s := spec("x")
 		s.Include, s.Exclude = []string{"acme/*"}, []string{"**/secret"}
 		s.Branches, s.Overrides = []string{"main"}, []*ingestv1.BranchRule{{Match: "acme/b", Branches: []string{"release/*"}}}
+		s.Ranks = []*ingestv1.RankRule{{Match: "**/b", Rank: 30}, {Match: "acme/b", Rank: 90}}
 		w.apply(s)
 		w.want("at first", "acme/a", "acme/b")
 		if got := w.take(); !slices.Equal(got, []string{"git.example.com/acme/a:1", "git.example.com/acme/b:1"}) {
 			t.Errorf("enqueued %q", got)
 		}
 		b, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/b")
-		if err != nil || !slices.Equal(b.Record.GetBranches(), []string{"release/*"}) {
+		if err != nil || !slices.Equal(b.Record.GetBranches(), []string{"release/*"}) || b.Record.GetFacts().GetRank() != 30 {
 			t.Errorf("%v, %v", b.Record, err)
 		}
 		after(time.Hour)
@@ -54,7 +55,7 @@ func TestReposComeAndLeave(t *testing.T) {
 	})
 }
 
-// TestFiveThousandRepos come once.
+// TestFiveThousandRepos: each is enqueued once.
 func TestFiveThousandRepos(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 5000 {
@@ -68,7 +69,7 @@ func TestFiveThousandRepos(t *testing.T) {
 	})
 }
 
-// TestLooksReadEachRecordOnce: a look at 2,000 repos is few questions to etcd.
+// TestLooksReadEachRecordOnce: a look at 2,000 repos takes few requests to etcd.
 func TestLooksReadEachRecordOnce(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 2000 {
@@ -84,7 +85,7 @@ func TestLooksReadEachRecordOnce(t *testing.T) {
 		// times 100 roots, and writes a report.
 		reads := int(12*time.Minute/readEvery) + 1
 		if n, asked := len(w.looks["x"])-looks, w.asked/2; n != 1 || asked > reads+4+20+5 {
-			t.Errorf("%d looks asked etcd %d times beside the sources", n, asked-reads)
+			t.Errorf("%d looks sent etcd %d requests besides those for the sources", n, asked-reads)
 		}
 	})
 }
@@ -104,8 +105,8 @@ func TestRenames(t *testing.T) {
 	})
 }
 
-// TestOthersReposStay: what was put by hand, or belongs to another source, is left
-// as it is. What a source leaves another one takes over.
+// TestOthersReposStay: repos that were put by hand, or belong to another source, stay as they are.
+// When a source goes, another one takes over its repos.
 func TestOthersReposStay(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if _, _, err := w.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/acme/hand", Url: "https://git.example.com/acme/hand"}); err != nil {
@@ -133,8 +134,8 @@ func TestOthersReposStay(t *testing.T) {
 	})
 }
 
-// TestHostsThatFail: a host that is down deletes nothing, is asked less and less
-// often, and is told of; others go on.
+// TestHostsThatFail: a host that is down causes no deletion, is asked less and less often, and is
+// reported. Others go on.
 func TestHostsThatFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.listed["bad"], w.listed["good"] = []codehost.Repo{repo(1, "acme/a")}, []codehost.Repo{repo(2, "acme/b")}
@@ -150,7 +151,7 @@ func TestHostsThatFail(t *testing.T) {
 			t.Errorf("%d looks at the bad one, %d at the good one", bad, good)
 		}
 		if ok, failing := w.states(); ok != 1 || failing != 1 {
-			t.Errorf("told of are %v sources that are well and %v that fail", ok, failing)
+			t.Errorf("the metrics report %v sources as ok and %v as failing", ok, failing)
 		}
 		w.set(func() { w.failing["bad"] = nil })
 		after(2 * time.Hour)
@@ -160,13 +161,13 @@ func TestHostsThatFail(t *testing.T) {
 		w.apply()
 		after(25 * time.Hour)
 		if ok, failing := w.states(); ok != 0 || failing != 0 {
-			t.Errorf("all are gone, and told of are %v and %v", ok, failing)
+			t.Errorf("all are gone, and the metrics report %v and %v", ok, failing)
 		}
 	})
 }
 
-// TestLimitsAreKept: a host that wants to be left alone is, also by the next leader;
-// a source that is changed is looked at at once.
+// TestLimitsAreKept: a host that asks to be left alone gets no requests, not even from the next
+// leader. A changed source is looked at immediately.
 func TestLimitsAreKept(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.set(func() { w.failing["x"] = &codehost.Error{Reason: "limited", RetryAfter: 50 * time.Minute} })
@@ -192,7 +193,8 @@ func TestLimitsAreKept(t *testing.T) {
 	})
 }
 
-// TestOnlyWhatMovedIsEnqueued by polling, and nothing twice.
+// TestOnlyWhatMovedIsEnqueued: polling enqueues only repos whose branches moved, and none of them
+// twice.
 func TestOnlyWhatMovedIsEnqueued(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
@@ -212,12 +214,12 @@ func TestOnlyWhatMovedIsEnqueued(t *testing.T) {
 		}
 		b, err := w.Store.RepoStatus(t.Context(), "git.example.com/acme/b")
 		if f := b.GetFreshness(); err != nil || f.GetSeenCommit() != "c2" || f.GetIndexedCommit() != "c1" || f.GetSeenBy() != ingestv1.SeenBy_SEEN_BY_POLL || f.GetBehindSince() == nil {
-			t.Errorf("b moved, and the status tells %v, %v", f, err)
+			t.Errorf("b moved, and the status shows %v, %v", f, err)
 		}
 	})
 }
 
-// TestDeadHostIsNotPolled to its last repository.
+// TestDeadHostIsNotPolled: polling gives up on a dead host before its last repository.
 func TestDeadHostIsNotPolled(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i := range 100 {
@@ -237,7 +239,7 @@ func TestDeadHostIsNotPolled(t *testing.T) {
 	})
 }
 
-// TestRefusedURLs: the host cannot make the policy do what it forbids.
+// TestRefusedURLs: a host cannot get around the policy.
 func TestRefusedURLs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for i, url := range []string{
@@ -254,8 +256,8 @@ func TestRefusedURLs(t *testing.T) {
 	})
 }
 
-// TestClaimsOfAnotherHostsNames: a host that lists the repos of another one, whose source
-// comes later, neither has them fetched nor keeps their names from that source.
+// TestClaimsOfAnotherHostsNames: a host lists the repos of another host, whose source comes later.
+// They are not fetched, and their names stay free for that source.
 func TestClaimsOfAnotherHostsNames(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.listed["evil"] = []codehost.Repo{repo(1, "acme/a"), {ID: "2", Path: "acme/own", CloneURL: "https://evil.example.org/acme/own"}}
@@ -282,7 +284,7 @@ func TestClaimsOfAnotherHostsNames(t *testing.T) {
 	})
 }
 
-// TestTakenMeanwhile: a repo that somebody puts after the repos were listed is theirs.
+// TestTakenMeanwhile: a repo that somebody puts after the listing belongs to them.
 func TestTakenMeanwhile(t *testing.T) {
 	inWorld(t, func(w *world) {
 		hand := &catalogv1.Desired{Name: "git.example.com/acme/a", Url: "https://git.example.com/acme/a", Branches: []string{"hand"}}
@@ -312,8 +314,8 @@ func TestLeavingIsNoRequest(t *testing.T) {
 	})
 }
 
-// TestFileOfSources: what stands in the file are the sources, whatever was applied
-// otherwise; one that is wrong, or gone, changes nothing and is told of.
+// TestFileOfSources: the file defines the sources, whatever else was applied. An invalid or missing
+// file changes nothing and is reported.
 func TestFileOfSources(t *testing.T) {
 	inWorldOf(t, filepath.Join(t.TempDir(), "sources.yaml"), func(w *world) {
 		refused := func() float64 {

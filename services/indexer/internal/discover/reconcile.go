@@ -94,12 +94,13 @@ func (l *look) wanted(ctx context.Context, listed []codehost.Repo) map[string]*c
 	return wanted
 }
 
-// facts returns the host's facts about a repo, nil for a single URL, which has none.
+// facts returns the host's facts about a repo and its rank, nil for a single URL without one.
 func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
-	if l.spec.GetKind() == codehost.Git {
+	rank := codehost.Rank(l.spec, r.Path)
+	if l.spec.GetKind() == codehost.Git && rank == 0 {
 		return nil
 	}
-	return &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public}
+	return &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public, Rank: rank}
 }
 
 // same reports whether a desired repo is as the source wants it.

@@ -111,7 +111,7 @@ func (t *task) buildDocuments(ctx context.Context, src gitsource.Source) (shardi
 	repo := docstore.Repo{
 		Name: t.desired.GetName(), URL: t.desired.GetUrl(), Branches: src.Branches(),
 		Archived: facts.GetArchived(), Fork: facts.GetFork(), Public: facts.GetPublic(), Meta: facts.GetMeta(),
-		Generation: t.lease.NextGeneration(),
+		Rank: uint8(min(facts.GetRank(), docstore.MaxRank)), Generation: t.lease.NextGeneration(),
 	}
 	result, err := builder.Build(ctx, repo, src)
 	if n := src.Omitted(); n > 0 {
@@ -130,6 +130,9 @@ func (t *task) inputs() []byte {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%d %q %+v %+v %x", format.WriterVersion, t.desired.GetUrl(), t.Limits, t.Build, facts)
+	if t.desired.GetFacts().GetRank() > 0 { // earlier versions do not write it, but have it in the facts
+		fmt.Fprint(h, " with its rank")
+	}
 	return h.Sum(nil)
 }
 

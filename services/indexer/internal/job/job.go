@@ -122,7 +122,7 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 	case ctx.Err() != nil && before.alone:
 		w.noteAlone(ctx, d, lease, before.lost, "will be tried again: its indexer was stopped")
 	case isSource && fail.Kind == gitsource.Killed && !before.alone:
-		w.noteAlone(ctx, d, lease, 0, "will be tried again without other jobs beside it: "+err.Error())
+		w.noteAlone(ctx, d, lease, 0, "will be tried again without other jobs at the same time: "+err.Error())
 		return Postponed, queue.Later(err, leasedWait)
 	}
 	return w.resolveFailure(ctx, d, lease, err)
@@ -135,7 +135,7 @@ var errEarly = errors.New("the repo was requested shortly before: its pushes are
 const maxEarly = time.Minute
 
 // errTimeout is the cause of a job that reached its time limit.
-var errTimeout = errors.New("the job took longer than its limit of time")
+var errTimeout = errors.New("the job took longer than its time limit")
 
 // inTurn does the job when its turn comes, while the lease is held.
 func (w *Worker) inTurn(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, before attempts) (Outcome, error) {
@@ -156,7 +156,7 @@ func (w *Worker) inTurn(ctx context.Context, d *queue.Delivery, lease *catalog.L
 	return w.index(ctx, d, lease, before)
 }
 
-// index does the job within its limit of time.
+// index does the job within its time limit.
 func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, before attempts) (Outcome, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
 	defer stop()

@@ -102,7 +102,7 @@ func TestUpdate(t *testing.T) {
 	got := status.GetFreshness()
 	got.SeenAt, got.IndexedAt = nil, nil
 	if err != nil || !proto.Equal(got, want) {
-		t.Errorf("the status tells %v, %v", got, err)
+		t.Errorf("the status shows %v, %v", got, err)
 	}
 	if fresh, known := e.waited("new"), e.waited("known"); fresh != 1 || known != 1 {
 		t.Errorf("counted are %d publications of a new repo and %d of a known one", fresh, known)
@@ -155,7 +155,7 @@ func TestRepoWithoutFiles(t *testing.T) {
 	}
 }
 
-// TestFailures gives each failure that a request can have its plain words.
+// TestFailures: each failure of a request has a reason in plain words.
 func TestFailures(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
@@ -190,7 +190,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: status %v, want failed with %q", c.name, s, c.words)
 		}
 	}
-	// Nothing of that stands in the way of the next request.
+	// None of that affects the next request.
 	if root := e.done(e.want(r.Dir)); root.GetGeneration() != 1 {
 		t.Errorf("root %v", root)
 	}
@@ -247,7 +247,7 @@ func TestJobTimeLimit(t *testing.T) {
 	e.bucket.fail = context.DeadlineExceeded
 	d := e.want(r.Dir)
 	d.NumDelivered = e.Attempts
-	if err := e.Handle(t.Context(), d); !queue.IsPermanent(err) || !strings.Contains(e.status().GetReason(), "limit of time") {
+	if err := e.Handle(t.Context(), d); !queue.IsPermanent(err) || !strings.Contains(e.status().GetReason(), "time limit") {
 		t.Errorf("got %v, status %v", err, e.status())
 	}
 }
@@ -337,9 +337,8 @@ func TestConcurrentJobs(t *testing.T) {
 	}
 }
 
-// TestStoppedAtEveryStep ends a job before and after every operation on etcd
-// and the bucket, as a crash would, and does it again: one generation comes of
-// it, and nothing is missing.
+// TestStoppedAtEveryStep ends a job before and after every operation on etcd and the bucket, as a
+// crash would, and does it again. The result is one generation with nothing missing.
 func TestStoppedAtEveryStep(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "needle 1", "b", "needle 2")
@@ -422,8 +421,8 @@ func TestNothingIsReadBeforeTheLease(t *testing.T) {
 	}
 }
 
-// TestRequestsWaitForTheirTurn: what is asked for again and again is worked on in
-// its time.
+// TestRequestsWaitForTheirTurn: a repo that is pushed to again and again is built only when its
+// next build is due.
 func TestRequestsWaitForTheirTurn(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
@@ -440,5 +439,5 @@ func TestRequestsWaitForTheirTurn(t *testing.T) {
 	if err := e.Handle(t.Context(), d); !errors.Is(err, errEarly) || queue.IsPermanent(err) {
 		t.Errorf("got %v, want it to come again", err)
 	}
-	e.done(e.want(r.Dir)) // somebody who asks by hand does not wait
+	e.done(e.want(r.Dir)) // a request by hand does not wait
 }

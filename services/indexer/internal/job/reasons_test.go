@@ -1,8 +1,10 @@
 package job
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,8 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -19,7 +23,7 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// tenFiles are files of which the first has the content given.
+// tenFiles are ten files, the first of them with the given content.
 func tenFiles(first string) []string {
 	files := []string{"f0", first}
 	for i := range 9 {
@@ -46,7 +50,7 @@ func (e *env) republish(change func(root *catalogv1.Root)) {
 	}
 }
 
-// dropMirror is what another indexer, or one whose cache is full, begins with.
+// dropMirror removes the mirror, as if another indexer had the next job or the cache were full.
 func (e *env) dropMirror(url string) {
 	e.t.Helper()
 	if err := os.RemoveAll(e.mirror(url)); err != nil {
@@ -66,8 +70,8 @@ func (e *env) mirror(url string) string {
 	return dir
 }
 
-// TestReasons: each push after something has happened is indexed as it should be,
-// says why, and is answered from.
+// TestReasons: after each event the next push is built by the expected method, for the expected
+// reason, and can be searched.
 func TestReasons(t *testing.T) {
 	for _, c := range []struct {
 		want   string
@@ -126,7 +130,7 @@ func TestReasons(t *testing.T) {
 				t.Errorf("found %v", found)
 			}
 			if status, err := e.Store.RepoStatus(t.Context(), repoName); err != nil || status.GetBuilt() != c.want {
-				t.Errorf("the status tells %q, %v", status.GetBuilt(), err)
+				t.Errorf("the status shows %q, %v", status.GetBuilt(), err)
 			}
 			if strings.HasPrefix(c.want, "delta") != (len(root.GetShards()) == 2) {
 				t.Errorf("%d shards", len(root.GetShards()))
@@ -145,8 +149,8 @@ func (e *env) requestFullBuild() *queue.Delivery {
 	return &queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: epoch}, NumDelivered: 1}
 }
 
-// TestFullBuildOfWhatIsUnchanged: a repo in which nothing changed is built anew when that was asked
-// for, once. The time of the full build stays with the deltas after it.
+// TestFullBuildOfWhatIsUnchanged: a request for a full build of an unchanged repo builds it anew,
+// once. The time of the full build stays with the deltas after it.
 func TestFullBuildOfWhatIsUnchanged(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", tenFiles("needle old")...)
@@ -167,8 +171,8 @@ func TestFullBuildOfWhatIsUnchanged(t *testing.T) {
 	}
 }
 
-// TestMuchOfARepo: at a quarter of the documents a push is a delta, past it is not;
-// and what empties a delta takes it away.
+// TestMuchOfARepo: a push that changes a quarter of the documents is a delta, and one that changes
+// more is not. A push that empties a delta removes it.
 func TestMuchOfARepo(t *testing.T) {
 	r, e := newRepo(t, nil)
 	files := tenFiles("1")
@@ -189,9 +193,77 @@ func TestMuchOfARepo(t *testing.T) {
 	if root := e.done(e.want(r.Dir)); root.GetBuilt() != "full: much changed" || len(root.GetShards()) != 1 {
 		t.Errorf("three of eight: %s, %v", root.GetBuilt(), root.GetShards())
 	}
-	// The newest facts are those of the request.
+	// The newest facts come from the request.
 	d := &catalogv1.Desired{Name: repoName, Url: r.Dir, Facts: &ingestv1.RepoFacts{Fork: true}}
 	if root := e.done(e.wantWith(d)); len(e.found(root, "fork:yes")) != 8 {
 		t.Errorf("facts: %s", root.GetBuilt())
+	}
+}
+
+// TestRank: all shards of a repo have its rank, deltas too, since a change of it builds the repo in full.
+func TestRank(t *testing.T) {
+	r, e := newRepo(t, nil)
+	var files []string
+	for i := range 20 {
+		files = append(files, fmt.Sprintf("file%d", i), "text")
+	}
+	r.Files("main", files...)
+	wanted := func(rank uint32) *catalogv1.Root {
+		return e.done(e.wantWith(&catalogv1.Desired{Name: repoName, Url: r.Dir, Facts: &ingestv1.RepoFacts{Rank: rank}}))
+	}
+	e.checkRanks(wanted(0), 0)
+	e.checkRanks(wanted(70), 70)
+	files[1] = "another text"
+	r.Files("main", files...)
+	e.checkRanks(wanted(70), 70, 70)
+	e.checkRanks(wanted(100), 100)
+}
+
+// checkRanks compares the ranks of the repo in the shards of a root.
+func (e *env) checkRanks(root *catalogv1.Root, want ...uint8) {
+	e.t.Helper()
+	var got []uint8
+	for _, ref := range root.GetShards() {
+		r, _, err := e.bucket.Get(e.t.Context(), ref.GetKey())
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		data, err := io.ReadAll(r)
+		r.Close()
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		f, err := format.NewFile(ref.GetKey(), data)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		docs, err := docstore.OpenDocs(f)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		rank, err := docs.RepoRank(0)
+		if err != nil {
+			e.t.Fatal(err)
+		}
+		got = append(got, rank)
+	}
+	if !slices.Equal(got, want) {
+		e.t.Errorf("%s: the ranks are %d, want %d", root.GetBuilt(), got, want)
+	}
+}
+
+// TestRankIsAnInput: shards that an earlier version built from the same record have no rank, and are built in full.
+func TestRankIsAnInput(t *testing.T) {
+	facts := &ingestv1.RepoFacts{Public: true}
+	unknown, err := proto.Marshal(&ingestv1.RepoFacts{Rank: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts.ProtoReflect().SetUnknown(unknown) // as an earlier version has it
+	now := &ingestv1.RepoFacts{Public: true, Rank: 50}
+	before := task{Worker: &Worker{}, desired: &catalogv1.Desired{Facts: facts}}
+	after := task{Worker: &Worker{}, desired: &catalogv1.Desired{Facts: now}}
+	if bytes.Equal(before.inputs(), after.inputs()) {
+		t.Error("the inputs of a version that knows ranks are those of one that does not")
 	}
 }

@@ -48,7 +48,7 @@ func (l letters) DeadLetters(_ context.Context, after uint64) iter.Seq2[queue.De
 	}
 }
 
-// away is a queue that waited for its server in vain.
+// away is a queue whose server does not answer.
 type away struct{ letters }
 
 func (away) DeadLetter(context.Context, string) (queue.DeadLetter, error) {
@@ -59,8 +59,8 @@ func (a away) DeadLetters(ctx context.Context, _ uint64) iter.Seq2[queue.DeadLet
 	return func(yield func(queue.DeadLetter, error) bool) { yield(a.DeadLetter(ctx, "")) }
 }
 
-// TestQueueIsAway: a caller who has time is told that the queue is away, not that the
-// time is over, which would not be worth trying again.
+// TestQueueIsAway: a caller with time left gets the error that the queue is away. A deadline error
+// would not be worth a retry.
 func TestQueueIsAway(t *testing.T) {
 	s := ingest.New(nil, away{}, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
 	for want, left := range map[codes.Code]time.Duration{codes.Unavailable: time.Hour, codes.DeadlineExceeded: 0} {
@@ -77,13 +77,13 @@ func TestQueueIsAway(t *testing.T) {
 	}
 }
 
-// mine sees repos whose name begins so.
+// mine sees only the repos below mine/.
 type mine struct{ access.Principal }
 
 func (mine) Sees(repo string) bool { return strings.HasPrefix(repo, "mine/") }
 
-// TestHiddenLettersAreNotThere: what is told of a hidden repo that has one is what
-// is told of one that has none.
+// TestHiddenLettersAreNotThere: the answer for a hidden repo is the same whether it has a dead
+// letter or not.
 func TestHiddenLettersAreNotThere(t *testing.T) {
 	jobs := letters{t, []string{"other/a", "mine/a", "other/b", "mine/b", "other/c"}}
 	s := ingest.New(nil, jobs, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
@@ -116,6 +116,6 @@ func TestHiddenLettersAreNotThere(t *testing.T) {
 		}
 	}
 	if resp, err := s.ListDeadLetters(t.Context(), &ingestv1.ListDeadLettersRequest{}); err != nil || len(resp.Letters) > 0 {
-		t.Errorf("nobody is told of %v, %v", resp, err)
+		t.Errorf("a call without a caller lists %v, %v", resp, err)
 	}
 }

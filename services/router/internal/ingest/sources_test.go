@@ -29,7 +29,7 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 		"api.github.com":   {Name: "x", Kind: "github", Owner: "o"},
 		"scheme":           {Name: "x", Kind: "gitea", Url: "http://git.example.com", Owner: "o"},
 		"credentials":      {Name: "x", Kind: "git", Url: "https://u:hunter2@git.example.com/x"},
-		"there twice":      {Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "o"},
+		"defined twice":    {Name: "good", Kind: "gitea", Url: "https://git.example.com", Owner: "o"},
 		"TRAWL_SECRET_":    {Name: "x", Kind: "gitea", Url: "https://git.example.com", Owner: "o", Token: &ingestv1.SecretRef{Env: "HOME"}},
 		"owner is missing": {Name: "x", Kind: "gitea", Url: "https://git.example.com"},
 	} {
@@ -81,8 +81,8 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 	}
 }
 
-// TestSourcesAreForThoseWhoSeeAll: an administrator of some repos neither sets sources,
-// which bring others, nor learns which there are.
+// TestSourcesAreForThoseWhoSeeAll: an administrator of some repos neither sets sources, which bring
+// others, nor learns which exist.
 func TestSourcesAreForThoseWhoSeeAll(t *testing.T) {
 	d := newDesk(t)
 	s := ingest.NewSources(d.store, origin.Policy{Schemes: []string{"https"}})

@@ -82,7 +82,7 @@ func TestStaleRepos(t *testing.T) {
 		}
 	}
 	if resp, err := s.ListStaleRepos(t.Context(), &ingestv1.ListStaleReposRequest{}); err != nil || len(resp.Repos) > 0 {
-		t.Errorf("nobody is told of %v, %v", resp, err)
+		t.Errorf("a call without a caller lists %v, %v", resp, err)
 	}
 	for _, bad := range []string{"x", "12", "12/", "99999999999999999999/a"} {
 		if _, err := s.ListStaleRepos(t.Context(), &ingestv1.ListStaleReposRequest{After: bad}); status.Code(err) != codes.InvalidArgument {

@@ -29,8 +29,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// searcher is a searcher of a test, over real gRPC: it finds every file of the
-// shards it holds, whatever the query, unless told otherwise.
+// searcher is a searcher of a test, over real gRPC: it finds every file of the shards it holds,
+// whatever the query, unless a field says otherwise.
 type searcher struct {
 	searchv1.UnimplementedSearchServiceServer
 	id   string
@@ -42,7 +42,7 @@ type searcher struct {
 	lacks map[searchapi.Digest]searchv1.UncoveredReason
 	fails error
 	hangs bool
-	// gone, unless it is nil, receives how long each call that hangs had been given, once its context has ended.
+	// gone, unless it is nil, receives the time that each hanging call was given, once its context has ended.
 	gone chan time.Duration
 	// dies names the query at which the searcher's process ends.
 	dies string
@@ -218,7 +218,7 @@ type cluster struct {
 	layout    *search.Layout
 	// places says which searchers hold a shard, best first; nil: all of them, in order.
 	places map[searchapi.Digest][]int
-	// directory says so instead, unless it is nil.
+	// directory replaces places, unless it is nil.
 	directory *fanout.Directory
 	cfg       search.Config
 }
@@ -256,7 +256,8 @@ func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
 func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	tb.Helper()
 	c := &cluster{shares: fanout.Shares{Hedges: 0.1, Retries: 0.2}, cfg: search.Config{
-		Budget: search.Budget{Default: 10 * time.Second, Most: 20 * time.Second},
+		// The race detector takes over ten seconds for answers of many megabytes.
+		Budget: search.Budget{Default: time.Minute, Most: time.Minute},
 		Limits: search.Limits{MaxFiles: 1000, MaxBytes: 1 << 20}, MaxQueries: 1000,
 	}}
 	c.conns = fanout.NewConns(func(addr string) (server.Conn, error) {

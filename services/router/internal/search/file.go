@@ -55,11 +55,11 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	return resp, nil
 }
 
-// besideContent is room for the fields of a searcher's response beside its content, in bytes.
-const besideContent = 4 << 10
+// responseOverhead is room for the fields of a searcher's response besides its content, in bytes.
+const responseOverhead = 4 << 10
 
 // contentRoom is how many bytes of content fit a response of that many bytes.
-func contentRoom(response int) int { return response - min(response/2, besideContent) }
+func contentRoom(response int) int { return response - min(response/2, responseOverhead) }
 
 func (s *Service) findFile(ctx context.Context, ticket *ticket, req *searchv1.GetFileRequest, layout *Layout) (*searchv1.GetFileResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)

@@ -7,14 +7,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
 const (
@@ -22,7 +20,7 @@ const (
 	cutByMemory = searchv1.CutReason_CUT_REASON_MEMORY
 )
 
-// large is a file with a chunk of so many bytes and as many ranges.
+// large is a file with a chunk of size bytes and that many ranges.
 func large(path string, score float64, size, ranges int) *searchv1.FileMatch {
 	f := file("r", path, score)
 	f.MatchCount = uint64(ranges)
@@ -51,8 +49,8 @@ func spread(c *cluster) (all []*searchv1.FileMatch) {
 
 func same(a, b *searchv1.FileMatch) bool { return proto.Equal(a, b) }
 
-// TestPagesOfBytes: pages end where their bytes are used up or where the router holds no
-// more, say so, and are the whole answer one after the other. Each of them counts all.
+// TestPagesOfBytes: a page ends where its bytes are used up or where the router holds no more, and
+// names the reason. The pages together are the whole answer, and each of them counts all of it.
 func TestPagesOfBytes(t *testing.T) {
 	for name, limit := range map[string]struct {
 		answer uint64
@@ -176,10 +174,9 @@ func TestOneLargeFile(t *testing.T) {
 	}
 }
 
-// TestOneFileBeyondMemory: of a single file no more is held than may be.
+// TestOneFileBeyondMemory: a single file takes no more memory than the limit.
 func TestOneFileBeyondMemory(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
-		c.cfg.Budget = search.Budget{Default: time.Minute, Most: time.Minute} // under the race detector ten seconds may be too short
 		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 4<<20
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{large("much", 1, 3<<20, 100_000)}
 	})
@@ -372,7 +369,6 @@ func TestLargeFileInParts(t *testing.T) {
 // in several calls, all the more when a type:repo stands for each of them.
 func TestLargePlans(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
-		c.cfg.Budget = search.Budget{Default: time.Minute, Most: time.Minute}
 		for shard := range 20 {
 			for repo := range 1000 {
 				e := &searchv1.RepoEntry{Name: fmt.Sprintf("%02d/%s%04d", shard, strings.Repeat("n", 1000), repo)}

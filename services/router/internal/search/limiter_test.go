@@ -50,7 +50,7 @@ func TestBatchLeavesRoom(t *testing.T) {
 	end(programs)
 	people = fill(t, l, interactive)
 	if more := fill(t, l, batch); len(more) != 0 || len(people) != 40 {
-		t.Errorf("%d interactive queries, and %d of batch beside them", len(people), len(more))
+		t.Errorf("%d interactive queries, and %d batch queries at the same time", len(people), len(more))
 	}
 }
 
@@ -135,8 +135,8 @@ func TestLimitGrowsInUseOnly(t *testing.T) {
 	}
 }
 
-// TestCallersLeaveRoom: whatever some callers take, each has at most its share, and
-// another one is let in.
+// TestCallersLeaveRoom: whatever some callers take, each gets at most its share, and another one is
+// admitted.
 func TestCallersLeaveRoom(t *testing.T) {
 	for greedy := 1; greedy <= 5; greedy++ {
 		l := limiterOf(t, 40)

@@ -13,8 +13,8 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// TestBranchesGoWithTheShard: what a root calls the branches of its shard goes along with
-// it, and nothing of another repo's does.
+// TestBranchesGoWithTheShard: the plan of a shard has the root's names for its branches, and none
+// of another repo.
 func TestBranchesGoWithTheShard(t *testing.T) {
 	d := searchapi.Digest{1}
 	root := func(name string, places []uint32, branches ...string) *catalogv1.Root {
@@ -40,8 +40,8 @@ func TestBranchesGoWithTheShard(t *testing.T) {
 	}
 }
 
-// TestHiddenGoesWithTheShard: however a shard is planned, what a repo of the plan
-// hides in it goes along, and nothing of other repos does.
+// TestHiddenGoesWithTheShard: however a shard is planned, the plan has the documents that its repos
+// hide in it, and none of other repos.
 func TestHiddenGoesWithTheShard(t *testing.T) {
 	ref := func(hidden string) []*catalogv1.ShardRef {
 		d := searchapi.Digest{1}
@@ -83,6 +83,6 @@ func TestHiddenGoesWithTheShard(t *testing.T) {
 		t.Errorf("commit %s", got)
 	}
 	if got := layout.Commit("a", "main", "old"); got != "old" {
-		t.Errorf("commit %s where the root does not tell", got)
+		t.Errorf("commit %s where the root names none", got)
 	}
 }

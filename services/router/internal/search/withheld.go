@@ -8,8 +8,8 @@ import (
 // withheld is an error whose text is for the log, since it can hold addresses, paths and
 // names of other callers' repos. Callers get its status.
 type withheld struct {
-	told  *status.Status
-	cause error
+	public *status.Status
+	cause  error
 }
 
 // withhold makes an error that shows callers only the words, and the log also the cause.
@@ -18,10 +18,10 @@ func withhold(code codes.Code, words string, cause error) error {
 }
 
 // Error implements error.
-func (w *withheld) Error() string { return w.told.Message() + ": " + w.cause.Error() }
+func (w *withheld) Error() string { return w.public.Message() + ": " + w.cause.Error() }
 
 // Unwrap returns the cause.
 func (w *withheld) Unwrap() error { return w.cause }
 
 // GRPCStatus is what callers get.
-func (w *withheld) GRPCStatus() *status.Status { return w.told }
+func (w *withheld) GRPCStatus() *status.Status { return w.public }

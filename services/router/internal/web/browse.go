@@ -78,13 +78,13 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 // isCommit holds for a commit or the beginning of one.
 var isCommit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// noRevision says which revisions there are.
+// noRevision is the problem of an unknown revision. It names those that are indexed.
 func (l located) noRevision() *problem {
 	var names []string
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), 10)] {
 		names = append(names, plain(cut(b.GetName(), nameBytes))+" at "+short(b.GetCommit()))
 	}
-	return &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or not any more. Indexed are: " +
+	return &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or no longer. Indexed are: " +
 		strings.Join(names, ", ") + "."}
 }
 
@@ -100,7 +100,7 @@ func (l located) documents() string {
 	return only(l.repo) + " b:" + quote(branch) + " type:file case:yes"
 }
 
-// head is what pages of a repo have at their top.
+// head is the top of the pages of a repo.
 type head struct {
 	frame
 

@@ -35,7 +35,7 @@ func TestFilePage(t *testing.T) {
 	for target, want := range map[string]string{
 		"/r/host/pond/-/none":       "There is no file none on branch main.",
 		"/r/host/lake":              "There is no repo host/lake, or you may not see it.",
-		"/r/host/pond@gone/-/x":     "Revision gone is not indexed, or not any more. Indexed are: main at 0123456789ab, dev at dddddddddddd.",
+		"/r/host/pond@gone/-/x":     "Revision gone is not indexed, or no longer. Indexed are: main at 0123456789ab, dev at dddddddddddd.",
 		"/r/host/pond@012345/-/x":   "Revision 012345 is not indexed",
 		"/r/host/pond/-/no/folder/": "There is no folder no/folder/ at this revision.",
 	} {
@@ -215,8 +215,8 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestColoursAreBounded: colours are found in any text, at its right places, and a page does
-// not wait for them longer than it wants to.
+// TestColoursAreBounded: any text gets its colours at the right places, and a page waits for them
+// for a bounded time.
 func TestColoursAreBounded(t *testing.T) {
 	c := newColourist()
 	defer c.close()

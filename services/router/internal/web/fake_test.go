@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -33,11 +34,13 @@ func TestMain(m *testing.M) {
 
 const testCommit = "0123456789abcdef0123456789abcdef01234567"
 
-// fake answers searches as told, and has files.
+// fake answers searches by its fields, and has files.
 type fake struct {
 	search *searchv1.SearchResponse
 	err    error
-	asked  []*searchv1.SearchRequest
+	// mu guards asked: a browser sends several requests at once.
+	mu    sync.Mutex
+	asked []*searchv1.SearchRequest
 	// files are contents by repo and path. Every file is on main, and on dev too if its
 	// path begins with dev.
 	files map[string]map[string]string
@@ -48,7 +51,9 @@ type fake struct {
 
 // Search implements Answers. Without an answer it finds paths by the last f: of a query.
 func (f *fake) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	f.mu.Lock()
 	f.asked = append(f.asked, req)
+	f.mu.Unlock()
 	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
 		return nil, err
 	}
@@ -176,7 +181,7 @@ func visit(t testing.TB, h http.Handler, target string, header ...string) *httpt
 	return w
 }
 
-// show visits a page that must be there, and holds it against what every page keeps.
+// show visits a page that must exist, and checks the rules for every page.
 func show(t testing.TB, h http.Handler, target string) string {
 	t.Helper()
 	w := visit(t, h, target)

@@ -48,8 +48,8 @@ func TestEveryOption(t *testing.T) {
 	}
 }
 
-// TestCountsAreExactUnlessOnlyFilesAreLimited: zoekt, too, stops early only where a request names
-// the files to be shown and nothing of matches.
+// TestCountsAreExactUnlessOnlyFilesAreLimited: as in zoekt, a search stops early only if its
+// request limits the files shown but not the matches.
 func TestCountsAreExactUnlessOnlyFilesAreLimited(t *testing.T) {
 	const exact, best = searchv1.Mode_MODE_EXHAUSTIVE, searchv1.Mode_MODE_TOP_K
 	for opts, want := range map[string]searchv1.Mode{
@@ -69,7 +69,7 @@ func TestCountsAreExactUnlessOnlyFilesAreLimited(t *testing.T) {
 			f.search.Statistics = &searchv1.Statistics{CountsExact: counted}
 			got := f.result(t, `{"Q":"x","Opts":`+opts+`}`)
 			if told := got["Trawl"].(map[string]any)["CountsAtLeast"] == true; told == counted {
-				t.Errorf("%s: counts are exact: %v; the answer says they are at least so many: %v", opts, counted, told)
+				t.Errorf("%s: counts are exact: %v; the answer calls them lower bounds: %v", opts, counted, told)
 			}
 		}
 		if asked := f.searched[0].Options.Mode; asked != want {
@@ -81,7 +81,8 @@ func TestCountsAreExactUnlessOnlyFilesAreLimited(t *testing.T) {
 	}
 }
 
-// tell writes a result as "name:matches …", and what is told beside.
+// tell writes a result as "name:matches …", with the skipped files and the ignored and clamped
+// options.
 func tell(result map[string]any) string {
 	var out []string
 	for _, f := range result["Files"].([]any) {
@@ -156,7 +157,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCutAnswersSaySo: by the server's limit of files, and of bytes.
+// TestCutAnswersSaySo: an answer reports that the server's limit of files or of bytes cut it.
 func TestCutAnswersSaySo(t *testing.T) {
 	f := found(file("r", "a", "x\n"))
 	f.search.NextPageToken = []byte("more")
@@ -195,7 +196,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 }
 
 func TestRepoIDs(t *testing.T) {
-	// They are also what `printf NAME | sha256sum` says.
+	// `printf NAME | sha256sum` prints them too.
 	for name, want := range map[string]uint32{"github.com/org/name": 0x4eb2b6e1, "": 0xe3b0c442} {
 		if got := RepoID(name); got != want {
 			t.Errorf("%q has %#x, want %#x", name, got, want)

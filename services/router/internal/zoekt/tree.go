@@ -253,7 +253,7 @@ func (t *translation) numbered(serialized []byte, field string) (*searchv1.Query
 	}
 	set, err := parseNumbers(serialized)
 	if err != nil {
-		return nil, refuse(field, "this is no serialized roaring bitmap: "+err.Error())
+		return nil, refuse(field, "not a serialized roaring bitmap: "+err.Error())
 	}
 	if err := t.number(); err != nil {
 		return nil, err

@@ -123,7 +123,7 @@ func TestNodesThatAreRefused(t *testing.T) {
 		{zoektQuery(t, `symbol {}`), "want a substring or a regexp"},
 		{zoektQuery(t, `symbol {expr {const: true}}`), "want a substring or a regexp"},
 		{zoektQuery(t, `raw_config {flags: 3}`), "unknown flag 3"},
-		{zoektQuery(t, `repo_ids {repos: "no bitmap"}`), "no serialized roaring bitmap"},
+		{zoektQuery(t, `repo_ids {repos: "no bitmap"}`), "not a serialized roaring bitmap"},
 		{zoektQuery(t, `branches_repos {list {repos: "\x3a\x30"}}`), "branches_repos.list.repos"},
 		{&webserverv1.Q{Query: &webserverv1.Q_BranchesRepos{BranchesRepos: many}}, "more than 100 sets"},
 		{zoektQuery(t, deep), "inside each other"},

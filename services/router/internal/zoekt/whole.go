@@ -43,9 +43,9 @@ func addContents(ctx context.Context, answers Answers, files []*searchv1.FileMat
 	result.Trawl.ContentsMissing = int(missing.Load())
 }
 
-// besideContent is room for the fields of a response beside the content, in bytes. A file
+// responseOverhead is room for the fields of a response beside the content, in bytes. A file
 // that needs more counts as too large.
-const besideContent = 4 << 10
+const responseOverhead = 4 << 10
 
 // fetch gets the content of a found file, unless it exceeds most bytes. A file without
 // searchable content has empty content.
@@ -56,7 +56,7 @@ func fetch(ctx context.Context, answers Answers, f *searchv1.FileMatch, most int
 	if ctx.Err() != nil || len(f.Branches) == 0 || most <= 0 {
 		return nil, false
 	}
-	resp, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: f.Repo, Path: f.Path, Branch: f.Branches[0], MaxBytes: uint64(most) + besideContent})
+	resp, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: f.Repo, Path: f.Path, Branch: f.Branches[0], MaxBytes: uint64(most) + responseOverhead})
 	if err != nil || !bytes.Equal(resp.Blob, f.Blob) || uint64(len(resp.Content)) < resp.SizeBytes {
 		return nil, false
 	}

@@ -32,7 +32,7 @@ func built(t testing.TB, corpus *indextest.Corpus) []byte {
 	b, err := build.NewBuilder(&out, build.Options{})
 	must(t, err)
 	for _, r := range corpus.Repos {
-		repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta}
+		repo := docstore.Repo{Name: r.Name, Archived: r.Archived, Fork: r.Fork, Public: r.Public, Meta: r.Meta, Rank: r.Rank}
 		for _, name := range r.Branches {
 			repo.Branches = append(repo.Branches, docstore.Branch{Name: name, Commit: "c0ffee"})
 		}
@@ -72,7 +72,7 @@ type searchable interface {
 	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
 }
 
-// answer is all that a shard says to a query.
+// answer is everything that a shard returns for a query.
 type answer struct {
 	files []shard.FileMatch
 	repos []shard.RepoStats
@@ -121,7 +121,7 @@ type pair struct {
 	size   int64
 }
 
-// newPair makes one with so many parts of a hundred of the shard as its budget.
+// newPair makes a pair whose budget is a percentage of the shard's size.
 func newPair(t *testing.T, percent int64) *pair {
 	t.Helper()
 	corpus := &indextest.Corpus{Name: "many"}
@@ -144,8 +144,8 @@ func newPair(t *testing.T, percent int64) *pair {
 	return p
 }
 
-// TestSameAsLocal: queries of every kind find by ranges what they find in a local
-// shard, with room for all of it and with too little; then they say so.
+// TestSameAsLocal: queries of every kind find by ranges what they find in a local shard, with room
+// for all of it and with too little. A query without enough room reports that.
 func TestSameAsLocal(t *testing.T) {
 	percents := []int64{100, 75, 50}
 	if testing.Short() {
@@ -188,9 +188,9 @@ type brokenReader struct {
 
 func (b brokenReader) Read(p []byte) (int, error) { return b.read(b.ReadCloser, p) }
 
-// TestBucketThatFails: whatever the bucket does, an answer is right or an error
-// that tells it; when it is well again, all answers are right, and what was damaged
-// stays damaged only until the shard is opened anew.
+// TestBucketThatFails: whatever the bucket does, an answer is right, or an error that names the
+// failure. When the bucket works again all answers are right, and damage lasts only until the shard
+// is opened anew.
 func TestBucketThatFails(t *testing.T) {
 	away := errors.New("the bucket is away")
 	var rng *rand.Rand
@@ -271,9 +271,9 @@ func flip(r io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-// TestDeadlineOfTheQuery: a bucket that hangs holds a query up until the query's
-// time ends, and one that waits for the same bytes not a moment longer; then the
-// read ends too, for want of anybody who wants it.
+// TestDeadlineOfTheQuery: a bucket that hangs delays a query until the query's time ends. A query
+// that waits for the same bytes ends at its own deadline. When no query waits any more, the read
+// ends too.
 func TestDeadlineOfTheQuery(t *testing.T) {
 	p := newPair(t, 100)
 	gone := make(chan struct{})

@@ -42,7 +42,7 @@ func (c *Cache) run(ctx context.Context, o *object, do func(*view) error) error 
 		case !errors.Is(err, errCrowded):
 			return err
 		case v.alone && !c.relieve():
-			return fmt.Errorf("%w; the budget is of %d bytes: a larger one, or a query that looks at less, helps", ErrNoRoom, c.budget.Limit())
+			return fmt.Errorf("%w: raise the disk budget of %d bytes, or narrow the query", ErrNoRoom, c.budget.Limit())
 		}
 		if err := idle(ctx, func() error { return c.waitTurn(ctx) }); err != nil {
 			return err
@@ -128,15 +128,15 @@ func (v *view) await(ctx context.Context, flights []*flight) error {
 			err = fl.err
 		}
 		if err != nil {
-			v.cache.forsake(flights[i+1:])
+			v.cache.abandon(flights[i+1:])
 			return err
 		}
 	}
 	return nil
 }
 
-// forsake ends the wait for flights that are not waited for to their end.
-func (c *Cache) forsake(flights []*flight) {
+// abandon ends the wait for flights before their end.
+func (c *Cache) abandon(flights []*flight) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, fl := range flights {

@@ -12,9 +12,9 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// TestCleared: a revision is told when the grace time is over and nothing is left of
-// what was not wanted by then: neither what is still used, nor what is in quarantine.
-// What went between two revisions may have gone right after the first.
+// TestCleared: a revision is reported when the grace time is over and nothing is left of the shards
+// that were unwanted then, neither in use nor in quarantine. A shard that became unwanted between
+// two revisions may have done so right after the first.
 func TestCleared(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -66,16 +66,7 @@ func TestClearedAfterRestart(t *testing.T) {
 		w.Want(10, []shardcache.Ref{left})
 		w.acquire(left).Release()
 		stop()
-		w, stop = run(t, dir, b)
-		defer stop()
-		w.Want(20, nil)
-		if got := w.PurgedThrough(); got != 0 { // nobody knows since when it is not wanted
-			t.Errorf("before it is removed: %d", got)
-		}
-		must(t, w.Prune())
-		if got := w.PurgedThrough(); got != 20 {
-			t.Errorf("after it: %d", got)
-		}
+		purgedByPrune(t, dir, b)
 	})
 }
 
@@ -91,15 +82,22 @@ func TestQuarantineAfterRestart(t *testing.T) {
 		h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
 		h.Release()
 		stop()
-		w, stop = run(t, dir, b)
-		defer stop()
-		w.Want(20, nil)
-		if got := w.PurgedThrough(); got != 0 { // nobody knows since when it is not wanted
-			t.Errorf("before it is removed: %d", got)
-		}
-		must(t, w.Prune())
-		if got := w.PurgedThrough(); got != 20 {
-			t.Errorf("after it: %d", got)
-		}
+		purgedByPrune(t, dir, b)
 	})
+}
+
+// purgedByPrune starts a process that wants nothing of what an earlier one left: nobody knows since
+// when, so it counts until it is removed.
+func purgedByPrune(t *testing.T, dir string, b bucket.Bucket) {
+	t.Helper()
+	w, stop := run(t, dir, b)
+	defer stop()
+	w.Want(20, nil)
+	if got := w.PurgedThrough(); got != 0 {
+		t.Errorf("before it is removed: %d", got)
+	}
+	must(t, w.Prune())
+	if got := w.PurgedThrough(); got != 20 {
+		t.Errorf("after it: %d", got)
+	}
 }

@@ -32,7 +32,7 @@ func (s *Store) Run(ctx context.Context) {
 		}
 		timer := time.NewTimer(pause)
 		select {
-		case <-s.poke:
+		case <-s.wakeups:
 		case <-timer.C:
 		case <-ctx.Done():
 		}
@@ -43,9 +43,10 @@ func (s *Store) Run(ctx context.Context) {
 	s.ranges.Close()
 }
 
+// wake has Run look again at what there is to do.
 func (s *Store) wake() {
 	select {
-	case s.poke <- struct{}{}:
+	case s.wakeups <- struct{}{}:
 	default:
 	}
 }

@@ -44,7 +44,7 @@ var (
 	ErrUnavailable = errors.New("shard cannot be loaded")
 )
 
-// Shard is what is done with an open shard; *shard.Shard does it.
+// Shard is an open shard; *shard.Shard implements it.
 type Shard interface {
 	shard.Finder
 	Count(ctx context.Context, q *shard.Query, opts shard.Options, by []shard.Facet) (*shard.Counted, error)
@@ -108,8 +108,8 @@ type Store struct {
 	asked int
 	// changed reports that an entry changed.
 	changed wait.Change
-	// poke wakes Run; it holds at most one wake-up.
-	poke chan struct{}
+	// wakeups wakes Run. It holds at most one wake-up.
+	wakeups chan struct{}
 }
 
 // New makes a store over a cache folder, which it creates if it is missing. It removes
@@ -125,7 +125,7 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 		cfg: cfg, bucket: b, open: open, log: log, metrics: m,
 		budget: disk.NewBudget(cfg.Budget), left: make(map[searchapi.Digest]int64), aside: make(map[string]int64),
 		dropping: make(map[searchapi.Digest]int64), lingering: make(map[*opened]searchapi.Digest),
-		entries: make(map[searchapi.Digest]*entry), poke: make(chan struct{}, 1),
+		entries: make(map[searchapi.Digest]*entry), wakeups: make(chan struct{}, 1),
 	}
 	s.resize()
 	s.ranges = ranged.New(cfg.Dir, b, s.budget, s.relieve, log, m.ranges)
@@ -139,7 +139,7 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 	return s, nil
 }
 
-// Want replaces the set of shards to hold, which is that of a revision of the roots.
+// Want replaces the set of shards to hold by that of a revision of the roots.
 func (s *Store) Want(revision int64, refs []Ref) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -167,20 +167,17 @@ func (s *Store) Want(revision int64, refs []Ref) {
 // notify wakes Run and all goroutines that wait for a change. Callers hold mu.
 func (s *Store) notify() {
 	s.changed.Notify()
-	select {
-	case s.poke <- struct{}{}:
-	default:
-	}
+	s.wake()
 }
 
-// Counts are the shards by how they are.
+// Counts are the numbers of shards by state.
 type Counts struct {
-	// Ready ones are open, Pending ones have not been tried to their end yet,
-	// Failed ones have, and wait for the next try.
+	// Ready shards are open. Pending shards have not finished their first try. Failed shards wait
+	// for the next try.
 	Ready, Pending, Failed int
-	// Bytes are the sizes of the ready ones.
+	// Bytes is the size of the ready shards.
 	Bytes int64
-	// Reason is why one of the failed ones failed.
+	// Reason is why one of the failed shards failed.
 	Reason string
 }
 

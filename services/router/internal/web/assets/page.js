@@ -176,7 +176,7 @@ function completeBox() {
   box.form.addEventListener("submit", () => { searches.add(box.value); hideOffers(); });
   // Results that came as one typed have been of use when one of them is opened.
   document.getElementById("main").addEventListener("click", (e) => { if (location.pathname === "/" && e.target.closest("a")) searches.add(box.value); });
-  if (location.pathname === "/login") searches.write([]); // whoever comes next has not searched for it
+  if (location.pathname === "/login") searches.write([]); // the next user did not search for these
 }
 if (box.form) completeBox();
 

@@ -1,4 +1,4 @@
-package pattern
+package grep
 
 import (
 	"regexp/syntax"
@@ -10,8 +10,8 @@ func hasBoundary(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpWordBoundary || tree.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(tree.Sub, hasBoundary)
 }
 
-// matchesInvalid reports whether Go may find a match that holds a byte which is not UTF-8: it
-// reads that as U+FFFD, where ripgrep matches no class with it.
+// matchesInvalid reports whether Go may find a match that holds a byte of invalid UTF-8: Go
+// reads it as U+FFFD, and in ripgrep it matches no class.
 func matchesInvalid(tree *syntax.Regexp) bool {
 	switch tree.Op {
 	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
@@ -28,8 +28,9 @@ func matchesInvalid(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, matchesInvalid)
 }
 
-// loosen returns an expression that matches wherever tree does with the words of Unicode. A \b beside what
-// must be an ASCII word character stays: a boundary of Unicode is one of ASCII there. Others go.
+// loosen returns an expression that matches wherever tree does with Unicode words. It keeps a \b next to a
+// part that must be an ASCII word character, since a Unicode boundary there is also an ASCII one. It
+// removes the others.
 func loosen(tree *syntax.Regexp) *syntax.Regexp {
 	switch tree.Op {
 	case syntax.OpWordBoundary, syntax.OpNoWordBoundary:
@@ -76,7 +77,7 @@ func isWordAt(tree *syntax.Regexp, atEnd bool) bool {
 }
 
 // isWordRune reports whether r, in any case if fold is set, is a word character of ASCII. The letters k and s
-// have another case beyond it.
+// have another case outside ASCII.
 func isWordRune(r rune, fold bool) bool {
 	switch {
 	case fold && (r == 'k' || r == 'K' || r == 's' || r == 'S'):

@@ -10,25 +10,24 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Two words that may be in a path as well score beside what their matches in the content do: for the path, for a name that they make up, and
-// where they stand in one line. Paths and names are known from posting lists, and the contents with such points mostly are the
-// best: these are read first. The score that as many of them reach as files are wanted then narrows the search, and every
-// other content may have all words in one line.
+// A document whose path also matches two or more of the words scores extra: for the path, for a name that the words make up, and for words
+// that stand in one line. Posting lists know paths and names, and the contents with such extra points mostly are the best, so they are read
+// first. The lowest score among the best of them then narrows the search. Every other content may still have all words in one line.
 
-// Up to readFirst contents are read for each file that is wanted, a probe of them at first: a third of that number.
+// For each file that is wanted, up to readFirst contents are read first, in probes of a third of a content per file.
 const (
 	readFirst = 3
 	probes    = 3
 )
 
-// rareBare is how many superblocks with a word there are for each file that is wanted, for its contents to be looked at first.
+// rareBare is the number of superblocks with a word, for each file that is wanted, from which on its contents are read first.
 const rareBare = 4
 
-// bareBlocks is in how many blocks of the lexicon the words may be, for contents to be looked at first: where these are fewer, looking up all
-// words that hold one takes little (decision 48 has the measurement).
+// bareBlocks is the least number of lexicon blocks with the words for which contents are read first. In fewer blocks, looking up all words
+// that hold one takes little (decision 48 has the measurement).
 const bareBlocks = 1500
 
-// amongBareWords is amongContenders for words of which some may be in a path.
+// amongBareWords is amongContenders where some of the words may be in a path.
 func (s *search) amongBareWords(q *Query, words []contender) (done bool, err error) {
 	c, err := s.contestOfBareWords(q, words)
 	if c == nil || err != nil {
@@ -48,8 +47,8 @@ func (s *search) amongBareWords(q *Query, words []contender) (done bool, err err
 	return false, nil
 }
 
-// contestOfBareWords adds the contents with all words as whole words. It returns nil if few words hold one of them, if a word is in few
-// contents, or if the words are in few together: then looking up all words takes little, or others are among the best.
+// contestOfBareWords adds the contents with all words as whole words. It returns nil if few words of the lexicon hold one of them, if a
+// word is in few contents, or if few contents hold all words: then looking up all words takes little, or other contents are among the best.
 func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, error) {
 	c := &contest{s: s, words: words, defined: rank.Defined(q.terms)}
 	if q.line != nil {
@@ -57,7 +56,7 @@ func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, erro
 	}
 	c.others = partOfWord*float64(len(words)) + c.line
 	if floor := s.opts.Floor; floor != nil {
-		c.least = floor.Score
+		c.least = floor.Score - s.mostOfRepo
 	}
 	blocks := 0
 	for i := range words {
@@ -83,19 +82,19 @@ func (s *search) contestOfBareWords(q *Query, words []contender) (*contest, erro
 	return c, nil
 }
 
-// readBareWords reads the contents that may be among the best. It returns false if they are many.
+// readBareWords reads the contents that may be among the best. It returns false if there are too many.
 func (s *search) readBareWords(q *Query, c *contest) (done bool, err error) {
 	if err := s.beginHits(q); err != nil {
 		return false, err
 	}
-	if ok, err := c.findBeside(); !ok || err != nil {
+	if ok, err := c.findBonuses(); !ok || err != nil {
 		return false, err
 	}
 	defer s.explain.scanning()()
 	reach := s.narrowed
 	reach.budget = c.budget + s.reader.BytesDecoded
-	c.found = slices.DeleteFunc(c.found, func(f boundedBlob) bool { return c.besideIn(f.blob) > 0 })
-	if err := c.addBeside(); err != nil {
+	c.found = slices.DeleteFunc(c.found, func(f boundedBlob) bool { return c.bonusOf(f.blob) > 0 })
+	if err := c.addWithBonus(); err != nil {
 		return false, err
 	}
 	if err := c.push(reach); err != nil {
@@ -113,15 +112,15 @@ func (s *search) readBareWords(q *Query, c *contest) (done bool, err error) {
 	return true, s.scanContenders()
 }
 
-// readFirst reads the contents with the highest bounds. It reports whether all of the best are known to score more than contents that have
-// none of the words as a whole word.
+// readFirst reads the contents with the highest bounds. It reports whether all of the best certainly score more than contents with none of
+// the words as a whole word.
 func (c *contest) readFirst(reach *contenders) (enough bool, err error) {
 	s := c.s
 	probe := (s.opts.MaxFiles + probes - 1) / probes
 	for read := 0; read < readFirst*probes*probe; read += probe {
 		above := 0
 		for i := range s.best.hits {
-			if s.best.hits[i].score > c.others {
+			if s.best.hits[i].score-s.mostOfRepo > c.others {
 				above++
 			}
 		}
@@ -132,16 +131,16 @@ func (c *contest) readFirst(reach *contenders) (enough bool, err error) {
 			return false, err
 		}
 		if s.best.full() {
-			c.least = max(c.least, s.best.hits[0].score)
+			c.least = max(c.least, s.best.hits[0].score-s.mostOfRepo)
 		}
 	}
 	return c.least > c.others, nil
 }
 
-// findBeside finds the contents with points beside those of their words. It returns false if any path may match.
-func (c *contest) findBeside() (ok bool, err error) {
+// findBonuses finds the contents that score points for more than their words. It returns false if any path may match.
+func (c *contest) findBonuses() (ok bool, err error) {
 	s := c.s
-	if c.beside, ok, err = s.besideByPath(); !ok || err != nil {
+	if c.bonuses, ok, err = s.bonusesOfPaths(); !ok || err != nil {
 		return false, err
 	}
 	for i, blob := range s.compound.blobs {
@@ -149,24 +148,24 @@ func (c *contest) findBeside() (ok bool, err error) {
 			continue
 		}
 		defined := slices.ContainsFunc(s.compound.names, func(n nameIn) bool { return n.mayDefine(blob) })
-		c.beside = append(c.beside, boundedBlob{rank.CompoundScore(s.terms, defined), blob})
+		c.bonuses = append(c.bonuses, boundedBlob{rank.CompoundScore(s.terms, defined), blob})
 	}
-	slices.SortFunc(c.beside, func(a, b boundedBlob) int { return cmp.Compare(a.blob, b.blob) })
-	kept := c.beside[:0]
-	for _, b := range c.beside {
+	slices.SortFunc(c.bonuses, func(a, b boundedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	kept := c.bonuses[:0]
+	for _, b := range c.bonuses {
 		if last := len(kept) - 1; last >= 0 && kept[last].blob == b.blob {
 			kept[last].bound += b.bound
 		} else {
 			kept = append(kept, b)
 		}
 	}
-	c.beside = kept
+	c.bonuses = kept
 	return true, nil
 }
 
-// besideByPath returns the contents of the documents whose paths match, and the most that a path adds to their scores. It returns false if
-// any path may match.
-func (s *search) besideByPath() (beside []boundedBlob, ok bool, err error) {
+// bonusesOfPaths returns the contents of the documents whose paths match, with the most points that a path adds to their scores. It returns
+// false if any path may match.
+func (s *search) bonusesOfPaths() (found []boundedBlob, ok bool, err error) {
 	points := make([]uint16, s.docs.Len())
 	for _, a := range s.nameAtoms {
 		if !a.candidates.narrow {
@@ -204,14 +203,14 @@ func (s *search) besideByPath() (beside []boundedBlob, ok bool, err error) {
 				return nil, false, err
 			}
 			names, spelling := s.scoreOfPath(path)
-			most = rank.Total(0, names, spelling, spelling, false) // as if there were no other words, which is the most
+			most = rank.Total(0, names, spelling, spelling, false) // as if there were no other words, which gives the most
 		}
-		beside = append(beside, boundedBlob{most, blobs[i]})
+		found = append(found, boundedBlob{most, blobs[i]})
 	}
-	return beside, true, nil
+	return found, true, nil
 }
 
-// scoreOfPath returns the scores of the best places of all texts in a path, and how many of them spell the file's name.
+// scoreOfPath returns the sum of the scores of each text's best place in a path, and how many texts spell the file's name.
 func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 	ranges := s.overlap[:0]
 	for _, a := range s.nameAtoms {
@@ -233,10 +232,10 @@ func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 // inBase marks points for a match in the base name.
 const inBase = 1 << 15
 
-// addBeside adds the contents with points beside their words.
-func (c *contest) addBeside() error {
+// addWithBonus adds the contents that score points for more than their words.
+func (c *contest) addWithBonus() error {
 	c.rewind()
-	for _, b := range c.beside {
+	for _, b := range c.bonuses {
 		first, length, err := c.s.content.Span(b.blob)
 		if err := cmp.Or(err, c.s.tick()); err != nil {
 			return err
@@ -249,11 +248,11 @@ func (c *contest) addBeside() error {
 	return nil
 }
 
-// besideIn is how many points a content has beside those of its words and of a line.
-func (c *contest) besideIn(blob uint32) float64 {
-	i, ok := slices.BinarySearchFunc(c.beside, blob, func(b boundedBlob, blob uint32) int { return cmp.Compare(b.blob, blob) })
+// bonusOf returns how many points a content has for more than its words and a line.
+func (c *contest) bonusOf(blob uint32) float64 {
+	i, ok := slices.BinarySearchFunc(c.bonuses, blob, func(b boundedBlob, blob uint32) int { return cmp.Compare(b.blob, blob) })
 	if !ok {
 		return 0
 	}
-	return c.beside[i].bound
+	return c.bonuses[i].bound
 }

@@ -1,4 +1,4 @@
-package pattern
+package grep
 
 import (
 	"cmp"
@@ -12,10 +12,10 @@ import (
 	"unicode/utf8"
 )
 
-// dialect is a pattern in the syntax of Go, and what its literals say of case.
+// dialect is a pattern in the syntax of Go, with the case of its literals.
 type dialect struct {
 	source            string
-	literal, capitals bool // it has a literal; it has one in capitals
+	literal, capitals bool // it has a literal; it has a capital one
 }
 
 // translate turns a pattern in ripgrep's syntax into one of Go's: \w, \d and \s are of Unicode.
@@ -40,11 +40,11 @@ type translator struct {
 	rest    string
 	out     strings.Builder
 	inClass bool
-	atStart bool // of a class: a ] is a literal there
+	atStart bool // at the start of a class, where ] is a literal
 	err     error
 }
 
-// take moves n bytes to the output as they are.
+// take copies n bytes to the output.
 func (t *translator) take(n int) {
 	t.out.WriteString(t.rest[:n])
 	t.rest = t.rest[n:]
@@ -172,7 +172,7 @@ func (t *translator) perlClass(c byte) {
 	t.out.WriteString(text)
 }
 
-// class is a class of Unicode as it stands between brackets, and that of all other runes.
+// class is a class of Unicode in the form for brackets, and the class of all other runes.
 type class struct{ itself, others string }
 
 // classes are what \d, \s and \w mean in Unicode, as its Technical Standard 18 defines them.

@@ -1,4 +1,4 @@
-package pattern
+package grep
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 )
 
 // machine matches an expression as ripgrep does, where Go's engines do not: words are those of Unicode, and a
-// byte that is not UTF-8 matches nothing. It is Pike's: all alternatives step through the line together, in
-// the order of preference. It is slow, and is asked about few lines.
+// byte that is not UTF-8 matches nothing. It is a Pike machine: all alternatives step through the line
+// together, in the order of preference. It is slow, and sees few lines.
 type machine struct{ prog *syntax.Prog }
 
 // newMachine compiles an expression whose first group is the match.
@@ -26,7 +26,7 @@ func newMachine(source string) (*machine, error) {
 	return &machine{prog: prog}, nil
 }
 
-// thread is a place in the program, and the group as far as it is known.
+// thread is a place in the program, with the part of the group found so far.
 type thread struct {
 	pc         uint32
 	start, end int
@@ -45,7 +45,7 @@ func (m *machine) find(line []byte, from int) (start, end int, ok bool) {
 	r := run{prog: m.prog, line: line, seen: make([]int, len(m.prog.Inst))}
 	var current []thread
 	for at := from; ; {
-		if !ok { // a match that begins later is of no interest once there is one
+		if !ok { // once there is a match, later beginnings do not matter
 			r.threads = current
 			r.add(thread{pc: uint32(m.prog.Start), start: -1, end: -1}, at)
 			current = r.threads
@@ -79,7 +79,7 @@ func (m *machine) find(line []byte, from int) (start, end int, ok bool) {
 	}
 }
 
-// add adds a thread, or those that it leads to without a rune, at a place in the line.
+// add adds a thread, or those that it reaches without a rune, at a place in the line.
 func (r *run) add(t thread, at int) {
 	if r.seen[t.pc] == at+1 {
 		return

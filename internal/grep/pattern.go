@@ -1,9 +1,4 @@
-// Package pattern has the patterns of trawl grep: regular expressions of lines, as ripgrep reads them.
-//
-// A pattern is looked for in two steps. A loose expression finds, in a whole text and in an index, every line
-// that matches and perhaps a few more: the engines of package regex know words and bytes that are not
-// UTF-8 as Go does. Where that makes a difference, an exact one then decides about the line.
-package pattern
+package grep
 
 import (
 	"bytes"
@@ -19,39 +14,49 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// Case says when letters in capitals and small ones are the same.
+// The patterns of trawl grep are regular expressions for lines, as ripgrep reads them.
+//
+// A search has two steps. A loose expression finds, in a whole text or in an index, every line that matches
+// and perhaps a few more: the engines of package regex treat words and invalid UTF-8 as Go does. Where that
+// differs from ripgrep, an exact expression then decides about the line.
+
+// Case says when capitals and small letters are the same.
 type Case uint8
 
 // Cases of a pattern.
 const (
 	Sensitive Case = iota
 	Insensitive
-	// Smart is Insensitive if the pattern has letters and none is in capitals.
+	// Smart is Insensitive if the pattern has letters and none is a capital.
 	Smart
 )
 
-// Options say how patterns are read.
-type Options struct {
+// PatternOptions say how patterns are read.
+type PatternOptions struct {
 	Case Case
 	// Fixed patterns are texts, not expressions.
 	Fixed bool
-	// Words are matched only: no letter, digit or underscore stands beside a match.
+	// Words matches only whole words: no letter, digit or underscore is next to a match.
 	Words bool
 }
 
-// Pattern matches lines. It is safe for concurrent use.
+// Pattern matches lines as ripgrep does. It is safe for concurrent use.
+//
+// It looks for a match in two steps. A loose expression finds, in a whole text and in an index, every line
+// that matches and perhaps a few more: the engines of package regex know words and bytes that are not
+// UTF-8 as Go does. Where that makes a difference, an exact one then decides about the line.
 type Pattern struct {
 	loose     regex.Matcher
 	looseTree *syntax.Regexp
 
-	// Where loose may find a line that does not match: always, or in a line that is not UTF-8.
+	// Whether loose may find a line that does not match: any line, or one that is not UTF-8.
 	unsure, unsureInvalid bool
 	ascii                 regex.Matcher // decides about lines in ASCII
-	machine               *machine      // decides about others, and finds the matches in a line
+	machine               *machine      // decides about other lines, and finds the matches in a line
 }
 
-// New compiles patterns. A line matches if it matches one of them.
-func New(patterns []string, opts Options) (*Pattern, error) {
+// NewPattern compiles patterns. A line matches if it matches one of them.
+func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 	source, err := join(patterns, opts)
 	if err != nil {
 		return nil, err
@@ -98,7 +103,7 @@ func New(patterns []string, opts Options) (*Pattern, error) {
 }
 
 // join makes one expression of all patterns. Case is a flag in it: a class that is negated is folded before that, as in ripgrep.
-func join(patterns []string, opts Options) (source string, err error) {
+func join(patterns []string, opts PatternOptions) (source string, err error) {
 	var literal, capitals bool
 	var alternatives []string
 	for _, text := range patterns {
@@ -187,7 +192,7 @@ func classOfLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 	return tree, nil
 }
 
-// Needs is the query that every text with a matching line answers to, nil if that may be any text.
+// Needs is a query that matches every text with a matching line, nil if that may be any text.
 func (p *Pattern) Needs() query.Q {
 	needs, err := regex.Analyze(p.looseTree, true)
 	if _, all := needs.(regex.All); all || err != nil { // an error says that the expression is too large to be looked up
@@ -196,10 +201,11 @@ func (p *Pattern) Needs() query.Q {
 	return &query.Regexp{Tree: p.looseTree, CaseSensitive: true, Scope: query.Content}
 }
 
-// IsExact reports whether each text that answers to Needs has a line that matches.
+// IsExact reports whether each text that matches Needs has a matching line.
 func (p *Pattern) IsExact() bool { return !p.unsure && !p.unsureInvalid }
 
-// Next finds the next line of text, from the beginning of one on, that matches: [start, end) without its line break.
+// Next finds the next matching line of text, searching from the beginning of a line: [start, end) without its line
+// break.
 func (p *Pattern) Next(text []byte, from int) (start, end int, ok bool) {
 	for from < len(text) {
 		at, _, ok := p.loose.Find(text, from)
@@ -232,7 +238,7 @@ func (p *Pattern) matches(line []byte) bool {
 	return ok
 }
 
-// isSure reports whether loose finds in line what matches, and nothing else.
+// isSure reports whether loose is exact in line.
 func (p *Pattern) isSure(line []byte) bool {
 	return !p.unsure && (!p.unsureInvalid || utf8.Valid(line))
 }
@@ -246,7 +252,8 @@ func isASCII(text []byte) bool {
 	return true
 }
 
-// Matches are the successive matches in a line, empty ones too, but none that is empty where another ends.
+// Matches are the successive matches in a line, including empty ones, except an empty one where
+// another match ends.
 func (p *Pattern) Matches(line []byte) iter.Seq2[int, int] {
 	find := p.machine.find
 	if p.isSure(line) {
