@@ -29,16 +29,17 @@ import (
 type definitionsConfig struct {
 	// Folders whose files are compared.
 	Folders []string
-	// Files of each language at most, spread over all folders.
+	// Files is the most files of each language, spread over all folders.
 	Files int
-	// Language alone is compared, and each difference of it is written, unless it is empty.
+	// Language, if not empty, is the only language that is compared, and each difference is
+	// written.
 	Language string
-	// Results is the folder of the dated table; empty: it is written to Out only.
+	// Results is the folder of the dated table; if empty, the table goes only to Out.
 	Results string
 	Out     io.Writer
 }
 
-// ctagsNames are the languages that ctags calls by another name, or by one of its own.
+// ctagsNames maps languages to their names in ctags.
 var ctagsNames = map[string]string{
 	"C": "C", "C++": "C++", "C#": "C#", "Elixir": "Elixir", "Go": "Go", "Haskell": "Haskell", "Java": "Java", "JavaScript": "JavaScript",
 	"Kotlin": "Kotlin", "Lua": "Lua", "Objective-C": "ObjectiveC", "PHP": "PHP", "Perl": "Perl", "Python": "Python", "R": "R", "Ruby": "Ruby",
@@ -50,7 +51,7 @@ const (
 	ctagsTime   = 10 * time.Minute
 )
 
-// writeDefinitions compares what package symbols finds with universal-ctags, file by file, on
+// writeDefinitions compares the results of package symbols with universal-ctags, file by file, on
 // trees of real code, and writes the table.
 func writeDefinitions(ctx context.Context, cfg definitionsConfig) error {
 	files, err := sample(cfg)
@@ -81,7 +82,7 @@ func writeDefinitions(ctx context.Context, cfg definitionsConfig) error {
 	return err //nolint:wrapcheck // of the caller's writer
 }
 
-// sample returns files by language: of more than the most, every n-th.
+// sample returns files by language: if there are more than cfg.Files, every n-th.
 func sample(cfg definitionsConfig) (map[string][]string, error) {
 	files := map[string][]string{}
 	for _, folder := range cfg.Folders {
@@ -118,7 +119,7 @@ func sample(cfg definitionsConfig) (map[string][]string, error) {
 	return files, nil
 }
 
-// languageOf is the language of a file that people write; that of generated ones is empty.
+// languageOf returns the language of a file that people write; empty for generated files.
 func languageOf(path string) (string, error) {
 	candidates := enry.GetLanguagesByExtension(path, nil, nil)
 	if !slices.ContainsFunc(candidates, func(name string) bool { return ctagsNames[name] != "" }) {
@@ -134,7 +135,7 @@ func languageOf(path string) (string, error) {
 	return enry.GetLanguage(path, text), nil
 }
 
-// definition is a name in a line.
+// definition is a name and its line.
 type definition struct {
 	line int
 	name string
@@ -148,18 +149,18 @@ type tag struct {
 	Kind string `json:"kind"`
 }
 
-// row is what is measured of one language.
+// row has the measurements of one language.
 type row struct {
 	language     string
 	files        int
 	bytes        int64
-	seconds      float64 // that finding took
+	seconds      float64 // time to find the definitions
 	main, rest   score
-	kinds        map[string]*score // by ctags' names
+	kinds        map[string]*score // by ctags' names of kinds
 	ctagsSeconds float64
 }
 
-// score counts what both find: of ctags' and of ours.
+// score counts what both find, among ctags' definitions and among ours.
 type score struct{ theirs, theirsFound, ours, oursFound int }
 
 func (s score) recall() float64    { return float64(s.theirsFound) / float64(max(s.theirs, 1)) }
@@ -169,7 +170,7 @@ func (s score) f1() float64 {
 	return 2 * r * p / math.Max(r+p, 1e-9)
 }
 
-// compare runs both on some files.
+// compare runs both finders on some files.
 func compare(ctx context.Context, cfg definitionsConfig, language string, paths []string) (row, error) {
 	r := row{language: language, kinds: map[string]*score{}}
 	start := time.Now()
@@ -252,7 +253,7 @@ func isMain(kind string) bool {
 	return true
 }
 
-// leftOut are kinds that define nothing: what a file uses, and labels.
+// leftOut are kinds that define nothing, such as uses and labels.
 func leftOut(kind string) bool {
 	switch kind {
 	case "header", "script", "heredoc", "label", "library", "source", "packageName", "namespace alias", "unknown", "implementation", "block", "test", "format", "anonMember", "describe", "context":
@@ -261,8 +262,8 @@ func leftOut(kind string) bool {
 	return false
 }
 
-// ctags returns what ctags finds, by file. Names that it makes up are left out, and those of
-// which a word would be a part.
+// ctags returns the tags that ctags finds, by file. It omits names that ctags makes up, and names
+// that contain only a part of a word.
 func ctags(ctx context.Context, language string, paths []string) (map[string][]tag, error) {
 	ctx, cancel := context.WithTimeout(ctx, ctagsTime)
 	defer cancel()
@@ -292,7 +293,7 @@ func ctags(ctx context.Context, language string, paths []string) (map[string][]t
 	return tags, lines.Err()
 }
 
-// lastPart is what this finder takes as the name: ctags has some of them with what they are in.
+// lastPart returns the name as package symbols has it: ctags includes the scope in some names.
 func lastPart(language, name string) string {
 	switch language {
 	case "Lua":
@@ -314,9 +315,9 @@ func lastPart(language, name string) string {
 func table(rows []row, cfg definitionsConfig, version string) string {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.main.f1(), b.main.f1()) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "Definitions beside %s\n\ngo run ./bench definitions -files %d FOLDERS: at most that many files of each language.\n", version, cfg.Files)
+	fmt.Fprintf(&b, "Definitions compared with %s\n\ngo run ./bench definitions -files %d FOLDERS: at most that many files of each language.\n", version, cfg.Files)
 	b.WriteString("Main kinds are functions, methods, types, constants and macros; the rest are fields and variables. Recall is the share\n" +
-		"of ctags' names that are found in the same line; precision that of the found ones which ctags has, of any kind.\n\n")
+		"of ctags' names that Trawl finds in the same line, precision the share of Trawl's names that ctags has, of any kind.\n\n")
 	fmt.Fprintf(&b, "%-12s %6s %7s %9s %9s %7s  %8s %7s  %8s %8s\n", "language", "files", "MB", "names", "precision", "recall", "rest, p.", "recall", "MB/s", "ctags")
 	for _, r := range rows {
 		mb := float64(r.bytes) / 1e6

@@ -22,16 +22,16 @@ type grepConfig struct {
 	Folder string
 	// Trawl is the program.
 	Trawl string
-	// Repeat is how often each query is asked; the fastest counts.
+	// Repeat is how often each query runs; the fastest run counts.
 	Repeat int
-	// Results is the folder of the dated table; empty: it is written to Out only.
+	// Results is the folder of the dated table; if empty, the table goes only to Out.
 	Results string
 	Out     io.Writer
-	// Args of the run, for the table.
+	// Args are the arguments of the run, for the table.
 	Args []string
 }
 
-// grepQueries are asked of every tree: words, texts and expressions, from those that are nowhere to those that are everywhere.
+// grepQueries are run on every tree: words, texts and expressions, from some that occur nowhere to some that occur everywhere.
 var grepQueries = [][]string{
 	{"nowhereToBeFoundAtAll"}, {"-w", "deprecated"}, {"mutex_lock"}, {"TODO|FIXME"}, {"-i", "permission denied"},
 	{`func \w+Handler`}, {`static\s+int\s+\w+_probe\(`}, {`[A-Z]{3}_[A-Z]{4}_[0-9]+`}, {`^#include <linux/mm`}, {"-w", "return"}, {"-l", "the"},
@@ -41,18 +41,18 @@ var grepQueries = [][]string{
 type grepRun struct {
 	cfg   grepConfig
 	cache string // folder for indexes
-	csIdx string // of codesearch; empty without it
+	csIdx string // of codesearch; empty if that is missing
 	table report.Table
 }
 
-// measureGrep measures trawl grep on a folder, beside ripgrep, which reads all of it, and Russ Cox's codesearch,
-// which has an index but does not look whether files changed. It writes the table.
+// measureGrep compares trawl grep on a folder with ripgrep, which reads everything, and with Russ Cox's codesearch, which has
+// an index but does not check whether files changed. It writes the table.
 func measureGrep(ctx context.Context, cfg grepConfig) (err error) {
 	dir, err := os.MkdirTemp("", "bench-grep")
 	if err != nil {
 		return fmt.Errorf("making a folder for indexes: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // the folder is a temporary one
+	defer func() { _ = os.RemoveAll(dir) }() // a temporary folder
 	if cfg.Trawl, err = filepath.Abs(cfg.Trawl); err != nil {
 		return fmt.Errorf("finding the program: %w", err)
 	}
@@ -72,7 +72,7 @@ func measureGrep(ctx context.Context, cfg grepConfig) (err error) {
 	if err := r.ask(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(&text, "\nMilliseconds from start to end, of the fastest of %d by turns, all files in memory:\n\n", cfg.Repeat)
+	fmt.Fprintf(&text, "\nMilliseconds from start to end, of the fastest of %d runs in turn, all files in memory:\n\n", cfg.Repeat)
 	r.table.Write(&text)
 	if cfg.Results != "" {
 		name := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-grep-"+filepath.Base(cfg.Folder)+".txt")
@@ -111,7 +111,7 @@ func (r *grepRun) command(ctx context.Context, name string, args ...string) *exe
 	return cmd
 }
 
-// index makes the indexes.
+// index builds the indexes.
 func (r *grepRun) index(ctx context.Context, text io.Writer, dir string) error {
 	if err := os.Mkdir(r.cache, 0o700); err != nil {
 		return fmt.Errorf("making the folder for indexes: %w", err)
@@ -128,7 +128,7 @@ func (r *grepRun) index(ctx context.Context, text io.Writer, dir string) error {
 	seconds := func(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) }
 	fmt.Fprintf(text, line, "trawl grep", seconds(cost.Wall), seconds(cost.CPU), report.Megabytes(size), report.Megabytes(cost.Peak))
 	if path, _ := exec.LookPath("cindex"); path == "" {
-		return nil // it is not installed, and takes no part
+		return nil // it is not installed, so it takes no part
 	}
 	r.csIdx = filepath.Join(dir, "csearchindex")
 	cost = peer.Cost{}
@@ -143,7 +143,7 @@ func (r *grepRun) index(ctx context.Context, text io.Writer, dir string) error {
 	return nil
 }
 
-// ask asks every query of every engine, by turns.
+// ask runs every query on every engine, in turn.
 func (r *grepRun) ask(ctx context.Context) error {
 	head := []string{"query", "lines", "rg", "trawl", "rg / trawl", "rg processor", "trawl processor"}
 	if r.csIdx != "" {
@@ -162,7 +162,7 @@ func (r *grepRun) ask(ctx context.Context) error {
 			if got, err = fastest(r.command(ctx, r.cfg.Trawl, append([]string{"grep"}, append(q, "./")...)...), &own); err != nil {
 				return err
 			}
-			if r.csIdx != "" && q[0] != "-w" { // which it does not know
+			if r.csIdx != "" && q[0] != "-w" { // it has no such option
 				if _, err = fastest(r.command(ctx, "csearch", append([]string{"-n"}, q...)...), &cs); err != nil {
 					return err
 				}
@@ -185,7 +185,7 @@ func (r *grepRun) ask(ctx context.Context) error {
 	return nil
 }
 
-// fastest runs a command and keeps its cost if it is less.
+// fastest runs a command and keeps its cost if that is lower.
 func fastest(cmd *exec.Cmd, best *peer.Cost) ([]byte, error) {
 	var cost peer.Cost
 	out, err := peer.Measure(cmd, &cost)

@@ -1,5 +1,5 @@
-// Command bench measures Trawl on real trees, beside the peers that are
-// installed. See README.md in its folder for how to read what it writes.
+// Command bench measures Trawl on real trees and compares it with the installed
+// peers. README.md in its folder explains its output.
 package main
 
 import (
@@ -60,14 +60,14 @@ func start(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
-	flags.IntVar(&cfg.Repeat, "repeat", 3, "times each index is built, and each query is run by engines with an own index")
-	flags.IntVar(&cfg.Opens, "opens", 128, "shards held open for heap and open time, at least")
+	flags.IntVar(&cfg.Repeat, "repeat", 3, "builds of each index, and runs of each query by engines with their own index")
+	flags.IntVar(&cfg.Opens, "opens", 128, "least number of open shards for heap and open time")
 	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
 	flags.IntVar(&cfg.Packed, "repos", 10_000, "most repos of the corpus packed; 0: all")
 	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated results")
 	flags.BoolVar(&cfg.Peers, "peers", true, "measure the peers that are installed, too")
-	flags.StringVar(&cfg.Profile, "profile", "", "index or search: write a CPU profile of it, and measure nothing")
+	flags.StringVar(&cfg.Profile, "profile", "", "index or search: write a CPU profile of that, and measure nothing")
 	flags.StringVar(&cfg.ProfileFile, "profile-file", "bench.prof", "the profile's file")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -75,11 +75,11 @@ func start(ctx context.Context, args []string) error {
 	return run.Main(ctx, cfg)
 }
 
-// tabulate writes the figures of the results into a document.
+// tabulate writes the tables of figures into a document.
 func tabulate(args []string) error {
 	flags := flag.NewFlagSet("bench figures", flag.ContinueOnError)
 	results := flags.String("results", filepath.Join("bench", "results"), "folder of the dated results")
-	document := flags.String("document", filepath.Join("docs", "figures.md"), "the document that has the tables")
+	document := flags.String("document", filepath.Join("docs", "figures.md"), "the document with the tables")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func asServed(ctx context.Context, args []string) error {
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 10, "queries in each bucket")
-	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
-	flags.DurationVar(&cfg.Load, "load", 2*time.Second, "time that each number of clients asks at least; 0: no such part")
-	flags.IntVar(&cfg.Cold, "cold", 3, "rounds of first queries of a cold disk, for each number of users; 0: no such part")
-	flags.IntVar(&cfg.Ranged, "ranged", 0, "rounds of first queries of shards in S3, for each number of users; 0: no such part")
-	flags.BoolVar(&cfg.RE2, "re2", true, "measure regular expressions also of zoekt with RE2 for texts of 32 KiB and more")
+	flags.IntVar(&cfg.Repeat, "repeat", 5, "runs of each query, in turn")
+	flags.DurationVar(&cfg.Load, "load", 2*time.Second, "least time for each number of clients; 0 skips this part")
+	flags.IntVar(&cfg.Cold, "cold", 3, "rounds of first queries from a cold disk, for each number of users; 0 skips this part")
+	flags.IntVar(&cfg.Ranged, "ranged", 0, "rounds of first queries on shards in S3, for each number of users; 0 skips this part")
+	flags.BoolVar(&cfg.RE2, "re2", true, "also measure regular expressions in zoekt with RE2 for texts of 32 KiB and more")
 	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
 	flags.IntVar(&cfg.Packed, "repos", 1000, "most repos of the corpus packed; 0: all")
 	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")
@@ -109,7 +109,7 @@ func asServed(ctx context.Context, args []string) error {
 	return served.Main(ctx, cfg)
 }
 
-// ranked measures how high files stand that are looked for.
+// ranked measures the rank of files that are known to answer a query.
 func ranked(ctx context.Context, args []string) error {
 	cfg := relevance.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench relevance", flag.ContinueOnError)
@@ -130,8 +130,8 @@ func ranked(ctx context.Context, args []string) error {
 func compareDefinitions(ctx context.Context, args []string) error {
 	cfg := definitionsConfig{Out: os.Stdout}
 	flags := flag.NewFlagSet("bench definitions", flag.ContinueOnError)
-	flags.IntVar(&cfg.Files, "files", 2000, "files of each language at most")
-	flags.StringVar(&cfg.Language, "language", "", "compare this language only, and write each difference")
+	flags.IntVar(&cfg.Files, "files", 2000, "most files of each language")
+	flags.StringVar(&cfg.Language, "language", "", "compare only this language, and write each difference")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -160,7 +160,7 @@ func grepFolder(ctx context.Context, args []string) error {
 	cfg := grepConfig{Out: os.Stdout, Args: args}
 	flags := flag.NewFlagSet("bench grep", flag.ContinueOnError)
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
-	flags.IntVar(&cfg.Repeat, "repeat", 5, "times each query is asked by turns")
+	flags.IntVar(&cfg.Repeat, "repeat", 5, "runs of each query, in turn")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -176,7 +176,7 @@ func grepFolder(ctx context.Context, args []string) error {
 func push(ctx context.Context, args []string) error {
 	cfg := run.PushConfig{Log: os.Stderr}
 	flags := flag.NewFlagSet("bench push", flag.ContinueOnError)
-	flags.StringVar(&cfg.Repo, "repo", ".", "Git repository that is copied and pushed to")
+	flags.StringVar(&cfg.Repo, "repo", ".", "Git repository to copy; the copy gets the pushes")
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.IntVar(&cfg.Commits, "commits", 100, "commits, of one file each")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the files")

@@ -26,29 +26,29 @@ import (
 type wordsConfig struct {
 	Corpus string
 	Seed   uint64
-	// Queries of each number of words, each asked Repeat times: the fastest counts.
+	// Queries of each number of words, each run Repeat times: the fastest run counts.
 	Queries, Repeat int
 	// Results is the folder of the dated table and plot.
 	Results string
 	Out     io.Writer
-	// Args of the run, for the table.
+	// Args are the arguments of the run, for the table.
 	Args []string
 }
 
 // mostWords is the most words of a query.
 const mostWords = 8
 
-// bestCounts are how many of the best files are asked for.
+// bestCounts are the numbers of best files that are requested.
 var bestCounts = []int{10, 100}
 
-// measureWords measures how long it takes to find the best files by the number of words in a query, in one thread, beside
-// Lucene where that is installed. It writes the table and the plot.
+// measureWords measures how long it takes to find the best files, by the number of words in a query, in one thread, and
+// compares with Lucene if that is installed. It writes the table and the plot.
 func measureWords(ctx context.Context, cfg wordsConfig) (err error) {
-	cache, err := os.UserCacheDir()
+	scratch, err := corpus.Scratch()
 	if err != nil {
-		return fmt.Errorf("finding the cache: %w", err)
+		return err
 	}
-	c, err := corpus.Find(ctx, cfg.Corpus, filepath.Join(cache, "trawl", "bench"), 128)
+	c, err := corpus.Find(ctx, cfg.Corpus, scratch, 128)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ paths, and ranks definitions, lines with all words and names made of them ahead;
 
 var queryWord = regexp.MustCompile(`[A-Za-z_]\w{2,30}`)
 
-// sampleWords draws queries of one word, of two words and so on: as many of each.
+// sampleWords draws queries of one word, of two words and so on, equally many of each.
 func sampleWords(files []corpus.File, seed uint64, n int) (queries []string) {
 	rng := rand.New(rand.NewPCG(seed, 17)) //nolint:gosec // the same queries each time
 	for words := 1; words <= mostWords; words++ {
@@ -148,7 +148,7 @@ func askWords(ctx context.Context, e *engine.Engine, queries []string, repeat in
 	return times, nil
 }
 
-// searchable are the paths of the documents whose content is searched.
+// searchable returns the paths of the documents with searchable content.
 func searchable(ctx context.Context, e *engine.Engine, c corpus.Corpus) (paths []string, err error) {
 	all, err := e.Paths(ctx)
 	if err != nil {

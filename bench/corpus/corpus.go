@@ -1,7 +1,7 @@
-// Package corpus finds the trees that Trawl is measured on, and downloads those
-// that are missing through the clients of their registries. It samples queries
-// from them: the same seed on the same files gives the same queries. Words are
-// rare or common by their number in a sample of the files; no engine is asked.
+// Package corpus finds the trees that Trawl is measured on, and downloads missing ones through the
+// clients of their registries. It samples queries from them: the same seed on the same files gives
+// the same queries. Whether words are rare or common depends on a sample of the files, and no
+// engine decides it.
 package corpus
 
 import (
@@ -17,20 +17,20 @@ import (
 	"strings"
 )
 
-// KubernetesModule has a version: figures of other versions do not compare.
+// KubernetesModule has a version, because figures of different versions cannot be compared.
 const KubernetesModule = "k8s.io/kubernetes@v1.36.3"
 
 // Repo is one folder that is indexed as one repository.
 type Repo struct{ Name, Dir string }
 
-// Corpus is what one run measures. Repos are in order of name.
+// Corpus is the input of one run. Repos are in order of name.
 type Corpus struct {
 	Name  string
 	Repos []Repo
 }
 
-// Label is the name, with the number of repos where there are several: figures of fewer
-// repos do not compare.
+// Label returns the name, with the number of repos if there are several, because figures of
+// different numbers of repos cannot be compared.
 func (c *Corpus) Label() string {
 	if len(c.Repos) < 2 {
 		return c.Name
@@ -41,6 +41,40 @@ func (c *Corpus) Label() string {
 // Names lists the corpora, the quickest first.
 func Names() []string {
 	return []string{"go", "kubernetes", "modules", "packed", "unicode", "mixed", "linux"}
+}
+
+// Named are the names of the corpora that a name means: its own, or all of them if it is "all".
+func Named(name string) []string {
+	if name == "all" {
+		return Names()
+	}
+	return []string{name}
+}
+
+// Each measures the corpora that a name means, one after the other. If one fails, it
+// returns what was measured before, with the error.
+func Each[M any](name string, measure func(name string) (M, error)) (all []M, err error) {
+	for _, name := range Named(name) {
+		m, err := measure(name)
+		if err != nil {
+			return all, fmt.Errorf("measuring %s: %w", name, err)
+		}
+		all = append(all, m)
+	}
+	return all, nil
+}
+
+// Scratch makes the folder in the user's cache that keeps unpacked corpora.
+func Scratch() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the cache folder: %w", err)
+	}
+	scratch := filepath.Join(cache, "trawl", "bench")
+	if err := os.MkdirAll(scratch, 0o777); err != nil {
+		return "", fmt.Errorf("making the cache folder: %w", err)
+	}
+	return scratch, nil
 }
 
 // Find returns a corpus by name. Cache is the folder where an unpacked
@@ -69,7 +103,7 @@ func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error)
 	return Corpus{Name: name, Repos: repos}, nil
 }
 
-// goEnv asks the toolchain, which knows better than this program where it is.
+// goEnv asks the toolchain for a setting.
 func goEnv(ctx context.Context, key string) (string, error) {
 	out, err := exec.CommandContext(ctx, "go", "env", key).Output()
 	if err != nil {
@@ -88,7 +122,7 @@ func goTree(ctx context.Context) ([]Repo, error) {
 
 func kubernetes(ctx context.Context) ([]Repo, error) {
 	cmd := exec.CommandContext(ctx, "go", "mod", "download", "-json", KubernetesModule)
-	cmd.Dir = os.TempDir() // outside of any module, whose go.mod it must not touch
+	cmd.Dir = os.TempDir() // outside of any module, so that it changes no go.mod
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go mod download %s: %w: %s", KubernetesModule, err, out)
@@ -100,7 +134,7 @@ func kubernetes(ctx context.Context) ([]Repo, error) {
 	return []Repo{{"kubernetes", module.Dir}}, nil
 }
 
-// modules takes each version of each module in the module cache for a repo.
+// modules makes a repo of each version of each module in the module cache.
 func modules(ctx context.Context, limit int) ([]Repo, error) {
 	root, err := goEnv(ctx, "GOMODCACHE")
 	if err != nil {

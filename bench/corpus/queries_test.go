@@ -33,8 +33,9 @@ func TestSameSeedSameQueries(t *testing.T) {
 	}
 }
 
-// TestEveryBucket: each has as many queries as asked for, all different, and
-// every query is one in the language of Trawl and in Go's regular expressions.
+// TestEveryBucket: each bucket has as many queries as requested, all different,
+// and every query is valid in the language of Trawl and for Go's regular
+// expressions.
 func TestEveryBucket(t *testing.T) {
 	count := map[Bucket]int{}
 	seen := map[string]bool{}
@@ -81,7 +82,8 @@ func TestBucketsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-// TestQueriesHaveAnAnswer: of the buckets whose queries are taken from one file.
+// TestQueriesHaveAnAnswer covers the buckets whose queries are taken from one
+// file.
 func TestQueriesHaveAnAnswer(t *testing.T) {
 	files := texts()
 	asked := map[Bucket]int{TwoWords: 0, ThreeWords: 0, FourWords: 0, PathWord: 0, NonASCII: 0, Phrase: 0}
@@ -116,7 +118,7 @@ func matches(t *testing.T, q Query, f File) bool {
 	return regexp.MustCompile(q.File).MatchString(f.Path)
 }
 
-// TestShapes: what the queries of a bucket look like.
+// TestShapes checks the form of the queries of each bucket.
 func TestShapes(t *testing.T) {
 	want := map[Bucket]*regexp.Regexp{
 		TwoWords: regexp.MustCompile(`^(content:"\w+" ){2}case:no$`), FourWords: regexp.MustCompile(`^(content:"\w+" ){4}case:no$`),
@@ -134,14 +136,15 @@ func TestShapes(t *testing.T) {
 		for _, f := range files {
 			for _, match := range regexp.MustCompile("(?i)"+q.Patterns[0]).FindAll(f.Content, -1) {
 				if !regexp.MustCompile(`^\w+$`).Match(match) {
-					t.Errorf("%s matches %q, which is no part of a word", q.Text(), match)
+					t.Errorf("%s matches %q, which is not a part of a word", q.Text(), match)
 				}
 			}
 		}
 	}
 }
 
-// TestScopesMeanTheSame: the glob for ripgrep and the expression for the others.
+// TestScopesMeanTheSame compares the glob for ripgrep with the expression for
+// the others.
 func TestScopesMeanTheSame(t *testing.T) {
 	files := texts()
 	for _, q := range Sample(files, 2, 8) {

@@ -22,9 +22,9 @@ import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.store.MMapDirectory;
 
 /**
- * Words times conjunctions of words, ranked by BM25, in one thread of Lucene. Its arguments are a folder for the index, a file with the paths of the
- * documents and one with the queries, a line each, how often each query is asked, and the numbers of best documents that are asked for. It prints a
- * line for each query and number: the number, the least nanoseconds, and how many documents are known to match.
+ * Words measures conjunctions of words, ranked by BM25, in one thread of Lucene. Its arguments are a folder for the index, a file with the paths of
+ * the documents and one with the queries, one per line, how often each query runs, and the numbers of best documents to find. It prints one line for
+ * each query and number: the number, the least time in nanoseconds, and how many documents are known to match.
  */
 final class Words {
   public static void main(String[] args) throws Exception {
@@ -54,7 +54,7 @@ final class Words {
       searcher.setQueryCache(null);
       for (int i = 4; i < args.length; i++) {
         int best = Integer.parseInt(args[i]);
-        for (String query : queries) { // to warm up
+        for (String query : queries) { // warm-up
           searcher.search(conjunction(query), best);
         }
         for (String query : queries) {

@@ -16,14 +16,14 @@ import (
 	"github.com/trawl-search/trawl/bench/corpus"
 )
 
-// zoekt is driven over its JSON API on a loopback address.
+// zoekt is queried over its JSON API on a loopback address.
 type zoekt struct {
 	indexer, webserver string
 	server             *Server
 }
 
-// ZoektPrograms finds zoekt-index and zoekt-webserver in a folder; an empty one
-// means the PATH. It answers false where one of them is missing.
+// ZoektPrograms finds zoekt-index and zoekt-webserver in a folder; an empty name means the PATH. ok
+// is false if one of them is missing.
 func ZoektPrograms(bin string) (indexer, webserver string, ok bool) {
 	indexer, webserver = "zoekt-index", "zoekt-webserver"
 	if bin != "" {
@@ -46,8 +46,7 @@ func (*zoekt) CountsAll() bool { return true }
 // Version implements Peer.
 func (z *zoekt) Version(ctx context.Context) string { return ZoektVersion(ctx, z.webserver) }
 
-// ZoektVersion is the digest of the server, and the revision that it was built
-// from if it was built to say so.
+// ZoektVersion returns the digest of the server and, if the build recorded it, its revision.
 func ZoektVersion(ctx context.Context, webserver string) string {
 	version := "zoekt"
 	path, err := exec.LookPath(webserver)
@@ -68,8 +67,8 @@ func ZoektVersion(ctx context.Context, webserver string) string {
 	return version
 }
 
-// maxZoektRepos bounds the programs that are started: each takes 0.12 s of
-// processor time for the smallest of repos.
+// maxZoektRepos bounds the number of programs that are started: each takes 0.12 s of processor time
+// even for the smallest repos.
 const maxZoektRepos = 1000
 
 func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error) {
@@ -79,12 +78,23 @@ func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Co
 	return cost, true, z.serve(ctx, dir, len(c.Repos))
 }
 
-// HasCtags reports whether zoekt-index finds universal-ctags: by the variable CTAGS_COMMAND, or on
-// the PATH.
+// HasCtags reports whether zoekt-index finds universal-ctags, through the variable CTAGS_COMMAND or
+// on the PATH.
 func HasCtags() bool { return os.Getenv("CTAGS_COMMAND") != "" || onPath("universal-ctags") }
 
-// IndexZoekt builds zoekt's index of a corpus in a folder, by the program zoekt-index, with ctags or
-// without as its flag says: -require_ctags or -disable_ctags.
+// Ctags returns the program of universal-ctags: the variable CTAGS_COMMAND, or one on the PATH under its own name or that of
+// Debian's package. ok is false if there is none.
+func Ctags() (program string, ok bool) {
+	for _, program := range []string{os.Getenv("CTAGS_COMMAND"), "universal-ctags", "ctags-universal"} {
+		if program != "" && onPath(program) {
+			return program, true
+		}
+	}
+	return "", false
+}
+
+// IndexZoekt builds zoekt's index of a corpus in a folder with the program zoekt-index. ctags is
+// its flag for using ctags: -require_ctags or -disable_ctags.
 func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags string) (cost Cost, err error) {
 	if len(c.Repos) > maxZoektRepos {
 		return Cost{}, ErrTooManyRepos
@@ -110,8 +120,8 @@ func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags
 	return cost, nil
 }
 
-// indexRepo gives the repo its name by a file beside the index: zoekt would
-// name it by the last part of its folder, which need not be unique.
+// indexRepo sets the repo's name through a file next to the index: zoekt would use the last part of
+// its folder, which need not be unique.
 func indexRepo(ctx context.Context, program string, r corpus.Repo, dir, ctags string, cost *Cost) error {
 	meta, err := json.Marshal(map[string]string{"Name": r.Name})
 	if err != nil {
@@ -134,7 +144,7 @@ func (z *zoekt) serve(ctx context.Context, dir string, repos int) (err error) {
 }
 
 func (z *zoekt) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
-	// Names only: the matches of a common word would be most of the tree.
+	// It asks only for names: the matches of a common word would be most of the tree.
 	answer, err := z.search(ctx, "type:file "+q.Text(), Every(0))
 	if err != nil {
 		return nil, err
@@ -142,16 +152,16 @@ func (z *zoekt) Files(ctx context.Context, q corpus.Query) (map[string]bool, err
 	return answer.Files()
 }
 
-// Time asks for 50 files of all matches, however they are asked for: with its
-// limits lifted zoekt chooses them from all, as Trawl does.
+// Time asks for 50 files among all matches in both modes: without its limits zoekt chooses them
+// from all, as Trawl does.
 func (z *zoekt) Time(ctx context.Context, q corpus.Query, _ bool) (time.Duration, error) {
 	return z.time(ctx, q, Every(shown))
 }
 
-// shown is how many files are asked for.
+// shown is the number of files requested.
 const shown = 50
 
-// time is by zoekt's own clock, without HTTP and JSON, as Trawl's is.
+// time returns the time by zoekt's own clock, without HTTP and JSON, like Trawl's.
 func (z *zoekt) time(ctx context.Context, q corpus.Query, opts Options) (time.Duration, error) {
 	answer, err := z.search(ctx, q.Text(), opts)
 	if err != nil {
@@ -166,19 +176,19 @@ func (z *zoekt) search(ctx context.Context, text string, opts Options) (*Reply, 
 	return z.server.Search(ctx, text, opts)
 }
 
-// earlyZoekt is the same server, asked as its own interface asks: by the number
-// of files alone; see Early.
+// earlyZoekt is the same server, queried like its own interface does, with only a number of files;
+// see Early.
 type earlyZoekt struct{ *zoekt }
 
 func (*earlyZoekt) Name() string    { return "zoekt, stopping early" }
 func (*earlyZoekt) CountsAll() bool { return false }
 
-// Version says how it differs.
+// Version says how it differs from zoekt.
 func (z *earlyZoekt) Version(context.Context) string {
 	return z.Name() + ": the same server, which sets its own limits on matches"
 }
 
-// Index has nothing to do: the index is zoekt's, which is indexed before.
+// Index does nothing: it uses zoekt's index, which exists already.
 func (*earlyZoekt) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bool, error) {
 	if len(c.Repos) > maxZoektRepos {
 		return Cost{}, false, ErrTooManyRepos
@@ -186,7 +196,7 @@ func (*earlyZoekt) Index(_ context.Context, c corpus.Corpus, _ string) (Cost, bo
 	return Cost{}, false, nil
 }
 
-// Files answers the 50 files only.
+// Files returns only the 50 files.
 func (z *earlyZoekt) Files(ctx context.Context, q corpus.Query) (map[string]bool, error) {
 	answer, err := z.search(ctx, q.Text(), Early(shown))
 	if err != nil {

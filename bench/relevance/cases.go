@@ -78,7 +78,7 @@ func Cases(ctx context.Context, cfg Config) (err error) {
 	cases := casesIn(repos)
 	queries := make([]known, len(cases))
 	for i, c := range cases {
-		queries[i] = known{query: c.query, target: c.repo + "/" + c.path}
+		queries[i] = known{query: c.query, targets: []string{c.repo + "/" + c.path}}
 	}
 	engines, webserver, err := askAll(ctx, &cfg, repos, dir, queries)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -41,10 +42,10 @@ type Config struct {
 type engine struct {
 	name  string
 	opts  peer.Options
-	ranks []int // of the targets, from 1; 0 if not among the files shown
+	ranks []int // of the best of each query's targets, from 1; 0 if none is among the files shown
 }
 
-// shown is how many files are asked for. A target that is not among them counts as not found.
+// shown is how many files are asked for. A query without a target among them counts as not found.
 const shown = 50
 
 // Main measures, and writes a dated result.
@@ -66,7 +67,7 @@ func Main(ctx context.Context, cfg Config) (err error) {
 	}
 	for i, q := range queries { // of the half that is only reported, nothing but figures is seen
 		if rank := engines[0].ranks[i]; q.tuning && rank != 1 {
-			fmt.Fprintf(cfg.Log, "%-14s %3d  %s  (%s)\n", q.kind, rank, q.query, q.target)
+			fmt.Fprintf(cfg.Log, "%-14s %3d  %s  (%s)\n", q.kind, rank, q.query, strings.Join(q.targets, ", "))
 		}
 	}
 	var text bytes.Buffer
@@ -113,7 +114,7 @@ func askAll(ctx context.Context, cfg *Config, repos corpus.Corpus, dir string, q
 
 // prepare writes the files of the repos into a folder, and makes the queries.
 func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries []known, err error) {
-	t := &tree{files: map[string][]*file{}, commits: map[string][]commit{}}
+	t := &tree{files: map[string][]*file{}, commits: map[string][]commit{}, tagged: map[string][]*file{}}
 	c.Name = "relevance"
 	for _, p := range pins {
 		from := filepath.Join(repos, p.name)
@@ -134,6 +135,13 @@ func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries [
 		}
 		if t.commits[p.name], err = p.readCommits(ctx, from, t.files[p.name]); err != nil {
 			return c, nil, err
+		}
+		tagged, err := defining(ctx, r.Dir, t.files[p.name])
+		if err != nil {
+			return c, nil, err
+		}
+		for name, files := range tagged {
+			t.tagged[name] = append(t.tagged[name], files...)
 		}
 	}
 	return c, generate(t), nil
@@ -203,7 +211,7 @@ func ask(ctx context.Context, cfg *Config, s *peer.Server, queries []known, engi
 			if err != nil {
 				return err
 			}
-			e.ranks = append(e.ranks, 1+slices.Index(files, q.target))
+			e.ranks = append(e.ranks, 1+slices.IndexFunc(files, func(f string) bool { return slices.Contains(q.targets, f) }))
 			bar.Step(string(q.kind))
 		}
 	}

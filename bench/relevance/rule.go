@@ -23,12 +23,12 @@ const (
 
 var kinds = []kind{definitionKind, conceptKind, phraseKind, fileKind, splitKind, usageKind}
 
-// known is a query and the only file that answers it.
+// known is a query and the files that answer it.
 type known struct {
-	kind   kind
-	query  string
-	target string // repo/path
-	tuning bool   // belongs to the half that may be tuned on
+	kind    kind
+	query   string
+	targets []string // repo/path; the first is that of the query's rule
+	tuning  bool     // belongs to the half that may be tuned on
 }
 
 // source is a rule that queries of a kind are made by, and how many of each repo at most: an even number.
@@ -53,13 +53,14 @@ type tree struct {
 	repos   []string
 	files   map[string][]*file // by repo
 	commits map[string][]commit
+	tagged  map[string][]*file // by name, the files of all repos that define it according to ctags
 }
 
 // digest identifies a set of queries.
 func digest(queries []known) string {
 	h := sha256.New()
 	for _, q := range queries {
-		fmt.Fprintf(h, "%s\t%s\t%s\t%t\n", q.kind, q.query, q.target, q.tuning)
+		fmt.Fprintf(h, "%s\t%s\t%s\t%t\n", q.kind, q.query, strings.Join(q.targets, "\t"), q.tuning)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
@@ -108,7 +109,7 @@ type rules struct {
 	*tree
 	repo      string
 	stems     map[string]int
-	defined   []definition // whose names no other file of any repo defines
+	defined   []definition // whose names the expressions find in no other file of any repo
 	definedIn map[string]*file
 }
 
@@ -116,8 +117,19 @@ type rules struct {
 type candidate struct {
 	query  string
 	target *file
+	others []*file // answer it, too
 	fits   func() bool
 	hash   [sha256.Size]byte
+}
+
+// names returns those of the files that answer the query, that of the target first.
+func (c *candidate) names() []string {
+	names := []string{c.target.name()}
+	for _, f := range c.others {
+		names = append(names, f.name())
+	}
+	slices.Sort(names[1:])
+	return names
 }
 
 func (r *rules) sample(s *source) (queries []known) {
@@ -136,7 +148,7 @@ func (r *rules) sample(s *source) (queries []known) {
 			continue
 		}
 		targets[c.target.path] = true
-		queries = append(queries, known{s.kind, c.query, c.target.name(), len(queries)%2 == 0})
+		queries = append(queries, known{s.kind, c.query, c.names(), len(queries)%2 == 0})
 	}
 	return queries
 }
@@ -151,10 +163,21 @@ func (r *rules) having(most int, words ...string) (n int) {
 	return n
 }
 
+// mostDefining is how many files at most define a name that is asked for. One of many is easily found.
+const mostDefining = 3
+
+// others returns the files beside that of a definition that define its name according to ctags, and whether they are few.
+func (r *rules) others(d definition) (files []*file, few bool) {
+	files = slices.DeleteFunc(slices.Clone(r.tagged[d.name]), func(f *file) bool { return f == d.file })
+	return files, len(files) < mostDefining
+}
+
 // names asks for a name by itself. Other files mention it.
 func (r *rules) names() (all []candidate) {
 	for _, d := range r.defined {
-		all = append(all, candidate{query: d.name, target: d.file, fits: func() bool { return r.having(4, d.name) == 4 }})
+		if others, few := r.others(d); few {
+			all = append(all, candidate{query: d.name, target: d.file, others: others, fits: func() bool { return r.having(4, d.name) == 4 }})
+		}
 	}
 	return all
 }
@@ -163,10 +186,11 @@ func (r *rules) names() (all []candidate) {
 func (r *rules) splitSymbols() (all []candidate) {
 	for _, d := range r.defined {
 		words := subwords(d.name)
-		if len(words) < 3 || len(words) > 5 || slices.Contains(words, "or") {
+		others, few := r.others(d)
+		if len(words) < 3 || len(words) > 5 || slices.Contains(words, "or") || !few {
 			continue
 		}
-		all = append(all, candidate{query: strings.Join(words, " "), target: d.file, fits: func() bool { return r.having(2, words...) == 2 }})
+		all = append(all, candidate{query: strings.Join(words, " "), target: d.file, others: others, fits: func() bool { return r.having(2, words...) == 2 }})
 	}
 	return all
 }

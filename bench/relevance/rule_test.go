@@ -68,7 +68,7 @@ func TestQueriesKeepTheirRules(t *testing.T) {
 		if q.tuning {
 			tuning[q.kind]++
 		}
-		i := slices.IndexFunc(made.files["r"], func(f *file) bool { return f.name() == q.target })
+		i := slices.IndexFunc(made.files["r"], func(f *file) bool { return f.name() == q.targets[0] })
 		if i < 0 {
 			t.Fatalf("%+v has a target that is not there", q)
 		}
@@ -157,5 +157,40 @@ func TestMeasure(t *testing.T) {
 	got := measure([]int{1, 2, 0, 10})
 	if want := (figures{0.4, [3]float64{25, 50, 75}}); got != want {
 		t.Errorf("measured %v, not %v", got, want)
+	}
+}
+
+// TestOtherDefinitionsAnswer: every file that defines a name answers a query for it, and names that many files define are not asked for.
+func TestOtherDefinitionsAnswer(t *testing.T) {
+	made := madeTree()
+	files := made.files["r"]
+	made.tagged = map[string][]*file{}
+	for _, f := range files {
+		name := called.FindStringSubmatch(f.text)[1]
+		made.tagged[name] = []*file{files[1], f, files[0]} // f defines it by the expressions, the others by ctags alone
+	}
+	for _, many := range []bool{false, true} {
+		if many {
+			for name, in := range made.tagged {
+				made.tagged[name] = append(in, files[2], files[3])
+			}
+		}
+		asked := 0
+		for _, q := range generate(made) {
+			if q.kind != definitionKind && q.kind != splitKind {
+				if len(q.targets) != 1 {
+					t.Errorf("%+v has other targets than that of its rule", q)
+				}
+				continue
+			}
+			asked++
+			if others := q.targets[1:]; !slices.IsSorted(others) || len(q.targets) > mostDefining || slices.Contains(others, q.targets[0]) ||
+				!slices.Contains(q.targets, files[0].name()) || !slices.Contains(q.targets, files[1].name()) {
+				t.Errorf("%+v is not answered by its own file, %s and %s", q, files[0].name(), files[1].name())
+			}
+		}
+		if want := map[bool]int{false: 12, true: 0}[many]; asked != want {
+			t.Errorf("%d names are asked for, not %d", asked, want)
+		}
 	}
 }

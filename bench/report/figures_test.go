@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestFiguresThatAreNotReachedComeFirst: a reader sees first what falls short.
+// TestFiguresThatAreNotReachedComeFirst: readers see first what falls short.
 func TestFiguresThatAreNotReachedComeFirst(t *testing.T) {
 	var all Figures
 	all.Add("a", []Figure{AtLeast("fast", 5, 5, "x"), Plain("plain", 1, " s"), AtLeast("slow", 4.99, 5, "x")})
@@ -31,8 +31,8 @@ func TestFiguresThatAreNotReachedComeFirst(t *testing.T) {
 	}
 }
 
-// TestOffAgreesWithMissed: a figure misses its aim where the factor is above 1, whatever
-// its aim and its numbers are.
+// TestOffAgreesWithMissed: a figure misses its aim exactly if the factor is above 1,
+// whatever its aim and its numbers.
 func TestOffAgreesWithMissed(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 1000 {
@@ -52,11 +52,12 @@ func TestOffAgreesWithMissed(t *testing.T) {
 		t.Errorf("a figure without an aim: %+v", plain)
 	}
 	if none := AtLeast("", math.NaN(), 5, "x"); !none.Missed() {
-		t.Error("what is no number reaches an aim")
+		t.Error("a value that is not a number reaches an aim")
 	}
 }
 
-// TestRecords: what was saved is read, the newest first, without what is no number.
+// TestRecords: saved records are read, the newest first, without values that are not
+// numbers.
 func TestRecords(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC)

@@ -1,5 +1,4 @@
-// Package run measures the corpora, one after the other, and writes what it
-// found as one dated text.
+// Package run measures the corpora, one after the other, and writes the results as one dated text.
 package run
 
 import (
@@ -18,66 +17,65 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// DefaultTimeout is the longest time of one query. What takes longer counts as
-// failed; that is the fate of most expressions without a literal in zoekt on
-// Linux, and each of them costs a run this much.
+// DefaultTimeout is the longest time of one query. A slower query counts as failed. Most
+// expressions without a literal in zoekt on Linux do, and each costs a run this much time.
 const DefaultTimeout = 10 * time.Second
 
 // Config says what to measure.
 type Config struct {
 	// Corpus is a name of package corpus, or "all".
 	Corpus string
-	// Seed of the queries, Queries of each bucket, each run Repeat times. Indexes
-	// are built as often.
+	// Seed of the queries, Queries of each bucket, each run Repeat times. Indexes are built equally
+	// often.
 	Seed            uint64
 	Queries, Repeat int
 	Timeout         time.Duration
-	// Opens is the least number of shards held open, Modules the most repos of
-	// the corpus of modules and Packed those of the corpus packed (0: all).
+	// Opens is the least number of open shards, Modules the most repos of the corpus modules, and
+	// Packed those of the corpus packed (0: all).
 	Opens, Modules, Packed int
 	// Results is the folder of the dated results.
 	Results string
 	Peers   bool
 	// ZoektBin is the folder of zoekt's programs; empty means the PATH.
 	ZoektBin string
-	// Profile is "", "index" or "search"; ProfileFile is where it goes.
+	// Profile is "", "index" or "search"; ProfileFile is its output file.
 	Profile, ProfileFile string
 	// Log shows progress. Args are the flags as given, for the record.
 	Log  io.Writer
 	Args []string
 }
 
-// measured is all that is known of one corpus.
+// measured has all results for one corpus.
 type measured struct {
 	corpus  corpus.Corpus
 	indexed engine.Indexed
-	// cost is that of the cheapest build, cold that of the first, of files that are not
-	// in the page cache.
+	// cost is that of the cheapest build, cold that of the first build, with no file in the page
+	// cache.
 	cost, cold peer.Cost
-	single     *single   // nil of a single repo
-	ctags      peer.Cost // of zoekt with ctags; none without
+	single     *single   // nil for a single repo
+	ctags      peer.Cost // of zoekt with ctags; zero without
 	opened     []opening
-	packs      *packing // nil of a single repo
+	packs      *packing // nil for a single repo
 	section    []engine.SectionSize
 	peers      []*opponent
-	absent     []string // peers that take no part, and why
+	absent     []string // peers that take no part, with the reasons
 	buckets    []bucket
 }
 
-// opening is one way of holding shards.
+// opening is one way of keeping shards open.
 type opening struct {
 	what string
 	engine.Opened
 }
 
-// single is what building a shard for each repo took.
+// single is the cost of building one shard per repo.
 type single struct {
 	engine.Indexed
 
 	cost peer.Cost
 }
 
-// opponent is a peer and what it took: the cheapest build, and the first.
+// opponent is a peer with its costs: of the cheapest build, and of the first.
 type opponent struct {
 	peer.Peer
 	version    string
@@ -85,42 +83,26 @@ type opponent struct {
 	indexes    bool
 }
 
-// Main measures, and writes the results also when a later corpus fails.
+// Main measures, and writes the results even if a later corpus fails.
 func Main(ctx context.Context, cfg Config) error {
-	names := []string{cfg.Corpus}
-	if cfg.Corpus == "all" {
-		names = corpus.Names()
-	}
-	cache, err := os.UserCacheDir()
+	scratch, err := corpus.Scratch()
 	if err != nil {
-		return fmt.Errorf("finding the cache folder: %w", err)
+		return err
 	}
-	r := &runner{cfg: cfg, scratch: filepath.Join(cache, "trawl", "bench")}
-	if err := os.MkdirAll(r.scratch, 0o777); err != nil {
-		return fmt.Errorf("making the cache folder: %w", err)
-	}
+	r := &runner{cfg: cfg, scratch: scratch}
 	if cfg.Profile != "" {
-		return r.profile(ctx, names[0])
+		return r.profile(ctx, corpus.Named(cfg.Corpus)[0])
 	}
 	started := time.Now()
-	var all []*measured
-	var failed error
-	for _, name := range names {
-		m, err := r.corpus(ctx, name)
-		if err != nil {
-			failed = fmt.Errorf("measuring %s: %w", name, err)
-			break
-		}
-		all = append(all, m)
-	}
+	all, err := corpus.Each(cfg.Corpus, func(name string) (*measured, error) { return r.corpus(ctx, name) })
 	if len(all) == 0 {
-		return failed
+		return err
 	}
-	return errors.Join(failed, r.write(ctx, started, all))
+	return errors.Join(err, r.write(ctx, started, all))
 }
 
-// write writes the results as text, and beside it, by the same name, as a picture and
-// as figures that programs read.
+// write writes the results as text and, under the same name, as a picture and as machine-readable
+// figures.
 func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {
 	var text, picture bytes.Buffer
 	r.report(ctx, &text, started, all)
@@ -150,8 +132,8 @@ func (r *runner) find(ctx context.Context, name string) (corpus.Corpus, error) {
 	return corpus.Find(ctx, name, r.scratch, most)
 }
 
-// corpus measures one. Indexing comes first, while this process is small:
-// a child's peak memory is never below what its parent had.
+// corpus measures one corpus. Indexing comes first, while this process is small, because the peak
+// memory of a child is never below its parent's.
 func (r *runner) corpus(ctx context.Context, name string) (m *measured, err error) {
 	r.logf("%s: finding the files", name)
 	m = &measured{}

@@ -41,8 +41,8 @@ func TestAgreement(t *testing.T) {
 	}
 }
 
-// sample is a corpus in which the peer is four times as fast in one mode, and
-// Trawl's index three times as large.
+// sample is a corpus in which the peer is four times as fast in one mode, and Trawl's index three
+// times as large.
 func sample() *measured {
 	own := [2][]time.Duration{{4 * time.Millisecond}, {time.Millisecond}}
 	there := [2][]time.Duration{{time.Millisecond}, {2 * time.Millisecond}}
@@ -55,7 +55,7 @@ func sample() *measured {
 	return m
 }
 
-// fake is a peer that finds two files, in a millisecond.
+// fake is a peer that finds two files in a millisecond.
 type fake struct {
 	peer.Peer
 	name  string
@@ -76,7 +76,8 @@ func (f fake) Time(_ context.Context, _ corpus.Query, exhaustive bool) (time.Dur
 	return time.Millisecond, nil
 }
 
-// TestEarlyPeersAreAskedForTheBestOnly: and held to no files but those they list.
+// TestEarlyPeersAreAskedForTheBestOnly also checks that such a peer is compared only by the files
+// that it lists.
 func TestEarlyPeersAreAskedForTheBestOnly(t *testing.T) {
 	r := &runner{cfg: Config{Repeat: 2, Timeout: time.Minute}}
 	for _, early := range []bool{false, true} {
@@ -102,7 +103,7 @@ func TestEarlyPeersAreAskedForTheBestOnly(t *testing.T) {
 	}
 }
 
-// TestFigures: each figure stands beside what is needed, and says whether it is reached.
+// TestFigures: each figure is listed with its aim and whether it is reached.
 func TestFigures(t *testing.T) {
 	m := sample()
 	m.peers[0].Peer, m.buckets[0].engines[1].name = named(zoekt), zoekt
@@ -146,7 +147,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestPlotHoldsAllEngines: with what was measured of each.
+// TestPlotHoldsAllEngines: the plot has the measurements of every engine.
 func TestPlotHoldsAllEngines(t *testing.T) {
 	m := sample()
 	m.indexed.ReadBytes = 100
@@ -161,7 +162,7 @@ func TestPlotHoldsAllEngines(t *testing.T) {
 	}
 }
 
-// TestLosingRows: those and only those where Trawl is behind, the worst first.
+// TestLosingRows: exactly the rows in which Trawl is behind, the worst first.
 func TestLosingRows(t *testing.T) {
 	var b bytes.Buffer
 	losing(&b, []*measured{sample()})
@@ -172,7 +173,8 @@ func TestLosingRows(t *testing.T) {
 	}
 }
 
-// TestReportHoldsAllBuilds: of cold files, of Trawl and of a peer, and of a shard for each repo.
+// TestReportHoldsAllBuilds: builds of cold files, of Trawl and of a peer, and of one shard per
+// repo.
 func TestReportHoldsAllBuilds(t *testing.T) {
 	m := sample()
 	m.indexed.ReadBytes, m.cold, m.peers[0].cold = 40e6, peer.Cost{CPU: 4 * time.Second, Wall: 5 * time.Second}, peer.Cost{CPU: 8 * time.Second}
@@ -183,7 +185,7 @@ func TestReportHoldsAllBuilds(t *testing.T) {
 	squeezed := strings.Join(strings.Fields(b.String()), " ")
 	for _, want := range []string{
 		"trawl, cold files 4.00 10.0 5.00", "other, cold files 8.00 5.0", "zoekt, with ctags 10.00 4.0", "trawl, a shard for each repo 2.00 20.0",
-		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards, 3 of which reused the memory of an earlier one",
+		"a shard for each repo: allocated 2.0 MB in 7 pieces, in 4 shards; 3 of them reused the memory of an earlier one",
 	} {
 		if !strings.Contains(squeezed, want) {
 			t.Errorf("no %q in\n%s", want, b.String())

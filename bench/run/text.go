@@ -1,7 +1,6 @@
 package run
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -14,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 )
 
-// report writes everything: where it ran, the losing rows, then the corpora.
+// report writes everything: the machine, the losing rows, then the corpora.
 func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
 	fmt.Fprintf(w, "Trawl bench, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
 	report.Host(ctx, w, r.cfg.Args)
@@ -48,45 +47,26 @@ func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all
 	}
 }
 
-// loss is a figure by which Trawl is behind.
-type loss struct {
-	text   string
-	factor float64
-}
-
-// losing lists them, the worst first. Ratios are geometric means over queries.
+// losing lists the figures by which Trawl is behind, the worst first. Ratios are geometric means over queries.
 func losing(w io.Writer, all []*measured) {
-	var list []loss
-	add := func(ratio float64, format string, args ...any) {
-		if ratio > 0 && ratio < 1 {
-			list = append(list, loss{fmt.Sprintf(format, args...), 1 / ratio})
-		}
-	}
+	var losses report.Losses
 	for _, m := range all {
 		for _, p := range m.peers {
 			if p.indexes {
-				add(ratio(p.cost.CPU, m.cost.CPU), "%s: processor time of indexing, %s", m.corpus.Name, p.Name())
-				add(ratio(p.cost.Peak, m.cost.Peak), "%s: peak memory of indexing, %s", m.corpus.Name, p.Name())
-				add(ratio(p.cost.IndexBytes, m.indexed.IndexBytes), "%s: index size, %s", m.corpus.Name, p.Name())
+				losses.Addf(ratio(p.cost.CPU, m.cost.CPU), "%s: processor time of indexing, %s", m.corpus.Name, p.Name())
+				losses.Addf(ratio(p.cost.Peak, m.cost.Peak), "%s: peak memory of indexing, %s", m.corpus.Name, p.Name())
+				losses.Addf(ratio(p.cost.IndexBytes, m.indexed.IndexBytes), "%s: index size, %s", m.corpus.Name, p.Name())
 			}
 		}
 		for _, b := range m.buckets {
 			for _, t := range b.engines[1:] {
 				for mode := range modes {
-					add(report.GeometricMean(t.ratios[mode]), "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], t.name)
+					losses.Addf(report.GeometricMean(t.ratios[mode]), "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], t.name)
 				}
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b loss) int { return cmp.Compare(b.factor, a.factor) })
-	var t report.Table
-	for _, l := range list {
-		t.Row(l.text, fmt.Sprintf("%.2fx better", l.factor))
-	}
-	t.Write(w)
-	if len(list) == 0 {
-		fmt.Fprintln(w, "  none")
-	}
+	losses.Write(w)
 }
 
 func ratio[T ~int64](a, b T) float64 { return float64(a) / float64(max(b, 1)) }
@@ -134,9 +114,9 @@ func (m *measured) writeIndex(w io.Writer) {
 	s.Write(w)
 }
 
-// writeAllocs says what a build allocated, and in how many shards it had memory to start with.
+// writeAllocs writes what a build allocated, and in how many shards it reused memory.
 func writeAllocs(w io.Writer, what string, x *engine.Indexed) {
-	fmt.Fprintf(w, "  %s: allocated %s MB in %d pieces, in %d shards, %d of which reused the memory of an earlier one\n",
+	fmt.Fprintf(w, "  %s: allocated %s MB in %d pieces, in %d shards; %d of them reused the memory of an earlier one\n",
 		what, report.Megabytes(x.AllocBytes), x.Allocs, len(x.Shards), x.Reused)
 }
 
@@ -163,7 +143,7 @@ func (m *measured) writeSets(w io.Writer) {
 	if len(m.peers) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nResult sets (files) against trawl's; \"by name\" are files of which trawl holds the name only\n\n")
+	fmt.Fprintf(w, "\nResult sets (files) against trawl's; \"by name\" are files that trawl indexes by name only\n\n")
 	var t report.Table
 	var examples []string
 	t.Row("", "peer", "same", "different", "only trawl", "only peer", "of those by name")

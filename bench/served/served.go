@@ -1,7 +1,6 @@
-// Package served measures what callers see: a real `trawl up`, with router,
-// searcher, etcd and NATS in it, and zoekt-webserver beside it, on the same files,
-// over loopback. The same queries are asked by turns, first one at a time and then
-// by many clients at once.
+// Package served measures what callers see: a real `trawl up`, with router, searcher, etcd and
+// NATS, and zoekt-webserver, on the same files, over loopback. Both get the same queries in turn,
+// first one at a time and then from many clients at once.
 package served
 
 import (
@@ -23,22 +22,22 @@ import (
 type Config struct {
 	// Corpus is a name of package corpus, or "all".
 	Corpus string
-	// Seed of the queries, Queries of each bucket, each asked Repeat times.
+	// Seed of the queries, Queries of each bucket, each run Repeat times.
 	Seed            uint64
 	Queries, Repeat int
-	// Timeout is the longest time of one query. What takes longer is late, and counts as that long.
+	// Timeout is the longest time of one query. A slower query is late, and counts as that long.
 	Timeout time.Duration
-	// Load is how long a number of clients ask, at least; 0: no such part.
+	// Load is the least time for each number of clients; 0 skips this part.
 	Load time.Duration
-	// Cold is how often queries are asked of a cold disk; 0: never.
+	// Cold is the number of rounds of queries from a cold disk; 0 skips them.
 	Cold int
-	// Ranged is how often queries are asked of shards in S3; 0: never.
+	// Ranged is the number of rounds of queries on shards in S3; 0 skips them.
 	Ranged int
-	// RE2 measures regular expressions also with zoekt's other engine for them.
+	// RE2 also measures regular expressions with zoekt's other engine for them.
 	RE2 bool
 	// Modules and Packed are the most repos of the corpora of that name (0: all).
 	Modules, Packed int
-	// Trawl is the program. ZoektBin is the folder of zoekt's; empty means the PATH.
+	// Trawl is the program. ZoektBin is the folder of zoekt's programs; empty means the PATH.
 	Trawl, ZoektBin string
 	// Results is the folder of the dated results.
 	Results string
@@ -47,10 +46,10 @@ type Config struct {
 	Args []string
 }
 
-// ErrNoZoekt is the error where there is nothing to compare with.
+// ErrNoZoekt is the error if there is nothing to compare with.
 var ErrNoZoekt = errors.New("zoekt-index and zoekt-webserver are neither on the PATH nor in ZOEKT_BIN")
 
-// measured is all that is known of one corpus.
+// measured has all results for one corpus.
 type measured struct {
 	corpus   corpus.Corpus
 	prepared []prepared
@@ -62,39 +61,23 @@ type measured struct {
 	ranged   []ranged
 }
 
-// Main measures, and writes the results also when a later corpus fails.
+// Main measures, and writes the results even if a later corpus fails.
 func Main(ctx context.Context, cfg Config) error {
 	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
 	if !ok {
 		return ErrNoZoekt
 	}
-	names := []string{cfg.Corpus}
-	if cfg.Corpus == "all" {
-		names = corpus.Names()
-	}
-	cache, err := os.UserCacheDir()
+	scratch, err := corpus.Scratch()
 	if err != nil {
-		return fmt.Errorf("finding the cache folder: %w", err)
+		return err
 	}
-	r := &runner{cfg: cfg, scratch: filepath.Join(cache, "trawl", "bench"), indexer: indexer, webserver: webserver}
-	if err := os.MkdirAll(r.scratch, 0o777); err != nil {
-		return fmt.Errorf("making the cache folder: %w", err)
-	}
+	r := &runner{cfg: cfg, scratch: scratch, indexer: indexer, webserver: webserver}
 	started := time.Now()
-	var all []*measured
-	var failed error
-	for _, name := range names {
-		m, err := r.measure(ctx, name)
-		if err != nil {
-			failed = fmt.Errorf("measuring %s: %w", name, err)
-			break
-		}
-		all = append(all, m)
-	}
+	all, err := corpus.Each(cfg.Corpus, func(name string) (*measured, error) { return r.measure(ctx, name) })
 	if len(all) == 0 {
-		return failed
+		return err
 	}
-	return errors.Join(failed, r.write(ctx, started, all))
+	return errors.Join(err, r.write(ctx, started, all))
 }
 
 func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {

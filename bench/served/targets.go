@@ -1,7 +1,6 @@
 package served
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -11,22 +10,22 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// Figures to reach, by the caller's clock.
+// Aims, by the caller's clock.
 const (
 	neededAll     = 10.0 // geometric mean of all queries
-	neededWorst   = 2.0  // of each query, but rare ones and near misses
+	neededWorst   = 2.0  // of each query, except rare ones and near misses
 	neededPhrase  = 3.0
 	neededOther   = 1.0 // words that are not ASCII
-	neededTop     = 3.0 // top 50 of a common word, against stopping early
+	neededTop     = 3.0 // top 50 of a common word, compared with stopping early
 	neededRate    = 5.0 // queries per core-second
 	neededNothing = 400 * time.Microsecond
-	neededBeyond  = 300 * time.Microsecond // rare ones and near misses, beyond zoekt's time
+	neededBeyond  = 300 * time.Microsecond // of rare ones and near misses, in addition to zoekt's time
 	neededCost    = 0.3                    // ms of processor time of a query that finds nothing
-	neededMemory  = 1.0                    // zoekt's by Trawl's
+	neededMemory  = 1.0                    // zoekt's divided by Trawl's
 	neededCold    = 1.0                    // as fast as zoekt's first queries
 )
 
-// figures are those of a corpus that the run has measured.
+// figures returns the figures of the run for a corpus.
 func (m *measured) figures() []report.Figure {
 	var list []report.Figure
 	add := func(what string, measured, needed float64) {
@@ -82,7 +81,7 @@ func (m *measured) figures() []report.Figure {
 	for _, set := range []string{mixed, quick} {
 		if own, other := m.loadOf(set, trawl, most), m.loadOf(set, zoekt, most); own != nil && other != nil && len(other.times) > 0 {
 			add(fmt.Sprintf("queries per core-second, %d clients, %s", most, set), own.rate()/other.rate(), neededRate)
-			// A server that leaves the hard ones out has a rate of the easy ones.
+			// The rate of a server that skips hard queries covers only the easy ones.
 			last := &list[len(list)-1]
 			last.Incomplete = own.late > 0 || own.cut
 		}
@@ -90,7 +89,7 @@ func (m *measured) figures() []report.Figure {
 	return slices.Concat(list, m.memoryFigures(), m.coldFigures(), m.rangedFigures())
 }
 
-// memoryFigures compare what both hold after all queries: all of it, and what the repos add
+// memoryFigures compares the servers' memory after all queries: the whole, and what the repos add
 // to a server without one.
 func (m *measured) memoryFigures() (list []report.Figure) {
 	last, empty := m.memoryOfBoth()
@@ -107,7 +106,7 @@ func (m *measured) memoryFigures() (list []report.Figure) {
 	return list
 }
 
-// memoryOfBoth is what each server held at the end, and at first, without a repo.
+// memoryOfBoth returns the memory of each server at the end, and at the start without a repo.
 func (m *measured) memoryOfBoth() (last, empty map[string]memory) {
 	last, empty = map[string]memory{}, map[string]memory{}
 	for _, one := range m.memory {
@@ -119,8 +118,8 @@ func (m *measured) memoryOfBoth() (last, empty map[string]memory) {
 	return last, empty
 }
 
-// coldFigures compare first queries of a cold disk. What is late has no time: of zoekt that
-// is in its favour, of Trawl it makes the figure incomplete.
+// coldFigures compares first queries from a cold disk. A late query has no time: that favours zoekt
+// if it is zoekt's, and makes the figure incomplete if it is Trawl's.
 func (m *measured) coldFigures() (list []report.Figure) {
 	for i := 0; i+1 < len(m.cold); i += 2 {
 		own, other := &m.cold[i], &m.cold[i+1]
@@ -134,7 +133,8 @@ func (m *measured) coldFigures() (list []report.Figure) {
 	return list
 }
 
-// rangedFigures are of first queries of shards in S3, which zoekt has no answer to.
+// rangedFigures returns figures of first queries on shards in S3, for which zoekt has no
+// counterpart.
 func (m *measured) rangedFigures() (list []report.Figure) {
 	for i := range m.ranged {
 		r := &m.ranged[i]
@@ -188,7 +188,7 @@ func (b *bucket) against(other, own string) []ratio {
 	return x.ratios(y)
 }
 
-// figuresOf are those of all corpora.
+// figuresOf returns the figures of all corpora.
 func figuresOf(all []*measured) (figures report.Figures) {
 	for _, m := range all {
 		figures.Add(m.corpus.Label(), m.figures())
@@ -196,20 +196,9 @@ func figuresOf(all []*measured) (figures report.Figures) {
 	return figures
 }
 
-// loss is a figure by which Trawl is behind.
-type loss struct {
-	text   string
-	factor float64
-}
-
-// losing lists them, the worst first.
+// losing lists the figures by which Trawl is behind, the worst first.
 func losing(w io.Writer, all []*measured) {
-	var list []loss
-	add := func(ratio float64, format string, args ...any) {
-		if ratio > 0 && ratio < 1 {
-			list = append(list, loss{fmt.Sprintf(format, args...), 1 / ratio})
-		}
-	}
+	var losses report.Losses
 	for _, m := range all {
 		for mode := range modes {
 			for i := range m.buckets[mode] {
@@ -217,7 +206,7 @@ func losing(w io.Writer, all []*measured) {
 				for _, x := range b.timings[1:] {
 					if ratios := x.ratios(&b.timings[0]); x.name != topK && len(ratios) > 0 {
 						client, _ := means(ratios)
-						add(client, "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], x.name)
+						losses.Addf(client, "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], x.name)
 					}
 				}
 			}
@@ -225,26 +214,18 @@ func losing(w io.Writer, all []*measured) {
 		for i := range m.loads {
 			l := &m.loads[i]
 			if own := m.loadOf(l.set, trawl, l.clients); l.name != trawl && own != nil && len(l.times) > 0 {
-				add(own.rate()/l.rate(), "%s: %s, queries per core-second, %s, %s", m.corpus.Name, l.set, clientsText(l.clients), l.name)
+				losses.Addf(own.rate()/l.rate(), "%s: %s, queries per core-second, %s, %s", m.corpus.Name, l.set, clientsText(l.clients), l.name)
 			}
 		}
 		for i := 0; i+1 < len(m.cold); i += 2 {
 			own, other := &m.cold[i], &m.cold[i+1]
 			if len(own.times) > 0 {
-				add(float64(report.Percentile(other.times, 50))/float64(report.Percentile(own.times, 50)), "%s: cold disk, %d at once, p50", m.corpus.Name, own.users)
+				losses.Addf(float64(report.Percentile(other.times, 50))/float64(report.Percentile(own.times, 50)), "%s: cold disk, %d at once, p50", m.corpus.Name, own.users)
 			}
 		}
-		m.losingMemory(add)
+		m.losingMemory(&losses)
 	}
-	slices.SortFunc(list, func(a, b loss) int { return cmp.Compare(b.factor, a.factor) })
-	var t report.Table
-	for _, l := range list {
-		t.Row(l.text, fmt.Sprintf("%.2fx better", l.factor))
-	}
-	t.Write(w)
-	if len(list) == 0 {
-		fmt.Fprintln(w, "  none")
-	}
+	losses.Write(w)
 	for _, m := range all {
 		slower, compared := m.slower()
 		fmt.Fprintf(w, "\n  %s: Trawl is slower in %d of %d queries, exhaustive\n", m.corpus.Name, slower, compared)
@@ -252,12 +233,12 @@ func losing(w io.Writer, all []*measured) {
 }
 
 // losingMemory compares what both hold after all queries.
-func (m *measured) losingMemory(add func(ratio float64, format string, args ...any)) {
+func (m *measured) losingMemory(losses *report.Losses) {
 	last, _ := m.memoryOfBoth()
 	own, other := last[trawl], last[zoekt]
 	if own.Anon > 0 && own.Heap > 0 {
-		add(float64(other.Anon)/float64(own.Anon), "%s: RssAnon after all queries", m.corpus.Name)
-		add(float64(other.Heap)/float64(own.Heap), "%s: heap after all queries", m.corpus.Name)
+		losses.Addf(float64(other.Anon)/float64(own.Anon), "%s: RssAnon after all queries", m.corpus.Name)
+		losses.Addf(float64(other.Heap)/float64(own.Heap), "%s: heap after all queries", m.corpus.Name)
 	}
 }
 

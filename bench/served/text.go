@@ -11,7 +11,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// report writes everything: where it ran, the losing rows, then the corpora.
+// report writes everything: the machine, the losing rows, then the corpora.
 func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
 	fmt.Fprintf(w, "Trawl bench, served, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
 	report.Host(ctx, w, r.cfg.Args)
@@ -61,7 +61,7 @@ func (m *measured) writeSets(w io.Writer) {
 	}
 }
 
-// factor writes a ratio, with a sign where it is a bound.
+// factor formats a ratio, with a sign if it is a bound.
 func factor(value float64, list []ratio) string {
 	least, most := false, false
 	for _, r := range list {
@@ -101,7 +101,7 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 				client, own := means(list)
 				bad := worst(list)
 				row[6], row[7], row[8] = factor(client, list), factor(own, list), factor(bad.client, []ratio{bad})
-				if x.name != topK { // which is no peer
+				if x.name != topK { // it is not a peer
 					hardest = append(hardest, [2]string{string(b.name) + ", " + x.name, b.queries[bad.query].Text() + ": " + row[8]})
 				}
 			}
@@ -120,7 +120,7 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 	writeLines(w, "The last failure of each that failed", failed)
 }
 
-// writeLines writes what a table has no room for.
+// writeLines writes lines that do not fit into a table.
 func writeLines(w io.Writer, title string, lines [][2]string) {
 	if len(lines) == 0 {
 		return
@@ -137,7 +137,7 @@ func (m *measured) writeLoads(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\nMany clients, exhaustive, each asking its next query when it has an answer, over and over; q/core-s are answers for each second of\n"+
 		"the server's processor time, core-ms that time for each answer; \"ratio\" is trawl's q/core-s by the peer's (below 1: the peer is better). All queries of a set are asked\n"+
-		"equally often, unless it was cut off. Who is refused waits 0.1 s and asks again, which counts as one query's time\n\n")
+		"equally often, unless it was cut off. A refused client waits 0.1 s and asks again, which counts as one query's time\n\n")
 	var t report.Table
 	t.Row("", "clients", "server", "answers", "p50 ms", "p99 ms", "q/s", "q/core-s", "core-ms", "ratio", "late", "refused", "")
 	var refused [][2]string
@@ -186,7 +186,7 @@ func (m *measured) loadOf(set, name string, clients int) *load {
 func (m *measured) writeMemory(w io.Writer) {
 	repos := float64(len(m.corpus.Repos))
 	fmt.Fprintf(w, "\nMemory; RssAnon is the process's own, RssFile mapped files, which the system drops when it needs the room; heap is Go's after a\n"+
-		"collection; a repo's share is what is beyond the same server without a repo. Trawl's process also is etcd, NATS and the indexer\n\n")
+		"collection; a repo's share is the excess over the same server without a repo. Trawl's process includes etcd, NATS and the indexer\n\n")
 	var t report.Table
 	t.Row("", "", "RssAnon MB", "RssFile MB", "heap MB", "maps", "RssAnon kB/repo", "RssFile kB/repo", "heap kB/repo")
 	empty := map[string]memory{}
@@ -208,8 +208,8 @@ func (m *measured) writeCold(w io.Writer, rounds int, readAhead int64) {
 	if len(m.cold) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nCold disk: first queries, one of each user, all at once, %d rounds. Before each the server is ended, its files are dropped from the page\n"+
-		"cache (posix_fadvise, DONTNEED), it is started, and they are dropped again; what is read by then is apart. Faults are major ones; where one\n"+
+	fmt.Fprintf(w, "\nCold disk: first queries, one of each user, all at once, %d rounds. Before each round the server is stopped, its files are dropped from the page\n"+
+		"cache (posix_fadvise, DONTNEED), it is started, and they are dropped again; reads until then are listed separately. Faults are major ones; where one\n"+
 		"page is asked for, the disk reads up to %d kB\n\n", rounds, readAhead>>10)
 	var t report.Table
 	t.Row("", "users", "p50 ms", "p99 ms", "MB read/query", "faults/query", "ready ms", "MB read before", "late", "failed")
@@ -231,7 +231,7 @@ func (m *measured) writeRanged(w io.Writer, rounds int) {
 		return
 	}
 	fmt.Fprintf(w, "\nShards in S3: first queries of a searcher whose disk has room for a quarter of them, one of each user, all at once, %d rounds; the gateway\n"+
-		"is versitygw on the same machine, over loopback, its files dropped from the page cache\n\n", rounds)
+		"is versitygw on the same machine, over loopback, with its files dropped from the page cache\n\n", rounds)
 	var t report.Table
 	t.Row("", "users", "p50 ms", "p99 ms", "MB fetched/query", "requests/query", "late", "failed")
 	var failed [][2]string
@@ -246,7 +246,7 @@ func (m *measured) writeRanged(w io.Writer, rounds int) {
 	writeLines(w, "The last failure of each that failed", failed)
 }
 
-// failure is a line about the last query that failed, if one did.
+// failure returns a line about the last failed query, if there is one.
 func (c *cold) failure() [][2]string {
 	if c.failed == 0 {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
-// bucket is what the queries of one bucket took, asked one at a time.
+// bucket has the times of the queries of one bucket, asked one at a time.
 type bucket struct {
 	name    corpus.Bucket
 	queries []corpus.Query
@@ -16,28 +16,28 @@ type bucket struct {
 	timings []timing
 }
 
-// timing is one contestant's in one bucket.
+// timing has one contestant's times in one bucket.
 type timing struct {
 	name string
 	// client and own are the times of all runs, by the caller's clock and the server's.
 	client, own []time.Duration
 	// queries has one for each query of the bucket.
 	queries []outcome
-	// late and failed runs; reason is why the last one failed.
+	// late and failed count runs; reason is why the last one failed.
 	late, failed int
 	reason       string
 }
 
-// outcome is one query: medians over its runs. Without a run it has no times.
+// outcome is the result for one query: medians over its runs. Without a run it has no times.
 type outcome struct {
 	client, own time.Duration
 	late        bool
 }
 
-// turns asks every query by turns: each server in between the others, so that
-// what else the machine does falls on all alike.
+// turns runs every query on all servers in turn, so that other work on the machine affects all
+// equally.
 func (h *host) turns(ctx context.Context) error {
-	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": queries by turns", len(h.queries)*len(modes))
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": queries in turn", len(h.queries)*len(modes))
 	for mode := range modes {
 		list := h.contestants(mode)
 		for _, name := range corpus.Buckets() {
@@ -65,8 +65,8 @@ func (h *host) turns(ctx context.Context) error {
 	return nil
 }
 
-// turn asks one query, Repeat times of each; no more of one that has used the
-// time of a query up.
+// turn runs one query, Repeat times on each contestant, but not again on one that has used up the
+// time of a query.
 func (h *host) turn(ctx context.Context, b *bucket, list []contestant, q corpus.Query) error {
 	runs := make([][]run, len(b.timings))
 	used := make([]time.Duration, len(b.timings))
@@ -114,16 +114,16 @@ func (t *timing) add(runs []run) {
 	t.queries = append(t.queries, o)
 }
 
-// ratio is a peer's time by Trawl's.
+// ratio is a peer's time divided by Trawl's.
 type ratio struct {
 	client, own float64
-	query       int // place in the bucket
-	// atLeast and atMost: the peer, or Trawl, was late, so that it is a bound.
+	query       int // index in the bucket
+	// atLeast and atMost say that the ratio is a bound, because the peer, or Trawl, was late.
 	atLeast, atMost bool
 }
 
-// ratios compares a timing with Trawl's, query by query; without those that either
-// could not answer.
+// ratios compares a timing with Trawl's, query by query, without the queries that either could not
+// answer.
 func (t *timing) ratios(own *timing) []ratio {
 	var list []ratio
 	for i, o := range t.queries {
@@ -139,7 +139,7 @@ func (t *timing) ratios(own *timing) []ratio {
 	return list
 }
 
-// worst is the one in which Trawl does worst, by the caller's clock.
+// worst returns the ratio that is worst for Trawl, by the caller's clock.
 func worst(list []ratio) ratio {
 	least := list[0]
 	for _, r := range list[1:] {
@@ -150,7 +150,7 @@ func worst(list []ratio) ratio {
 	return least
 }
 
-// means are geometric, over queries, by the caller's clock and the servers'.
+// means returns geometric means over queries, by the caller's clock and the servers'.
 func means(list []ratio) (client, own float64) {
 	var a, b []float64
 	for _, r := range list {
