@@ -12,7 +12,7 @@ BUF := $(GO) tool -modfile=tools/go.mod buf
 GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
 LINT := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
 
-# One static binary. The race detector is the only thing here that needs cgo.
+# The binary is static. Only the race detector needs cgo.
 export CGO_ENABLED := 0
 
 # Repository of `make demo` and `make run`: a path or URL. Empty means the
@@ -35,15 +35,15 @@ run: build ## The same, and stay up for queries of your own
 build: ## Build bin/trawl, the one static binary
 	@$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/trawl
 
-# What the indexer's image is made on: a Debian of a registry, or trawl-debian,
-# which `make debian` makes without one.
+# Base of the indexer's image: a Debian from a registry, or trawl-debian, which
+# `make debian` makes without a registry.
 BASE ?= debian:bookworm-slim
 
 # Names of the images: $(PREFIX)-router:$(TAG) and so on.
 PREFIX ?= trawl
 TAG ?= $(VERSION)
 
-# The time of all that goes into an image is that of the commit.
+# All files in an image have the commit's time.
 CREATED ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
 
 .PHONY: images
@@ -51,25 +51,25 @@ images: build ## Build the images PREFIX-indexer, -searcher and -router:TAG (BAS
 	@BIN="$(BIN)" PREFIX="$(PREFIX)" TAG="$(TAG)" VERSION="$(VERSION)" COMMIT="$(COMMIT)" CREATED="$(CREATED)" BASE="$(BASE)" tools/images/roles.sh
 
 .PHONY: images-twice
-images-twice: ## Build the images in two folders with caches of their own, and fail unless all layers are the same
+images-twice: ## Build the images twice, in separate folders with separate caches, and fail unless all layers are identical
 	@PREFIX=trawl-twice BASE="$(BASE)" tools/images/twice.sh
 
-# What the next release is called.
+# Version of the next release.
 RELEASE := $(shell sed -n 's/^version: //p' charts/trawl/Chart.yaml)
 
 .PHONY: release
-release: ## Make archives for linux/amd64 and linux/arm64, the image of routers and searchers, the chart, bills of materials, checksums and provenance of the last commit in dist/
+release: ## Make the release of the last commit in dist/: archives for linux/amd64 and linux/arm64, the image of routers and searchers, the chart, bills of materials, checksums and provenance
 	@VERSION="$(RELEASE)" tools/release/release.sh
 
 .PHONY: release-twice
-release-twice: ## Make the release in two folders with caches of their own, and fail unless all of it is the same
+release-twice: ## Make the release twice, in separate folders with separate caches, and fail unless both are identical
 	@VERSION="$(RELEASE)" tools/release/twice.sh
 
 .PHONY: debian
 debian: ## Make the image trawl-debian, a BASE for the indexer, without a registry
 	tools/images/debian.sh trawl-debian
 
-# Describes the HTTP interface in a file, given by its path from tools.
+# Writes the description of the HTTP interface to a file, given by its path relative to tools.
 OPENAPI = rm -rf .cache/openapi && $(BUF) generate --template buf.gen.openapi.yaml && cd tools && $(GO) run ./openapi ../.cache/openapi
 
 .PHONY: generate
@@ -79,36 +79,37 @@ generate: ## Generate the Go code of the protos, the description of the HTTP int
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
 
 .PHONY: clean
-clean: ## Remove what was built here
+clean: ## Remove all build output
 	rm -rf bin .cache
 
 ##@ Prove
 
 .PHONY: test
-test: ## Run everything that proves the project; ends with a count of what ran
+test: ## Run all tests and checks, and end with a count of what ran
 	@$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command -- tools/everything.sh
 
-# All packages but the end-to-end tests. Those run a binary that they build, which
-# the test cache does not know: they must never be answered from it.
+# All packages but the end-to-end tests. Those run a binary that they build themselves,
+# so their results must never come from the test cache.
 UNIT = $(shell $(GO) list ./... | grep -v /integration)
 
 # The end-to-end tests that need no containers.
 PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
 
-# The packages whose goroutines share memory, and which end quickly enough
-# under the detector (five to ten times slower than without it).
+# Packages whose goroutines share memory, and whose tests end soon enough under the
+# race detector, which slows them five to ten times.
 RACE := ./index/format/... ./index/shard/... ./internal/... ./services/... ./cmd/...
 
-# Slow tests of index/shard that start no goroutine, or none that others do not start too:
-# nearly half of its time under the detector. And a count of allocations, to which the detector adds.
-NO_RACE := ^Test(AReposNameAllocatesNothingPerRepo|BestOfSeveralWords|BestOfSeveralWordsInOtherFiles|WholeWordsFirst|ConformanceOfZoekt|DefinitionsRank|References|HostileWordBytes|HostileTexts|HostileBytes|Phrases|ClockIsLookedAtWithinAFile|LargeFilesInPieces|GoldenShards|Symbols)$$
+# Tests of index/shard to leave out: slow ones whose goroutines, if any, other tests start too
+# (nearly half of the package's time under the detector), and a count of allocations, to which
+# the detector adds.
+NO_RACE := ^Test(AReposNameAllocatesNothingPerRepo|BestOfSeveralWords|BestOfSeveralWordsInOtherFiles|WholeWordsFirst|ConformanceOfZoekt|DefinitionsRank|References|HostileWordBytes|HostileTexts|HostileBytes|Phrases|ClockIsLookedAtWithinAFile|LargeFilesInPieces|ShownRangesAreTheFirst|GoldenShards|Symbols)$$
 
 .PHONY: race
 race: ## Run the concurrent packages' tests under the race detector (needs a C compiler)
 	@CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 20m -skip '$(NO_RACE)' $(RACE)
 
 .PHONY: check
-check: check-generated lint ## Prove what changes most often: generated code, linters, and the short tests of all packages but the end-to-end ones
+check: check-generated lint ## Check generated code, run the linters, and run the short tests of all packages but the end-to-end ones
 	$(GO) test -short $(UNIT)
 
 .PHONY: unit
@@ -123,22 +124,22 @@ containers:
 	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 25m ./integration/cluster/...
 
 .PHONY: hostile
-hostile: ## Send all that hostile callers have at once to a Trawl in 4 GiB (needs Docker)
+hostile: ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
 	$(GO) test -v -count=1 -timeout 25m -run '^TestHostileCallers$$' ./integration/cluster
 
 .PHONY: e2e-k8s
-e2e-k8s: ## Prove the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first time it builds Kubernetes, too)
+e2e-k8s: ## Test the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first run also builds Kubernetes)
 	TRAWL_TEST_K8S=build $(GO) test -v -count=1 -timeout 100m ./integration/k8s
 
 # How long the soak lasts, as Go writes durations.
 SOAK ?= 1h
 
 .PHONY: soak
-soak: ## Record and judge histories of a cluster under faults for SOAK (1h); pages of failures go to .cache/cluster/logs
+soak: ## Record and judge histories of a cluster under faults for SOAK (1h); failures are written to .cache/cluster/logs
 	TRAWL_TEST_SOAK=$(SOAK) $(GO) test -v -count=1 -timeout 0 -run '^TestLinearizable$$' ./integration/cluster
 
 .PHONY: terraform-test
-terraform-test: ## Test the Terraform modules with OpenTofu (the first time it is built: ten minutes)
+terraform-test: ## Test the Terraform modules with OpenTofu (the first run builds it, which takes ten minutes)
 	TRAWL_TEST_TERRAFORM=build $(GO) test -v -count=1 -timeout 100m -run TestModules ./integration/terraform
 
 .PHONY: terraform-apply
@@ -146,7 +147,7 @@ terraform-apply: ## Apply and destroy the Terraform example on the cluster of KU
 	TRAWL_TEST_TERRAFORM=build TRAWL_TEST_KUBECONFIG=$(KUBECONFIG) TRAWL_TEST_VALUES=$(VALUES) \
 		$(GO) test -v -count=1 -timeout 100m -run TestApply ./integration/terraform
 
-# What `make test-fresh` runs on what a fresh machine has.
+# Targets that `make test-fresh` runs.
 FRESH ?= demo test
 
 .PHONY: test-fresh
@@ -154,11 +155,11 @@ test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit w
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test
-chart-test: ## Render the Helm chart with many values and look at all that comes out
+chart-test: ## Render the Helm chart with many values and check the results
 	@cd charts/test && $(GO) vet . && $(GO) test $(JSON) -count=1 -timeout 10m .
 
 .PHONY: charts
-charts: ## Write anew what the chart's tests compare with, and the chart's README
+charts: ## Rewrite the golden files of the chart's tests, and the chart's README
 	@cd charts/test && $(GO) test -count=1 -run 'TestGolden|TestReadmeIsCurrent' . -update
 
 .PHONY: lint
@@ -166,7 +167,7 @@ lint: ## Run the linters of .golangci.yml, go vet among them
 	@$(LINT) run ./...
 
 .PHONY: check-generated
-check-generated: ## Fail when generated code is not current, or the protos break a rule
+check-generated: ## Fail if generated code is not current or a proto breaks a rule
 	@$(BUF) lint
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	@$(BUF) generate --output .cache/generated
@@ -177,10 +178,10 @@ check-generated: ## Fail when generated code is not current, or the protos break
 		|| { echo "docs/api/openapi.json is not current: run make generate"; exit 1; }
 
 .PHONY: demo-short
-demo-short: build ## The demo on a small repository made on the spot
+demo-short: build ## The demo on a small generated repository
 	@demo/run.sh "$(BIN)" short
 
-# Which mutations are tried: those whose text matches, all by default.
+# Expression for the mutations to try; empty: all.
 ONLY ?=
 
 .PHONY: mutate
@@ -199,18 +200,18 @@ fuzz: ## Run every fuzz target of the packages FUZZ (all) for FUZZTIME each (20s
 
 ##@ Measure
 
-# What is measured: go, kubernetes, linux, mixed, unicode, modules, packed or all; BENCH has more flags.
-# SERVED=1 measures a real `trawl up` beside zoekt-webserver instead of the engine.
+# CORPUS is go, kubernetes, linux, mixed, unicode, modules, packed or all. BENCH has further flags.
+# SERVED=1 measures a real `trawl up` next to zoekt-webserver instead of the engine.
 CORPUS ?= go
 BENCH ?=
 SERVED ?=
 
 .PHONY: bench
-bench: ## Measure indexing and search of CORPUS beside the peers installed, or with SERVED=1 as callers see it (bench/README.md)
+bench: ## Measure indexing and search of CORPUS next to the installed peers, or with SERVED=1 as callers see it (bench/README.md)
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(if $(SERVED),$(GO) build -o .cache/trawl ./cmd/trawl &&) .cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
 .PHONY: bench-relevance
-bench-relevance: ## Measure how high the file stands that is looked for, in the clones in REPOS (bench/README.md)
+bench-relevance: ## Measure how high the wanted file ranks, in the clones in REPOS (bench/README.md)
 	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)
 
 .PHONY: bench-push

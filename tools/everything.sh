@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs everything that proves the project, and prints it as the events of
+# Runs all tests and checks of the project, and prints their results as the events of
 # `go test -json`, for gotestsum to count. A failed step does not stop the later ones.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -20,7 +20,7 @@ check() {
 	} | go tool test2json -t -p checks || failed=1
 }
 
-# skip NAME REASON: what cannot run here.
+# skip NAME REASON: a check that cannot run here.
 skip() {
 	printf '=== RUN   %s\n    %s\n--- SKIP: %s (0.00s)\nPASS\n' "$1" "$2" "$1" | go tool test2json -t -p checks
 }
@@ -32,7 +32,7 @@ check Lint make lint
 events make unit JSON=-json
 events make processes JSON=-json
 events make containers JSON=-json
-# A quarter of an hour more, so only if TRAWL_TEST_K8S asks for it.
+# It takes another quarter of an hour, so it runs only with TRAWL_TEST_K8S.
 events go test -json -short -count=1 -timeout 40m ./integration/k8s
 events go -C tools test -json -count=1 -timeout 10m ./...
 events make chart-test JSON=-json

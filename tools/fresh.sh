@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs make's targets $@ on what a fresh machine has: a clone of the last commit,
-# an empty home folder, and empty caches of Go and of Trawl. How Go reaches its
-# modules stays as it is on this machine. Progress goes to standard error.
+# Runs the make targets $@ as on a fresh machine: in a clone of the last commit, with
+# an empty home folder and empty caches of Go and of Trawl. Go reaches its modules
+# with the settings of this machine. Progress goes to standard error.
 #
 #   tools/fresh.sh demo test
 set -eu
@@ -15,7 +15,7 @@ trap 'exit 130' INT TERM
 for setting in GOPROXY GOSUMDB GOPRIVATE GONOPROXY GONOSUMDB GOINSECURE GOTOOLCHAIN; do
 	export "$setting=$(go env $setting)"
 done
-# What the calling make and Go have set is not there on a fresh machine.
+# A fresh machine does not have the variables that the calling make and Go have set.
 unset MAKEFLAGS MFLAGS MAKELEVEL GOFLAGS GOENV GOWORK CGO_ENABLED
 export HOME="$work/home" XDG_CACHE_HOME="$work/cache" XDG_CONFIG_HOME="$work/config"
 export GOPATH="$work/go" GOMODCACHE="$work/go/pkg/mod" GOCACHE="$work/cache/go-build"

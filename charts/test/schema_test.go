@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestBadValuesAreRefused: with the path of what is wrong.
+// TestBadValuesAreRefused: errors name the path of the wrong value.
 func TestBadValuesAreRefused(t *testing.T) {
 	for _, tt := range []struct{ values, path string }{
 		{`{}`, "/etcd/endpoints"},
@@ -52,6 +52,7 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{`{sources: [{name: a, kind: git, url: "https://user:password@git.example.com/a"}]}`, "/sources/0/url"},
 		{`{sources: [{name: a, kind: svn}]}`, "/sources/0/kind"},
 		{`{sources: [{name: a, kind: github, every: 15}]}`, "/sources/0/every"},
+		{`{sources: [{name: a, kind: github, ranks: [{match: x, rank: 101}]}]}`, "/sources/0/ranks/0/rank"},
 		{`{indexer: {pollPerHost: 0}}`, "/indexer/pollPerHost"},
 		{`{telemetry: {traceSampling: 2}}`, "/telemetry/traceSampling"},
 		{`{replication: 0}`, "/replication"},
@@ -80,8 +81,8 @@ func TestBadValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestSchemaIsClosed: every object of the schema says which properties it has, but
-// those whose inside is Kubernetes' own.
+// TestSchemaIsClosed: every object of the schema lists its properties, except objects
+// that Kubernetes defines.
 func TestSchemaIsClosed(t *testing.T) {
 	var schema map[string]any
 	content, err := os.ReadFile(filepath.Join(chartDir, "values.schema.json"))
@@ -117,8 +118,8 @@ func TestSchemaIsClosed(t *testing.T) {
 	}
 }
 
-// TestSchemaKnowsTheValues: each value of values.yaml has a place in the schema of
-// its own, and each of those has a default.
+// TestSchemaKnowsTheValues: each value of values.yaml has its own place in the schema,
+// and each of these has a default.
 func TestSchemaKnowsTheValues(t *testing.T) {
 	var schema, values map[string]any
 	for name, into := range map[string]*map[string]any{"values.schema.json": &schema, "values.yaml": &values} {

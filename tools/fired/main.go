@@ -1,5 +1,5 @@
-// Command fired prints which alerts fire over metrics that were recorded: a line of name, severity and
-// the time at which it fires first for each.
+// Command fired prints which alerts fire for recorded metrics: one line for each, with name,
+// severity and the time at which it first fires.
 //
 //	fired RULES FOLDER
 //
@@ -65,9 +65,9 @@ func run(ctx context.Context, out io.Writer, rules, recording string) (err error
 	return nil
 }
 
-// load adds all pages of a folder to a store, in the order of time.
+// load adds all pages of a folder to a store, in the order of their times.
 func load(ctx context.Context, store *metrics.Store, dir string) (from, to time.Time, err error) {
-	pages, err := filepath.Glob(filepath.Join(dir, "*.prom")) // sorted, and the times have as many digits
+	pages, err := filepath.Glob(filepath.Join(dir, "*.prom")) // sorted by time, since all times have equally many digits
 	if err == nil && len(pages) == 0 {
 		err = fmt.Errorf("%s holds no metrics", dir)
 	}
@@ -78,7 +78,7 @@ func load(ctx context.Context, store *metrics.Store, dir string) (from, to time.
 		at, pod, _ := strings.Cut(strings.TrimSuffix(filepath.Base(path), ".prom"), "-")
 		ms, err := strconv.ParseInt(at, 10, 64)
 		if err != nil {
-			return from, to, fmt.Errorf("when was %s recorded: %w", path, err)
+			return from, to, fmt.Errorf("time of %s: %w", path, err)
 		}
 		page, err := os.ReadFile(path)
 		if err != nil {

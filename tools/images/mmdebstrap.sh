@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints where mmdebstrap is. Where it is not installed its package is unpacked
+# Prints the path of mmdebstrap. If it is not installed, its package is unpacked
 # into the folder $1 for this one use.
 set -eu
 command -v mmdebstrap || {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the image $1, the Debian of a Kubernetes node of integration/k8s, without
-# an image registry: containerd and what it and a kubelet call.
+# an image registry: containerd and the programs that it and a kubelet call.
 set -eu
 image=$1
 work=$(mktemp -d)
@@ -8,8 +8,8 @@ trap 'rm -rf "$work"' EXIT
 chmod 755 "$work"
 mmdebstrap=$("$(dirname "$0")/mmdebstrap.sh" "$work")
 
-# The packages are unpacked and not configured; the node's first process does
-# what is needed of that.
+# The packages are unpacked but not configured; the node's first process does the
+# parts of that which are needed.
 "$mmdebstrap" --quiet --variant=extract \
 	--include=bash,containerd,containernetworking-plugins,coreutils,iproute2,iptables,mount,runc,util-linux \
 	--extract-hook='ln -sf bash "$1/bin/sh"' \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the images of the roles, $PREFIX-ROLE:$TAG, from $BIN (bin/trawl), with a bill
-# of materials of each beside (in .cache/images) and in it. Routers and searchers have
-# one image under two names. What goes in has one time, that of the commit: the same
-# input makes the same layers.
+# of materials for each, in the image and in .cache/images. Routers and searchers have
+# one image under two names. All files have the time of the commit, so the same input
+# makes the same layers.
 #
 #   PREFIX=trawl TAG=v1 VERSION=v1 COMMIT=0123abc CREATED=2026-01-02T03:04:05Z BASE=debian:bookworm-slim tools/images/roles.sh
 set -eu
@@ -22,7 +22,7 @@ for target in serving indexing; do
 	set -- --name="$PREFIX-$target" --version="$VERSION" --binary="$binary"
 	if [ "$target" = indexing ]; then
 		roles=indexer
-		# The packages are known once the image is made; it is made from the same layers again.
+		# The packages are known only once the image exists; it is made again from the same layers.
 		: > "$out/context/bin/$target.cdx.json"
 		touch --date="$CREATED" "$out"/context/bin/*
 		build=$(docker build --quiet --file tools/images/Dockerfile --target "$target" --build-arg "BASE=$BASE" "$out/context")
@@ -36,7 +36,7 @@ for target in serving indexing; do
 	for role in $roles; do set -- "$@" --tag "$PREFIX-$role:$TAG"; done
 	docker build --quiet --file tools/images/Dockerfile --target "$target" "$@" --build-arg "BASE=$BASE" \
 		--build-arg "VERSION=$VERSION" --build-arg "REVISION=$COMMIT" --build-arg "CREATED=$CREATED" "$out/context" > /dev/null
-	# Without authorities nothing that speaks https works.
+	# Without certificate authorities, https does not work.
 	container=$(docker create "$PREFIX-${roles%% *}:$TAG")
 	authorities=$(docker cp "$container:/etc/ssl/certs/ca-certificates.crt" - | tar --extract --to-stdout | grep --count 'BEGIN CERTIFICATE' || true)
 	docker rm "$container" > /dev/null

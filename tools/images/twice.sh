@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds the images of the roles twice, of the last commit, in two folders and
-# with two caches, and says which layers differ.
+# Builds the images of the roles from the last commit twice, in two folders and
+# with two caches, and reports which layers differ.
 #
 #   PREFIX=trawl-twice BASE=trawl-debian tools/images/twice.sh
 set -eu

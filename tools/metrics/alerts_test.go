@@ -17,14 +17,14 @@ import (
 	"github.com/trawl-search/trawl/tools/metrics"
 )
 
-// trouble is an alert's case: series that it must fire at, and some that it must
-// not, in the notation of promtool, a value a minute for four hours.
+// trouble is the test case of an alert: series at which it must fire, and some at which it must
+// not, in the notation of promtool, with one value per minute for four hours.
 type trouble struct{ bad, good string }
 
 const (
 	queries = `trawl_router_query_seconds_count{namespace="n",method="search",outcome="complete"} 0+1000x240
 	`
-	// What callers got wrong is no error of ours, however often.
+	// Mistakes of callers are not our errors, however often they happen.
 	wrongly = queries + `trawl_router_query_seconds_count{namespace="n",method="search",outcome="InvalidArgument"} 0+1000x240
 	trawl_router_query_seconds_count{namespace="n",method="search",outcome="incomplete"} 0+0x240`
 )
@@ -159,8 +159,7 @@ var troubles = map[string]trouble{
 	},
 }
 
-// TestAlertsFire: each alert fires at the trouble that it is about, and not at
-// what looks like it.
+// TestAlertsFire: each alert fires at the trouble that it is about, and not at similar series.
 func TestAlertsFire(t *testing.T) {
 	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
 	must(t, err)
@@ -184,7 +183,7 @@ func TestAlertsFire(t *testing.T) {
 	}
 }
 
-// TestOutagesAreSeenSoon: alerts of what callers notice at once fire within two minutes,
+// TestOutagesAreSeenSoon: alerts about what callers notice immediately fire within two minutes,
 // with scrapes every 15 seconds.
 func TestOutagesAreSeenSoon(t *testing.T) {
 	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
@@ -209,7 +208,7 @@ func TestOutagesAreSeenSoon(t *testing.T) {
 	}
 }
 
-// firing gives a sample of the first series that the alert held of for long enough.
+// firing returns a sample of the first series for which the alert held long enough.
 func firing(t *testing.T, alert metrics.Alert, series string) *promql.Sample {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load 1m\n"+series)
@@ -220,7 +219,7 @@ func firing(t *testing.T, alert metrics.Alert, series string) *promql.Sample {
 	return sample
 }
 
-// tells holds the alert's texts against what it fired at.
+// tells checks the alert's texts against the sample at which it fired.
 func tells(t *testing.T, alert metrics.Alert, s promql.Sample) {
 	t.Helper()
 	defs := "{{$labels := .Labels}}{{$value := .Value}}"
@@ -233,7 +232,7 @@ func tells(t *testing.T, alert metrics.Alert, s promql.Sample) {
 	}
 }
 
-// TestAlertsLeadToTheRunbook: each has its part of it, and it has no other.
+// TestAlertsLeadToTheRunbook: each alert has its section, and there are no other sections.
 func TestAlertsLeadToTheRunbook(t *testing.T) {
 	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
 	must(t, err)
@@ -251,7 +250,7 @@ func TestAlertsLeadToTheRunbook(t *testing.T) {
 	}
 	for anchor := range anchors {
 		if regexp.MustCompile(`^trawl[a-z]+$`).MatchString(anchor) && !known[anchor] {
-			t.Errorf("the runbook tells of %s, which is no alert", anchor)
+			t.Errorf("the runbook describes %s, which is not an alert", anchor)
 		}
 	}
 }

@@ -24,8 +24,8 @@ const (
 	minutes  = 30
 )
 
-// lived is a Trawl that has worked: what it told, as if it had been scraped
-// every interval for half an hour until end.
+// lived has the metrics of a Trawl that has worked, as if they had been scraped every interval for
+// half an hour until end.
 type lived struct {
 	store  *metrics.Store
 	series []labels.Labels
@@ -55,7 +55,7 @@ func live(t *testing.T) *lived {
 	return l
 }
 
-// work gives the metrics before anything was done, and after.
+// work returns the metrics before any work and afterwards.
 func work(t *testing.T) (first, last []byte) {
 	t.Helper()
 	trawl, err := metrics.Start(t.Context(), root, t.TempDir())
@@ -79,7 +79,7 @@ func work(t *testing.T) (first, last []byte) {
 	return first, last
 }
 
-// settled says that the indexer has reconciled and collected since it published.
+// settled reports whether the indexer has reconciled and collected since it published.
 func settled(page []byte) bool {
 	return strings.Contains(string(page), `trawl_indexer_repos{component="indexer",state="published"} 1`) &&
 		strings.Contains(string(page), `trawl_gc_objects{component="indexer",state="kept"} 2`)
@@ -92,9 +92,9 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestSeriesExist: whatever dashboards and alerts read, Trawl tells: the metric,
-// and the values of its labels that they name. Every panel shows something, under
-// names that its series have, and no alert fires at a Trawl that is well.
+// TestSeriesExist: Trawl exports every metric that dashboards and alerts read, with the label
+// values that they name. Every panel shows something, under names that its series have, and no
+// alert fires at a healthy Trawl.
 func TestSeriesExist(t *testing.T) {
 	l := live(t)
 	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
@@ -119,7 +119,7 @@ func TestSeriesExist(t *testing.T) {
 	}
 }
 
-// check holds the selectors of a query against the series.
+// check checks the selectors of a query against the series.
 func (l *lived) check(t *testing.T, what, query string) {
 	t.Helper()
 	selectors, err := metrics.Selectors(query)
@@ -130,7 +130,7 @@ func (l *lived) check(t *testing.T, what, query string) {
 	for _, s := range selectors {
 		for _, alternative := range alternatives(s) {
 			if !slices.ContainsFunc(l.series, func(have labels.Labels) bool { return matches(have, alternative) }) {
-				t.Errorf("%s reads %v, which nothing tells", what, alternative)
+				t.Errorf("%s reads %v, which nothing exports", what, alternative)
 			}
 		}
 	}
@@ -138,8 +138,8 @@ func (l *lived) check(t *testing.T, what, query string) {
 
 var words = regexp.MustCompile(`^\w+(\|\w+)+$`)
 
-// alternatives are the matchers of a selector: for each word that a label may be,
-// a set of its own, so that each word must exist.
+// alternatives returns the matchers of a selector. Each word that a label may have gets its own
+// set, so that each word must exist.
 func alternatives(s *parser.VectorSelector) (sets [][]*labels.Matcher) {
 	sets = [][]*labels.Matcher{nil}
 	for _, m := range s.LabelMatchers {
@@ -160,15 +160,15 @@ func alternatives(s *parser.VectorSelector) (sets [][]*labels.Matcher) {
 
 func matches(have labels.Labels, want []*labels.Matcher) bool {
 	return !slices.ContainsFunc(want, func(m *labels.Matcher) bool {
-		// A label that the series does not have is a mistake also where any value will do.
+		// A label that the series does not have is a mistake, even if any value would match.
 		return !m.Matches(have.Get(m.Name)) || !have.Has(m.Name)
 	})
 }
 
 var legendLabel = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-// draw evaluates a query over the time lived. Only what filters by a value may
-// come out empty.
+// draw evaluates a query over the lifetime. Only a query that filters by a value may return
+// nothing.
 func (l *lived) draw(t *testing.T, what string, target metrics.Target) {
 	t.Helper()
 	matrix, err := l.store.Range(t.Context(), target.Query(5*time.Minute), l.end.Add(-minutes*time.Minute), l.end, time.Minute)
@@ -188,8 +188,8 @@ func (l *lived) draw(t *testing.T, what string, target metrics.Target) {
 	}
 }
 
-// TestDashboards: each can be told apart, asks for its data source and namespace,
-// has units, fits the grid, and leads to the runbook.
+// TestDashboards: each dashboard has its own identity, uses its data source and namespace, has
+// units, fits the grid, and links to the runbook.
 func TestDashboards(t *testing.T) {
 	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
 	must(t, err)
@@ -230,7 +230,7 @@ func TestDashboards(t *testing.T) {
 
 const runbook = "https://github.com/trawl-search/trawl/blob/main/docs/runbook.md"
 
-// anchorsOf are the anchors that GitHub gives the headings of a page.
+// anchorsOf returns the anchors that GitHub gives to the headings of a page.
 func anchorsOf(t *testing.T, page string) map[string]bool {
 	t.Helper()
 	text, err := os.ReadFile(page)

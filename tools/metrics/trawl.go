@@ -14,7 +14,7 @@ import (
 	"syscall"
 )
 
-// Trawl is all roles in one process, from the binary.
+// Trawl is a process of the binary with all roles.
 type Trawl struct {
 	Binary, Addr, Metrics string
 
@@ -22,8 +22,8 @@ type Trawl struct {
 	out *io.PipeReader
 }
 
-// Start builds the binary of the repository at root into dir and runs it there,
-// with maintenance that does not keep anybody waiting.
+// Start builds the binary of the repository at root into dir and runs it there, with intervals of
+// maintenance short enough for tests.
 func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 	t := &Trawl{Binary: filepath.Join(dir, "trawl")}
 	build := exec.CommandContext(ctx, "go", "build", "-o", t.Binary, "./cmd/trawl")
@@ -42,7 +42,7 @@ func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 	return t, t.await()
 }
 
-// await reads the log until the router says where it listens, and discards the rest.
+// await reads the log until the router reports its address, and discards the rest.
 func (t *Trawl) await() error {
 	lines := bufio.NewScanner(t.out)
 	lines.Buffer(nil, 1<<20)
@@ -54,10 +54,10 @@ func (t *Trawl) await() error {
 			return nil
 		}
 	}
-	return errors.Join(errors.New("trawl never said where it listens"), t.Stop())
+	return errors.Join(errors.New("trawl did not log the address of its router"), t.Stop())
 }
 
-// Run runs a command of trawl that talks to this one.
+// Run runs a trawl command against this process.
 func (t *Trawl) Run(ctx context.Context, command string, args ...string) error {
 	cmd := exec.CommandContext(ctx, t.Binary, append([]string{command, "--addr", t.Addr}, args...)...)
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -66,7 +66,7 @@ func (t *Trawl) Run(ctx context.Context, command string, args ...string) error {
 	return nil
 }
 
-// Stop ends it and waits until it has ended.
+// Stop ends the process and waits for it.
 func (t *Trawl) Stop() error {
 	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop trawl: %w", err)
@@ -76,7 +76,7 @@ func (t *Trawl) Stop() error {
 	return err
 }
 
-// Repository makes a Git repository of a folder's files.
+// Repository makes a Git repository in a folder from files.
 func Repository(ctx context.Context, dir string, files map[string]string) error {
 	for path, content := range files {
 		path = filepath.Join(dir, path)

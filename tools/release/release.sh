@@ -1,7 +1,8 @@
 #!/bin/sh
-# Makes what a release consists of in $OUT (dist): for each platform an archive of the
-# binary and its bill of materials, the image of routers and searchers, the chart, checksums, and a statement of where they
-# come from. The same commit makes the same bytes: all times are those of the commit.
+# Makes the files of a release in $OUT (dist): for each platform an archive of the binary
+# and its bill of materials, the image of routers and searchers, the chart, checksums, and
+# a statement of provenance. The same commit makes the same bytes: all times are that of
+# the commit.
 #
 #   VERSION=0.1.0 OUT=dist tools/release/release.sh
 set -eu
@@ -24,7 +25,7 @@ rm -rf "$out" && mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# pack ARCHIVE FOLDER NAME: an archive in which only names, contents and modes count.
+# pack ARCHIVE FOLDER NAME: an archive that depends only on names, contents and modes.
 pack() {
 	tar --create --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' --directory="$2" "$3" | gzip --no-name --best > "$1"
 }
@@ -47,7 +48,7 @@ done
 git archive --prefix=chart/ HEAD charts/trawl | tar --extract --directory="$work"
 pack "$out/trawl-chart-$VERSION.tgz" "$work/chart/charts" trawl
 
-# The statement is of in-toto, its predicate SLSA's of provenance.
+# The statement is an in-toto statement with SLSA's provenance predicate.
 subjects=$(cd "$out" && sha256sum -- * | while read -r digest file; do
 	printf '%s{"name":"%s","digest":{"sha256":"%s"}}' "${comma:-}" "$file" "$digest"
 	comma=,

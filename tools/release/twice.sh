@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the release of the last commit twice, in two folders and with two caches, and
-# fails if anything in it differs.
+# fails if any of its bytes differ.
 #
 #   VERSION=0.1.0 tools/release/twice.sh
 set -eu

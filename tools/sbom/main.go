@@ -1,6 +1,6 @@
-// Command sbom writes the bill of materials of an image, as CycloneDX: the modules that
-// its Go binary says it was built from, and the Debian packages that dpkg's
-// status lists. The same input makes the same bytes.
+// Command sbom writes the bill of materials of an image, as CycloneDX: the modules
+// recorded in its Go binary, and the Debian packages in dpkg's status file. The same
+// input gives the same bytes.
 package main
 
 import (
@@ -20,7 +20,7 @@ var (
 	name    = flag.String("name", "", "name of the image")
 	version = flag.String("version", "", "version of the image")
 	binary  = flag.String("binary", "", "the Go binary in it")
-	status  = flag.String("dpkg", "", "the status file of dpkg in it; empty: there is no Debian")
+	status  = flag.String("dpkg", "", "the image's dpkg status file; empty if it has no Debian packages")
 )
 
 func main() {
@@ -61,7 +61,7 @@ func write(to io.Writer) error {
 	return cyclonedx.NewBOMEncoder(to, cyclonedx.BOMFileFormatJSON).SetPretty(true).Encode(bom)
 }
 
-// modules are those of a binary, the standard library first.
+// modules returns the modules of a binary, the standard library first.
 func modules(info *debug.BuildInfo) []cyclonedx.Component {
 	list := []cyclonedx.Component{library("stdlib", info.GoVersion, "pkg:golang/stdlib@"+info.GoVersion)}
 	for _, m := range info.Deps {

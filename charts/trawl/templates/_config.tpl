@@ -37,8 +37,8 @@ in the router. */}}
 {{/* Where the certificates of authorities are put. */}}
 {{- define "trawl.caDir" -}}/etc/trawl-ca{{- end -}}
 
-{{/* Seconds that calls have to end when a pod does, and that the pod has in all.
-Queries get as long as they may take. */}}
+{{/* Seconds for calls to finish when a pod ends, and seconds that the pod has in all.
+Queries get their longest time. */}}
 {{- define "trawl.drainSeconds" -}}{{ add .Values.maxQuerySeconds 5 }}{{- end -}}
 {{- define "trawl.graceSeconds" -}}{{ add .Values.maxQuerySeconds 25 }}{{- end -}}
 
@@ -83,9 +83,9 @@ access:
   outage-grace: {{ .Values.access.outageGraceSeconds }}s
 {{- end -}}
 
-{{/* The names by which callers may address the routers: those of their Services, of what leads
-to them from outside, and those that are given. Where nobody is asked for a token, others
-could be those of web pages. */}}
+{{/* The names by which callers may address the routers: those of their Services, Ingresses and
+routes, and access.hosts. If routers require no tokens, requests under other names could come
+from web pages. */}}
 {{- define "trawl.routerHosts" -}}
 {{- $hosts := list -}}
 {{- range $service := list "router" "router-pods" -}}
@@ -98,7 +98,7 @@ could be those of web pages. */}}
 {{- concat $hosts .Values.access.hosts | uniq | toJson -}}
 {{- end -}}
 
-{{/* What may be indexed; router and indexer check it both. */}}
+{{/* What may be indexed; routers and indexers both check it. */}}
 {{- define "trawl.config.source" -}}
 schemes: {{ toJson .Values.source.schemes }}
 hosts: {{ toJson .Values.source.hosts }}

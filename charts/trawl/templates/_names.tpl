@@ -12,7 +12,7 @@ so that two releases never share it. It begins with a letter, as Services must. 
 {{- $full -}}
 {{- end -}}
 
-{{/* What selects the pods of a component; it never changes. (list $ component) */}}
+{{/* The selector of the pods of a component; it never changes. (list $ component) */}}
 {{- define "trawl.selector" -}}
 {{- $ := index . 0 -}}
 app.kubernetes.io/name: {{ default $.Chart.Name $.Values.nameOverride | quote }}
@@ -35,7 +35,7 @@ helm.sh/chart: {{ printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" 
 {{- end }}
 {{- end -}}
 
-{{/* The labels of pods, which a new version of the chart alone does not change.
+{{/* The labels of pods, which do not change with the version of the chart.
 (list $ component) */}}
 {{- define "trawl.podLabels" -}}
 {{- $ := index . 0 -}}

@@ -1,4 +1,4 @@
-{{/* The port of a URL: what it says, else the one given. (list url port) */}}
+{{/* The port of a URL, or the given port if it has none. (list url port) */}}
 {{- define "trawl.port" -}}
 {{- regexFind ":[0-9]+$" (urlParse (index . 0)).host | trimPrefix ":" | default (index . 1) -}}
 {{- end -}}
@@ -22,7 +22,7 @@ ports:
 {{- end }}
 {{- end -}}
 
-{{/* The way to what is outside of the chart. (peers ports…) */}}
+{{/* Egress to peers outside of the chart. (peers ports…) */}}
 {{- define "trawl.outside" -}}
 -
   {{- with first . }}
@@ -32,7 +32,7 @@ ports:
   {{- include "trawl.ports" (rest .) | nindent 2 }}
 {{- end -}}
 
-{{/* The way to a part of the evaluation. (list $ component port) */}}
+{{/* Egress to a server of the evaluation. (list $ component port) */}}
 {{- define "trawl.inside" -}}
 - to:
     {{- include "trawl.peers" (list (index . 0) (index . 1)) | nindent 4 }}
@@ -82,7 +82,7 @@ ports:
 {{- end }}
 {{- end -}}
 
-{{/* Who reads a role's HTTP: Prometheus, and the self-test. (list $ port) */}}
+{{/* Ingress to a role's HTTP, from Prometheus and the self-test. (list $ port) */}}
 {{- define "trawl.fromReaders" -}}
 {{- $ := index . 0 -}}
 - from:

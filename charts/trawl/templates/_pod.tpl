@@ -25,8 +25,8 @@
 {{- toYaml $resources -}}
 {{- end -}}
 
-{{/* The number of pods; of a workload that is scaled, what it has now, since an upgrade
-that stops to name a number sets it to one. (list $ role kind scaled) */}}
+{{/* The number of pods. For a scaled workload it is the current number, since an upgrade
+that no longer names a number would set it to one. (list $ role kind scaled) */}}
 {{- define "trawl.replicas" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
 {{- if not (index . 3) -}}
@@ -38,7 +38,7 @@ replicas: {{ .replicas }}
 {{- end -}}
 {{- end -}}
 
-{{/* The least number of pods of a role that is scaled. (list $ role) */}}
+{{/* The least number of pods of a scaled role. (list $ role) */}}
 {{- define "trawl.minReplicas" -}}
 {{- $values := get (index . 0).Values (index . 1) -}}
 {{- kindIs "invalid" $values.autoscaling.minReplicas | ternary (max 1 $values.replicas) $values.autoscaling.minReplicas -}}
@@ -95,7 +95,7 @@ affinity:
       - weight: 100
         podAffinityTerm:
           topologyKey: kubernetes.io/hostname
-          {{- /* In a rolling change the pods that go do not count: those that come would share a node. */}}
+          {{- /* Pods that a rolling update removes do not count; otherwise the new ones would share a node. */}}
           matchLabelKeys: [pod-template-hash]
           labelSelector:
             matchLabels:
@@ -131,8 +131,8 @@ envFrom:
 {{- end }}
 resources:
   {{- include "trawl.resources" . | nindent 2 }}
-{{/* Loading what an earlier run left can take long; then a process that does not
-answer for a minute is started anew, and one that cannot work gets no calls. */ -}}
+{{/* Loading the data of an earlier run can take long. After that, a process that does not
+answer for a minute is restarted, and one that is not ready gets no calls. */ -}}
 startupProbe:
   httpGet: {path: /healthz, port: http{{ $scheme }}}
   periodSeconds: 2
@@ -186,13 +186,13 @@ livenessProbe:
 
 {{- define "trawl.caEnv" -}}
 {{- if .Values.caBundle.existingConfigMap -}}
-# Beside the public authorities, which are in the images.
+# In addition to the public authorities, which are in the images.
 - name: SSL_CERT_DIR
   value: {{ include "trawl.caDir" . }}
 {{ end }}
 {{- end -}}
 
-{{/* What roles and the self-test trust, and are trusted for. (list $ role) */}}
+{{/* The mounts and volumes of CAs and Secrets, for roles and the self-test. (list $ role) */}}
 {{- define "trawl.trustMounts" -}}
 {{- $ := index . 0 -}}
 {{- if include "trawl.secretFiles" . | fromJsonArray }}

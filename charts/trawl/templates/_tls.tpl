@@ -6,14 +6,14 @@
 {{- .Values.tls.callers.certManager.enabled | ternary (printf "%s-callers-tls" (include "trawl.name" .)) .Values.tls.callers.existingSecret -}}
 {{- end -}}
 
-{{/* The Secret with the certificate by which a role is known to the others; empty: plain text.
+{{/* The Secret with the certificate that identifies a role to the others; empty: plain text.
 (list $ role) */}}
 {{- define "trawl.roleSecret" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
 {{- $.Values.tls.roles.certManager.enabled | ternary (printf "%s-%s-tls" (include "trawl.name" $) $role) (get $.Values.tls.roles.existingSecrets $role) -}}
 {{- end -}}
 
-{{/* The Secret of a role, or of admin, for etcd: its own, or that of all. (list $ role), and
+{{/* The Secret of a role, or of admin, for etcd: its own, or the common one. (list $ role), and
 existingSecret or certSecret */}}
 {{- define "trawl.etcdSecret" -}}
 {{- $ := index . 0 -}}{{- $which := index . 2 -}}
@@ -27,7 +27,7 @@ existingSecret or certSecret */}}
 {{- if $secret }}HTTPS{{ end -}}
 {{- end -}}
 
-{{/* Complains about settings of TLS of which one is missing beside the others. */}}
+{{/* Fails if settings of TLS are incomplete. */}}
 {{- define "trawl.checkTLS" -}}
 {{- $roles := compact (list (include "trawl.roleSecret" (list . "router")) (include "trawl.roleSecret" (list . "searcher")) (include "trawl.roleSecret" (list . "indexer"))) -}}
 {{- if not (has (len $roles) (list 0 3)) }}{{ fail "tls.roles.existingSecrets: name a Secret for each of router, searcher and indexer, or for none" }}{{ end -}}
@@ -43,7 +43,7 @@ existingSecret or certSecret */}}
 {{- end -}}
 {{- end -}}
 
-{{/* What a role, or the self-test, has of Secrets as files: a list of projected sources, as JSON.
+{{/* The files of Secrets for a role or the self-test: a list of projected sources, as JSON.
 (list $ role) */}}
 {{- define "trawl.secretFiles" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
@@ -86,7 +86,7 @@ key-file: {{ $dir }}/tls.key
 {{- end }}
 {{- end -}}
 
-{{/* etcd, and who a role is to it. (list $ role) */}}
+{{/* The settings of etcd, and a role's user and certificate for it. (list $ role) */}}
 {{- define "trawl.config.etcd" -}}
 {{- $ := index . 0 -}}{{- $cert := include "trawl.etcdSecret" (append . "certSecret") -}}
 {{- $ca := $.Values.evaluation.enabled | ternary "" $.Values.etcd.caSecret -}}
@@ -102,7 +102,7 @@ etcd:
   {{- end }}
 {{- end -}}
 
-{{/* The listeners of searchers and indexers, and the way of routers to searchers. (list $ role) */}}
+{{/* TLS of the listeners of searchers and indexers, and of routers' calls to searchers. (list $ role) */}}
 {{- define "trawl.config.roleTLS" -}}
 {{- if include "trawl.roleSecret" . }}
 tls:

@@ -1,5 +1,5 @@
-# Trawl on an EKS cluster that is there: a bucket, an identity for each role that
-# uses it, and the release. etcd and NATS are there, too.
+# Trawl on an existing EKS cluster: a bucket, an identity for each role that
+# uses it, and the release. etcd and NATS exist, too.
 
 terraform {
   required_version = ">= 1.8"
@@ -31,7 +31,7 @@ variable "cluster_name" {
 }
 
 variable "bucket_name" {
-  description = "Name of the bucket that is made"
+  description = "Name of the new bucket"
   type        = string
 }
 

@@ -1,5 +1,5 @@
-# Trawl in a cluster that is there, with servers that are there, or with small
-# ones of its own to try it out.
+# Trawl in an existing cluster, with existing servers, or with small
+# ones to try it out.
 
 terraform {
   required_version = ">= 1.8"
@@ -17,7 +17,7 @@ terraform {
 }
 
 variable "kubeconfig" {
-  description = "File that leads to the cluster"
+  description = "Kubeconfig file of the cluster"
   type        = string
   default     = "~/.kube/config"
 }
@@ -35,7 +35,7 @@ variable "values" {
 }
 
 variable "evaluation" {
-  description = "Run small servers beside Trawl"
+  description = "Run small servers for Trawl"
   type        = bool
   default     = true
 }

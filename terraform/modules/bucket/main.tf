@@ -1,5 +1,5 @@
-# The bucket of shards and manifests. Trawl itself deletes what nobody can reach
-# any more; nothing here may expire what is live.
+# The bucket of shards and manifests. Trawl itself deletes unreachable objects;
+# no rule here may expire live ones.
 
 resource "aws_s3_bucket" "this" {
   bucket        = var.name
@@ -44,7 +44,7 @@ resource "aws_s3_bucket_server_side_encryption_configuration" "this" {
   }
 }
 
-# Only what was deleted or replaced, and uploads that never ended, expire.
+# Only deleted or replaced versions, and unfinished uploads, expire.
 resource "aws_s3_bucket_lifecycle_configuration" "this" {
   bucket = aws_s3_bucket.this.id
 

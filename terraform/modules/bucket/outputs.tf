@@ -9,6 +9,6 @@ output "arn" {
 }
 
 output "url" {
-  description = "What Trawl calls it: the chart's bucket.url"
+  description = "URL of the bucket, for the chart's bucket.url"
   value       = "s3://${aws_s3_bucket.this.id}?region=${aws_s3_bucket.this.region}"
 }

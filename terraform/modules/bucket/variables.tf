@@ -9,7 +9,7 @@ variable "name" {
 }
 
 variable "kms_key_arn" {
-  description = "Key of KMS that encrypts the objects; null: a key of S3's own"
+  description = "KMS key that encrypts the objects; null: S3's own key"
   type        = string
   default     = null
 
@@ -20,7 +20,7 @@ variable "kms_key_arn" {
 }
 
 variable "noncurrent_days" {
-  description = "Days for which what was deleted can be brought back"
+  description = "Days for which deleted objects can be restored"
   type        = number
   default     = 7
 
@@ -31,7 +31,7 @@ variable "noncurrent_days" {
 }
 
 variable "incomplete_upload_days" {
-  description = "Days after which an upload that did not end is dropped"
+  description = "Days after which an unfinished upload is deleted"
   type        = number
   default     = 2
 

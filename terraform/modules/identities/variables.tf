@@ -1,5 +1,5 @@
 variable "name" {
-  description = "What the roles' names begin with"
+  description = "Prefix of the roles' names"
   type        = string
   default     = "trawl"
 
@@ -20,7 +20,7 @@ variable "bucket_arn" {
 }
 
 variable "prefix" {
-  description = "What the keys of all objects begin with, as in s3://BUCKET/PREFIX; empty or with a slash at its end"
+  description = "Prefix of all object keys, as in s3://BUCKET/PREFIX; empty or with a slash at its end"
   type        = string
   default     = ""
 
@@ -31,7 +31,7 @@ variable "prefix" {
 }
 
 variable "kms_key_arn" {
-  description = "Key of KMS that encrypts the bucket; null: none"
+  description = "KMS key that encrypts the bucket; null: none"
   type        = string
   default     = null
 }
@@ -68,7 +68,7 @@ variable "namespace" {
 }
 
 variable "service_accounts" {
-  description = "Service account of each role: indexer, searcher, and gc for those who run trawl gc or trawl restore by hand"
+  description = "Service account of each role: indexer, searcher, and gc for people who run trawl gc or trawl restore by hand"
   type        = map(string)
   default     = { indexer = "trawl-indexer", searcher = "trawl-searcher", gc = "trawl-gc" }
 

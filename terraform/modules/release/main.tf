@@ -10,7 +10,7 @@ resource "kubernetes_namespace_v1" "this" {
 }
 
 locals {
-  # Where everything is, and who is who to the cloud; var.values stand above them.
+  # Addresses of the servers, and identities of the service accounts; var.values override them.
   places = {
     bucket = { url = var.bucket_url }
     etcd   = { endpoints = var.etcd_endpoints }

@@ -21,7 +21,7 @@ variable "namespace" {
 }
 
 variable "create_namespace" {
-  description = "Make the namespace, and remove it in the end"
+  description = "Create the namespace, and remove it on destroy"
   type        = bool
   default     = true
 }
@@ -83,19 +83,19 @@ variable "nats_url" {
 }
 
 variable "service_account_annotations" {
-  description = "Annotations of the service accounts of indexer and searcher, which give them their identities in the cloud"
+  description = "Annotations of the service accounts of indexer and searcher, which give them their cloud identities"
   type        = map(map(string))
   default     = {}
 }
 
 variable "evaluation" {
-  description = "Run small servers beside Trawl instead of those above: to try it out only"
+  description = "Run small servers instead of those above, only to try Trawl out"
   type        = bool
   default     = false
 }
 
 variable "values" {
-  description = "More values of the chart, as YAML; later ones stand above earlier ones"
+  description = "More values of the chart, as YAML; later ones override earlier ones"
   type        = list(string)
   default     = []
 
@@ -117,7 +117,7 @@ variable "timeout_seconds" {
 }
 
 variable "atomic" {
-  description = "Take a release back that does not become ready"
+  description = "Roll back a release that does not become ready"
   type        = bool
   default     = true
 }

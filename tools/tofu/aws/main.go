@@ -1,7 +1,7 @@
-// Command aws is a fake of the AWS provider, for tests of modules with mocked
-// resources: it tells the schemas of the few resources that the modules use, as
-// far as they use them, and does nothing. The real one takes too long to build.
-// What it says was copied from the documentation of the real provider by hand.
+// Command aws is a fake AWS provider for tests of modules with mocked
+// resources. It only serves the schemas of the few resources that the modules
+// use, as far as they use them. The real provider takes too long to build. The
+// schemas were copied by hand from its documentation.
 package main
 
 import (
@@ -53,7 +53,7 @@ func (fake) DataSources(context.Context) (all []func() datasource.DataSource) {
 	return all
 }
 
-const onlySchemas = "this is a fake of the AWS provider that only tells schemas"
+const onlySchemas = "this is a fake AWS provider that only serves schemas"
 
 type fakeResource struct {
 	name   string
