@@ -1,6 +1,7 @@
 package docstore
 
 import (
+	"iter"
 	"math"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
@@ -57,6 +58,21 @@ func OpenContent(f *format.File) (*Content, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// Announces reports whether announcing has any effect.
+func (c *Content) Announces() bool { return c.units.section.Announces() }
+
+// Announce announces that contents will be looked for; see format.Announcer.
+func (c *Content) Announce() {
+	for _, column := range []*eliasfano.Column{&c.units.offsets, &c.lines, &c.starts, &c.superblocks} {
+		column.Announce()
+	}
+}
+
+// AnnounceSuperblocks announces that ascending superblocks will be read.
+func (c *Content) AnnounceSuperblocks(superblocks iter.Seq[uint32]) error {
+	return c.units.announce(superblocks)
 }
 
 // Blobs returns the number of blobs.

@@ -211,6 +211,35 @@ func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) erro
 	return nil
 }
 
+// announce announces that ascending units will be read; see format.Announcer. It ignores units that
+// there are not.
+func (u *units) announce(units iter.Seq[uint32]) error {
+	if !u.section.Announces() {
+		return nil
+	}
+	offsets, err := u.offsets.List()
+	if err != nil {
+		return err
+	}
+	encoded, dict := u.section.Announcer(), uint32(noUnit)
+	for unit := range units {
+		if unit >= u.count {
+			continue
+		}
+		from, to := offsets.At2(int(unit))
+		encoded.Add(int64(from), int64(to)-int64(from))
+		if d := u.dictionaryOf(unit); d != dict && u.perDictionary > 0 {
+			// The ends of the dictionaries were not read yet. Most have the maximal size, and none is
+			// larger.
+			dict = d
+			u.dictionaries.Soon(0, 4*int64(u.count/u.perDictionary+1))
+			u.dictionaries.Soon(int64(d)*MaxDictionary, 2*MaxDictionary)
+		}
+	}
+	encoded.Flush()
+	return nil
+}
+
 // encoded returns the encoding of a unit.
 func (u *units) encoded(unit uint32) ([]byte, error) {
 	offsets, err := u.offsets.List()

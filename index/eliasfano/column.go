@@ -38,6 +38,9 @@ func (c *Column) List() (List, error) {
 	return List{layout: l, data: c.section.Checked()}, nil
 }
 
+// Announce announces that the list will be read; see format.Announcer.
+func (c *Column) Announce() { c.section.Soon(0, c.section.Len()) }
+
 // shapeHeader is the factor of the header's bytes in a shape. It is greater than any number of low
 // bits.
 const shapeHeader = wordBits

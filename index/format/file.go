@@ -20,8 +20,9 @@ type File struct {
 	data     []byte
 	versions Versions
 	mapped   bool
-	// fill loads missing bytes; nil if there are none.
+	// fill loads missing bytes; nil if there are none. soon may be nil.
 	fill Fill
+	soon Soon
 
 	// tags of the sections, and where each starts. One more start is the end of
 	// the last section and of the body. They are copies, so that reading them

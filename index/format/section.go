@@ -48,7 +48,7 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 	from := start + off
 	to := from + n
 	for block, last := from>>checksumShift, (to-1)>>checksumShift; block <= last; block++ {
-		if s.file.verified[block>>5].Load()>>(block&31)&1 == 0 {
+		if !s.file.isVerified(block) {
 			if err := s.verify(block, last); err != nil {
 				return nil, err
 			}
@@ -124,7 +124,7 @@ func (s Section) verify(first, last int64) error {
 		return err
 	}
 	for block := first; block <= last; block++ {
-		if f.verified[block>>5].Load()>>(block&31)&1 != 0 {
+		if f.isVerified(block) {
 			continue
 		}
 		if !f.sound(block) {
@@ -134,6 +134,9 @@ func (s Section) verify(first, last int64) error {
 	}
 	return nil
 }
+
+// isVerified reports whether a block was found to be sound.
+func (f *File) isVerified(block int64) bool { return f.verified[block>>5].Load()>>(block&31)&1 != 0 }
 
 // sound reports whether a block has the right checksum.
 func (f *File) sound(block int64) bool {

@@ -7,12 +7,16 @@ import "fmt"
 // bytes again. Its errors are wrapped and returned to the reader of the bytes.
 type Fill func(off, n int64) error
 
+// Soon begins to load n bytes at off that a Fill is about to be called for, and returns at once. It
+// affects only speed, so it has no error. It must be safe for concurrent use.
+type Soon func(off, n int64)
+
 // NewSparse opens a shard whose bytes are loaded when they are read. data has the length of the
-// whole shard, and its bytes are meaningful only after fill has loaded them. Opening loads the end
-// of the shard and its header. data belongs to the caller, also after Close. Errors are those of
-// fill, *CorruptError, and ErrVersion.
-func NewSparse(name string, data []byte, fill Fill) (*File, error) {
-	f := &File{name: name, data: data, fill: fill}
+// whole shard, and its bytes are meaningful only after fill has loaded them. soon may be nil: then
+// each read waits for its own bytes. Opening loads the end of the shard and its header. data belongs
+// to the caller, also after Close. Errors are those of fill, *CorruptError, and ErrVersion.
+func NewSparse(name string, data []byte, fill Fill, soon Soon) (*File, error) {
+	f := &File{name: name, data: data, fill: fill, soon: soon}
 	if err := f.Guard(f.openSparse); err != nil {
 		return nil, err
 	}
@@ -26,6 +30,9 @@ func (f *File) openSparse() error {
 		return tooShort(f.name, size)
 	}
 	tail := min(size, TailSize)
+	if f.soon != nil {
+		f.soon(0, HeaderSize)
+	}
 	if err := f.bring(size-tail, tail); err != nil {
 		return err
 	}
@@ -52,4 +59,59 @@ func (f *File) bring(off, n int64) error {
 		return fmt.Errorf("bring %d bytes at %d of shard %s: %w", n, off, f.name, err)
 	}
 	return nil
+}
+
+// Announcer announces parts of a section that are about to be read, so that a sparse shard loads
+// them all at once rather than one after the other. Parts next to each other are one announcement.
+// Without a Soon, Add does nothing. It is not safe for concurrent use.
+type Announcer struct {
+	section  Section
+	from, to int64 // announced next, in the section
+}
+
+// Announces reports whether announcing parts of the section has any effect.
+func (s Section) Announces() bool { return s.file != nil && s.file.soon != nil }
+
+// Announcer returns an Announcer for the section.
+func (s Section) Announcer() Announcer { return Announcer{section: s} }
+
+// Add announces n bytes from off. Flush must follow the last one.
+func (a *Announcer) Add(off, n int64) {
+	size := a.section.Len()
+	if !a.section.Announces() || off < 0 || off >= size || n <= 0 {
+		return
+	}
+	n = min(n, size-off)
+	if a.from < a.to && a.from <= off && off <= a.to+ChecksumBlock {
+		a.to = max(a.to, off+n)
+		return
+	}
+	a.Flush()
+	a.from, a.to = off, off+n
+}
+
+// Flush announces what was added.
+func (a *Announcer) Flush() {
+	a.section.Soon(a.from, a.to-a.from)
+	a.from, a.to = 0, 0
+}
+
+// Soon announces n bytes from off. Bytes beyond the section, and those that were read before, are
+// left out.
+func (s Section) Soon(off, n int64) {
+	start, end := s.place()
+	if !s.Announces() || off < 0 || off >= end-start || n <= 0 {
+		return
+	}
+	first, last := (start+off)>>checksumShift, (start+off+min(n, end-start-off)-1)>>checksumShift
+	for first <= last && s.file.isVerified(first) {
+		first++
+	}
+	for first <= last && s.file.isVerified(last) {
+		last--
+	}
+	if first <= last {
+		from := first << checksumShift
+		s.file.soon(from, min((last+1)<<checksumShift, s.file.bodyLength())-from)
+	}
 }

@@ -44,7 +44,7 @@ func TestSparseReadsTheSame(t *testing.T) {
 		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
 		whole := write(t, written{TagUnits, Required, body}, written{TagMasks, Required, []byte("masks")})
 		h := newHoles(whole)
-		f, err := NewSparse("test", h.data, h.fill)
+		f, err := NewSparse("test", h.data, h.fill, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,6 +77,56 @@ func TestSparseReadsTheSame(t *testing.T) {
 	})
 }
 
+// TestAnnounced: an announcement is of whole checksum blocks of the section that were not read yet,
+// whatever numbers a damaged shard has.
+func TestAnnounced(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
+		h := newHoles(write(t, written{TagMasks, Required, []byte("masks")}, written{TagUnits, Required, body}))
+		var f *File
+		covered := map[int64]bool{}
+		f, err := NewSparse("test", h.data, h.fill, func(off, n int64) {
+			if f == nil {
+				return // the header
+			}
+			if off < 0 || n <= 0 || off%ChecksumBlock != 0 || off+n > f.bodyLength() || off+n < f.bodyLength() && n%ChecksumBlock != 0 {
+				t.Fatalf("%d bytes at %d of %d", n, off, f.bodyLength())
+			}
+			if f.isVerified(off>>checksumShift) || f.isVerified((off+n-1)>>checksumShift) {
+				t.Fatalf("%d bytes at %d were read before", n, off)
+			}
+			for block := off >> checksumShift; block<<checksumShift < off+n; block++ {
+				covered[block] = true
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := f.Section(TagUnits)
+		start, end := s.place()
+		edge := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-10, int64(len(body))+10))
+		a := s.Announcer()
+		for range rapid.IntRange(0, 6).Draw(t, "announcements") {
+			off, n := edge.Draw(t, "off"), edge.Draw(t, "n")
+			a.Add(off, n)
+			a.Flush()
+			if off < 0 || off >= end-start || n <= 0 {
+				continue
+			}
+			for block := (start + off) >> checksumShift; block<<checksumShift < start+off+min(n, end-start-off); block++ {
+				if !covered[block] && !f.isVerified(block) {
+					t.Fatalf("%d bytes at %d: block %d was not announced", n, off, block)
+				}
+			}
+			if n = min(n, end-start-off, 1<<15); rapid.Bool().Draw(t, "read") {
+				if _, err := s.Bytes(off, n); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	})
+}
+
 // TestSparseThatCannotBeFilled: an error of Fill is returned as it is, not as
 // damage, at every step, and the next attempt works.
 func TestSparseThatCannotBeFilled(t *testing.T) {
@@ -85,11 +135,11 @@ func TestSparseThatCannotBeFilled(t *testing.T) {
 	h := newHoles(whole)
 	away := errors.New("the bucket is away")
 	h.err = away
-	if _, err := NewSparse("test", h.data, h.fill); !errors.Is(err, away) || errors.Is(err, ErrCorrupt) {
+	if _, err := NewSparse("test", h.data, h.fill, nil); !errors.Is(err, away) || errors.Is(err, ErrCorrupt) {
 		t.Fatalf("open: %v", err)
 	}
 	h.err = nil
-	f, err := NewSparse("test", h.data, h.fill)
+	f, err := NewSparse("test", h.data, h.fill, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +167,7 @@ func TestSparseFilledWrongly(t *testing.T) {
 		flipped := bytes.Clone(whole)
 		flipped[i] ^= 0x40
 		h := newHoles(flipped)
-		f, err := NewSparse("test", h.data, h.fill)
+		f, err := NewSparse("test", h.data, h.fill, nil)
 		if err == nil {
 			err = f.Verify(t.Context())
 		}
@@ -127,7 +177,7 @@ func TestSparseFilledWrongly(t *testing.T) {
 	}
 	for _, n := range []int{0, 1, HeaderSize + FooterSize - 1} {
 		h := newHoles(make([]byte, n))
-		_, err := NewSparse("test", h.data, h.fill)
+		_, err := NewSparse("test", h.data, h.fill, nil)
 		checkCorrupt(t, "too short", err)
 	}
 }

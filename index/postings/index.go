@@ -63,6 +63,9 @@ func (x *Index) openHead(f *format.File) error {
 	return nil
 }
 
+// Announce announces that n-grams will be looked up; see format.Announcer.
+func (x *Index) Announce() { x.ngrams.Soon(0, x.ngrams.Len()) }
+
 // openedTable opens the table on the first call. Of two concurrent first calls, either result
 // stays.
 func (x *Index) openedTable() (*table, error) {
@@ -145,18 +148,44 @@ func (x *Index) Lookup(id ngram.ID) (List, bool, error) {
 	if err != nil {
 		return List{}, false, err
 	}
-	i, ok := t.ids.Find(uint64(id))
+	at, ok := t.find(id)
 	if !ok {
 		return List{}, false, nil
 	}
-	from, to := bounds(&t.listEnds, i)
-	maskFrom, maskTo := bounds(&t.maskEnds, i)
-	l, err := x.list(t, id, span{from, to, maskFrom, maskTo})
+	l, err := x.list(t, id, at)
 	return l, err == nil, err
 }
 
 // span says where the list of an n-gram is, and where its masks are.
 type span struct{ from, to, maskFrom, maskTo uint64 }
+
+// find returns the place of an n-gram's list, or false if the n-gram does not occur.
+func (t *table) find(id ngram.ID) (at span, ok bool) {
+	i, ok := t.ids.Find(uint64(id))
+	if !ok {
+		return span{}, false
+	}
+	at.from, at.to = bounds(&t.listEnds, i)
+	at.maskFrom, at.maskTo = bounds(&t.maskEnds, i)
+	return at, true
+}
+
+// announceMasks is the most bytes of masks that are announced with their list: of long ones only
+// some blocks may be read.
+const announceMasks = 16 << 10
+
+// announce announces the lists, which are about to be opened.
+func (x *Index) announce(lists []span) {
+	if !x.lists.Announces() {
+		return
+	}
+	for _, at := range lists {
+		x.lists.Soon(int64(at.from), int64(at.to-at.from))
+		if n := int64(at.maskTo - at.maskFrom); n <= announceMasks {
+			x.masks.Soon(int64(at.maskFrom), n)
+		}
+	}
+}
 
 // list opens the list of an n-gram.
 func (x *Index) list(t *table, id ngram.ID, at span) (List, error) {

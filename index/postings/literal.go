@@ -54,6 +54,7 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 // planner is memory for looking up a literal's n-grams.
 type planner struct {
 	windows []ngram.Window
+	found   []span // of the lists
 	lists   []List
 	plan    []planned
 }
@@ -67,23 +68,34 @@ func (p *planner) release() {
 }
 
 // lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
-// one does not occur.
+// one does not occur, and then reads no list.
 func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
+	t, err := x.openedTable()
+	if err != nil {
+		return false, err
+	}
 	p.windows = append(p.windows[:0], windows...)
 	slices.SortStableFunc(p.windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
-	p.lists, p.plan = slices.Grow(p.lists[:0], len(windows)), p.plan[:0]
+	p.found, p.plan = p.found[:0], p.plan[:0]
 	for rest := p.windows; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].ID == rest[0].ID {
 			n++
 		}
-		list, found, err := x.Lookup(rest[0].ID)
-		if err != nil || !found {
+		at, ok := t.find(rest[0].ID)
+		if !ok {
+			return false, nil
+		}
+		p.found, p.plan = append(p.found, at), append(p.plan, planned{windows: rest[:n]})
+		rest = rest[n:]
+	}
+	x.announce(p.found)
+	p.lists = slices.Grow(p.lists[:0], len(p.found))[:len(p.found)]
+	for i, at := range p.found {
+		if p.lists[i], err = x.list(t, p.plan[i].windows[0].ID, at); err != nil {
 			return false, err
 		}
-		p.lists = append(p.lists, list)
-		p.plan = append(p.plan, planned{&p.lists[len(p.lists)-1], rest[:n]})
-		rest = rest[n:]
+		p.plan[i].list = &p.lists[i]
 	}
 	slices.SortStableFunc(p.plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
 	return true, nil

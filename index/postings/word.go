@@ -2,6 +2,7 @@ package postings
 
 import (
 	"fmt"
+	"iter"
 	"sync/atomic"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
@@ -129,6 +130,34 @@ func (x *WordIndex) Check(blocks []uint8) error {
 			return x.table.Corruptf(wordHeadSize, "where lists end is one thing when it is looked up, and another when it is counted")
 		}
 	}
+	return nil
+}
+
+// AnnounceTable announces that lists will be looked up; see format.Announcer.
+func (x *WordIndex) AnnounceTable() { x.table.Soon(0, x.table.Len()) }
+
+// Announce announces that the lists of ascending words will be read; see format.Announcer. It
+// ignores words that there are not.
+func (x *WordIndex) Announce(words iter.Seq[uint32]) error {
+	if !x.lists.Announces() {
+		return nil
+	}
+	t, err := x.openedTable()
+	if err != nil {
+		return err
+	}
+	lists, tails := x.lists.Announcer(), x.tails.Announcer()
+	for word := range words {
+		if word >= x.words {
+			continue
+		}
+		from, to := bounds(&t.listEnds, int(word))
+		lists.Add(int64(from), int64(to-from))
+		from, to = bounds(&t.tailEnds, int(word))
+		tails.Add(int64(from), int64(to-from))
+	}
+	lists.Flush()
+	tails.Flush()
 	return nil
 }
 

@@ -61,7 +61,7 @@ func sectionsRead(t *testing.T, whole []byte, text string) (read []format.Tag) {
 			}
 		}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

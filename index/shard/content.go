@@ -29,6 +29,8 @@ type contentAtom struct {
 	windows windows
 	// verifies says that other atoms find the candidates.
 	verifies bool
+	// ahead are the candidates whose whole text is read, if they are known beforehand.
+	ahead blobsAhead
 	// inNames restricts matches to the names of symbols, by the rules for the last document.
 	inNames bool
 	kinds   symbols.KindSet // of the symbols
@@ -112,6 +114,9 @@ func (a *contentAtom) search(d *document) error {
 	}
 	if a.inNames && a.rules == nil {
 		return nil
+	}
+	if err := a.ahead.announce(a.s, d.blob); err != nil {
+		return err
 	}
 	text, err := a.s.text.load(a.s, d.blob)
 	if err != nil {
@@ -240,6 +245,11 @@ func (a *contentAtom) piece(text []byte, from int) (limit, cut int) {
 // searchWindows finds all matches by decoding only what is around candidate blocks.
 func (a *contentAtom) searchWindows(blob uint32) error {
 	w := &a.windows
+	if places := a.wordPlaces(); places != nil {
+		if err := places.announceAhead(a.s.content); err != nil {
+			return err
+		}
+	}
 	if err := w.collect(blob, a.anchors); err != nil {
 		return err
 	}

@@ -123,6 +123,7 @@ type facetCounter struct {
 }
 
 func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
+	s.announceTables(q)
 	if err := s.begin(q); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 		return dst, err
 	}
 	runs := opaqueRuns(&opaque, candidates, all, m.most)
+	if err := s.announceRuns(runs); err != nil {
+		return dst, err
+	}
 	for _, run := range runs {
 		for run.from < run.to {
 			blob, err := s.content.BlobOf(run.from)

@@ -72,6 +72,9 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 	}
 	p.words = []wordMatch{}
 	exact := literal[p.offset : p.offset+len(p.text)]
+	if err := s.words.AnnounceBlocks(p.blocks); err != nil {
+		return err
+	}
 	for _, number := range p.blocks {
 		if err := s.tick(); err != nil {
 			return err
@@ -84,17 +87,22 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 			if !p.fits(s.lexicon.Word(i), exact, caseSensitive) {
 				continue
 			}
-			list, err := s.words.List(s.lexicon.First + uint32(i))
-			if err != nil {
-				return err
-			}
 			p.words = append(p.words, wordMatch{word: s.lexicon.First + uint32(i), matches: oneOf(rank.Inside)})
-			p.df += uint64(list.DF())
 		}
 		if len(p.words) > mostPieceWords {
 			p.words, p.many = nil, true
 			return nil
 		}
+	}
+	if err := s.announceLists(p.words); err != nil {
+		return err
+	}
+	for i := range p.words {
+		list, err := s.words.List(p.words[i].word)
+		if err != nil {
+			return err
+		}
+		p.df += uint64(list.DF())
 	}
 	s.counts.words += uint64(len(p.words))
 	return nil

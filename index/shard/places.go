@@ -25,6 +25,7 @@ type places interface {
 type wordPlaces struct {
 	tallies       []tally // never changed
 	at, countedAt int     // indexes in tallies, for SeekGE and mostIn
+	announced     int     // index in tallies before which all were announced
 	least, most   int     // see AnchorOffset
 	// counted says that tallies bound the number of matches, except the opaque ones.
 	counted bool

@@ -56,6 +56,9 @@ func (s *search) settleQueue(found func() error) (err error) {
 		return nil
 	}
 	defer s.explain.during(PhaseScan)()
+	if err := s.announceQueue(); err != nil {
+		return err
+	}
 	for len(s.queue) > 0 && err == nil {
 		first := s.queue[0]
 		if first.bound < unknown && !s.admits(first.bound, first.number) {

@@ -60,6 +60,7 @@ func OpenFile(f *format.File) (*Shard, error) {
 }
 
 func (s *Shard) open(f *format.File) (err error) {
+	announceHeads(f)
 	if s.docs, err = docstore.OpenDocs(f); err != nil {
 		return err
 	}

@@ -14,6 +14,9 @@ import (
 // files makes hits ready to be shown and adds them to res: the first one whatever its size, the others until one has no room.
 func (s *search) files(hits []Hit, res *Result) error {
 	res.Files = make([]FileMatch, 0, len(hits))
+	if err := s.announceShown(hits); err != nil {
+		return err
+	}
 	parallel := s.showInParallel(hits)
 	defer parallel.join(s)
 	room := s.opts.MaxBytes

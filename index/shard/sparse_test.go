@@ -20,7 +20,7 @@ func openSparse(whole []byte, pieces int, err error) (*shard.Shard, error) {
 		}
 		copy(data[off:off+n], whole[off:])
 		return nil
-	})
+	}, nil)
 	if openErr != nil {
 		return nil, openErr
 	}

@@ -27,6 +27,7 @@ var helping atomic.Int32
 
 // all finds the documents that the query matches, or the best of them.
 func (s *search) all(q *Query) error {
+	s.announceTables(q)
 	if done, err := s.amongWholeWords(q); done || err != nil {
 		return err
 	}

@@ -59,6 +59,7 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 		return &atomNode{content: a}, err
 	}
 	found, err := s.definingBlobs(m)
+	a.ahead.blobs = found
 	a.planned = plan{blobs: &blobList{found}, estimate: uint64(len(found))}
 	return &atomNode{content: a}, err
 }
@@ -111,6 +112,9 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
+	if err := s.announceLists(found); err != nil {
+		return nil, err
+	}
 	r := &s.wordReader
 	if err := s.words.Read(r); err != nil {
 		return nil, err

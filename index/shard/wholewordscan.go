@@ -182,6 +182,9 @@ func (s *search) leastWhole() float64 {
 
 // scanDefined looks at the documents that may define the word.
 func (s *search) scanDefined() error {
+	if err := s.announceFirst(s.defined); err != nil {
+		return err
+	}
 	for i, blob := range s.defined {
 		if i > 0 && s.defined[i-1] == blob {
 			continue

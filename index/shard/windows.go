@@ -55,7 +55,7 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 		slices.SortFunc(w.rest, func(a, b stretch) int { return int(a.lo - b.lo) })
 	}
 	w.all = w.rest
-	return nil
+	return w.announce(first)
 }
 
 // add adds the stretches that a match can cover if the rarest n-gram of the literal is in one of

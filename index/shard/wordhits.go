@@ -107,6 +107,9 @@ func (s *search) fewAmong(found []wordMatch) (bool, error) {
 	if len(found) > countedWords {
 		return few*amongShare <= all, nil
 	}
+	if err := s.announceLists(found); err != nil {
+		return false, err
+	}
 	outside := 1 - few/all // approximate share of the postings
 	seeks, postings := float64(len(s.among.blobs)*len(found)*seekPostings), 0.0
 	for i := range found {
@@ -214,6 +217,9 @@ func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
 		return nil, err
 	}
 	s.stats.ListsRead += uint64(len(found))
+	if err := s.announceLists(found); err != nil {
+		return nil, err
+	}
 	superblocks := 0
 	for _, span := range spans {
 		superblocks += int(span.end - span.first)

@@ -56,6 +56,9 @@ func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, al
 		}
 		return dst, nil
 	}
+	if err := s.words.AnnounceBlocks(blocks); err != nil {
+		return dst, err
+	}
 	for _, number := range blocks {
 		if dst, err = s.matchBlock(dst, m, number); err != nil {
 			return dst, err
@@ -203,6 +206,9 @@ const (
 func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
+	if err := s.announceLists(found); err != nil {
+		return nil, err
+	}
 	if len(found) > sparseLists {
 		return s.denseTallies(found, masks, nil)
 	}

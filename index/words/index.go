@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -74,6 +75,42 @@ func Open(f *format.File) (*Index, error) {
 		return nil, x.Corruptf("a lexicon of %d superblocks has n-grams of %d", of, x.ngrams.Superblocks())
 	}
 	return x, nil
+}
+
+// Announce announces that words will be looked up; see format.Announcer.
+func (x *Index) Announce() {
+	x.ngrams.Announce()
+	x.lists.AnnounceTable()
+	for _, c := range []*eliasfano.Column{&x.offsets, &x.starts, &x.opaque} {
+		c.Announce()
+	}
+}
+
+// AnnounceLists announces that the lists of ascending words will be read.
+func (x *Index) AnnounceLists(words iter.Seq[uint32]) error { return x.lists.Announce(words) }
+
+// AnnounceBlocks announces that blocks of the lexicon will be read, which ascend.
+func (x *Index) AnnounceBlocks(numbers []uint32) error {
+	if !x.lexicon.Announces() {
+		return nil
+	}
+	ends, err := x.offsets.List()
+	if err != nil {
+		return err
+	}
+	blocks := x.lexicon.Announcer()
+	for _, number := range numbers {
+		if number >= x.Blocks() {
+			break
+		}
+		from, to := uint64(0), ends.At(int(number))
+		if number > 0 {
+			from = ends.At(int(number) - 1)
+		}
+		blocks.Add(int64(from), int64(to-from))
+	}
+	blocks.Flush()
+	return nil
 }
 
 // Corruptf returns the error for counts of the index that disagree with the data.

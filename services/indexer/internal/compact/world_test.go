@@ -223,7 +223,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 		w.t.Errorf("%s: %d bytes, %v", ref.Key, len(data), err)
 		return
 	}
-	f, err := format.NewSparse(ref.Key, data, func(int64, int64) error { return nil })
+	f, err := format.NewSparse(ref.Key, data, func(int64, int64) error { return nil }, nil)
 	if err != nil {
 		w.t.Error(err)
 		return

@@ -68,7 +68,7 @@ func OpenReader(ctx context.Context, b bucket.Bucket, ref *catalogv1.ShardRef, o
 	if err != nil {
 		return nil, errors.Join(&StoreError{fmt.Errorf("map a file of %d bytes: %w", size, err)}, r.Close())
 	}
-	if r.File, err = format.NewSparse(ref.GetKey(), r.data, r.fill); err != nil {
+	if r.File, err = format.NewSparse(ref.GetKey(), r.data, r.fill, nil); err != nil {
 		return nil, errors.Join(err, r.Close())
 	}
 	return r, nil

@@ -111,10 +111,16 @@ func (u *used) sound() error {
 	return nil
 }
 
-// read fills a random range.
+// read announces random ranges and fills one.
 func (u *used) read(ctx context.Context, rng *rand.Rand) error {
-	off := rng.Int64N(int64(len(u.whole)))
-	n := 1 + rng.Int64N(min(50_000, int64(len(u.whole))-off))
+	part := func() (off, n int64) {
+		off = rng.Int64N(int64(len(u.whole)))
+		return off, 1 + rng.Int64N(min(50_000, int64(len(u.whole))-off))
+	}
+	for range rng.IntN(3) {
+		u.soon(part()) // which it may read or not
+	}
+	off, n := part()
 	if err := u.fill(ctx, off, n); err != nil {
 		return err
 	}

@@ -69,6 +69,17 @@ func (o *object) span(first, last uint32) (off, n int64) {
 	return off, min(int64(last+1)*o.grain, o.Size) - off
 }
 
+// missing returns the last block of the run of missing ones from first on, at most last. Callers hold
+// the cache's mutex.
+func (o *object) missing(first, last uint32) uint32 {
+	for at := first + 1; at <= last; at++ {
+		if o.slots[at].block != nil {
+			return at - 1
+		}
+	}
+	return last
+}
+
 // remove unmaps and removes the file.
 func (o *object) remove() error {
 	var unmap error

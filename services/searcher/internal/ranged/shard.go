@@ -89,7 +89,7 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 func (s *Shard) use(ctx context.Context, do func(*shard.Shard) error) error {
 	return s.cache.run(ctx, s.object, func(v *view) error {
 		fill := func(off, n int64) error { return v.fill(ctx, off, n) }
-		f, err := format.NewSparse(s.object.Name, s.object.data, fill)
+		f, err := format.NewSparse(s.object.Name, s.object.data, fill, v.soon)
 		if err != nil {
 			return err
 		}

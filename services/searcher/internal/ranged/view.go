@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 )
@@ -20,6 +21,13 @@ type view struct {
 	cache  *Cache
 	object *object
 	pinned map[uint32]*block
+	// announced are the numbers of blocks that the view will read and that were missing. ahead are
+	// flights for some of them; the view is one of their waiters.
+	announced []uint32
+	ahead     []*flight
+	// seen has a bit for each block that was announced or found present, so that announcing it again
+	// takes no lock.
+	seen []atomic.Uint32
 	// age orders views by when their searches began: older ones have lower ones.
 	age uint64
 	// crowded is set when the view must give way. alone is set when there is no other
@@ -78,11 +86,12 @@ func (c *Cache) view(o *object, age uint64) *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views++
-	return &view{cache: c, object: o, age: age, pinned: make(map[uint32]*block)}
+	return &view{cache: c, object: o, age: age, pinned: make(map[uint32]*block), seen: make([]atomic.Uint32, (len(o.slots)+31)/32)}
 }
 
 func (v *view) close() {
 	c := v.cache
+	c.abandon(v.ahead)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, b := range v.pinned {
@@ -115,6 +124,67 @@ func (v *view) fill(ctx context.Context, off, n int64) error {
 			return nil
 		}
 	}
+}
+
+// mostAhead bounds the flights that a view has announced and that have not landed. aheadShare is the
+// divisor of the disk budget that their blocks may take: blocks that were announced are not pinned,
+// and could drive out each other.
+const (
+	mostAhead  = fetches
+	aheadShare = 16
+)
+
+// soon starts to download the missing blocks of bytes that the view is about to read. It is a
+// format.Soon.
+func (v *view) soon(off, n int64) {
+	first, last := uint32(off/v.object.grain), uint32((off+n-1)/v.object.grain)
+	for first <= last && v.seen[first/32].Load()>>(first%32)&1 != 0 {
+		first++
+	}
+	if first > last {
+		return
+	}
+	v.cache.mu.Lock()
+	defer v.cache.mu.Unlock()
+	for at := first; at <= last; at++ {
+		if v.seen[at/32].Or(1<<(at%32))>>(at%32)&1 == 0 && v.object.slots[at].block == nil {
+			v.announced = append(v.announced, at)
+		}
+	}
+	v.lookAhead()
+}
+
+// lookAhead starts to download announced blocks, as far as there is room that no view waits for. The
+// others stay announced until the view reads again. Callers hold mu.
+func (v *view) lookAhead() {
+	for len(v.announced) > 0 && len(v.cache.waiting) == 0 && v.roomAhead() {
+		first, n := v.announced[0], uint32(1)
+		if v.object.slots[first].block != nil {
+			v.announced = v.announced[1:]
+			continue
+		}
+		for int(n) < len(v.announced) && v.announced[n] == first+n {
+			n++
+		}
+		fl := v.cache.launch(v.object, first, v.object.missing(first, first+n-1))
+		if fl == nil {
+			return
+		}
+		fl.waiters++
+		v.announced, v.ahead = v.announced[len(fl.blocks):], append(v.ahead, fl)
+	}
+}
+
+// roomAhead forgets the announced flights that have landed, and reports whether there may be one
+// more. Callers hold mu.
+func (v *view) roomAhead() bool {
+	v.ahead = slices.DeleteFunc(v.ahead, func(fl *flight) bool { return fl.landed })
+	bytes := v.object.grain
+	for _, fl := range v.ahead {
+		bytes += int64(len(fl.blocks)) * v.object.grain
+	}
+	limit := v.cache.budget.Limit()
+	return len(v.ahead) < mostAhead && (limit <= 0 || bytes <= limit/aheadShare)
 }
 
 // await waits for flights and returns the first error. It ignores a flight that was
@@ -172,6 +242,7 @@ func (v *view) claim(first, last uint32) (flights []*flight, short <-chan struct
 			flights = append(flights, fl)
 		}
 	}
+	v.lookAhead()
 	return flights, nil
 }
 
@@ -194,13 +265,7 @@ func (v *view) runFrom(n, last uint32) uint32 {
 	for before < longestRun && before < n && v.pinned[n-before-1] != nil {
 		before++
 	}
-	end := min(max(last, n+before), n+longestRun-1, uint32(len(v.object.slots)-1))
-	for at := n + 1; at <= end; at++ {
-		if v.object.slots[at].block != nil {
-			return at - 1
-		}
-	}
-	return end
+	return v.object.missing(n, min(max(last, n+before), n+longestRun-1, uint32(len(v.object.slots)-1)))
 }
 
 // pin needs the cache's mutex.

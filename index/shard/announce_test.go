@@ -1,0 +1,72 @@
+package shard_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/shard"
+)
+
+// TestSearchesAnnounceWhatTheyRead: a search of a shard in a bucket waits a few times, not once for
+// each part that it reads, and it announces little that it does not read.
+func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
+	corpus, err := indextest.FromFolder(filepath.Join(runtime.GOROOT(), "src", "net")) //nolint:staticcheck // the toolchain that runs the test has its sources
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := buildShard(t, corpus)
+	for _, text := range []string{
+		"ErrUnexpectedEOF", "case:yes Completed", "func.*Context.*error", "content:strings", "connection reset", `"return nil, err"`, "[a-z]+_?helper[0-9A-Z]",
+		"conn", "sym:Dial", "content:conn content:error",
+	} {
+		for mode, name := range map[shard.Mode]string{shard.Exhaustive: "exhaustive", shard.TopK: "top k"} {
+			t.Run(name+" "+text, func(t *testing.T) {
+				without, read := waits(t, whole, text, mode, false)
+				with, loaded := waits(t, whole, text, mode, true)
+				if with > 16 || with > without/2 {
+					t.Errorf("it waits %d times, %d without announcements", with, without)
+				}
+				if loaded > read*3/2+10 {
+					t.Errorf("%d blocks are loaded where %d are read", loaded, read)
+				}
+			})
+		}
+	}
+}
+
+// waits returns how often a search waits for parts of a shard, and how many it loads, in blocks of
+// 16 KiB.
+func waits(t *testing.T, whole []byte, text string, mode shard.Mode, announced bool) (waits, blocks int) {
+	t.Helper()
+	here := map[int64]bool{}
+	load := func(off, n int64) (missing bool) {
+		for at := off / format.ChecksumBlock; at*format.ChecksumBlock < off+n; at++ {
+			missing = missing || !here[at]
+			here[at] = true
+		}
+		return missing
+	}
+	fill := func(off, n int64) error {
+		if load(off, n) {
+			waits++
+		}
+		return nil
+	}
+	soon := func(off, n int64) { load(off, n) }
+	if !announced {
+		soon = nil
+	}
+	f, err := format.NewSparse("sparse", whole, fill, soon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := shard.OpenFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustSearch(t, s, parse(t, text), shard.Options{Mode: mode, MaxFiles: 50, MaxMatchesPerFile: 100})
+	return waits, len(here)
+}
