@@ -296,6 +296,10 @@ func (x *Index) search(text []byte, block uint32, b *Block) (uint32, error) {
 	low, high := block, x.Blocks() // blocks before low begin before the text
 	for low < high {
 		mid := low + (high-low)/2
+		// With both blocks that may be next, two steps take one round trip.
+		if err := x.AnnounceBlocks([]uint32{low + (mid-low)/2, mid, mid + (high-mid)/2}); err != nil {
+			return 0, err
+		}
 		before, err := x.beginsBefore(mid, text)
 		if err != nil {
 			return 0, err
