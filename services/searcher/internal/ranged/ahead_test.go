@@ -67,7 +67,7 @@ func TestAnnouncedBlocksComeTogether(t *testing.T) {
 	w.mu.Unlock()
 }
 
-// TestAnnouncedBlocksAreBounded: at most mostAhead reads are on their way for a view, the others
+// TestAnnouncedBlocksAreBounded: a view that is alone has at most fetches reads on their way, the others
 // follow as it reads on, and the reads end with the view.
 func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	const grain = 2 * disk.Page
@@ -82,13 +82,13 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	for block := int64(0); block < 400; block += 4 {
 		v.soon(block*grain, grain)
 	}
-	w.awaitReads(g, mostAhead)
-	if n := len(v.ahead); n != mostAhead {
+	w.awaitReads(g, fetches)
+	if n := len(v.ahead); n != fetches {
 		t.Errorf("%d reads are on their way", n)
 	}
 	v.close() // abandons all of them
 	w.settle()
-	if n := w.source.reads.Load(); n != mostAhead {
+	if n := w.source.reads.Load(); n != fetches {
 		t.Errorf("%d reads after the view was closed", n)
 	}
 	w.source.breakBy(nil)
@@ -99,11 +99,47 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	for block := int64(0); block < 400; block += 4 {
 		must(t, v.fill(t.Context(), block*grain, grain))
 	}
-	if n := w.source.reads.Load(); n > mostAhead+100 {
-		t.Errorf("%d reads of a hundred blocks", n-mostAhead)
+	if n := w.source.reads.Load(); n > fetches+100 {
+		t.Errorf("%d reads of a hundred blocks", n-fetches)
 	}
 	v.close()
 	w.mu.Lock()
 	w.leave(o)
 	w.mu.Unlock()
+}
+
+// TestAnnouncedBlocksHaveLittleRoom: the blocks that views announce take a sixteenth of the disk budget
+// while they are on their way, or one block each.
+func TestAnnouncedBlocksHaveLittleRoom(t *testing.T) {
+	const grain = 2 * disk.Page
+	content := noise(rand.New(rand.NewPCG(1, 4)), 400*grain)
+	for views, want := range map[int]int{1: 10, 2: 10, 3: 9, 20: 20} {
+		w := newWorld(t, t.TempDir(), 160*grain, grain)
+		o, err := w.open(w.put(t, "shard", content))
+		must(t, err)
+		g := &gate{opened: make(chan struct{})}
+		w.source.breakBy(g.hold)
+		var all []*view
+		for i := range views {
+			all = append(all, w.view(o, uint64(i)))
+		}
+		blocks := 0
+		for i, v := range all {
+			v.soon(int64(i)*20*grain, 15*grain)
+			for _, fl := range v.ahead {
+				blocks += len(fl.blocks)
+			}
+		}
+		if blocks != want {
+			t.Errorf("%d views have %d blocks on their way", views, blocks)
+		}
+		for _, v := range all {
+			v.close()
+		}
+		w.settle()
+		w.mu.Lock()
+		w.leave(o)
+		w.mu.Unlock()
+		w.Close()
+	}
 }

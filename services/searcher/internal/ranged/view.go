@@ -126,13 +126,9 @@ func (v *view) fill(ctx context.Context, off, n int64) error {
 	}
 }
 
-// mostAhead bounds the flights that a view has announced and that have not landed. aheadShare is the
-// divisor of the disk budget that their blocks may take: blocks that were announced are not pinned,
-// and could drive out each other.
-const (
-	mostAhead  = fetches
-	aheadShare = 16
-)
+// aheadShare is the divisor of the disk budget that announced blocks may take while they are on their
+// way, for all views together. They are not pinned, and more of them would drive out each other.
+const aheadShare = 16
 
 // soon starts to download the missing blocks of bytes that the view is about to read. It is a
 // format.Soon.
@@ -157,16 +153,19 @@ func (v *view) soon(off, n int64) {
 // lookAhead starts to download announced blocks, as far as there is room that no view waits for. The
 // others stay announced until the view reads again. Callers hold mu.
 func (v *view) lookAhead() {
-	for len(v.announced) > 0 && len(v.cache.waiting) == 0 && v.roomAhead() {
-		first, n := v.announced[0], uint32(1)
+	for len(v.announced) > 0 && len(v.cache.waiting) == 0 {
+		first, n, most := v.announced[0], 1, v.roomAhead()
 		if v.object.slots[first].block != nil {
 			v.announced = v.announced[1:]
 			continue
 		}
-		for int(n) < len(v.announced) && v.announced[n] == first+n {
+		if most < 1 {
+			return
+		}
+		for n < min(most, len(v.announced)) && v.announced[n] == first+uint32(n) {
 			n++
 		}
-		fl := v.cache.launch(v.object, first, v.object.missing(first, first+n-1))
+		fl := v.cache.launch(v.object, first, v.object.missing(first, first+uint32(n)-1))
 		if fl == nil {
 			return
 		}
@@ -175,16 +174,23 @@ func (v *view) lookAhead() {
 	}
 }
 
-// roomAhead forgets the announced flights that have landed, and reports whether there may be one
-// more. Callers hold mu.
-func (v *view) roomAhead() bool {
+// roomAhead returns how many announced blocks the next flight may have. It forgets the flights that
+// have landed. The views share the reads that run at once and the room; each may have one flight and
+// one block. Callers hold mu.
+func (v *view) roomAhead() int {
 	v.ahead = slices.DeleteFunc(v.ahead, func(fl *flight) bool { return fl.landed })
-	bytes := v.object.grain
-	for _, fl := range v.ahead {
-		bytes += int64(len(fl.blocks)) * v.object.grain
+	if len(v.ahead) >= max(1, fetches/v.cache.views) {
+		return 0
 	}
 	limit := v.cache.budget.Limit()
-	return len(v.ahead) < mostAhead && (limit <= 0 || bytes <= limit/aheadShare)
+	if limit <= 0 {
+		return longestRun
+	}
+	room := int(max(1, limit/aheadShare/int64(v.cache.views)/v.object.grain))
+	for _, fl := range v.ahead {
+		room -= len(fl.blocks)
+	}
+	return room
 }
 
 // await waits for flights and returns the first error. It ignores a flight that was
