@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,16 +25,7 @@ const firstByte = 20 * time.Millisecond
 // ranges with an empty cache, and by ranges with a full one. It reports the reads and bytes of a
 // search, for blocks of several sizes.
 func BenchmarkTree(b *testing.B) {
-	tree := os.Getenv("TRAWL_BENCH_TREE")
-	if tree == "" {
-		root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
-		must(b, err)
-		tree = filepath.Join(strings.TrimSpace(string(root)), "src")
-	}
-	corpus, err := indextest.FromFolder(tree)
-	must(b, err)
-	whole := built(b, corpus)
-	b.Logf("a shard of %d bytes", len(whole))
+	corpus, whole := benchTree(b)
 	f, err := format.NewFile("local", whole)
 	must(b, err)
 	local, err := shard.OpenFile(f)
@@ -80,10 +72,58 @@ func BenchmarkTree(b *testing.B) {
 	}
 }
 
+// BenchmarkUsers has 1, 8 and 32 users search the same tree at once, each with a query of its own, by
+// ranges from an empty cache that has room for two thirds of the shard.
+func BenchmarkUsers(b *testing.B) {
+	corpus, whole := benchTree(b)
+	texts := []string{
+		"ErrUnexpectedEOF", "StableTopological", "case:yes Completed", "connection reset", "goroutine leak", "sym:Reader", "content:deprecated", "content:strings.Builder",
+	}
+	for _, users := range []int{1, 8, 32} {
+		b.Run(fmt.Sprint(users), func(b *testing.B) {
+			w := newWorld(b, b.TempDir(), int64(len(whole)/3*2), blockSize)
+			defer w.Close()
+			object := w.put(b, "whole", whole)
+			w.source.breakBy(func(_ context.Context, r io.ReadCloser) (io.ReadCloser, error) {
+				time.Sleep(firstByte)
+				return r, nil
+			})
+			for b.Loop() {
+				s, err := w.Open(object)
+				must(b, err)
+				var all sync.WaitGroup
+				for i := range users {
+					q := prepare(b, corpus, texts[i%len(texts)])
+					all.Go(func() { find(b, s, q) })
+				}
+				all.Wait()
+				must(b, s.Close())
+			}
+			b.ReportMetric(float64(w.source.reads.Load())/float64(b.N*users), "reads/search")
+		})
+	}
+}
+
+// benchTree returns the tree of the benchmarks and its shard.
+func benchTree(b *testing.B) (*indextest.Corpus, []byte) {
+	b.Helper()
+	tree := os.Getenv("TRAWL_BENCH_TREE")
+	if tree == "" {
+		root, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
+		must(b, err)
+		tree = filepath.Join(strings.TrimSpace(string(root)), "src")
+	}
+	corpus, err := indextest.FromFolder(tree)
+	must(b, err)
+	whole := built(b, corpus)
+	b.Logf("a shard of %d bytes", len(whole))
+	return corpus, whole
+}
+
 func find(b *testing.B, s searchable, q *shard.Query) {
 	b.Helper()
 	r, err := shard.Search(b.Context(), s, q, shard.Options{MaxFiles: 50, MaxMatchesPerFile: 10})
 	if err != nil || r.Incomplete != nil {
-		b.Fatal(err, r)
+		b.Error(err, r)
 	}
 }
