@@ -6,18 +6,18 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
 // gate holds ranged reads until it is opened.
 type gate struct {
-	begun  wait.Change
-	opened chan struct{}
+	begun, opened chan struct{}
 }
 
+func newGate() *gate { return &gate{begun: make(chan struct{}, 1000), opened: make(chan struct{})} }
+
 func (g *gate) hold(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error) {
-	g.begun.Notify()
+	g.begun <- struct{}{}
 	select {
 	case <-g.opened:
 		return r, nil
@@ -26,14 +26,10 @@ func (g *gate) hold(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error)
 	}
 }
 
-// awaitReads waits until that many reads have begun.
-func (w *world) awaitReads(g *gate, n int64) {
-	for {
-		begun := g.begun.Next()
-		if w.source.reads.Load() >= n {
-			return
-		}
-		<-begun
+// await waits until that many more reads have begun.
+func (g *gate) await(n int) {
+	for range n {
+		<-g.begun
 	}
 }
 
@@ -46,13 +42,13 @@ func TestAnnouncedBlocksComeTogether(t *testing.T) {
 	defer w.Close()
 	o, err := w.open(w.put(t, "shard", content))
 	must(t, err)
-	g := &gate{opened: make(chan struct{})}
+	g := newGate()
 	w.source.breakBy(g.hold)
 	v := w.view(o, 1)
 	for _, block := range []int64{3, 50, 10, 3, 80} {
 		v.soon(block*grain, grain)
 	}
-	w.awaitReads(g, 4)
+	g.await(4)
 	close(g.opened)
 	for _, block := range []int64{3, 10, 50} {
 		must(t, v.fill(t.Context(), block*grain, grain))
@@ -76,13 +72,13 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	defer w.Close()
 	o, err := w.open(w.put(t, "shard", content))
 	must(t, err)
-	g := &gate{opened: make(chan struct{})}
+	g := newGate()
 	w.source.breakBy(g.hold)
 	v := w.view(o, 1)
 	for block := int64(0); block < 400; block += 4 {
 		v.soon(block*grain, grain)
 	}
-	w.awaitReads(g, fetches)
+	g.await(fetches)
 	if n := len(v.ahead); n != fetches {
 		t.Errorf("%d reads are on their way", n)
 	}
@@ -117,7 +113,7 @@ func TestAnnouncedBlocksHaveLittleRoom(t *testing.T) {
 		w := newWorld(t, t.TempDir(), 160*grain, grain)
 		o, err := w.open(w.put(t, "shard", content))
 		must(t, err)
-		g := &gate{opened: make(chan struct{})}
+		g := newGate()
 		w.source.breakBy(g.hold)
 		var all []*view
 		for i := range views {
