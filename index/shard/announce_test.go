@@ -3,6 +3,7 @@ package shard_test
 import (
 	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -42,8 +43,11 @@ func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
 // 16 KiB. While it waits for one, all that it has announced comes as well.
 func waits(t *testing.T, whole []byte, text string, mode shard.Mode, announced bool) (waits, blocks int) {
 	t.Helper()
+	var mu sync.Mutex // helpers of the search read, too
 	loaded, underWay := map[int64]bool{}, map[int64]bool{}
 	soon := func(off, n int64) {
+		mu.Lock()
+		defer mu.Unlock()
 		for at := off / format.ChecksumBlock; at*format.ChecksumBlock < off+n; at++ {
 			if !loaded[at] {
 				loaded[at], underWay[at] = true, true
@@ -51,6 +55,8 @@ func waits(t *testing.T, whole []byte, text string, mode shard.Mode, announced b
 		}
 	}
 	fill := func(off, n int64) error {
+		mu.Lock()
+		defer mu.Unlock()
 		for at := off / format.ChecksumBlock; at*format.ChecksumBlock < off+n; at++ {
 			if !loaded[at] || underWay[at] {
 				waits++
