@@ -27,7 +27,7 @@ type Literal struct {
 	CaseSensitive bool
 }
 
-// And is met by texts that meet all children, of which there are at least two.
+// And is met by texts that meet all of its children. It has at least two.
 type And struct{ Children []Needs }
 
 // Or is met by texts that meet a child. Without children no text meets it: that

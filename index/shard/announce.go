@@ -85,13 +85,13 @@ func (s *search) announceShown(hits []Hit) error {
 	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
 }
 
-// firstRead is how many superblocks of a content are announced that is read from its start until it has
+// startSuperblocks is how many superblocks of a content are announced that is read from its start until it has
 // enough matches.
-const firstRead = partRead / docstore.SuperblockSize
+const startSuperblocks = partRead / docstore.SuperblockSize
 
 // appendFirst appends the first superblocks of a content.
 func appendFirst(superblocks []uint32, first, length uint32) []uint32 {
-	for i := range uint32(min(firstRead, units(length))) {
+	for i := range uint32(min(startSuperblocks, units(length))) {
 		superblocks = append(superblocks, first+i)
 	}
 	return superblocks

@@ -308,7 +308,7 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 	}
 }
 
-// descending returns n places, every other one of which is lower than the one before.
+// descending returns n places. Every second one is lower than the one before it.
 func descending(n int, last uint64) (values []uint64) {
 	for i := range n {
 		values = append(values, uint64(i)*last/uint64(n)&^3+uint64(3-i%2))
