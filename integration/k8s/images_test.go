@@ -51,8 +51,15 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 	if err != nil {
 		return err
 	}
-	for tag, source := range map[string]string{previous: root, current: root, before: earlier} {
-		if err := makeRoles(ctx, source, tag, p.Debian); err != nil {
+	earlierDebian, err := kube.Unpacked(ctx, earlier, "debian") // it has programs that this tree's indexer does without
+	if err != nil {
+		return err
+	}
+	for _, made := range []struct{ tag, source, base string }{
+		{previous, root, p.Debian}, {current, root, p.Debian}, {before, earlier, earlierDebian},
+	} {
+		tag := made.tag
+		if err := makeRoles(ctx, made.source, tag, made.base); err != nil {
 			return err
 		}
 		for _, role := range []string{"router", "searcher", "indexer"} {

@@ -89,14 +89,18 @@ func build(ctx context.Context, progress io.Writer, parts []part) (err error) {
 	return nil
 }
 
-// unpacked makes an image of Debian packages with its script, unless there is an image from the
-// same script.
 func unpacked(ctx context.Context, name string) (string, error) {
 	root, err := pinned.Repository(ctx)
 	if err != nil {
 		return "", err
 	}
-	script := filepath.Join(root, "tools", "images", name+".sh")
+	return Unpacked(ctx, root, name)
+}
+
+// Unpacked makes an image of Debian packages with the script of that name in a source tree of
+// Trawl, unless there is an image from the same script. It returns the image's tag.
+func Unpacked(ctx context.Context, source, name string) (string, error) {
+	script := filepath.Join(source, "tools", "images", name+".sh")
 	text, err := os.ReadFile(script)
 	if err != nil {
 		return "", fmt.Errorf("read the script of the image %s: %w", name, err)
