@@ -6,6 +6,20 @@ import (
 	"github.com/trawl-search/trawl/index/eliasfano"
 )
 
+// namesAhead is the most bytes of encoded paths that are announced at once: about 100,000 paths.
+const namesAhead = 1 << 20
+
+// AnnounceNames announces that paths of a few documents will be read, which may be anywhere; see
+// format.Announcer.
+func (d *Docs) AnnounceNames() {
+	for _, column := range []*eliasfano.Column{&d.firstDocs, &d.nameStarts, &d.names.offsets} {
+		column.Announce()
+	}
+	if n := d.names.section.Len(); n <= namesAhead {
+		d.names.section.Soon(0, n)
+	}
+}
+
 // NamesLen returns the length in bytes of all paths together. This is the text of the n-gram index
 // over names. Its superblock s starts at s·SuperblockSize.
 func (d *Docs) NamesLen() uint64 { return d.info.names }

@@ -3,6 +3,7 @@ package format
 import (
 	"fmt"
 	"hash/crc32"
+	"math"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -23,6 +24,8 @@ type File struct {
 	// fill loads missing bytes; nil if there are none. soon may be nil.
 	fill Fill
 	soon Soon
+	// coldUntil is until when reads of a mapped shard are announced.
+	coldUntil atomic.Int64
 
 	// tags of the sections, and where each starts. One more start is the end of
 	// the last section and of the body. They are copies, so that reading them
@@ -42,6 +45,7 @@ func OpenFile(path string) (*File, error) {
 	}
 	f := &File{name: path, data: data, mapped: data != nil}
 	f.readAtRandom()
+	f.coldUntil.Store(math.MaxInt64) // nothing was read yet
 	err = f.Guard(f.open)
 	if err != nil {
 		_ = f.Close() // the caller gets only err

@@ -120,6 +120,7 @@ func (s Section) outside(off, n int64) error {
 func (s Section) verify(first, last int64) error {
 	f := s.file
 	from, to := first<<checksumShift, min((last+1)<<checksumShift, f.bodyLength())
+	f.readFirst()
 	if err := f.bring(from, to-from); err != nil {
 		return err
 	}

@@ -30,9 +30,7 @@ func (f *File) openSparse() error {
 		return tooShort(f.name, size)
 	}
 	tail := min(size, TailSize)
-	if f.soon != nil {
-		f.soon(0, HeaderSize)
-	}
+	f.begin(0, HeaderSize)
 	if err := f.bring(size-tail, tail); err != nil {
 		return err
 	}
@@ -61,16 +59,17 @@ func (f *File) bring(off, n int64) error {
 	return nil
 }
 
-// Announcer announces parts of a section that are about to be read, so that a sparse shard loads
-// them all at once rather than one after the other. Parts next to each other are one announcement.
-// Without a Soon, Add does nothing. It is not safe for concurrent use.
+// Announcer announces parts of a section that are about to be read, so that they are loaded all at
+// once rather than one after the other. Parts next to each other are one announcement. For a shard in
+// memory, a mapped one that seems to be in memory, and a sparse one without a Soon, Add does nothing.
+// It is not safe for concurrent use.
 type Announcer struct {
 	section  Section
 	from, to int64 // announced next, in the section
 }
 
-// Announces reports whether announcing parts of the section has any effect.
-func (s Section) Announces() bool { return s.file != nil && s.file.soon != nil }
+// Announces reports whether announcing parts of the section has any effect now.
+func (s Section) Announces() bool { return s.file != nil && s.file.announces() }
 
 // Announcer returns an Announcer for the section.
 func (s Section) Announcer() Announcer { return Announcer{section: s} }
@@ -112,6 +111,15 @@ func (s Section) Soon(off, n int64) {
 	}
 	if first <= last {
 		from := first << checksumShift
-		s.file.soon(from, min((last+1)<<checksumShift, s.file.bodyLength())-from)
+		s.file.begin(from, min((last+1)<<checksumShift, s.file.bodyLength())-from)
+	}
+}
+
+// begin begins to load bytes that may be missing.
+func (f *File) begin(off, n int64) {
+	if f.soon != nil {
+		f.soon(off, n)
+	} else {
+		f.readSoon(off, n)
 	}
 }

@@ -32,20 +32,17 @@ func (s *search) announceTables(q *Query) {
 		return
 	}
 	s.content.Announce()
+	s.docs.AnnounceNames()
 	s.shardText.Announce()
 	if s.words != nil {
 		s.words.Announce()
 	}
 }
 
-// listsAhead is about how many lists are announced. Of more, which are in nearly every part of the
-// section, some are announced for all.
-const listsAhead = 512
-
 // announceLists announces that the lists of words will be read.
 func (s *search) announceLists(found []wordMatch) error {
 	return s.words.AnnounceLists(func(yield func(uint32) bool) {
-		for i := 0; i < len(found); i += 1 + len(found)/listsAhead {
+		for i := range found {
 			if !yield(found[i].word) {
 				return
 			}
@@ -78,7 +75,7 @@ func (s *search) announceShown(hits []Hit) error {
 			}
 		}
 		if len(superblocks) == before { // its text is read from the start
-			superblocks = appendFirst(superblocks, first, length)
+			superblocks = appendFirst(superblocks, first, length, startSuperblocks)
 		}
 	}
 	slices.Sort(superblocks)
@@ -89,50 +86,81 @@ func (s *search) announceShown(hits []Hit) error {
 // enough matches.
 const startSuperblocks = partRead / docstore.SuperblockSize
 
-// appendFirst appends the first superblocks of a content.
-func appendFirst(superblocks []uint32, first, length uint32) []uint32 {
-	for i := range uint32(min(startSuperblocks, units(length))) {
+// wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
+const wholeSuperblocks = 32
+
+// appendFirst appends the first superblocks of a content, at most that many.
+func appendFirst(superblocks []uint32, first, length uint32, most int) []uint32 {
+	for i := range uint32(min(most, units(length))) {
 		superblocks = append(superblocks, first+i)
 	}
 	return superblocks
 }
 
-// announceFirst announces the starts of contents, which ascend.
-func (s *search) announceFirst(blobs []uint32) error {
-	if !s.content.Announces() {
+// boundedAhead is how many of the candidates in a heap are announced before the search takes them.
+const boundedAhead = 32
+
+// announceBounded announces the text that a search reads next which takes candidates from a heap and has taken that many. text appends
+// the superblocks of a candidate.
+func (s *search) announceBounded(heap []boundedBlob, taken int, text func(superblocks []uint32, blob uint32) ([]uint32, error)) error {
+	if taken%(boundedAhead/2) != 0 || !s.content.Announces() {
 		return nil
 	}
 	var superblocks []uint32
-	for _, blob := range blobs[:min(len(blobs), placesAhead)] {
-		first, length, err := s.content.Span(blob)
-		if err != nil {
+	var err error
+	for _, c := range firstOf(heap, boundedAhead, compareBounded) {
+		if superblocks, err = text(superblocks, c.blob); err != nil {
 			return err
 		}
-		superblocks = appendFirst(superblocks, first, length)
 	}
-	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
+	slices.Sort(superblocks)
+	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
 }
 
-// announceQueue announces the places where the words of the query may stand together, in the first
-// documents of the queue.
-func (s *search) announceQueue() error {
+// appendContent appends the superblocks of a content that is probably read whole.
+func (s *search) appendContent(superblocks []uint32, blob uint32) ([]uint32, error) {
+	first, length, err := s.content.Span(blob)
+	return appendFirst(superblocks, first, length, wholeSuperblocks), err
+}
+
+// appendPlaces appends the superblocks of a content with places of a literal.
+func (s *search) appendPlaces(superblocks []uint32, blob uint32, places []tally) ([]uint32, error) {
+	first, length, err := s.content.Span(blob)
+	end := first + uint32(units(length))
+	for i := seekTally(places, 0, first); i < len(places) && places[i].superblock < end; i++ {
+		superblocks = append(superblocks, places[i].superblock)
+	}
+	return superblocks, err
+}
+
+// announceQueue announces the text of the documents that a search takes next from the queue, of which it has taken that many, if their
+// words may stand together: these places, and all of short ones.
+func (s *search) announceQueue(taken int) error {
 	t := &s.together
-	if !s.content.Announces() || len(t.blobs) == 0 {
+	if taken%(boundedAhead/2) != 0 || len(t.blobs) == 0 || !s.content.Announces() {
 		return nil
 	}
-	var places []uint32
-	for i := range s.queue[:min(len(s.queue), placesAhead)] {
-		c := &s.queue[i]
+	var superblocks []uint32
+	for _, c := range firstOf(s.queue, boundedAhead, compareCandidates) {
 		blob := c.number
 		if c.hit != nil {
 			blob = c.hit.blob
 		}
-		if t.find(blob) && !t.read[t.at] {
-			places = append(places, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
+		if !t.find(blob) || t.read[t.at] {
+			continue
+		}
+		first, length, err := s.content.Span(blob)
+		if err != nil {
+			return err
+		}
+		if units(length) <= wholeSuperblocks {
+			superblocks = appendFirst(superblocks, first, length, wholeSuperblocks)
+		} else {
+			superblocks = append(superblocks, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
 		}
 	}
-	slices.Sort(places)
-	return s.content.AnnounceSuperblocks(slices.Values(places))
+	slices.Sort(superblocks)
+	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
 }
 
 // announceRuns announces the opaque superblocks that will be read.
@@ -168,17 +196,21 @@ func (p *wordPlaces) announceAhead(c *docstore.Content) error {
 	})
 }
 
-// blobsAhead are ascending blobs whose whole text will be read.
+// blobsAhead are ascending blobs whose text will be read: up to most superblocks of each.
 type blobsAhead struct {
 	blobs     []uint32
+	most      int
 	announced int // of blobs
 }
 
-// announce announces the blobs that follow the given one.
+// announce announces the text of a blob and those that follow it. Callers pass ascending blobs.
 func (b *blobsAhead) announce(s *search, blob uint32) error {
+	if !s.content.Announces() {
+		return nil
+	}
 	at, _ := slices.BinarySearch(b.blobs, blob)
 	from, to := max(at, b.announced), min(at+placesAhead, len(b.blobs))
-	if !s.content.Announces() || from >= to || b.announced > at+placesAhead/2 {
+	if from >= to || b.announced > at+placesAhead/2 {
 		return nil
 	}
 	b.announced = to
@@ -188,11 +220,51 @@ func (b *blobsAhead) announce(s *search, blob uint32) error {
 		if err != nil {
 			return err
 		}
-		for i := range uint32(units(length)) {
-			superblocks = append(superblocks, first+i)
-		}
+		superblocks = appendFirst(superblocks, first, length, b.most)
 	}
 	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
+}
+
+// sequence announces the contents that a search reads whole, without knowing which ones it will read next: as long as it reads one after
+// another, those that follow are announced, too.
+type sequence struct {
+	end       uint32 // the superblock after the content that was read last
+	ahead     uint32 // superblocks to announce beyond the content
+	announced uint32 // the superblock after the last one announced
+}
+
+const (
+	// nearContents is the most superblocks between two contents that are read one after another: they are in the same checksum block, or
+	// in the next one.
+	nearContents = 8
+	// A sequence begins with leastAhead superblocks, which are doubled with each content up to mostAhead.
+	leastAhead, mostAhead = 8, 256
+)
+
+// announce announces a content that is about to be read, and what probably follows.
+func (q *sequence) announce(s *search, blob uint32) error {
+	if !s.content.Announces() {
+		return nil
+	}
+	first, length, err := s.content.Span(blob)
+	if err != nil {
+		return err
+	}
+	if first < q.end || first-q.end > nearContents {
+		q.ahead, q.announced = 0, first
+	} else {
+		q.ahead = min(max(2*q.ahead, leastAhead), mostAhead)
+	}
+	q.end = first + uint32(units(length))
+	if q.announced > q.end && q.announced-q.end > q.ahead/2 {
+		return nil
+	}
+	from, to := max(first, q.announced), min(q.end+q.ahead, s.content.Superblocks())
+	q.announced = to
+	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
+		for at := from; at < to && yield(at); at++ {
+		}
+	})
 }
 
 // announce announces the text of all windows of the blob.

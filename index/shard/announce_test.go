@@ -1,6 +1,7 @@
 package shard_test
 
 import (
+	"fmt"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -19,14 +20,19 @@ func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := buildShard(t, corpus)
-	for _, text := range []string{
-		"ErrUnexpectedEOF", "case:yes Completed", "func.*Context.*error", "content:strings", "connection reset", `"return nil, err"`, "[a-z]+_?helper[0-9A-Z]",
-		"conn", "sym:Dial", "content:conn content:error",
+	for _, c := range []struct {
+		text  string
+		files int
+	}{
+		{"ErrUnexpectedEOF", 50}, {"case:yes Completed", 50}, {"func.*Context.*error", 50}, {"content:strings", 50}, {"connection reset", 50},
+		{`"return nil, err"`, 50}, {"[a-z]+_?helper[0-9A-Z]", 50}, {"conn", 50}, {"sym:Dial", 50}, {"content:conn content:error", 50},
+		{`"return nil"`, 5}, {"return.*nil", 5}, {"content:return content:err", 5}, {"dial", 5}, {"[0-9][a-f]-", 50}, {"-content:return", 50}, {"q", 50},
 	} {
 		for mode, name := range map[shard.Mode]string{shard.Exhaustive: "exhaustive", shard.TopK: "top k"} {
-			t.Run(name+" "+text, func(t *testing.T) {
-				without, read := waits(t, whole, text, mode, false)
-				with, loaded := waits(t, whole, text, mode, true)
+			t.Run(fmt.Sprintf("%s %d of %s", name, c.files, c.text), func(t *testing.T) {
+				opts := shard.Options{Mode: mode, MaxFiles: c.files, MaxMatchesPerFile: 100}
+				without, read := waits(t, whole, c.text, opts, false)
+				with, loaded := waits(t, whole, c.text, opts, true)
 				t.Logf("%d and %d waits, %d and %d blocks", with, without, loaded, read)
 				if with > 30 || with > without/2 {
 					t.Errorf("it waits %d times, %d without announcements", with, without)
@@ -41,7 +47,7 @@ func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
 
 // waits returns how often a search waits for parts of a shard, and how many it loads, in blocks of
 // 16 KiB. While it waits for one, all that it has announced comes as well.
-func waits(t *testing.T, whole []byte, text string, mode shard.Mode, announced bool) (waits, blocks int) {
+func waits(t *testing.T, whole []byte, text string, opts shard.Options, announced bool) (waits, blocks int) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // without helpers each run waits equally often
 	var mu sync.Mutex
@@ -78,6 +84,6 @@ func waits(t *testing.T, whole []byte, text string, mode shard.Mode, announced b
 	if err != nil {
 		t.Fatal(err)
 	}
-	mustSearch(t, s, parse(t, text), shard.Options{Mode: mode, MaxFiles: 50, MaxMatchesPerFile: 100})
+	mustSearch(t, s, parse(t, text), opts)
 	return waits, len(loaded)
 }

@@ -41,12 +41,18 @@ func (s *search) scanByBound() error {
 	if err != nil {
 		return err
 	}
-	for ; len(candidates) > 0; candidates = dropFirst(candidates, compareBounded) {
+	text := func(superblocks []uint32, blob uint32) ([]uint32, error) {
+		return s.appendPlaces(superblocks, blob, s.onlyText.wordPlaces().tallies)
+	}
+	for taken := 0; len(candidates) > 0; candidates, taken = dropFirst(candidates, compareBounded), taken+1 {
 		c := candidates[0]
 		// The documents of a blob have its number or a higher one.
 		if !s.mayReach(c.bound, c.blob) {
 			s.leaveOutFrom(c.blob)
 			break // so no later one may be either
+		}
+		if err := s.announceBounded(candidates, taken, text); err != nil {
+			return err
 		}
 		s.onlyText.anchors[0].rewind()
 		if err := cmp.Or(s.tick(), s.eachOf(c.blob, s.hit)); err != nil {
@@ -80,7 +86,9 @@ func (s *search) scanNamed() (named runs, err error) {
 
 // rewind starts again from the first place.
 func (l *literalBlobs) rewind() {
-	l.cand = l.cand.(*wordPlaces).again() //nolint:forcetypeassert // knowsBounds has checked
+	places := l.cand.(*wordPlaces).again() //nolint:forcetypeassert // knowsBounds has checked
+	places.announced = len(places.tallies) // scanByBound announces them
+	l.cand = places
 	l.started, l.done = false, false
 }
 

@@ -63,6 +63,10 @@ func (s *search) scanPlace() error {
 	if err != nil {
 		return err
 	}
+	ahead := blobsAhead{most: startSuperblocks}
+	if s.content.Announces() {
+		ahead.blobs = blobs.numbers()
+	}
 	for _, run := range blobs {
 		for blob := run.From; blob < run.To; blob++ {
 			// The documents of a blob have its number or a higher one.
@@ -73,7 +77,7 @@ func (s *search) scanPlace() error {
 				}
 				continue
 			}
-			if err := cmp.Or(s.tick(), s.eachOf(blob, s.hit)); err != nil {
+			if err := cmp.Or(s.tick(), ahead.announce(s, blob), s.eachOf(blob, s.hit)); err != nil {
 				return err
 			}
 		}

@@ -23,6 +23,7 @@ type contenders struct {
 	// order is a heap of contents by their highest possible score. The search reads them in this order, within a budget of bytes: beyond
 	// it, looking up all words that hold one of the words takes less.
 	order  []boundedBlob
+	taken  int           // number of contents taken from order
 	opaque []boundedBlob // with opaque superblocks, whose words are not all known: read last
 	budget uint64
 	bound  float64 // of the content that is being looked at
@@ -443,7 +444,10 @@ func (s *search) readContenders(most int) error {
 		if !s.mayReach(first.bound, first.blob) {
 			break // so no later one may be either
 		}
-		reach.order = dropFirst(reach.order, compareBounded)
+		if err := s.announceBounded(reach.order, reach.taken, s.appendContent); err != nil {
+			return err
+		}
+		reach.order, reach.taken = dropFirst(reach.order, compareBounded), reach.taken+1
 		if err := s.readContender(first); err != nil {
 			return err
 		}

@@ -31,6 +31,8 @@ type contentAtom struct {
 	verifies bool
 	// ahead are the candidates whose whole text is read, if they are known beforehand.
 	ahead blobsAhead
+	// sequence is used if they are not.
+	sequence sequence
 	// inNames restricts matches to the names of symbols, by the rules for the last document.
 	inNames bool
 	kinds   symbols.KindSet // of the symbols
@@ -115,7 +117,12 @@ func (a *contentAtom) search(d *document) error {
 	if a.inNames && a.rules == nil {
 		return nil
 	}
-	if err := a.ahead.announce(a.s, d.blob); err != nil {
+	if a.ahead.blobs != nil {
+		err = a.ahead.announce(a.s, d.blob)
+	} else {
+		err = a.sequence.announce(a.s, d.blob)
+	}
+	if err != nil {
 		return err
 	}
 	text, err := a.s.text.load(a.s, d.blob)

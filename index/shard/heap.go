@@ -42,3 +42,20 @@ func sink[E any](heap []E, compare func(a, b *E) int) {
 		i = first
 	}
 }
+
+// firstOf returns the first n elements of a heap in their order, or all if there are fewer. The heap stays as it is.
+func firstOf[E any](heap []E, n int, compare func(a, b *E) int) []E {
+	n = min(n, len(heap))
+	first := make([]E, 0, n)
+	// The next one is a child of an element that was returned: next has their indices.
+	next := []int{0}
+	order := func(a, b *int) int { return compare(&heap[*a], &heap[*b]) }
+	for len(first) < n {
+		at := next[0]
+		first, next = append(first, heap[at]), dropFirst(next, order)
+		for child := 2*at + 1; child <= 2*at+2 && child < len(heap); child++ {
+			next = push(next, child, order)
+		}
+	}
+	return first
+}

@@ -56,16 +56,15 @@ func (s *search) settleQueue(found func() error) (err error) {
 		return nil
 	}
 	defer s.explain.during(PhaseScan)()
-	if err := s.announceQueue(); err != nil {
-		return err
-	}
-	for len(s.queue) > 0 && err == nil {
+	for taken := 0; len(s.queue) > 0 && err == nil; taken++ {
 		first := s.queue[0]
 		if first.bound < unknown && !s.admits(first.bound, first.number) {
 			break // so no later one may be either
 		}
-		s.queue = dropFirst(s.queue, compareCandidates)
-		err = s.settle(&first, found)
+		if err = s.announceQueue(taken); err == nil {
+			s.queue = dropFirst(s.queue, compareCandidates)
+			err = s.settle(&first, found)
+		}
 	}
 	for i := range s.queue {
 		s.countOnly(&s.queue[i])

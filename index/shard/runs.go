@@ -51,6 +51,17 @@ func (r runs) count() (n uint64) {
 	return n
 }
 
+// numbers returns them one by one.
+func (r runs) numbers() []uint32 {
+	numbers := make([]uint32, 0, r.count())
+	for _, run := range r {
+		for n := run.From; n < run.To; n++ {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
 // not returns the numbers below n that are not in r.
 func (r runs) not(n uint32) runs {
 	others := make(runs, 0, len(r)+1)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"cmp"
+	"math"
 	"regexp/syntax"
 	"slices"
 
@@ -59,7 +60,7 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 		return &atomNode{content: a}, err
 	}
 	found, err := s.definingBlobs(m)
-	a.ahead.blobs = found
+	a.ahead = blobsAhead{blobs: found, most: math.MaxInt}
 	a.planned = plan{blobs: &blobList{found}, estimate: uint64(len(found))}
 	return &atomNode{content: a}, err
 }

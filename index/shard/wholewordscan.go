@@ -182,9 +182,7 @@ func (s *search) leastWhole() float64 {
 
 // scanDefined looks at the documents that may define the word.
 func (s *search) scanDefined() error {
-	if err := s.announceFirst(s.defined); err != nil {
-		return err
-	}
+	ahead := blobsAhead{blobs: s.defined, most: startSuperblocks}
 	for i, blob := range s.defined {
 		if i > 0 && s.defined[i-1] == blob {
 			continue
@@ -202,7 +200,7 @@ func (s *search) scanDefined() error {
 			s.leaveOut()
 			continue
 		}
-		if err := s.eachOf(blob, s.hit); err != nil {
+		if err := cmp.Or(ahead.announce(s, blob), s.eachOf(blob, s.hit)); err != nil {
 			return err
 		}
 	}

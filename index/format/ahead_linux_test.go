@@ -1,0 +1,122 @@
+package format_test
+
+import (
+	"bytes"
+	"cmp"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// coldFile writes a shard with one section of n bytes, drops its pages from memory, and opens it.
+func coldFile(t *testing.T, n int) (*format.File, format.Section) {
+	t.Helper()
+	var shard bytes.Buffer
+	w := format.NewWriter(&shard)
+	if err := cmp.Or(w.WriteSection(format.TagUnits, 0, make([]byte, n)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "a.trawl")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.Write(shard.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Fadvise(int(file.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.OpenFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	s, ok := f.Section(format.TagUnits)
+	if !ok {
+		t.Fatal("the section is missing")
+	}
+	return f, s
+}
+
+// resident counts the pages of a mapping that are in memory.
+func resident(t *testing.T, mapping []byte) (n, of int) {
+	t.Helper()
+	page := os.Getpagesize()
+	vector := make([]byte, (len(mapping)+page-1)/page)
+	_, _, errno := unix.Syscall(unix.SYS_MINCORE, uintptr(unsafe.Pointer(&mapping[0])), uintptr(len(mapping)), uintptr(unsafe.Pointer(&vector[0])))
+	if errno != 0 {
+		t.Skipf("which pages are in memory is not to be seen: %v", errno)
+	}
+	for _, v := range vector {
+		n += int(v & 1)
+	}
+	return n, len(vector)
+}
+
+// TestAnnouncedPagesAreLoaded: the kernel loads all that is announced, also if it is more than the
+// read-ahead of any disk, of which it ignores the rest.
+func TestAnnouncedPagesAreLoaded(t *testing.T) {
+	const size = 48 << 20
+	f, s := coldFile(t, size)
+	if n, of := resident(t, format.Mapping(f)); n > of/2 {
+		t.Skipf("%d of %d pages stay in memory: this file system has no disk", n, of)
+	}
+	s.Soon(0, size)
+	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		n, of := resident(t, format.Mapping(f))
+		if n == of {
+			return
+		}
+		if time.Since(start) > time.Minute {
+			t.Fatalf("%d of %d pages are loaded", n, of)
+		}
+	}
+}
+
+// TestMappedShardAnnouncesWhileCold: a mapped shard announces from the beginning, and while blocks
+// of it are read for the first time, but not for long after.
+func TestMappedShardAnnouncesWhileCold(t *testing.T) {
+	const blocks = 64
+	_, s := coldFile(t, blocks*format.ChecksumBlock)
+	read := func(block int64) {
+		t.Helper()
+		if _, err := s.Bytes(block*format.ChecksumBlock, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !s.Announces() {
+		t.Error("it does not announce before it was read")
+	}
+	untilWarm := func() {
+		t.Helper()
+		for start := time.Now(); s.Announces(); time.Sleep(time.Millisecond) {
+			if read(0); time.Since(start) > time.Minute {
+				t.Fatal("it announces although the same block is read again and again")
+			}
+		}
+	}
+	read(0)
+	untilWarm()
+	for block := int64(1); !s.Announces(); block++ { // more than one only if this test was stopped for long
+		if block == blocks {
+			t.Fatal("it does not announce although blocks are read for the first time")
+		}
+		read(block)
+	}
+	untilWarm()
+}
