@@ -1,6 +1,9 @@
 package format
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Fill makes n bytes at off of a sparse shard readable. If it returns nil, the bytes are in place;
 // checksums still verify them. It must be safe for concurrent use, and may be called for the same
@@ -115,11 +118,34 @@ func (s Section) Soon(off, n int64) {
 	}
 }
 
+// AnnounceHeads announces the first n bytes of sections, which opening a shard reads. Sections that
+// are near each other are one announcement.
+func (f *File) AnnounceHeads(n int64, tags ...Tag) {
+	if !f.announces() {
+		return
+	}
+	from, to := int64(0), int64(0)
+	for i, tag := range f.tags {
+		start, end := f.starts[i], min(f.starts[i]+n, f.starts[i+1])
+		if start == end || !slices.Contains(tags, tag) {
+			continue
+		}
+		if start > to+ChecksumBlock {
+			f.begin(from, to-from)
+			from = start
+		}
+		to = end
+	}
+	f.begin(from, to-from)
+}
+
 // begin begins to load bytes that may be missing.
 func (f *File) begin(off, n int64) {
-	if f.soon != nil {
+	switch {
+	case n <= 0:
+	case f.soon != nil:
 		f.soon(off, n)
-	} else {
+	default:
 		f.readSoon(off, n)
 	}
 }

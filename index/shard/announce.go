@@ -16,14 +16,8 @@ const headBytes = 32
 
 // announceHeads announces what open reads.
 func announceHeads(f *format.File) {
-	for _, tag := range []format.Tag{
-		format.TagDocsInfo, format.TagContentInfo, format.TagWordInfo, format.TagNames, format.TagUnits,
-		format.TagNgrams, format.TagNameNgrams, format.TagLexiconNgrams, format.TagWordTable, format.TagDefinitions,
-	} {
-		if section, ok := f.Section(tag); ok {
-			section.Soon(0, headBytes)
-		}
-	}
+	f.AnnounceHeads(headBytes, format.TagDocsInfo, format.TagContentInfo, format.TagWordInfo, format.TagNames, format.TagUnits,
+		format.TagNgrams, format.TagNameNgrams, format.TagLexiconNgrams, format.TagWordTable, format.TagDefinitions)
 }
 
 // announceTables announces the tables into which nearly every search of contents looks.
