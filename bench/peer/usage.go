@@ -124,7 +124,7 @@ type Memory struct {
 	// Anon is the process's own resident memory. File is resident pages of files, which the system
 	// can drop.
 	Anon, File int64
-	// Heap is the size of Go's heap right after a collection.
+	// Heap is the size of Go's heap after collections.
 	Heap int64
 	// Maps is the number of its memory maps.
 	Maps int64
@@ -151,8 +151,12 @@ func (s *Server) Memory(ctx context.Context) (m Memory, err error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// heap requests metrics until a collection has run. The requests make the garbage that triggers
-// one.
+// collections is how many collections end before the least heap counts. Pooled memory goes with the
+// second one, and what a collection frees is counted until it is swept, which takes until the next.
+const collections = 4
+
+// heap requests metrics until some collections have run. The requests make the garbage that triggers
+// them.
 func (s *Server) heap(ctx context.Context) (least int64, err error) {
 	const most = 5000
 	var first int64
@@ -173,7 +177,7 @@ func (s *Server) heap(ctx context.Context) (least int64, err error) {
 			first, least = ran, heap
 		}
 		least = min(least, heap)
-		if ran >= first+2 { // pooled memory goes with the second
+		if ran >= first+collections {
 			return least, nil
 		}
 	}

@@ -58,6 +58,7 @@ func newTofu(t *testing.T) *tofu {
 	repository, err := pinned.Repository(t.Context())
 	must(t, err)
 	x := &tofu{t: t, binary: program(t, tofuProgram), root: t.TempDir()}
+	t.Log("NOT TESTED with the provider of AWS itself: a stand-in has the schemas of the resources in use, and creates nothing")
 	mirror := t.TempDir()
 	for name, p := range providers {
 		dir := filepath.Join(mirror, "registry.opentofu.org", "hashicorp", name, p.version, runtime.GOOS+"_"+runtime.GOARCH)
