@@ -1,6 +1,7 @@
 package format
 
 import (
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -11,8 +12,9 @@ import (
 // access, and reads of a checksum block or more are announced to the kernel in one call.
 //
 // Nothing says cheaply which pages of a mapping are in memory. Working out what to announce takes a
-// search up to three quarters more time if all of it is there. So searches announce only until
-// a mapped shard has been read for a while without a block that was never read before.
+// search up to three quarters more time if all of it is there. So searches announce only while a
+// mapped shard is cold: nothing of it was read yet, or a block that was read for the first time took as
+// long as only a disk takes.
 
 // readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
 // that a process may have.
@@ -39,23 +41,38 @@ func (f *File) advise(off, n int64, advice int) {
 	_ = syscall.Madvise(f.data[from:off+n], advice)
 }
 
-// coldFor is how long a mapped shard counts as cold after a block of it was read for the first time.
-const coldFor = 100 * time.Millisecond
+const (
+	// diskTime is the least time of a checksum block that comes from a disk. In memory it takes a few
+	// microseconds.
+	diskTime = 50 * time.Microsecond
+	// coldFor is how long a mapped shard counts as cold after a block of it came from the disk. Announced
+	// blocks come fast, so this is also how often a search may wait for one that was not announced.
+	coldFor = 100 * time.Millisecond
+)
 
 // clock is where the times of coldUntil are counted from.
 var clock = time.Now()
 
 // announces reports whether announcements have any effect now.
 func (f *File) announces() bool {
-	if f.mapped {
-		return int64(time.Since(clock)) <= f.coldUntil.Load()
+	if !f.mapped {
+		return f.soon != nil
 	}
-	return f.soon != nil
+	until := f.coldUntil.Load()
+	if until == 0 || int64(time.Since(clock)) <= until {
+		return until != 0
+	}
+	f.coldUntil.CompareAndSwap(until, 0) // a warm shard need not read the clock
+	return false
 }
 
-// readFirst records that a block is read for the first time.
-func (f *File) readFirst() {
-	if f.mapped {
+// readFirst records that blocks were read for the first time, in which time.
+func (f *File) readFirst(blocks int64, took time.Duration) {
+	switch {
+	case !f.mapped:
+	case took >= diskTime*time.Duration(blocks):
 		f.coldUntil.Store(int64(time.Since(clock) + coldFor))
+	default:
+		f.coldUntil.CompareAndSwap(math.MaxInt64, 0) // no longer unknown
 	}
 }

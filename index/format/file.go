@@ -24,7 +24,8 @@ type File struct {
 	// fill loads missing bytes; nil if there are none. soon may be nil.
 	fill Fill
 	soon Soon
-	// coldUntil is until when reads of a mapped shard are announced.
+	// coldUntil is until when reads of a mapped shard are announced: the largest number if nothing was
+	// read yet, 0 if they are not.
 	coldUntil atomic.Int64
 
 	// tags of the sections, and where each starts. One more start is the end of
@@ -45,7 +46,7 @@ func OpenFile(path string) (*File, error) {
 	}
 	f := &File{name: path, data: data, mapped: data != nil}
 	f.readAtRandom()
-	f.coldUntil.Store(math.MaxInt64) // nothing was read yet
+	f.coldUntil.Store(math.MaxInt64)
 	err = f.Guard(f.open)
 	if err != nil {
 		_ = f.Close() // the caller gets only err
