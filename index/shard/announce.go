@@ -7,9 +7,9 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// A search of a shard that is in a bucket reads parts of it, and each read takes a round trip. So a
-// search announces what it is about to read, and all of it is loaded at the same time. Announcing
-// costs nothing in a local shard; see format.Announcer.
+// A search reads scattered parts of a shard, and waits for each that comes from a bucket or a disk. So
+// it announces what it is about to read, and all of it is loaded at the same time. In a local shard that
+// seems to be in memory, announcing does nothing; see format.Section.Announces.
 
 // headBytes is the most that opening a shard reads of the start of a section.
 const headBytes = 32
@@ -94,8 +94,8 @@ func appendFirst(superblocks []uint32, first, length uint32, most int) []uint32 
 // boundedAhead is how many of the candidates in a heap are announced before the search takes them.
 const boundedAhead = 32
 
-// announceBounded announces the text that a search reads next which takes candidates from a heap and has taken that many. text appends
-// the superblocks of a candidate.
+// announceBounded announces the next text of a search that takes candidates from a heap and has taken that many. text appends the
+// superblocks of a candidate.
 func (s *search) announceBounded(heap []boundedBlob, taken int, text func(superblocks []uint32, blob uint32) ([]uint32, error)) error {
 	if taken%(boundedAhead/2) != 0 || !s.content.Announces() {
 		return nil
@@ -127,8 +127,8 @@ func (s *search) appendPlaces(superblocks []uint32, blob uint32, places []tally)
 	return superblocks, err
 }
 
-// announceQueue announces the text of the documents that a search takes next from the queue, of which it has taken that many, if their
-// words may stand together: these places, and all of short ones.
+// announceQueue announces the text of the next documents of the queue if their words may stand together: these places, and all of short
+// documents. The search has taken that many from the queue.
 func (s *search) announceQueue(taken int) error {
 	t := &s.together
 	if taken%(boundedAhead/2) != 0 || len(t.blobs) == 0 || !s.content.Announces() {
@@ -219,8 +219,8 @@ func (b *blobsAhead) announce(s *search, blob uint32) error {
 	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
 }
 
-// sequence announces the contents that a search reads whole, without knowing which ones it will read next: as long as it reads one after
-// another, those that follow are announced, too.
+// sequence announces contents that a search reads whole without knowing which ones are next. As long as it reads one after another, those
+// that follow are announced, too.
 type sequence struct {
 	end       uint32 // the superblock after the content that was read last
 	ahead     uint32 // superblocks to announce beyond the content
