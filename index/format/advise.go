@@ -45,13 +45,17 @@ const (
 	// diskTime is the least time of a checksum block that comes from a disk. In memory it takes a few
 	// microseconds.
 	diskTime = 50 * time.Microsecond
-	// coldFor is how long a mapped shard counts as cold after a block of it came from the disk. Announced
-	// blocks come fast, so this is also how often a search may wait for one that was not announced.
+	// coldFor is how long, up to twice, a mapped shard counts as cold after a block of it came from the
+	// disk. Announced blocks come fast, so this is also how often a search may wait for one that was not
+	// announced.
 	coldFor = 100 * time.Millisecond
 )
 
-// clock is where the times of coldUntil are counted from.
+// clock is where steps are counted from.
 var clock = time.Now()
+
+// step is the time in units of coldFor.
+func step() uint32 { return uint32(time.Since(clock) / coldFor) }
 
 // announces reports whether announcements have any effect now.
 func (f *File) announces() bool {
@@ -59,7 +63,7 @@ func (f *File) announces() bool {
 		return f.soon != nil
 	}
 	until := f.coldUntil.Load()
-	if until == 0 || int64(time.Since(clock)) <= until {
+	if until == 0 || step() <= until {
 		return until != 0
 	}
 	f.coldUntil.CompareAndSwap(until, 0) // a warm shard need not read the clock
@@ -71,8 +75,8 @@ func (f *File) readFirst(blocks int64, took time.Duration) {
 	switch {
 	case !f.mapped:
 	case took >= diskTime*time.Duration(blocks):
-		f.coldUntil.Store(int64(time.Since(clock) + coldFor))
+		f.coldUntil.Store(step() + 1)
 	default:
-		f.coldUntil.CompareAndSwap(math.MaxInt64, 0) // no longer unknown
+		f.coldUntil.CompareAndSwap(math.MaxUint32, 0) // no longer unknown
 	}
 }

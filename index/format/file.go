@@ -21,12 +21,12 @@ type File struct {
 	data     []byte
 	versions Versions
 	mapped   bool
+	// coldUntil is the last step in which reads of a mapped shard are announced: the largest number if
+	// nothing was read yet, 0 if they are not.
+	coldUntil atomic.Uint32
 	// fill loads missing bytes; nil if there are none. soon may be nil.
 	fill Fill
 	soon Soon
-	// coldUntil is until when reads of a mapped shard are announced: the largest number if nothing was
-	// read yet, 0 if they are not.
-	coldUntil atomic.Int64
 
 	// tags of the sections, and where each starts. One more start is the end of
 	// the last section and of the body. They are copies, so that reading them
@@ -46,7 +46,7 @@ func OpenFile(path string) (*File, error) {
 	}
 	f := &File{name: path, data: data, mapped: data != nil}
 	f.readAtRandom()
-	f.coldUntil.Store(math.MaxInt64)
+	f.coldUntil.Store(math.MaxUint32)
 	err = f.Guard(f.open)
 	if err != nil {
 		_ = f.Close() // the caller gets only err
