@@ -68,8 +68,8 @@ func resident(t *testing.T, mapping []byte) (n, of int) {
 	return n, len(vector)
 }
 
-// TestAnnouncedPagesAreLoaded: the kernel loads all that is announced, also if it is more than the
-// read-ahead of any disk, of which it ignores the rest.
+// TestAnnouncedPagesAreLoaded: the kernel loads all that is announced, even beyond the read-ahead of a
+// disk, where it ignores the rest of a call.
 func TestAnnouncedPagesAreLoaded(t *testing.T) {
 	const size = 48 << 20
 	f, s := coldFile(t, size)
