@@ -124,7 +124,7 @@ type Memory struct {
 	// Anon is the process's own resident memory. File is resident pages of files, which the system
 	// can drop.
 	Anon, File int64
-	// Heap is the size of Go's heap after collections.
+	// Heap is the least size of Go's heap while four collections end.
 	Heap int64
 	// Maps is the number of its memory maps.
 	Maps int64

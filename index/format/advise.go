@@ -9,7 +9,7 @@ import (
 
 // Searches read scattered parts of a shard, a few KiB at a time. By default the kernel reads ahead
 // around each missing page: 128 KiB or, on some disks, 8 MiB. So a mapping is marked for random
-// access, and reads of a checksum block or more are announced to the kernel in one call.
+// access, and reads of a checksum block or more are announced to the kernel beforehand.
 //
 // Nothing says cheaply which pages of a mapping are in memory. Working out what to announce takes a
 // search up to three quarters more time if all of it is there. So searches announce only while a

@@ -89,6 +89,7 @@ func build(ctx context.Context, progress io.Writer, parts []part) (err error) {
 	return nil
 }
 
+// unpacked is Unpacked with a script of this source tree.
 func unpacked(ctx context.Context, name string) (string, error) {
 	root, err := pinned.Repository(ctx)
 	if err != nil {
