@@ -19,12 +19,13 @@ func name(text string) template.HTML { return code([]byte(text), nil, nil) }
 
 // code is text as HTML, in colours and with marks, both ascending and not overlapping.
 // Nothing of the text becomes a tag or changes the direction of writing, and everything in
-// it can be seen.
+// it can be seen. A span covers whole characters: one that begins or ends within a character
+// begins or ends after it.
 func code(text []byte, colours, marks []span) template.HTML {
 	var b []byte
 	for at := 0; at < len(text); {
 		colours, marks = after(colours, at), after(marks, at)
-		end := min(edge(colours, at, len(text)), edge(marks, at, len(text)))
+		end := runeEnd(text, min(edge(colours, at, len(text)), edge(marks, at, len(text))))
 		class, marked := classAt(colours, at), len(marks) > 0 && marks[0].start <= at
 		if marked {
 			b = append(b, "<mark>"...)
@@ -137,6 +138,16 @@ func runeStart(text []byte, i int) int {
 		i--
 	}
 	return i
+}
+
+// runeEnd is i, or the end of the rune that i is within.
+func runeEnd(text []byte, i int) int {
+	start := runeStart(text, i)
+	if start == i {
+		return i
+	}
+	_, n := utf8.DecodeRune(text[start:])
+	return max(i, start+n)
 }
 
 // window is the part [start, end) of a line that is shown if it may have limit bytes. The

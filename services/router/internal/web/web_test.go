@@ -247,6 +247,11 @@ func TestCodeIsText(t *testing.T) {
 			t.Fatalf("%q is shown as %q", text, textOf(got))
 		}
 	})
+	for text, want := range map[string]string{"äb": "<mark>ä</mark>b", "a\xa0b": `<mark>a</mark><i class="x">\xa0</i>b`} {
+		if got := string(code([]byte(text), nil, []span{{0, 1, ""}})); got != want {
+			t.Errorf("a mark on the first byte of %q: %s", text, got)
+		}
+	}
 	if got := name("a\u202eb\xff\x00"); got != `a<i class="x">U+202E</i>b<i class="x">\xff</i><i class="x">U+0000</i>` {
 		t.Error(got)
 	}
