@@ -38,19 +38,18 @@ const (
 	maxSuspects = 1000
 )
 
-// fingerprint identifies a query, independently of its caller and its page: by its shape,
-// so that varying a text or a figure does not hide it, or if it has none by its text.
+// fingerprint identifies a query, independently of its caller and its page.
 type fingerprint struct {
+	// shape is that of the query; empty for one too small to have a shape.
 	shape string
 	text  [sha256.Size]byte
 }
 
 // fingerprintOf is the fingerprint of a query.
 func fingerprintOf(tree query.Q, text string, version uint32) fingerprint {
-	if shape := query.Shape(tree); shape != "" {
-		return fingerprint{shape: shape}
-	}
-	return textFingerprint("query", text, version)
+	f := textFingerprint("query", text, version)
+	f.shape = query.Shape(tree)
+	return f
 }
 
 // textFingerprint is the fingerprint of a text. Kind separates searches from files.
@@ -60,19 +59,32 @@ func textFingerprint(kind, text string, version uint32) fingerprint {
 	return fingerprint{text: sha256.Sum256(append(b, text...))}
 }
 
+// family is what is refused together: all queries of one shape, so that varying a text or a
+// figure does not hide a query, or if it has no shape, one text.
+func (f fingerprint) family() family {
+	if f.shape != "" {
+		return family{shape: f.shape}
+	}
+	return family(f)
+}
+
+// family is a shape, or a text without a shape.
+type family fingerprint
+
 // quarantine refuses queries that kill searchers. Retries would otherwise carry a query that no
 // searcher survives from replica to replica. The evidence is what this router asked a searcher when
-// the connection broke. A call that a searcher survives withdraws the evidence of crashes that
-// several queries shared. So a frequent query that merely ran alongside the culprit is not refused.
-// It is safe for concurrent use.
+// the connection broke. A searcher that answers a query withdraws evidence of its own crashes: all
+// against that text, and of the crashes that several queries shared, those against its family. So
+// neither a frequent query that merely ran alongside the culprit is refused, nor one whose searchers
+// end for other reasons. It is safe for concurrent use.
 type quarantine struct {
 	metrics *Metrics
 	log     *slog.Logger
 
 	mu       sync.Mutex
-	suspects map[fingerprint]*suspect
-	// running counts the calls in progress by searcher and query.
-	running map[string]map[fingerprint]int
+	suspects map[family]*suspect
+	// running counts the calls in progress by searcher and family of queries.
+	running map[string]map[family]int
 	// crashes are the last ones, by searcher.
 	crashes map[string]*crash
 }
@@ -80,10 +92,10 @@ type quarantine struct {
 // crash is the end of a searcher, and the queries that ran on it.
 type crash struct {
 	at      time.Time
-	queries map[fingerprint]bool
+	queries map[family]bool
 }
 
-// suspect is a query that ran on searchers when they died.
+// suspect is a family of queries that ran on searchers when they died.
 type suspect struct {
 	deaths []death
 	// until is the end of its quarantine; zero if it is not in quarantine.
@@ -92,14 +104,16 @@ type suspect struct {
 
 type death struct {
 	searcher string
-	at       time.Time
-	alone    bool
+	// text is that of one query of the family that ran.
+	text  [sha256.Size]byte
+	at    time.Time
+	alone bool
 }
 
 func newQuarantine(metrics *Metrics, log *slog.Logger) *quarantine {
 	return &quarantine{
-		metrics: metrics, log: log, suspects: make(map[fingerprint]*suspect),
-		running: make(map[string]map[fingerprint]int), crashes: make(map[string]*crash),
+		metrics: metrics, log: log, suspects: make(map[family]*suspect),
+		running: make(map[string]map[family]int), crashes: make(map[string]*crash),
 	}
 }
 
@@ -107,7 +121,7 @@ func newQuarantine(metrics *Metrics, log *slog.Logger) *quarantine {
 func (q *quarantine) check(f fingerprint) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	s := q.suspects[f]
+	s := q.suspects[f.family()]
 	if s == nil || !time.Now().Before(s.until) {
 		return nil
 	}
@@ -135,9 +149,9 @@ func (q *quarantine) begin(f fingerprint, searcher string) *call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.running[searcher] == nil {
-		q.running[searcher] = make(map[fingerprint]int)
+		q.running[searcher] = make(map[family]int)
 	}
-	q.running[searcher][f]++
+	q.running[searcher][f.family()]++
 	return &call{of: q, query: f, searcher: searcher, began: time.Now()}
 }
 
@@ -146,15 +160,18 @@ func (c *call) end(ctx context.Context, died, survived bool) {
 	q := c.of
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	switch s := q.suspects[c.query]; {
+	ran := c.query.family()
+	switch s := q.suspects[ran]; {
 	case died:
 		q.died(ctx, c)
 	case survived && s != nil:
-		s.deaths = slices.DeleteFunc(s.deaths, func(d death) bool { return d.searcher == c.searcher && !d.alone })
+		s.deaths = slices.DeleteFunc(s.deaths, func(d death) bool {
+			return d.searcher == c.searcher && (!d.alone || d.text == c.query.text)
+		})
 	}
 	running := q.running[c.searcher]
-	if running[c.query]--; running[c.query] == 0 {
-		delete(running, c.query)
+	if running[ran]--; running[ran] == 0 {
+		delete(running, ran)
 	}
 	if len(running) == 0 {
 		delete(q.running, c.searcher)
@@ -165,7 +182,7 @@ func (c *call) end(ctx context.Context, died, survived bool) {
 func (q *quarantine) died(ctx context.Context, c *call) {
 	now := time.Now()
 	last := q.crashed(c, now)
-	s := q.suspect(c.query, now)
+	s := q.suspect(c.query.family(), now)
 	s.deaths = slices.DeleteFunc(s.deaths, func(d death) bool { return now.Sub(d.at) > quarantineMemory })
 	for _, d := range s.deaths {
 		// Calls that were in progress together say no more than one: a network that
@@ -174,7 +191,7 @@ func (q *quarantine) died(ctx context.Context, c *call) {
 			return
 		}
 	}
-	s.deaths = append(s.deaths, death{c.searcher, now, len(last.queries) == 1})
+	s.deaths = append(s.deaths, death{c.searcher, c.query.text, now, len(last.queries) == 1})
 	points := 0
 	for _, d := range s.deaths {
 		if d.alone {
@@ -195,17 +212,17 @@ func (q *quarantine) crashed(c *call, now time.Time) *crash {
 	last := q.crashes[c.searcher]
 	if last == nil || now.Sub(last.at) >= quarantineOnce {
 		maps.DeleteFunc(q.crashes, func(_ string, old *crash) bool { return now.Sub(old.at) >= quarantineOnce })
-		last = &crash{at: now, queries: make(map[fingerprint]bool)}
+		last = &crash{at: now, queries: make(map[family]bool)}
 		for f := range q.running[c.searcher] {
 			last.queries[f] = true
 		}
 		q.crashes[c.searcher] = last
 	}
-	last.queries[c.query] = true
+	last.queries[c.query.family()] = true
 	return last
 }
 
-func (q *quarantine) suspect(f fingerprint, now time.Time) *suspect {
+func (q *quarantine) suspect(f family, now time.Time) *suspect {
 	if s := q.suspects[f]; s != nil {
 		return s
 	}

@@ -100,6 +100,28 @@ func TestInnocentNeighbours(t *testing.T) {
 	})
 }
 
+// TestNodesThatFail: a query that is alone on searchers that end for other reasons is not refused, if
+// they answer it otherwise. One that no searcher answers is refused, whatever else of its shape they do
+// answer.
+func TestNodesThatFail(t *testing.T) {
+	inQuarantine(t, func(c crashes) {
+		for _, innocent := range []string{"innocent", `foo{1,998}`} {
+			for i := range 20 {
+				searcher := fmt.Sprint(i % 3)
+				c.crash(searcher, innocent)
+				c.survives(searcher, innocent)
+			}
+			c.want(innocent, false)
+		}
+		for i := range 3 {
+			c.crash("a", fmt.Sprintf(`bar{1,%d}`, 990-i))
+			c.survives("a", `foo{1,998}`)
+			c.survives("b", fmt.Sprintf(`bar{1,%d}`, 990-i))
+		}
+		c.want(`foo{1,998}`, true)
+	})
+}
+
 // TestNetworkThatBreaks: a connection to every searcher that breaks at once is one crash.
 func TestNetworkThatBreaks(t *testing.T) {
 	inQuarantine(t, func(c crashes) {
