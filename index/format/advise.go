@@ -23,14 +23,14 @@ func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), syscall.MADV_RAN
 // readSoon announces that bytes of a mapped shard will be read, so that the kernel loads them from
 // the disk.
 func (f *File) readSoon(off, n int64) {
-	for end := off + n; off < end; off += mostAhead {
-		f.advise(off, min(mostAhead, end-off), syscall.MADV_WILLNEED)
+	for end := off + n; off < end; off += adviceBytes {
+		f.advise(off, min(adviceBytes, end-off), syscall.MADV_WILLNEED)
 	}
 }
 
-// mostAhead is how much one announcement to the kernel may have: it ignores what exceeds the
+// adviceBytes is how much one announcement to the kernel may have: it ignores what exceeds the
 // read-ahead of the disk (force_page_cache_ra in Linux's mm/readahead.c), which by default is 128 KiB.
-const mostAhead = 128 << 10
+const adviceBytes = 128 << 10
 
 // advise affects only speed, so it ignores errors.
 func (f *File) advise(off, n int64, advice int) {

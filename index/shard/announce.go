@@ -72,6 +72,11 @@ func (s *search) announceShown(hits []Hit) error {
 			superblocks = appendFirst(superblocks, first, length, startSuperblocks)
 		}
 	}
+	return s.announceText(superblocks)
+}
+
+// announceText announces superblocks, in any order and with repetitions. It changes the slice.
+func (s *search) announceText(superblocks []uint32) error {
 	slices.Sort(superblocks)
 	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
 }
@@ -107,8 +112,7 @@ func (s *search) announceBounded(heap []boundedBlob, taken int, text func(superb
 			return err
 		}
 	}
-	slices.Sort(superblocks)
-	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
+	return s.announceText(superblocks)
 }
 
 // appendContent appends the superblocks of a content that is probably read whole.
@@ -153,8 +157,7 @@ func (s *search) announceQueue(taken int) error {
 			superblocks = append(superblocks, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
 		}
 	}
-	slices.Sort(superblocks)
-	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
+	return s.announceText(superblocks)
 }
 
 // announceRuns announces the opaque superblocks that will be read.
