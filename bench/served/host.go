@@ -115,7 +115,7 @@ func (h *host) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := h.memoryOf(ctx, name, "without a repo"); err != nil {
+		if err := h.withoutRepos(ctx, name); err != nil {
 			return err
 		}
 		began := time.Now()
@@ -138,6 +138,33 @@ func (h *host) prepare(ctx context.Context) error {
 		h.prepared = append(h.prepared, prepared{name, wall, size})
 	}
 	return nil
+}
+
+// withoutRepos measures the memory of a server without a repo, after all queries: what a process
+// initialises when it first answers is not the cost of a repo.
+func (h *host) withoutRepos(ctx context.Context, name string) (err error) {
+	if name == trawl {
+		if h.conn, err = dial(h.servers[name]); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, h.conn.Close()); h.conn = nil }()
+	}
+	for mode := range modes {
+		for _, c := range h.contestants(mode) {
+			if c.Server != h.servers[name] {
+				continue
+			}
+			for _, q := range h.queries {
+				switch ran, err := h.once(ctx, &c, q.Text()); {
+				case err != nil:
+					return err
+				case ran.failed != "":
+					return fmt.Errorf("asking %s without a repo for %s: %s", name, q.Text(), ran.failed)
+				}
+			}
+		}
+	}
+	return h.memoryOf(ctx, name, "without a repo")
 }
 
 // dial connects to Trawl's gRPC interface.

@@ -102,9 +102,14 @@ func (m *measured) memoryFigures() (list []report.Figure) {
 	add("RssAnon", own.Anon, other.Anon)
 	add("heap", own.Heap, other.Heap)
 	add("resident memory of a repo", own.Anon+own.File-empty[trawl].Anon-empty[trawl].File, other.Anon+other.File-empty[zoekt].Anon-empty[zoekt].File)
-	add("heap of a repo", own.Heap-empty[trawl].Heap, other.Heap-empty[zoekt].Heap)
+	if len(m.corpus.Repos) >= manyRepos {
+		add("heap of a repo", own.Heap-empty[trawl].Heap, other.Heap-empty[zoekt].Heap)
+	}
 	return list
 }
+
+// manyRepos is how many repos add more to the heap of a process than it varies by, which is a few MB.
+const manyRepos = 100
 
 // memoryOfBoth returns the memory of each server at the end, and at the start without a repo.
 func (m *measured) memoryOfBoth() (last, empty map[string]memory) {

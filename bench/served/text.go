@@ -186,7 +186,8 @@ func (m *measured) loadOf(set, name string, clients int) *load {
 func (m *measured) writeMemory(w io.Writer) {
 	repos := float64(len(m.corpus.Repos))
 	fmt.Fprintf(w, "\nMemory; RssAnon is the process's own, RssFile mapped files, which the system drops when it needs the room; heap is Go's after four\n"+
-		"collections; a repo's share is the excess over the same server without a repo. Trawl's process includes etcd, NATS and the indexer\n\n")
+		"collections; a repo's share is the excess over the same server without a repo,\n"+
+		"after the same queries. Trawl's process includes etcd, NATS and the indexer\n\n")
 	var t report.Table
 	t.Row("", "", "RssAnon MB", "RssFile MB", "heap MB", "maps", "RssAnon kB/repo", "RssFile kB/repo", "heap kB/repo")
 	empty := map[string]memory{}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
+	"github.com/trawl-search/trawl/bench/report"
 )
 
 // sample is a corpus in which zoekt is twice as fast for a phrase and Trawl 40 times for a near
@@ -87,6 +88,16 @@ func TestFigures(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	// The heap of few repos drowns in that of the process.
+	m.memory[3].Heap = 8e6
+	for repos, listed := range map[int]bool{2: false, manyRepos: true} {
+		m.corpus.Repos = make([]corpus.Repo, repos)
+		if got := slices.ContainsFunc(m.memoryFigures(), func(f report.Figure) bool {
+			return strings.HasPrefix(f.What, "heap of a repo ") && f.Measured == 4
+		}); got != listed {
+			t.Errorf("%d repos: %+v", repos, m.memoryFigures())
+		}
 	}
 	// If queries of a cold disk fail, the others do not reach the aim.
 	m.cold[1].times, m.cold[0].late = []time.Duration{time.Second}, 1
