@@ -10,10 +10,18 @@ CLI := github.com/trawl-search/trawl/cmd/trawl/internal/cli
 LDFLAGS := -s -w -buildid= -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
 BUF := $(GO) tool -modfile=tools/go.mod buf
 GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
-LINT := $(GO) tool -modfile=tools/lint/go.mod golangci-lint
+LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 
-# The binary is static. Only the race detector needs cgo.
+# The binary is static. Only the race detector needs cgo. One set of flags for everything, since the
+# Go command compiles every package again for each set.
 export CGO_ENABLED := 0
+export GOFLAGS := $(sort $(GOFLAGS) -trimpath -buildvcs=false)
+
+# The linter vets tests too, and binaries of tests need no tables for debuggers.
+GOTEST = $(GO) test $(JSON) -vet=off -ldflags='-s -w'
+
+# Tests run the binary that is built here.
+export TRAWL_TEST_BINARY := $(CURDIR)/$(BIN)
 
 # Repository of `make demo` and `make run`: a path or URL. Empty means the
 # source tree of the Go toolchain.
@@ -33,7 +41,7 @@ run: build ## The same, and stay up for queries of your own
 
 .PHONY: build
 build: ## Build bin/trawl, the one static binary
-	@$(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/trawl
+	@$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/trawl
 
 # Base of the indexer's image: a Debian from a registry, or trawl-debian, which
 # `make debian` makes without a registry.
@@ -84,44 +92,57 @@ clean: ## Remove all build output
 
 ##@ Prove
 
+# Runs parts, and counts their tests.
+PROVE = $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command -- $(GO) run ./internal/prove
+
 .PHONY: test
-test: ## Run all tests and checks, and end with a count of what ran
-	@$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command -- tools/everything.sh
+test: ## Run what every change needs (a quarter of an hour from nothing), and end with a count of what ran
+	@$(PROVE)
 
-# All packages but the end-to-end tests. Those run a binary that they build themselves,
-# so their results must never come from the test cache.
+.PHONY: test-all
+test-all: ## Run everything that proves the project, in its long form (an hour; TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add what builds Kubernetes and OpenTofu)
+	@TRAWL_TEST_ALL=1 $(PROVE) -all
+
+# What only `make test-all` does in a part that both have.
+ALL := $(TRAWL_TEST_ALL)
+
+# All packages but the end-to-end tests.
 UNIT = $(shell $(GO) list ./... | grep -v /integration)
-
-# The end-to-end tests that need no containers.
-PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
-
-# Packages whose goroutines share memory, and whose tests end soon enough under the
-# race detector, which slows them five to ten times.
-RACE := ./index/format/... ./index/shard/... ./internal/... ./services/... ./cmd/...
-
-# Tests of index/shard to leave out: slow ones whose goroutines, if any, other tests start too
-# (nearly half of the package's time under the detector), and a count of allocations, to which
-# the detector adds.
-NO_RACE := ^Test(AReposNameAllocatesNothingPerRepo|BestOfSeveralWords|BestOfSeveralWordsInOtherFiles|WholeWordsFirst|ConformanceOfZoekt|DefinitionsRank|References|HostileWordBytes|HostileTexts|HostileBytes|Phrases|ClockIsLookedAtWithinAFile|LargeFilesInPieces|ShownRangesAreTheFirst|GoldenShards|Symbols)$$
-
-.PHONY: race
-race: ## Run the concurrent packages' tests under the race detector (needs a C compiler)
-	@CGO_ENABLED=1 $(GO) test -race -short $(JSON) -timeout 20m -skip '$(NO_RACE)' $(RACE)
-
-.PHONY: check
-check: check-generated lint ## Check generated code, run the linters, and run the short tests of all packages but the end-to-end ones
-	$(GO) test -short $(UNIT)
 
 .PHONY: unit
 unit: ## Run the tests of all packages but the end-to-end ones
-	@$(GO) test $(JSON) -timeout 10m $(UNIT)
+	@$(GOTEST) $(if $(ALL),-count=1) -timeout 60m $(UNIT)
+
+.PHONY: bench-test
+bench-test: ## Run the tests of the benchmarks
+	@cd bench && $(GOTEST) ./...
+
+.PHONY: check
+check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
+
+# Packages and tests that `make test` runs under the race detector.
+RACE := internal/prove/race.txt
+RACE_PACKAGES = $(shell awk '/^\./ { print $$1 }' $(RACE) | sort -u)
+RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
+
+.PHONY: race
+race: ## Run tests of what goroutines share under the race detector (needs a C compiler)
+	@CGO_ENABLED=1 $(GOTEST) -race -timeout 60m $(if $(ALL),./index/... ./internal/... ./services/... ./cmd/...,-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
 
 .PHONY: integration processes containers
 integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers
-processes:
-	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 10m $(PROCESSES)
-containers:
-	@$(GO) test $(or $(JSON),-v) -count=1 -timeout 25m ./integration/cluster/...
+
+# The packages of end-to-end tests that need no containers.
+PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
+
+processes: build
+	@$(GOTEST) -count=1 -timeout 30m $(PROCESSES)
+
+# The end-to-end tests in containers of `make test`.
+CONTAINERS := ^(TestLinearizable|TestIndexAndSearch)$$
+
+containers: build
+	@$(GOTEST) -count=1 -timeout 60m $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster/...
 
 .PHONY: hostile
 hostile: ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
@@ -155,8 +176,12 @@ test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit w
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test
-chart-test: ## Render the Helm chart with many values and check the results
-	@cd charts/test && $(GO) vet . && $(GO) test $(JSON) -count=1 -timeout 10m .
+chart-test: build ## Render the Helm chart with many values and check the results
+	@cd charts/test && $(GOTEST) -count=1 -timeout 20m .
+
+.PHONY: tools-test
+tools-test: build ## Test the tools: alerts and dashboards on real metrics, images, bills of materials
+	@cd tools && $(GOTEST) -count=1 -timeout 20m ./...
 
 .PHONY: charts
 charts: ## Rewrite the golden files of the chart's tests, and the chart's README
@@ -186,7 +211,7 @@ ONLY ?=
 
 .PHONY: mutate
 mutate: ## Break each promise in many ways, one line at a time, and fail unless the named tests notice all of them (before a release; ONLY=expression for some)
-	@$(GO) run ./internal/mutate $(if $(ONLY),-only '$(ONLY)',-write docs/mutations.md)
+	@$(GO) run ./internal/mutate $(if $(ONLY),-only '$(ONLY)',$(if $(ALL),,-write docs/mutations.md))
 
 FUZZTIME ?= 20s
 FUZZ ?= ./...

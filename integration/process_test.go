@@ -10,34 +10,25 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/pinned"
 )
 
-// trawlBinary is the binary under test, built by TestMain.
+// trawlBinary is the binary under test, found by TestMain.
 var trawlBinary string
 
 func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "trawl-integration-")
-	if err != nil {
+	var err error
+	if trawlBinary, err = pinned.Trawl(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	trawlBinary = filepath.Join(dir, "trawl")
-	build := exec.Command("go", "build", "-o", trawlBinary, "../cmd/trawl")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "building the binary: %v\n%s", err, out)
-		os.RemoveAll(dir)
-		os.Exit(1)
-	}
-	status := m.Run()
-	os.RemoveAll(dir)
-	os.Exit(status)
+	os.Exit(m.Run())
 }
 
 // patience bounds every wait for something that must happen. It is large, so that a test

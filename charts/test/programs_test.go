@@ -14,24 +14,25 @@ import (
 // scratch is removed at the end.
 var scratch string
 
-// binary builds trawl, once.
+// binary is the path of trawl: what TRAWL_TEST_BINARY names, or bin/trawl, which it makes.
 var binary = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(scratch, "trawl")
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/trawl")
+	if path := os.Getenv("TRAWL_TEST_BINARY"); path != "" {
+		return path, nil
+	}
+	cmd := exec.Command("make", "--no-print-directory", "build")
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build trawl: %w\n%s", err, said)
 	}
-	return path, nil
+	return filepath.Join(root, "bin", "trawl"), nil
 })
 
-// tool builds a program of tools/charts and returns its path. Tests run it from
+// tool builds a program of the module tools and returns its path. Tests run it from
 // there and not with go tool, which would mix its own messages, such as the modules
 // that it downloads, with the program's.
 func tool(t *testing.T, name string) string {
 	t.Helper()
-	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+root+"/tools/charts/go.mod", "-n", name).Output()
+	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+root+"/tools/go.mod", "-n", name).Output()
 	if err != nil {
 		t.Fatalf("build %s: %v", name, err)
 	}

@@ -100,18 +100,15 @@ func (b *builder) role(name, target string) func(context.Context) (string, error
 	}
 }
 
-// buildTrawl builds the binary under test, once.
+// buildTrawl finds the binary under test.
 func (b *builder) buildTrawl(ctx context.Context) error {
 	if b.trawl != "" {
 		return nil
 	}
 	defer b.say("the binary of trawl")()
-	path := filepath.Join(b.root, ".cache", "cluster", "trawl")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", path, "./cmd/trawl")
-	cmd.Dir = b.root
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build trawl: %w\n%s", err, out)
+	path, err := pinned.Trawl(ctx)
+	if err != nil {
+		return err
 	}
 	b.trawl = path
 	return nil

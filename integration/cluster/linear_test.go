@@ -19,16 +19,24 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-const (
-	// roundTime is the length of one history, under faults throughout.
-	roundTime = 2 * time.Minute
-	// checkTime bounds the check of one repo's history.
-	checkTime = time.Minute
-	// A round with fewer than leastOperations operations, or fewer than leastOfKind of a
-	// kind, shows nothing. On a slow machine a round lasts longer, up to slowest.
-	leastOperations, leastOfKind = 1000, 10
-	slowest                      = 10 * roundTime
-)
+// checkTime bounds the check of one repo's history.
+const checkTime = time.Minute
+
+// roundSize says how much one history must have, under faults throughout. A smaller one shows
+// nothing: on a slow machine a round lasts longer, up to ten times its time.
+type roundSize struct {
+	time time.Duration
+	// operations in all, and of each kind.
+	operations, ofKind int
+}
+
+// size is that of the rounds of this run.
+func size() roundSize {
+	if os.Getenv("TRAWL_TEST_ALL") != "" || os.Getenv("TRAWL_TEST_SOAK") != "" {
+		return roundSize{2 * time.Minute, 1000, 10}
+	}
+	return roundSize{30 * time.Second, 200, 4}
+}
 
 // TestLinearizable: servers and roles are killed, paused and cut off, while shards are merged
 // and packed and garbage is collected as early as possible. For each repo one order of
@@ -71,9 +79,9 @@ func soakTime(t *testing.T) time.Duration {
 
 // linearRound records and judges one history of new repos.
 func (c *cluster) linearRound(round int) {
-	w := c.newWorkload(round)
+	w, want := c.newWorkload(round), size()
 	stop := w.start()
-	for start := time.Now(); time.Since(start) < roundTime || !w.enough() && time.Since(start) < slowest; {
+	for start := time.Now(); time.Since(start) < want.time || !w.enough(want) && time.Since(start) < 10*want.time; {
 		c.trouble()
 	}
 	stop()
@@ -82,7 +90,7 @@ func (c *cluster) linearRound(round int) {
 		w.addWrites(r)
 	}
 	c.clean()
-	if !w.enough() {
+	if !w.enough(want) {
 		c.t.Error("too few operations to show anything")
 	}
 	start := time.Now()
@@ -106,15 +114,15 @@ func (c *cluster) clean() {
 }
 
 // enough reports whether the history has enough operations to show anything.
-func (w *workload) enough() bool {
+func (w *workload) enough(want roundSize) bool {
 	counts, total := w.history.Counts(), 0
 	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
-		if counts[kind] < leastOfKind {
+		if counts[kind] < want.ofKind {
 			return false
 		}
 		total += counts[kind]
 	}
-	return total >= leastOperations
+	return total >= want.operations
 }
 
 // addWrites adds a repo's changes to the history, in the order that etcd has recorded:

@@ -27,11 +27,11 @@ const (
 )
 
 // goTest runs tests of one package with the files of overlay in place of those of the
-// work tree, and returns the verdict of each. It runs them as short tests, without
-// cached results.
+// work tree, and returns the verdict of each. It runs them in the form that `make test`
+// has, without cached results.
 func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map[string]verdict, error) {
 	args := []string{
-		"test", "-json", "-short", "-count=1", "-vet=off", "-timeout", testLimit,
+		"test", "-json", "-count=1", "-vet=off", "-ldflags=-s -w", "-timeout", testLimit,
 		"-run", "^(" + strings.Join(tests, "|") + ")$",
 	}
 	if overlay != "" {
@@ -46,6 +46,7 @@ func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "TRAWL_TEST_ALL=")
 	// If interrupted rather than killed, the go command ends its test.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.Output()

@@ -1,5 +1,6 @@
 // Package pinned builds the programs that tests run for real, of the versions in
-// the modules below tools and charts, and keeps their binaries in the user's cache folder.
+// this module's go.mod and those below tools and charts, and keeps their binaries in the
+// user's cache folder. It also has the binary of Trawl that tests run.
 package pinned
 
 import (
@@ -28,13 +29,14 @@ type Program struct {
 	Stamp string
 }
 
-// The servers and tools.
+// The servers and tools. Those of this module consist of packages that Trawl embeds, so building
+// them compiles little.
 var (
-	Versitygw = Program{Name: "versitygw", Module: "tools/servers", Package: "github.com/versity/versitygw/cmd/versitygw"}
-	NATS      = Program{Name: "nats-server", Module: "tools/servers", Package: "github.com/nats-io/nats-server/v2"}
-	Etcd      = Program{Name: "etcd", Module: "tools/servers", Package: "go.etcd.io/etcd/server/v3"}
-	Etcdctl   = Program{Name: "etcdctl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdctl/v3"}
-	Etcdutl   = Program{Name: "etcdutl", Module: "tools/servers", Package: "go.etcd.io/etcd/etcdutl/v3"}
+	Versitygw = Program{Name: "versitygw", Module: "tools", Package: "github.com/versity/versitygw/cmd/versitygw"}
+	NATS      = Program{Name: "nats-server", Module: ".", Package: "github.com/nats-io/nats-server/v2"}
+	Etcd      = Program{Name: "etcd", Module: ".", Package: "go.etcd.io/etcd/server/v3"}
+	Etcdctl   = Program{Name: "etcdctl", Module: "tools", Package: "go.etcd.io/etcd/etcdctl/v3"}
+	Etcdutl   = Program{Name: "etcdutl", Module: "tools", Package: "go.etcd.io/etcd/etcdutl/v3"}
 	Helm      = Program{Name: "helm", Module: "charts/test", Package: "helm.sh/helm/v4/cmd/helm"}
 	CoreDNS   = Program{Name: "coredns", Module: "tools/coredns", Package: "."}
 

@@ -22,14 +22,17 @@ type Trawl struct {
 	out *io.PipeReader
 }
 
-// Start builds the binary of the repository at root into dir and runs it there, with intervals of
-// maintenance short enough for tests.
+// Start runs the binary that TRAWL_TEST_BINARY names, or bin/trawl of the repository at root, which
+// it makes. The process has its data in dir, and intervals of maintenance short enough for tests.
 func Start(ctx context.Context, root, dir string) (*Trawl, error) {
-	t := &Trawl{Binary: filepath.Join(dir, "trawl")}
-	build := exec.CommandContext(ctx, "go", "build", "-o", t.Binary, "./cmd/trawl")
-	build.Dir, build.Env = root, append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build trawl: %w\n%s", err, out)
+	t := &Trawl{Binary: os.Getenv("TRAWL_TEST_BINARY")}
+	if t.Binary == "" {
+		t.Binary = filepath.Join(root, "bin", "trawl")
+		build := exec.CommandContext(ctx, "make", "--no-print-directory", "build")
+		build.Dir = root
+		if out, err := build.CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build trawl: %w\n%s", err, out)
+		}
 	}
 	t.cmd = exec.Command(t.Binary, "up", "--data-dir", filepath.Join(dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--indexer-reconcile-every", "1s", "--indexer-gc-every", "1s", "--log-level", "info", "--log-format", "json")

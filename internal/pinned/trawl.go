@@ -1,0 +1,27 @@
+package pinned
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// Trawl returns the absolute path of the binary of Trawl that tests run: the one that
+// TRAWL_TEST_BINARY names, as in `make test`, or else bin/trawl, which it makes.
+func Trawl(ctx context.Context) (string, error) {
+	if path := os.Getenv("TRAWL_TEST_BINARY"); path != "" {
+		return filepath.Abs(path)
+	}
+	root, err := Repository(ctx)
+	if err != nil {
+		return "", err
+	}
+	build := exec.CommandContext(ctx, "make", "--no-print-directory", "build")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", &BuildError{Program: "trawl", Output: string(out), Err: fmt.Errorf("make build: %w", err)}
+	}
+	return filepath.Join(root, "bin", "trawl"), nil
+}

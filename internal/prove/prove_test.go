@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// makefile makes a folder with a Makefile the working folder.
+func makefile(t *testing.T, text string) {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "Makefile"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+}
+
+// outcomes runs the parts and returns the results of their tests by name, with all output.
+func outcomes(t *testing.T, parts []part) (actions, output map[string]string, results []result) {
+	t.Helper()
+	var events bytes.Buffer
+	results = prove(t.Context(), parts, &stream{to: &events})
+	actions, output = map[string]string{}, map[string]string{}
+	for lines := bufio.NewScanner(&events); lines.Scan(); {
+		var e event
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			t.Fatalf("%s: %v", lines.Bytes(), err)
+		}
+		actions[e.Package+" "+e.Test] = e.Action
+		output[e.Package+" "+e.Test] += e.Output
+	}
+	return actions, output, results
+}
+
+// TestPartsAreIndependent: a part that fails, or that takes too long with a child of its own, is
+// reported with its output and stops no other, and events of Go tests arrive as they are.
+func TestPartsAreIndependent(t *testing.T) {
+	makefile(t, `
+built:
+	@echo built; touch built
+good: built
+	@printf '%s\n' '{"Action":"run","Package":"p","Test":"TestA"}' '{"Action":"pass","Package":"p","Test":"TestA"}' 'no event'
+bad:
+	@echo went wrong; printf 'without an end'; exit 3
+hangs:
+	@echo started; sleep 1000 & wait
+last:
+	@test -f built
+`)
+	actions, output, results := outcomes(t, []part{
+		{target: "built", lane: first, limit: time.Minute, checks: true},
+		{target: "bad", lane: waits, limit: time.Minute, checks: true},
+		{target: "last", lane: waits, limit: time.Minute, checks: true},
+		{target: "hangs", lane: computes, limit: time.Second, checks: true},
+		{target: "good", lane: computes, limit: time.Minute},
+	})
+	for name, want := range map[string]string{
+		"make/built built": "pass", "make/bad bad": "fail", "make/bad ": "fail", "make/last last": "pass", "make/hangs hangs": "fail",
+		"make/good good": "pass", "p TestA": "pass",
+	} {
+		if actions[name] != want {
+			t.Errorf("%s: %q, want %q", name, actions[name], want)
+		}
+	}
+	for name, want := range map[string]string{
+		"make/bad bad": "went wrong\nwithout an end", "make/hangs hangs": errTime.Error(), "make/good good": "no event\n",
+	} {
+		if !strings.Contains(output[name], want) {
+			t.Errorf("%s printed %q, want %q in it", name, output[name], want)
+		}
+	}
+	var table bytes.Buffer
+	if failed := report(&table, results); failed != 2 {
+		t.Errorf("%d failed, want 2:\n%s", failed, &table)
+	}
+	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 6 {
+		t.Errorf("the table does not show 5 parts, of which 2 failed:\n%s", &table)
+	}
+}
+
+// TestPartsAreTargets: every part is a documented target of the Makefile, and make test-all has all
+// parts of make test.
+func TestPartsAreTargets(t *testing.T) {
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := ofTestAll(func(string) string { return "build" })
+	found := map[string]bool{}
+	for _, p := range all {
+		if !regexp.MustCompile(`(?m)^([a-z-]+ )*` + p.target + `( [a-z-]+)*:`).Match(text) {
+			t.Errorf("the Makefile has no target %s", p.target)
+		}
+		if found[p.target] {
+			t.Errorf("%s is there twice", p.target)
+		}
+		found[p.target] = true
+	}
+	for _, p := range ofTest {
+		if !found[p.target] {
+			t.Errorf("make test-all leaves out %s", p.target)
+		}
+	}
+}
+
+// TestRaceTestsExist: every test that race.txt names is in its package, and says what it is for.
+func TestRaceTestsExist(t *testing.T) {
+	text, err := os.ReadFile("race.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(line)
+		if len(words) == 0 || words[0] == "#" {
+			continue
+		}
+		if len(words) < 3 {
+			t.Errorf("%s: want a package, a test and what it is for", line)
+			continue
+		}
+		found++
+		files, err := filepath.Glob(filepath.Join("../..", words[0], "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !containsTest(t, files, words[1]) {
+			t.Errorf("there is no %s in %s", words[1], words[0])
+		}
+	}
+	if found < 10 {
+		t.Errorf("race.txt names only %d tests", found)
+	}
+}
+
+func containsTest(t *testing.T, files []string, name string) bool {
+	t.Helper()
+	return slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.Contains(text, []byte("\nfunc "+name+"(t *testing.T)"))
+	})
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// stream merges the events of parts that run at the same time, a line at a time.
+type stream struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// event is a line of `go test -json`, as described by go doc test2json.
+type event struct {
+	Time    time.Time
+	Action  string
+	Package string
+	Test    string  `json:",omitempty"`
+	Elapsed float64 `json:",omitempty"`
+	Output  string  `json:",omitempty"`
+}
+
+func (s *stream) write(line []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, _ = fmt.Fprintf(s.to, "%s\n", line) // without a reader the part's error still counts
+}
+
+func (s *stream) send(e event) {
+	e.Time = time.Now()
+	line, err := json.Marshal(e)
+	if err != nil {
+		panic(fmt.Sprintf("an event of strings and numbers is no JSON: %v", err))
+	}
+	s.write(line)
+}
+
+// part returns what takes the output of a part, until its end.
+func (s *stream) part(p part) *lines {
+	l := &lines{out: s, part: p, start: time.Now()}
+	s.send(l.event("start"))
+	s.send(l.test("run"))
+	return l
+}
+
+// lines passes on the lines of one part: events as they are, all others as the output of the
+// test that the part is itself. It is for one goroutine.
+type lines struct {
+	out   *stream
+	part  part
+	start time.Time
+	rest  []byte // of an unfinished line
+}
+
+// event is one of the package that stands for the part.
+func (l *lines) event(action string) event {
+	return event{Action: action, Package: "make/" + l.part.target}
+}
+
+// test is an event of the test that the part is.
+func (l *lines) test(action string) event {
+	e := l.event(action)
+	e.Test = l.part.target
+	return e
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.rest = append(l.rest, b...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		l.pass(line)
+		l.rest = rest
+	}
+}
+
+func (l *lines) pass(line []byte) {
+	var of event
+	if !l.part.checks && json.Unmarshal(line, &of) == nil && of.Action != "" {
+		l.out.write(line)
+		return
+	}
+	e := l.test("output")
+	e.Output = string(line) + "\n"
+	l.out.send(e)
+}
+
+// end reports how the part ended.
+func (l *lines) end(err error) {
+	action := "pass"
+	if err != nil {
+		action = "fail"
+		l.pass(fmt.Appendf(l.rest, "%v", err))
+	} else if len(l.rest) > 0 {
+		l.pass(l.rest)
+	}
+	for _, e := range []event{l.test(action), l.event(action)} {
+		e.Elapsed = time.Since(l.start).Seconds()
+		l.out.send(e)
+	}
+}
