@@ -187,9 +187,14 @@ tools-test: build ## Test the tools: alerts and dashboards on real metrics, imag
 charts: ## Rewrite the golden files of the chart's tests, and the chart's README
 	@cd charts/test && $(GO) test -count=1 -run 'TestGolden|TestReadmeIsCurrent' . -update
 
+.PHONY: bench-test
+bench-test: ## Test the benchmarks, which are a module of their own
+	@cd bench && $(GO) vet ./... && $(GO) test $(JSON) -count=1 -timeout 10m ./...
+
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
 	@$(LINT) run ./...
+	@cd bench && $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run ./...
 
 .PHONY: check-generated
 check-generated: ## Fail if generated code is not current or a proto breaks a rule
@@ -232,24 +237,33 @@ BENCH ?=
 SERVED ?=
 
 .PHONY: bench
-bench: ## Measure indexing and search of CORPUS next to the installed peers, or with SERVED=1 as callers see it (bench/README.md)
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(if $(SERVED),$(GO) build -o .cache/trawl ./cmd/trawl &&) .cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
+bench: bench-build ## Measure indexing and search of CORPUS next to the installed peers, or with SERVED=1 as callers see it (bench/README.md)
+	@.cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
 .PHONY: bench-relevance
-bench-relevance: ## Measure how high the wanted file ranks, in the clones in REPOS (bench/README.md)
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)
+bench-relevance: bench-build ## Measure how high the wanted file ranks, in the clones in REPOS (bench/README.md)
+	@.cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)
 
 .PHONY: bench-push
-bench-push: ## Measure how long pushes to a copy of REPO (this one) take until they can be searched
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && $(GO) build -o .cache/trawl ./cmd/trawl && .cache/bench push -repo $(or $(REPO),.) $(BENCH)
+bench-push: bench-build ## Measure how long pushes to a copy of REPO (this one) take until they can be searched
+	@.cache/bench push -repo $(or $(REPO),.) $(BENCH)
 
 .PHONY: profile-index
-profile-index: ## Write a CPU profile of indexing CORPUS
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) -profile index -profile-file .cache/index.prof $(BENCH)
+profile-index: bench-build ## Write a CPU profile of indexing CORPUS
+	@.cache/bench -corpus $(CORPUS) -profile index -profile-file .cache/index.prof $(BENCH)
 
 .PHONY: profile-search
-profile-search: ## Write a CPU profile of searching CORPUS
-	@mkdir -p .cache && $(GO) build -o .cache/bench ./bench && .cache/bench -corpus $(CORPUS) -profile search -profile-file .cache/search.prof $(BENCH)
+profile-search: bench-build ## Write a CPU profile of searching CORPUS
+	@.cache/bench -corpus $(CORPUS) -profile search -profile-file .cache/search.prof $(BENCH)
+
+.PHONY: figures
+figures: ## Write the tables of docs/figures.md from bench/results
+	@cd bench && $(GO) test -count=1 -run TestFiguresAreCurrent . -update
+
+.PHONY: bench-build
+bench-build: ## Build .cache/bench, for its other commands (bench/README.md), and the .cache/trawl that it measures
+	@$(GO) build -o .cache/trawl ./cmd/trawl
+	@cd bench && $(GO) build -o ../.cache/bench .
 
 ##@ Help
 

@@ -315,7 +315,7 @@ func lastPart(language, name string) string {
 func table(rows []row, cfg definitionsConfig, version string) string {
 	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.main.f1(), b.main.f1()) })
 	var b strings.Builder
-	fmt.Fprintf(&b, "Definitions compared with %s\n\ngo run ./bench definitions -files %d FOLDERS: at most that many files of each language.\n", version, cfg.Files)
+	fmt.Fprintf(&b, "Definitions compared with %s\n\nbench definitions -files %d FOLDERS: at most that many files of each language.\n", version, cfg.Files)
 	b.WriteString("Main kinds are functions, methods, types, constants and macros; the rest are fields and variables. Recall is the share\n" +
 		"of ctags' names that Trawl finds in the same line, precision the share of Trawl's names that ctags has, of any kind.\n\n")
 	fmt.Fprintf(&b, "%-12s %6s %7s %9s %9s %7s  %8s %7s  %8s %8s\n", "language", "files", "MB", "names", "precision", "recall", "rest, p.", "recall", "MB/s", "ctags")

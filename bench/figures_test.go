@@ -3,9 +3,13 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"errors"
+	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +19,8 @@ import (
 	"github.com/trawl-search/trawl/bench/report"
 )
 
+var update = flag.Bool("update", false, "write the tables of docs/figures.md")
+
 // TestFiguresAreCurrent: the document has the tables for the current results.
 func TestFiguresAreCurrent(t *testing.T) {
 	const document = "../docs/figures.md"
@@ -22,12 +28,18 @@ func TestFiguresAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := withFigures(have, "../bench/results", document)
+	want, err := withFigures(have, "results", "../bench/results")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(have, want) {
-		t.Errorf("%s is not what the results say: go run ./bench figures", document)
+	if bytes.Equal(have, want) {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s is not what the results say: make figures", document)
+	}
+	if err := os.WriteFile(document, want, 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -88,52 +100,125 @@ func TestTableRows(t *testing.T) {
 	}
 }
 
-// TestWriteFigures: the text around the tables stays, writing twice changes nothing more, and
-// links lead to the results.
-func TestWriteFigures(t *testing.T) {
-	dir := t.TempDir()
-	results, document := filepath.Join(dir, "bench", "results"), filepath.Join(dir, "docs", "figures.md")
-	for _, folder := range []string{results, filepath.Dir(document)} {
-		if err := os.MkdirAll(folder, 0o777); err != nil {
-			t.Fatal(err)
+// The lines of the document around the tables.
+const (
+	figuresBegin = "<!-- figures: written by `make figures` -->"
+	figuresEnd   = "<!-- figures: end -->"
+)
+
+// withFigures returns the text of a document with tables from the results of a folder, which it links as links.
+func withFigures(old []byte, results, links string) ([]byte, error) {
+	before, rest, begins := bytes.Cut(old, []byte(figuresBegin))
+	_, after, ends := bytes.Cut(rest, []byte(figuresEnd))
+	if !begins || !ends {
+		return nil, fmt.Errorf("the document has no lines %q and %q", figuresBegin, figuresEnd)
+	}
+	records, err := report.Records(results)
+	if err != nil {
+		return nil, err
+	}
+	if len(records) == 0 {
+		return nil, errors.New("there are no results with figures in " + results)
+	}
+	tables := tablesOf(records, links)
+	return slices.Concat(before, []byte(figuresBegin+"\n\n"+tables+"\n"+figuresEnd), after), nil
+}
+
+// tableRow is a figure of one kind of run, with the newest value of each corpus.
+type tableRow struct {
+	run, what string
+	values    []tableValue
+}
+
+// tableValue is a figure and its result.
+type tableValue struct {
+	report.Figure
+
+	from *report.Record
+}
+
+// off returns the factor by which the row's worst value misses the aim; missed says whether any value
+// misses it.
+func (r *tableRow) off() (factor float64, missed bool) {
+	for i := range r.values {
+		if v := &r.values[i]; v.Missed() {
+			factor, missed = max(factor, v.Off()), true
 		}
 	}
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(document, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+	return factor, missed
+}
+
+// tableRows takes the newest value of each figure and corpus. Missed figures come first, those furthest
+// from the aim on top, then reached ones, then those without an aim. A row has one aim, the newest.
+func tableRows(records []report.Record) []*tableRow {
+	var rows []*tableRow
+	byName, known := map[[2]string]*tableRow{}, map[[3]string]bool{}
+	for i := range records {
+		r := &records[i]
+		for _, f := range r.Figures {
+			name := [2]string{r.Run, f.What}
+			if byName[name] == nil {
+				byName[name] = &tableRow{run: r.Run, what: f.What}
+				rows = append(rows, byName[name])
+			}
+			if key := [3]string{r.Run, f.What, f.Corpus}; !known[key] {
+				known[key] = true
+				row := byName[name]
+				if len(row.values) > 0 {
+					f.Aim, f.Needed = row.values[0].Aim, row.values[0].Needed
+				}
+				row.values = append(row.values, tableValue{f, r})
+			}
 		}
 	}
-	write("no lines")
-	if err := writeFigures(results, document); err == nil || !strings.Contains(err.Error(), figuresBegin) {
-		t.Errorf("a document without the lines: %v", err)
+	for _, row := range rows {
+		slices.SortStableFunc(row.values, func(a, b tableValue) int {
+			return cmp.Or(cmp.Compare(b.Off(), a.Off()), cmp.Compare(a.Corpus, b.Corpus))
+		})
 	}
-	write("before\n" + figuresBegin + "\nold\n" + figuresEnd + "\nafter\n")
-	if err := writeFigures(results, document); err == nil {
-		t.Error("no results are a table")
-	}
-	figure := report.AtLeast("speed", 1, 2, "x")
-	figure.Corpus = "go"
-	stem := filepath.Join(results, "2026-01-02-030405-go")
-	if err := report.SaveRecord(t.Context(), stem, "served", time.Now(), report.Figures{figure}); err != nil {
-		t.Fatal(err)
-	}
-	var last []byte
-	for range 2 {
-		if err := writeFigures(results, document); err != nil {
-			t.Fatal(err)
+	slices.SortStableFunc(rows, func(a, b *tableRow) int {
+		offA, missedA := a.off()
+		offB, missedB := b.off()
+		order := func(r *tableRow, missed bool) int {
+			switch {
+			case missed:
+				return 0
+			case r.values[0].Aim != "":
+				return 1
+			}
+			return 2
 		}
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
+		return cmp.Or(cmp.Compare(order(a, missedA), order(b, missedB)), cmp.Compare(offB, offA), cmp.Compare(a.run, b.run), cmp.Compare(a.what, b.what))
+	})
+	return rows
+}
+
+// tablesOf returns the table of figures, and the table of their results.
+func tablesOf(records []report.Record, folder string) string {
+	var b strings.Builder
+	b.WriteString("| figure | needed | measured | reached |\n|---|--:|---|---|\n")
+	used := map[*report.Record]bool{}
+	for _, row := range tableRows(records) {
+		var cells []string
+		for i := range row.values {
+			v := &row.values[i]
+			used[v.from] = true
+			cells = append(cells, fmt.Sprintf("%s [%s](%s.txt)", v.Corpus, v.MeasuredText(), path.Join(folder, filepath.Base(v.from.Stem))))
 		}
-		if last != nil && !bytes.Equal(text, last) {
-			t.Errorf("again it is\n%s\nand was\n%s", text, last)
+		_, missed := row.off()
+		reached := "yes"
+		switch {
+		case missed:
+			reached = "no"
+		case row.values[0].Aim == "":
+			reached = "–"
 		}
-		last = text
+		fmt.Fprintf(&b, "| %s: %s | %s | %s | %s |\n", row.run, row.what, row.values[0].NeededText(), strings.Join(cells, "; "), reached)
 	}
-	row := "| served: speed | ≥ 2x | go [1.00x](../bench/results/2026-01-02-030405-go.txt) | no |\n"
-	if text := string(last); !strings.HasPrefix(text, "before\n") || !strings.HasSuffix(text, "\nafter\n") || !strings.Contains(text, row) || strings.Contains(text, "old") {
-		t.Errorf("got\n%s", text)
+	b.WriteString("\n| result | commit | load of the machine |\n|---|---|---|\n")
+	for _, r := range slices.SortedFunc(maps.Keys(used), func(a, b *report.Record) int { return cmp.Compare(b.Stem, a.Stem) }) {
+		name := filepath.Base(r.Stem)
+		fmt.Fprintf(&b, "| [%s](%s.txt) | %s | %s |\n", name, path.Join(folder, name), r.Commit, r.Load)
 	}
+	return b.String()
 }

@@ -52,9 +52,6 @@ func start(ctx context.Context, args []string) error {
 	if len(args) > 0 && args[0] == "grep" {
 		return grepFolder(ctx, args[1:])
 	}
-	if len(args) > 0 && args[0] == "figures" {
-		return tabulate(args[1:])
-	}
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
@@ -73,17 +70,6 @@ func start(ctx context.Context, args []string) error {
 		return err
 	}
 	return run.Main(ctx, cfg)
-}
-
-// tabulate writes the tables of figures into a document.
-func tabulate(args []string) error {
-	flags := flag.NewFlagSet("bench figures", flag.ContinueOnError)
-	results := flags.String("results", filepath.Join("bench", "results"), "folder of the dated results")
-	document := flags.String("document", filepath.Join("docs", "figures.md"), "the document with the tables")
-	if err := flags.Parse(args); err != nil {
-		return err
-	}
-	return writeFigures(*results, *document)
 }
 
 // asServed measures `trawl up` as its callers see it.

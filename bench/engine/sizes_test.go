@@ -98,7 +98,7 @@ func round(x float64, digits int) float64 {
 }
 
 // TestSizes fails if a figure is more than 3 % above the recorded one. After a change that
-// justifies that, go test ./bench/engine -update records the new figures.
+// justifies that, go test ./engine -update records the new figures.
 func TestSizes(t *testing.T) {
 	now := measure(t)
 	if *update {

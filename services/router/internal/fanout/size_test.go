@@ -3,10 +3,8 @@ package fanout_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -16,12 +14,11 @@ import (
 
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/bench/report"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
-var sizePlot = flag.String("plot", "", "simulate a thousand searchers, and draw what their queries take to this file")
+var fleetSize = flag.Int("searchers", 100, "how many searchers each query asks")
 
 // The latency of a searcher's answers: the median, and the ratio of the 99th percentile to it. The
 // ratio is from bench/results, for queries on Linux (rare: 0.979 ms to 1.55; common: 75.5 to 108).
@@ -141,44 +138,21 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 // TestFanOutAtSize shows how long queries of very many searchers take with and without hedges, in
 // simulated time:
 //
-//	go test -run FanOutAtSize -v ./services/router/internal/fanout -plot "$PWD"/docs/scale.svg
+//	go test -run FanOutAtSize -v ./services/router/internal/fanout -searchers 1000
 func TestFanOutAtSize(t *testing.T) {
-	size, queries := 100, 400 // with fewer, the 99th percentile is the maximum, which means nothing
-	if *sizePlot != "" {
-		size, queries = 1000, 400
-	}
-	page := &report.Page{
-		Title:  fmt.Sprintf("Queries of %d searchers, simulated: a dot for the median, a line to the 99th percentile", size),
-		Series: []string{"without hedges", "with hedges"},
-	}
-	panel := &report.Latency{Caption: fmt.Sprintf("A searcher answers in %v at the median", answerMedian)}
+	size, queries := *fleetSize, 400 // with fewer, the 99th percentile is the maximum, which means nothing
 	t.Logf("%-14s %8s %10s %10s %10s %10s %9s", "", "hedges", "p50", "p99", "worst", "repeated", "complete")
 	for _, trouble := range troubles {
-		row := report.Row{Label: trouble.name}
 		var took [2]sized
 		for i, share := range []float64{0, 0.1} {
 			s := simulate(t, trouble, size, queries, share)
 			took[i] = s
 			t.Logf("%-14s %8v %10v %10v %10v %9.1f%% %8.1f%%", trouble.name, share,
 				s.p50.Round(100*time.Microsecond), s.p99.Round(100*time.Microsecond), s.worst.Round(100*time.Microsecond), 100*s.repeated, 100*s.complete)
-			row.Spans = append(row.Spans, report.Span{Series: i, P50: s.p50.Seconds() * 1e3, P99: s.p99.Seconds() * 1e3})
 		}
-		panel.Rows = append(panel.Rows, row)
 		troubled := trouble.stalls > 0 || trouble.slow > 1
 		if troubled && took[1].p99 > took[0].p99 || took[1].repeated > 0.12 || took[1].complete < took[0].complete {
 			t.Errorf("%s: hedges help nothing: %+v, without %+v", trouble.name, took[1], took[0])
 		}
-	}
-	if *sizePlot == "" {
-		return
-	}
-	page.Panels = []report.Panel{panel}
-	out, err := os.Create(*sizePlot)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer out.Close()
-	if err := page.Write(out); err != nil {
-		t.Error(err)
 	}
 }
