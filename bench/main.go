@@ -34,31 +34,23 @@ func start(ctx context.Context, args []string) error {
 	if len(args) == 1 && args[0] == run.ChildArgument {
 		return run.Child(ctx, os.Stdin, os.Stdout)
 	}
-	if len(args) > 0 && args[0] == "push" {
-		return push(ctx, args[1:])
+	commands := map[string]func(context.Context, []string) error{
+		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder,
 	}
-	if len(args) > 0 && args[0] == "served" {
-		return asServed(ctx, args[1:])
+	if len(args) > 0 && commands[args[0]] != nil {
+		return commands[args[0]](ctx, args[1:])
 	}
-	if len(args) > 0 && args[0] == "relevance" {
-		return ranked(ctx, args[1:])
-	}
-	if len(args) > 0 && args[0] == "definitions" {
-		return compareDefinitions(ctx, args[1:])
-	}
-	if len(args) > 0 && args[0] == "words" {
-		return byWords(ctx, args[1:])
-	}
-	if len(args) > 0 && args[0] == "grep" {
-		return grepFolder(ctx, args[1:])
-	}
+	return inProcess(ctx, args)
+}
+
+// inProcess measures the engine and the installed peers.
+func inProcess(ctx context.Context, args []string) error {
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
 	flags.IntVar(&cfg.Repeat, "repeat", 3, "builds of each index, and runs of each query by engines with their own index")
-	flags.IntVar(&cfg.Opens, "opens", 128, "least number of open shards for heap and open time")
 	flags.IntVar(&cfg.Modules, "modules", 128, "most repos of the corpus modules; 0: all")
 	flags.IntVar(&cfg.Packed, "repos", 10_000, "most repos of the corpus packed; 0: all")
 	flags.DurationVar(&cfg.Timeout, "timeout", run.DefaultTimeout, "longest time of one query")

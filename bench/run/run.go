@@ -21,6 +21,10 @@ import (
 // expressions without a literal in zoekt on Linux do, and each costs a run this much time.
 const DefaultTimeout = 10 * time.Second
 
+// leastOpen is the least number of open shards for heap and open time: a shard is opened again until
+// there are so many.
+const leastOpen = 128
+
 // Config says what to measure.
 type Config struct {
 	// Corpus is a name of package corpus, or "all".
@@ -30,9 +34,8 @@ type Config struct {
 	Seed            uint64
 	Queries, Repeat int
 	Timeout         time.Duration
-	// Opens is the least number of open shards, Modules the most repos of the corpus modules, and
-	// Packed those of the corpus packed (0: all).
-	Opens, Modules, Packed int
+	// Modules is the most repos of the corpus modules, and Packed those of the corpus packed (0: all).
+	Modules, Packed int
 	// Results is the folder of the dated results.
 	Results string
 	Peers   bool
@@ -190,13 +193,13 @@ func (r *runner) index(ctx context.Context, m *measured, dir string) error {
 		return err
 	}
 	if len(m.corpus.Repos) == 1 {
-		return r.open(ctx, m, "the same shards over again", m.indexed.Shards, r.cfg.Opens)
+		return r.open(ctx, m, "the same shards over again", m.indexed.Shards, leastOpen)
 	}
 	if a, cost, err = r.build(ctx, m, filepath.Join(dir, "single"), true); err != nil {
 		return err
 	}
 	m.single = &single{a.Indexed, cost}
-	if err := r.open(ctx, m, "a shard for each repo", m.single.Shards, r.cfg.Opens); err != nil {
+	if err := r.open(ctx, m, "a shard for each repo", m.single.Shards, leastOpen); err != nil {
 		return err
 	}
 	return r.pack(ctx, m, dir, m.single.Shards)
