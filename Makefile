@@ -113,10 +113,6 @@ UNIT = $(shell $(GO) list ./... | grep -v /integration)
 unit: ## Run the tests of all packages but the end-to-end ones
 	@$(GOTEST) $(if $(ALL),-count=1) -timeout 60m $(UNIT)
 
-.PHONY: bench-test
-bench-test: ## Run the tests of the benchmarks
-	@cd bench && $(GOTEST) ./...
-
 .PHONY: check
 check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
 
@@ -189,12 +185,12 @@ charts: ## Rewrite the golden files of the chart's tests, and the chart's README
 
 .PHONY: bench-test
 bench-test: ## Test the benchmarks, which are a module of their own
-	@cd bench && $(GO) vet ./... && $(GO) test $(JSON) -count=1 -timeout 10m ./...
+	@cd bench && $(GOTEST) -timeout 10m ./...
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
 	@$(LINT) run ./...
-	@cd bench && $(GO) tool -modfile=../tools/lint/go.mod golangci-lint run ./...
+	@cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
 .PHONY: check-generated
 check-generated: ## Fail if generated code is not current or a proto breaks a rule

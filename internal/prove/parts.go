@@ -42,6 +42,7 @@ var ofTest = []part{
 	{target: "lint", lane: computes, limit: 20 * time.Minute, checks: true},
 	{target: "check-generated", lane: computes, limit: 15 * time.Minute, checks: true},
 	{target: "unit", lane: computes, limit: 20 * time.Minute},
+	{target: "bench-test", lane: computes, limit: 10 * time.Minute},
 	{target: "race", lane: computes, limit: 15 * time.Minute},
 	{target: "chart-test", lane: computes, limit: 15 * time.Minute},
 }
