@@ -4,12 +4,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// listed matches an item of the lists in docs/promises.md: a folder and its tests.
-var listed = regexp.MustCompile("(?m)^- `\\./([a-z0-9/]+)`: ((?:`\\w+`,?\\s+)+)")
+// listed matches an item of the lists in docs/promises.md: whether only make test-all runs its
+// tests, their folder, and their names.
+var listed = regexp.MustCompile("(?m)^- (in `make test-all`, )?`\\./([a-z0-9/]+)`: ((?:`\\w+`,?\\s+)+)")
 
 // named matches the name of a test in such an item.
 var named = regexp.MustCompile(`\w+`)
@@ -27,12 +29,29 @@ func TestPromisesNameTests(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := 0
-	for _, item := range listed.FindAllStringSubmatch(string(text), -1) {
-		for _, name := range named.FindAllString(item[2], -1) {
-			found++
-			if !hasTest(t, filepath.Join(root, item[1]), name) {
-				t.Errorf("docs/promises.md: there is no %s in %s", name, item[1])
+	runs := containersOfMakeTest(t)
+	for section := range strings.SplitSeq(string(text), "\n### ") {
+		title, _, _ := strings.Cut(section, "\n")
+		always := 0
+		for _, item := range listed.FindAllStringSubmatch(section, -1) {
+			for _, name := range named.FindAllString(item[3], -1) {
+				found++
+				body := testIn(t, filepath.Join(root, item[2]), name)
+				if body == "" {
+					t.Errorf("docs/promises.md: there is no %s in %s", name, item[2])
+				}
+				seldom := item[2] == "integration/k8s" || item[2] == "integration/cluster" && !slices.Contains(runs, name) ||
+					strings.Contains(body, "testrun.NeedAll(t)")
+				if seldom != (item[1] != "") {
+					t.Errorf("docs/promises.md: only make test-all runs %s: %t; the page says %t", name, seldom, item[1] != "")
+				}
+				if !seldom {
+					always++
+				}
 			}
+		}
+		if strings.HasPrefix(title, "Promise ") && always == 0 {
+			t.Errorf("docs/promises.md: make test runs nothing that shows %s", title)
 		}
 	}
 	_, happens, _ := strings.Cut(string(text), "| what happens |")
@@ -48,7 +67,7 @@ func TestPromisesNameTests(t *testing.T) {
 			}
 			for _, name := range names {
 				found++
-				if !hasTest(t, filepath.Join(root, m[2]), name) {
+				if testIn(t, filepath.Join(root, m[2]), name) == "" {
 					t.Errorf("docs/promises.md: there is no %s in %s", name, m[2])
 				}
 			}
@@ -62,7 +81,23 @@ func TestPromisesNameTests(t *testing.T) {
 	}
 }
 
-func hasTest(t *testing.T, dir, name string) bool {
+// containersOfMakeTest are the tests in containers that make test runs, as the Makefile says.
+func containersOfMakeTest(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(repoRoot(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tests, ok := strings.Cut(string(text), "\nCONTAINERS := ^(")
+	tests, _, closed := strings.Cut(tests, ")$$\n")
+	if !ok || !closed {
+		t.Fatal("the Makefile does not say which tests in containers make test runs")
+	}
+	return strings.Split(tests, "|")
+}
+
+// testIn returns the source of a test of a folder; empty: there is none.
+func testIn(t *testing.T, dir, name string) string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 	if err != nil {
@@ -73,9 +108,10 @@ func hasTest(t *testing.T, dir, name string) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(text), "\nfunc "+name+"(") {
-			return true
+		if _, body, ok := strings.Cut(string(text), "\nfunc "+name+"("); ok {
+			body, _, _ = strings.Cut(body, "\n}\n")
+			return body
 		}
 	}
-	return false
+	return ""
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -77,8 +78,12 @@ func (p part) run(ctx context.Context, out *stream) error {
 	make.Cancel = func() error { return syscall.Kill(-make.Process.Pid, syscall.SIGTERM) }
 	make.WaitDelay = 30 * time.Second
 	lines := out.part(p)
-	make.Stdout, make.Stderr = lines, lines
+	var said bytes.Buffer
+	make.Stdout, make.Stderr = lines, &said
 	err := make.Run()
+	if err != nil {
+		lines.failed(said.Bytes())
+	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}

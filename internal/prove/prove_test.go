@@ -49,7 +49,7 @@ built:
 good: built
 	@printf '%s\n' '{"Action":"run","Package":"p","Test":"TestA"}' '{"Action":"pass","Package":"p","Test":"TestA"}' 'no event'
 bad:
-	@echo went wrong; printf 'without an end'; exit 3
+	@echo went wrong; echo why >&2; printf 'without an end'; exit 3
 hangs:
 	@echo started; sleep 1000 & wait
 last:
@@ -71,7 +71,7 @@ last:
 		}
 	}
 	for name, want := range map[string]string{
-		"make/bad bad": "went wrong\nwithout an end", "make/hangs hangs": errTime.Error(), "make/good good": "no event\n",
+		"make/bad bad": "went wrong\nwhy\n", "make/hangs hangs": errTime.Error(), "make/good good": "no event\n",
 	} {
 		if !strings.Contains(output[name], want) {
 			t.Errorf("%s printed %q, want %q in it", name, output[name], want)

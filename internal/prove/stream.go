@@ -92,6 +92,13 @@ func (l *lines) pass(line []byte) {
 	l.out.send(e)
 }
 
+// failed adds what a part that failed said on standard error.
+func (l *lines) failed(said []byte) {
+	for line := range bytes.Lines(said) {
+		l.pass(bytes.TrimSuffix(line, []byte("\n")))
+	}
+}
+
 // end reports how the part ended.
 func (l *lines) end(err error) {
 	action := "pass"
