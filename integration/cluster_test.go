@@ -129,7 +129,7 @@ func (c *cluster) startIndexer(t *testing.T, args ...string) {
 
 func (c *cluster) startRouter(t *testing.T) {
 	t.Helper()
-	c.router = c.role(t, "router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2", "--credentials", c.credentials(), "--push-pause", "1s")...)
+	c.router = c.role(t, "router", "router", append(c.policy(), "--nats-url", c.nats, "--replication", "2", "--source-credentials", c.credentials(), "--push-pause", "1s")...)
 	at := c.router.addresses(t)
 	c.routerHTTP = at.HTTP
 	conn, err := grpc.NewClient(at.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))

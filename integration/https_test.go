@@ -50,7 +50,7 @@ func TestBucketBehindAPrivateAuthority(t *testing.T) {
 	} {
 		cmd := exec.CommandContext(t.Context(), trawlBinary, "gc", "--audit", "--etcd-endpoints", c.etcd, "--bucket-url", "s3://code?region=us-east-1&endpoint="+front.URL)
 		cmd.Env = append(processEnv(), "SSL_CERT_FILE="+tt.file, "SSL_CERT_DIR="+tt.dir,
-			"TRAWL_GC_BUCKET_ACCESS_KEY="+string(cfg.AccessKey), "TRAWL_GC_BUCKET_SECRET_KEY="+string(cfg.SecretKey), "TRAWL_GC_BUCKET_ATTEMPTS=1")
+			"TRAWL_GC_BUCKET_CREDENTIALS_FILE="+cfg.CredentialsFile)
 		var said bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &said
 		if err := cmd.Run(); (err == nil) != tt.works {

@@ -149,7 +149,7 @@ func (f *fortress) run(t *testing.T, role string, own tlstest.Files, args ...str
 		role, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--drain-delay", "0s", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key,
 	}, f.asUser(t, "trawl-"+role), args)
 	if role != "searcher" {
-		all = append(all, "--nats-url", f.nats, "--nats-username", "file:"+f.secret(t, "trawl"), "--nats-password", "file:"+f.secret(t, passwordOf("nats")),
+		all = append(all, "--nats-url", f.nats, "--nats-username", "trawl", "--nats-password-file", f.secret(t, passwordOf("nats")),
 			"--nats-tls-ca-file", f.ca.File, "--nats-tls-cert-file", f.clients.Cert, "--nats-tls-key-file", f.clients.Key)
 	}
 	p := f.start(role, all...)
@@ -191,7 +191,7 @@ func TestEverythingSecured(t *testing.T) {
 	mtls := []string{"--tls-client-ca-file", f.ca.File}
 	routers := f.ca.Issue("spiffe://trawl/router")
 	router := f.run(t, "router", f.ca.Issue(local), append(f.policy(), "--access-mode", "tokens", "--replication", "1",
-		"--searcher-tls-ca-file", f.ca.File, "--searcher-tls-cert-file", routers.Cert, "--searcher-tls-key-file", routers.Key, "--credentials", f.credentials())...)
+		"--searcher-tls-ca-file", f.ca.File, "--searcher-tls-cert-file", routers.Cert, "--searcher-tls-key-file", routers.Key, "--source-credentials", f.credentials())...)
 	router.addresses(t)
 	// The router makes the key that seals plans; searchers may not write it.
 	eventually(t, "the router has made the key", func(ctx context.Context) error {

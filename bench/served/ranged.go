@@ -14,7 +14,6 @@ import (
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
 	objects "github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/pinned"
 )
 
@@ -102,7 +101,11 @@ func (h *host) upload(ctx context.Context, gateway *peer.Server) (url string, er
 	from.SetDefaults()
 	to.SetDefaults()
 	from.URL = "file://" + filepath.Join(h.data(), "bucket")
-	to.URL, to.AccessKey, to.SecretKey = url, config.Secret(accessKey), config.Secret(secretKey)
+	to.URL, to.CredentialsFile = url, filepath.Join(h.dir, "s3-credentials")
+	keys := fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", accessKey, secretKey)
+	if err := os.WriteFile(to.CredentialsFile, keys, 0o600); err != nil {
+		return "", fmt.Errorf("writing the keys of S3: %w", err)
+	}
 	source, err := objects.Open(ctx, from)
 	if err != nil {
 		return "", fmt.Errorf("opening the bucket: %w", err)
@@ -156,7 +159,7 @@ func (h *host) fetchRound(ctx context.Context, r *ranged, roles separate, querie
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(cache)) }()
 	s, err := peer.Role(ctx, h.trawlLog, h.cfg.Trawl, "searcher", roles.etcd,
-		[]string{"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=" + accessKey, "TRAWL_SEARCHER_BUCKET_SECRET_KEY=" + secretKey},
+		[]string{"AWS_ACCESS_KEY_ID=" + accessKey, "AWS_SECRET_ACCESS_KEY=" + secretKey},
 		"--cache-dir", cache, "--bucket-url", roles.bucket, "--disk-budget", strconv.FormatInt(roles.budget, 10))
 	if err != nil {
 		return err

@@ -136,14 +136,14 @@ func TestRelabelings(t *testing.T) {
 
 // TestLimitsOfCallers: the routers take the limits of the values.
 func TestLimitsOfCallers(t *testing.T) {
-	for set, want := range map[string][4]any{"customized": {60., 1., 1.5, "64MiB"}, "external": {600., 0.1, 2., "1GiB"}} {
+	for set, want := range map[string][3]any{"customized": {60., 1., 1.5}, "external": {600., 0.1, 2.}} {
 		r := renderedAs(t, set, usual)
 		for _, p := range r.pods() {
 			if p.component() != "router" {
 				continue
 			}
 			s := r.effective(t, p)
-			if got := [4]any{s["repos-per-minute"], s["caller-share"], s["caller-processors"], s["caller-bytes"]}; got != want {
+			if got := [3]any{s["repos-per-minute"], s["caller-share"], s["caller-processors"]}; got != want {
 				t.Errorf("%s: %v, want %v", set, got, want)
 			}
 		}

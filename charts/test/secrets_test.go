@@ -47,11 +47,11 @@ func TestSecretsStayInSecrets(t *testing.T) {
 // calls, and no others.
 func TestSecretsThatAreNamed(t *testing.T) {
 	want := map[string][]string{
-		"router":   {"TRAWL_ROUTER_NATS_USERNAME=nats-user/username", "TRAWL_ROUTER_NATS_PASSWORD=nats-user/password"},
-		"searcher": {"TRAWL_SEARCHER_BUCKET_ACCESS_KEY=s3-keys/access-key", "TRAWL_SEARCHER_BUCKET_SECRET_KEY=s3-keys/secret-key"},
+		"router":   {"TRAWL_ROUTER_NATS_USERNAME=nats-user/username", "nats-user/password at nats/password"},
+		"searcher": {"AWS_ACCESS_KEY_ID=s3-keys/access-key", "AWS_SECRET_ACCESS_KEY=s3-keys/secret-key"},
 		"indexer": {
-			"TRAWL_INDEXER_BUCKET_ACCESS_KEY=s3-keys/access-key", "TRAWL_INDEXER_BUCKET_SECRET_KEY=s3-keys/secret-key",
-			"TRAWL_INDEXER_NATS_USERNAME=nats-user/username", "TRAWL_INDEXER_NATS_PASSWORD=nats-user/password",
+			"AWS_ACCESS_KEY_ID=s3-keys/access-key", "AWS_SECRET_ACCESS_KEY=s3-keys/secret-key",
+			"TRAWL_INDEXER_NATS_USERNAME=nats-user/username", "nats-user/password at nats/password",
 		},
 		"selftest": nil,
 	}
@@ -62,10 +62,32 @@ func TestSecretsThatAreNamed(t *testing.T) {
 				got = append(got, e.Name+"="+e.ValueFrom.SecretKeyRef.Name+"/"+e.ValueFrom.SecretKeyRef.Key)
 			}
 		}
+		for _, v := range p.spec.Volumes {
+			if v.Name == "secrets" {
+				got = append(got, mounted(v)...)
+			}
+		}
 		if !slices.Equal(got, want[p.component()]) {
 			t.Errorf("%s gets %v, want %v", p, got, want[p.component()])
 		}
 	}
+}
+
+// mounted lists the files of a projected volume.
+func mounted(v corev1.Volume) (files []string) {
+	for _, s := range v.Projected.Sources {
+		switch {
+		case s.Secret == nil:
+			files = append(files, s.ConfigMap.Items[0].Path)
+		case s.Secret.Items == nil:
+			files = append(files, s.Secret.Name+" as it is")
+		default:
+			for _, item := range s.Secret.Items {
+				files = append(files, s.Secret.Name+"/"+item.Key+" at "+item.Path)
+			}
+		}
+	}
+	return files
 }
 
 // TestGitCredentialsHaveTheirPlaces: credentials are where the indexer looks for them.
@@ -76,20 +98,8 @@ func TestGitCredentialsHaveTheirPlaces(t *testing.T) {
 		}
 		var got []string
 		for _, v := range p.spec.Volumes {
-			if v.Projected == nil {
-				continue
-			}
-			for _, s := range v.Projected.Sources {
-				if s.Secret != nil {
-					if s.Secret.Items == nil {
-						got = append(got, s.Secret.Name+" as it is")
-					}
-					for _, item := range s.Secret.Items {
-						got = append(got, s.Secret.Name+"/"+item.Key+" at "+item.Path)
-					}
-				} else {
-					got = append(got, s.ConfigMap.Items[0].Path)
-				}
+			if v.Projected != nil && v.Name != "secrets" {
+				got = append(got, mounted(v)...)
 			}
 		}
 		want := []string{
@@ -109,19 +119,28 @@ func TestServersOfEvaluationsAsk(t *testing.T) {
 		if r.values["evaluation"] == nil {
 			return
 		}
-		given := map[string]string{} // the key that a variable has
+		given := map[string]string{} // the keys that a variable or a file has
 		for _, p := range r.pods() {
 			for _, e := range p.spec.Containers[0].Env {
 				if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
-					given[e.Name] = e.ValueFrom.SecretKeyRef.Name + "/" + e.ValueFrom.SecretKeyRef.Key
+					given[p.component()+" "+e.Name] = e.ValueFrom.SecretKeyRef.Name + "/" + e.ValueFrom.SecretKeyRef.Key
+				}
+			}
+			for _, v := range p.spec.Volumes {
+				if v.Name != "secrets" {
+					continue
+				}
+				for _, file := range mounted(v) {
+					key, path, _ := strings.Cut(file, " at ")
+					given[p.component()+" "+path] = key
 				}
 			}
 		}
 		for server, roles := range map[string][]string{
-			"NATS_USERNAME":          {"TRAWL_ROUTER_NATS_USERNAME", "TRAWL_INDEXER_NATS_USERNAME"},
-			"NATS_PASSWORD":          {"TRAWL_ROUTER_NATS_PASSWORD", "TRAWL_INDEXER_NATS_PASSWORD"},
-			"ROOT_ACCESS_KEY_ID":     {"TRAWL_SEARCHER_BUCKET_ACCESS_KEY", "TRAWL_INDEXER_BUCKET_ACCESS_KEY"},
-			"ROOT_SECRET_ACCESS_KEY": {"TRAWL_SEARCHER_BUCKET_SECRET_KEY", "TRAWL_INDEXER_BUCKET_SECRET_KEY"},
+			"nats NATS_USERNAME":        {"router TRAWL_ROUTER_NATS_USERNAME", "indexer TRAWL_INDEXER_NATS_USERNAME"},
+			"nats NATS_PASSWORD":        {"router nats/password", "indexer nats/password"},
+			"s3 ROOT_ACCESS_KEY_ID":     {"searcher AWS_ACCESS_KEY_ID", "indexer AWS_ACCESS_KEY_ID"},
+			"s3 ROOT_SECRET_ACCESS_KEY": {"searcher AWS_SECRET_ACCESS_KEY", "indexer AWS_SECRET_ACCESS_KEY"},
 		} {
 			for _, role := range roles {
 				if given[server] == "" || given[server] != given[role] {

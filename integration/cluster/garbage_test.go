@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gc"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -45,7 +45,7 @@ func (c *cluster) collector(before func() error) *gc.Collector {
 	cfg.SetDefaults()
 	o := &c.objects
 	cfg.URL = fmt.Sprintf("s3://%s?endpoint=%s&region=%s", o.bucket, o.admin.EndpointURL(), o.region)
-	cfg.AccessKey, cfg.SecretKey = config.Secret(o.access), config.Secret(o.secret)
+	cfg.CredentialsFile = buckettest.Credentials(c.t, o.access, o.secret)
 	s3, err := bucket.Open(c.t.Context(), cfg)
 	c.must(err)
 	c.t.Cleanup(func() { c.must(bucket.Close(s3)) })

@@ -141,10 +141,9 @@ func (o *objectStore) close(ctx context.Context) error {
 
 // env returns the environment variables that give a role the bucket.
 func (o *objectStore) env(role string) map[string]string {
-	prefix := "TRAWL_" + role + "_BUCKET_"
 	return map[string]string{
-		prefix + "URL":        fmt.Sprintf("s3://%s?endpoint=%s&region=%s", o.bucket, o.endpoint, o.region),
-		prefix + "ACCESS_KEY": o.access, prefix + "SECRET_KEY": o.secret,
+		"TRAWL_" + role + "_BUCKET_URL": fmt.Sprintf("s3://%s?endpoint=%s&region=%s", o.bucket, o.endpoint, o.region),
+		"AWS_ACCESS_KEY_ID":             o.access, "AWS_SECRET_ACCESS_KEY": o.secret,
 	}
 }
 

@@ -24,7 +24,6 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -56,7 +55,7 @@ type cluster struct {
 
 	replication int
 	diskBudget  string         // of searchers started from now on; empty: the default
-	maxResponse config.Bytes   // of searchers started from now on; 0: the default
+	maxResponse int            // of searchers started from now on; 0: the default
 	advertise   map[int]string // addresses that searchers advertise instead of their own
 	zones       map[int]string // of searchers started from now on
 	access      access.Config  // zero: off
@@ -186,7 +185,7 @@ func (c *cluster) startUnready(i int) (s *searcher.Searcher, stop func()) {
 		cfg.DiskBudget = c.diskBudget
 	}
 	if c.maxResponse > 0 {
-		cfg.MaxResponseBytes = c.maxResponse
+		cfg.Limits.ResponseBytes = c.maxResponse
 	}
 	// Each run has its own metrics, like a process of its own.
 	tel := c.telemetry("searcher", func() *telemetry.Telemetry {

@@ -2,7 +2,6 @@ package bucket_test
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,20 +9,17 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
-	"github.com/trawl-search/trawl/internal/config"
 )
 
 // TestKeysAreReadAgain: S3 keys in a file can be replaced without opening the bucket again.
 func TestKeysAreReadAgain(t *testing.T) {
 	cfg := buckettest.StartS3(t).Config("code")
-	access, secret := string(cfg.AccessKey), string(cfg.SecretKey)
-	cfg.AccessKey, cfg.SecretKey, cfg.Attempts = "", "", 1
+	cfg.Attempts = 1
 	cfg.CredentialsFile = filepath.Join(t.TempDir(), "credentials")
 	write := func(secret string) {
 		t.Helper()
 		next := cfg.CredentialsFile + ".next"
-		text := fmt.Sprintf("[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", access, secret)
-		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, cfg.CredentialsFile)); err != nil {
+		if err := errors.Join(os.WriteFile(next, buckettest.CredentialsText(buckettest.AccessKey, secret), 0o600), os.Rename(next, cfg.CredentialsFile)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -46,14 +42,23 @@ func TestKeysAreReadAgain(t *testing.T) {
 		t.Fatalf("%s: %v", what, err)
 	}
 	works("without a file", false)
-	write(secret)
+	write(buckettest.SecretKey)
 	works("with the keys", true)
 	write("revoked")
 	works("with wrong keys", false)
-	write(secret)
+	write(buckettest.SecretKey)
 	works("with the keys again", true)
-	cfg.AccessKey, cfg.SecretKey = config.Secret(access), config.Secret(secret)
-	if cfg.Validate() == nil {
-		t.Error("keys and a file with keys are accepted together")
+}
+
+// TestKeysOfTheEnvironment: without a file, the variables of AWS's tools are used.
+func TestKeysOfTheEnvironment(t *testing.T) {
+	cfg := buckettest.StartS3(t).Config("code")
+	cfg.CredentialsFile = ""
+	t.Setenv("AWS_ACCESS_KEY_ID", buckettest.AccessKey)
+	for secret, want := range map[string]bool{"revoked": false, buckettest.SecretKey: true} {
+		t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
+		if err := bucket.Reachable(t.Context(), open(t, cfg)); (err == nil) != want {
+			t.Errorf("with the key %s: %v", secret, err)
+		}
 	}
 }

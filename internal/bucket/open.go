@@ -13,17 +13,26 @@ import (
 
 // Config configures where objects are kept. The URL never holds credentials.
 type Config struct {
-	URL             string        `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
-	AccessKey       config.Secret `config:"access-key" doc:"S3 access key; empty: the credentials that AWS's variables, files or the instance's role give"`
-	SecretKey       config.Secret `config:"secret-key" doc:"S3 secret key, with an access key"`
-	CredentialsFile string        `config:"credentials-file" doc:"file like ~/.aws/credentials whose profile default has the S3 keys, in place of both, read again when it changes"`
-	MaxObjectBytes  config.Bytes  `config:"max-object-bytes" doc:"largest object that is written"`
-	Attempts        int           `config:"attempts" doc:"how often a request to S3 is tried before its failure is reported"`
+	URL             string `config:"url" doc:"where objects are kept: file:///FOLDER, s3://BUCKET[/PREFIX][?endpoint=https://HOST[:PORT]&region=REGION], or mem:// (lost when the process ends)"`
+	CredentialsFile string `config:"credentials-file" doc:"file like ~/.aws/credentials whose profile default has the S3 keys, read again when it changes; empty: the keys of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, of ~/.aws/credentials, or of the instance's role"`
+
+	// MaxObjectBytes is the size of the largest object that is written, and Attempts how often
+	// a request to S3 is tried before its failure is reported. They are no settings.
+	MaxObjectBytes int64 `config:"-"`
+	Attempts       int   `config:"-"`
 }
+
+const (
+	// maxObjectBytes is many times the largest shard. It stops a writer that does not end.
+	maxObjectBytes = 16 << 30
+	// defaultAttempts takes some seconds with the pauses between: longer than a store takes
+	// to move a request elsewhere.
+	defaultAttempts = 5
+)
 
 // SetDefaults implements config.Settings. The URL has no default.
 func (c *Config) SetDefaults() {
-	*c = Config{MaxObjectBytes: 16 * config.GiB, Attempts: 5}
+	*c = Config{MaxObjectBytes: maxObjectBytes, Attempts: defaultAttempts}
 }
 
 // Validate implements config.Settings.
@@ -32,10 +41,6 @@ func (c *Config) Validate() error {
 	if t, err := parseURL(c.URL); err != nil {
 		check.That(false, "url", t.shown, err.Error())
 	}
-	check.That((c.AccessKey == "") == (c.SecretKey == ""), "secret-key", c.SecretKey, "an access key and a secret key, or neither")
-	check.That(c.AccessKey == "" || c.CredentialsFile == "", "credentials-file", c.CredentialsFile, "keys or a file with them, not both")
-	config.Between(&check, "max-object-bytes", c.MaxObjectBytes, config.MiB, config.TiB)
-	config.Between(&check, "attempts", c.Attempts, 1, 100)
 	return check.Err()
 }
 
@@ -47,7 +52,7 @@ func Open(_ context.Context, cfg Config) (Bucket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open bucket %s: want %w", t.shown, err)
 	}
-	limit := int64(cfg.MaxObjectBytes)
+	limit := cfg.MaxObjectBytes
 	switch t.scheme {
 	case "mem":
 		return NewMemory(limit), nil
@@ -81,7 +86,7 @@ func parseURL(raw string) (target, error) {
 	}
 	t := target{scheme: u.Scheme, shown: (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()}
 	if u.User != nil {
-		return t, errors.New("a URL without credentials: give them as access-key and secret-key")
+		return t, errors.New("a URL without credentials: they have a file, credentials-file")
 	}
 	switch u.Scheme {
 	case "mem":

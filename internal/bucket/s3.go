@@ -46,15 +46,12 @@ func newS3(t target, cfg Config) (*S3, error) {
 	core.SetAppInfo("trawl", "1")
 	return &S3{
 		core: *core, transport: transport, bucket: t.bucket, prefix: t.prefix,
-		limit: int64(cfg.MaxObjectBytes), attempts: cfg.Attempts, stall: stallTime,
+		limit: cfg.MaxObjectBytes, attempts: cfg.Attempts, stall: stallTime,
 	}, nil
 }
 
-// credentialsOf takes the configured keys, or finds them as AWS's tools do.
+// credentialsOf takes the keys of the configured file, or finds them as AWS's tools do.
 func credentialsOf(cfg Config) *credentials.Credentials {
-	if cfg.AccessKey != "" {
-		return credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), "")
-	}
 	if cfg.CredentialsFile != "" {
 		return credentials.New(&credentialsFile{FileAWSCredentials: credentials.FileAWSCredentials{Filename: cfg.CredentialsFile, Profile: "default"}})
 	}

@@ -22,7 +22,6 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
-	"github.com/trawl-search/trawl/internal/config"
 )
 
 // open opens a bucket for one test.
@@ -48,7 +47,7 @@ func TestS3(t *testing.T) {
 			buckettest.Run(t, func(t *testing.T) bucket.Bucket {
 				made++
 				cfg := server.Config(fmt.Sprintf("bucket-%d", made))
-				cfg.MaxObjectBytes = config.Bytes(buckettest.Limit)
+				cfg.MaxObjectBytes = buckettest.Limit
 				cfg.URL = withPrefix(cfg.URL, prefix)
 				return open(t, cfg)
 			})
@@ -135,9 +134,9 @@ func testS3NoBucket(t *testing.T, server *buckettest.S3Server) {
 
 func testS3WrongKey(t *testing.T, server *buckettest.S3Server) {
 	cfg := server.Config("wrong-key")
-	cfg.SecretKey = "hunter2"
+	cfg.CredentialsFile = buckettest.Credentials(t, buckettest.AccessKey, "hunter2")
 	err := open(t, cfg).Put(t.Context(), "a", strings.NewReader("x"), bucket.PutOptions{Size: 1})
-	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), string(cfg.AccessKey)) {
+	if err == nil || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), buckettest.AccessKey) {
 		t.Errorf("error %v: want one without the credentials", err)
 	}
 }
@@ -321,7 +320,7 @@ func TestS3LeavesNoParts(t *testing.T) {
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
 	core, err := minio.NewCore(strings.TrimPrefix(u.Query().Get("endpoint"), "http://"), &minio.Options{
-		Creds: credentials.NewStaticV4(string(cfg.AccessKey), string(cfg.SecretKey), ""), Region: "us-east-1", Transport: transport,
+		Creds: credentials.NewStaticV4(buckettest.AccessKey, buckettest.SecretKey, ""), Region: "us-east-1", Transport: transport,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 type Error struct {
 	// Key names the setting, such as grpc.addr.
 	Key string
-	// Value is its text, redacted if it is a secret; empty for unknown keys.
+	// Value is its text; empty for unknown keys.
 	Value string
 	// Source says where the value came from: a file, a variable, a flag or the default.
 	// Load fills it in.

@@ -14,7 +14,7 @@
 // names the setting, the value, its source and what is allowed.
 //
 // Field types: string, bool, signed and unsigned integers, float64,
-// time.Duration, Bytes, Secret and []string. The YAML of []string is a list or
+// time.Duration, Bytes and []string. The YAML of []string is a list or
 // one comma-separated string. Nested structs nest the keys; an embedded struct
 // adds its keys to those of its parent; the tag "-" hides a field.
 package config
@@ -82,7 +82,7 @@ func Bind(flags *pflag.FlagSet, role string, settings Settings) (*Set, error) {
 		f.declare(flags)
 	}
 	flags.StringVar(&s.file, fileFlag, "", "YAML file with settings, or $"+envName(role, fileFlag))
-	flags.BoolVar(&s.print, printFlag, false, "print the effective settings as YAML, secrets redacted, and exit")
+	flags.BoolVar(&s.print, printFlag, false, "print the effective settings as YAML and exit")
 	return s, nil
 }
 
@@ -126,7 +126,7 @@ func (s *Set) apply(l layer) []error {
 			continue
 		}
 		f := s.fields[i]
-		err := f.set(l.values[key], l.fromArgv)
+		err := f.set(l.values[key])
 		if f.governedBy != "" {
 			err = fmt.Errorf("nothing here: %s decides for all roles", f.governedBy)
 		}

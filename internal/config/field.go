@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
@@ -16,7 +15,7 @@ type field struct {
 	doc            string
 	governedBy     string        // the key that decides instead; else empty
 	value          reflect.Value // addressable
-	initial        string        // the default as text, redacted
+	initial        string        // the default as text
 }
 
 // keyPart matches a valid tag: one part of a key.
@@ -104,32 +103,19 @@ func walk(fields []*field, prefix string, v reflect.Value) ([]*field, error) {
 	return fields, nil
 }
 
-// set parses a raw value into the setting. It refuses a secret on the command line,
-// where every user of the machine could read it.
-func (f *field) set(raw any, fromArgv bool) error {
+// set parses a raw value into the setting.
+func (f *field) set(raw any) error {
 	parsed := reflect.New(f.value.Type())
 	if err := parse(parsed.Elem(), raw); err != nil {
 		return err
-	}
-	if f.secret() && fromArgv && !strings.HasPrefix(fmt.Sprint(raw), secretFile) {
-		return errSecretInArgv
 	}
 	f.value.Set(parsed.Elem())
 	return nil
 }
 
-var errSecretInArgv = errors.New("file:PATH, because a command line is not private")
-
-func (f *field) secret() bool { return f.value.Type() == reflect.TypeFor[Secret]() }
-
-// problem describes a value that could not be set; the value of a secret is
-// left out.
+// problem describes a value that could not be set.
 func (f *field) problem(raw any, source string, err error) *Error {
-	value := fmt.Sprint(raw)
-	if f.secret() {
-		value = redacted
-	}
-	return &Error{Key: f.key, Value: value, Source: source, Want: "want " + err.Error()}
+	return &Error{Key: f.key, Value: fmt.Sprint(raw), Source: source, Want: "want " + err.Error()}
 }
 
 // declare adds the setting's flag.

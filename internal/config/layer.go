@@ -18,9 +18,8 @@ const maxFile = 1 << 20
 
 // layer holds the values of one source, by key.
 type layer struct {
-	values   map[string]any
-	source   func(key string) string
-	fromArgv bool
+	values map[string]any
+	source func(key string) string
 }
 
 func (l layer) keys() []string { return slices.Sorted(maps.Keys(l.values)) }
@@ -125,7 +124,7 @@ func (s *Set) flagLayer() (layer, error) {
 		return layer{}, fmt.Errorf("read the flags: %w", err)
 	}
 	source := func(key string) string { return "--" + strings.ReplaceAll(key, ".", "-") }
-	return layer{values: values, source: source, fromArgv: true}, nil
+	return layer{values: values, source: source}, nil
 }
 
 // flat loads one source into koanf and returns its leaves by their full key.

@@ -9,7 +9,7 @@ import (
 )
 
 // Print writes the settings as a YAML file that Load accepts, with the doc of each
-// above it and with secrets redacted.
+// above it.
 func Print(w io.Writer, settings Settings) error {
 	fields, err := fieldsOf("", settings)
 	if err != nil {

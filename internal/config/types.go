@@ -65,18 +65,11 @@ func (b *Bytes) UnmarshalText(text []byte) error {
 	return nil
 }
 
-const (
-	redacted = "[redacted]"
-	// secretFile starts the text of a secret that is in a file.
-	secretFile = "file:"
-	// maxSecret bounds a secret's file, in bytes.
-	maxSecret = 64 << 10
-)
+const redacted = "[redacted]"
 
-// Secret is a setting that is never shown: formatted, logged or marshalled it is
-// "[redacted]" (or empty). Its text is the secret itself or, as file:PATH, the file
-// that holds it (the line end does not count), which is the only form allowed on a
-// command line. Convert it to a string to use it.
+// Secret is a text that is never shown: formatted, logged or marshalled it is
+// "[redacted]" (or empty). Convert it to a string to use it. No setting is a secret:
+// settings name the files of secrets, which are read again when they are used.
 type Secret string
 
 // String implements fmt.Stringer.
@@ -95,25 +88,6 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler. It reads the file of a
-// file:PATH, of at most 64 KiB.
-func (s *Secret) UnmarshalText(text []byte) error {
-	if string(text) == redacted {
-		return &wantError{"the secret itself: " + redacted + " is what --" + printFlag + " shows in its place"}
-	}
-	path, isFile := strings.CutPrefix(string(text), secretFile)
-	if !isFile {
-		*s = Secret(text)
-		return nil
-	}
-	content, err := readLimited(path, maxSecret)
-	if err != nil {
-		return &wantError{fmt.Sprintf("a file that can be read: %v", err)}
-	}
-	*s = Secret(strings.TrimRight(string(content), "\r\n"))
-	return nil
-}
 
 // readLimited reads a whole file, or fails if it has more than limit bytes.
 func readLimited(path string, limit int64) ([]byte, error) {

@@ -23,7 +23,6 @@ var leaves = map[reflect.Type]struct{ word, want string }{
 	reflect.TypeFor[float64]():       {"float", "a number"},
 	reflect.TypeFor[time.Duration](): {"duration", "a duration with its unit, such as 1m30s"},
 	reflect.TypeFor[Bytes]():         {"bytes", "a number of bytes, such as 65536, 64KiB or 2GiB"},
-	reflect.TypeFor[Secret]():        {"secret", "a secret, or file:PATH of a file that holds it"},
 	reflect.TypeFor[[]string]():      {"list", "a list of strings, separated by commas"},
 }
 
@@ -94,8 +93,6 @@ func parseText(dst reflect.Value, text string) error {
 		return err
 	case *Bytes:
 		return p.UnmarshalText([]byte(text))
-	case *Secret:
-		return p.UnmarshalText([]byte(text))
 	case *[]string:
 		*p = splitList(text)
 		return nil
@@ -140,7 +137,7 @@ func splitList(text string) []string {
 	return out
 }
 
-// format is the inverse of parse; a secret is redacted.
+// format is the inverse of parse.
 func format(v reflect.Value) string {
 	if list, ok := reflect.TypeAssert[[]string](v); ok {
 		return strings.Join(list, ",")

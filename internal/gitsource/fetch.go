@@ -16,31 +16,39 @@ import (
 
 // FetchConfig configures which repositories may be fetched, and bounds each fetch.
 type FetchConfig struct {
-	origin.Policy
-	Credentials string `config:"credentials" doc:"folder with credentials: HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
-	CAFile      string `config:"ca-file" doc:"PEM file of certificate authorities for https, in addition to the system's; empty: the system's alone"`
+	origin.Config
+	CAFile string `config:"ca-file" doc:"PEM file of certificate authorities for https, in addition to the system's; empty: the system's alone"`
 
-	Timeout    time.Duration `config:"timeout" doc:"maximum time for one fetch"`
-	MaxBytes   config.Bytes  `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`
-	MaxObjects uint64        `config:"max-objects" doc:"maximum number of objects in one fetch"`
-	Memory     config.Bytes  `config:"git-memory" doc:"maximum memory of each process of git during a fetch; files that it maps do not count"`
+	// Timeout bounds one fetch, or one look at the branches, and MaxObjects is the number of
+	// objects in one fetch. They are no settings.
+	Timeout    time.Duration `config:"-"`
+	MaxObjects uint64        `config:"-"`
+
+	MaxBytes config.Bytes `config:"max-bytes" doc:"maximum bytes of packed objects in one repository"`
+	Memory   config.Bytes `config:"git-memory" doc:"maximum memory of each process of git during a fetch; files that it maps do not count"`
 }
+
+const (
+	// fetchTimeout is half of what a job has by default: it ends a fetch that hangs.
+	fetchTimeout = time.Hour
+	// maxObjects is twice as many objects as the largest known repositories have at one
+	// commit. It refuses a pack of many tiny objects, which MaxBytes would let pass.
+	maxObjects = 20_000_000
+)
 
 // SetDefaults implements config.Settings.
 func (c *FetchConfig) SetDefaults() {
 	c.Policy.SetDefaults()
-	c.Timeout = time.Hour
+	c.Timeout = fetchTimeout
 	c.MaxBytes = 20 * config.GiB
-	c.MaxObjects = 20_000_000
+	c.MaxObjects = maxObjects
 	c.Memory = DefaultMemory
 }
 
 // Validate implements config.Settings.
 func (c *FetchConfig) Validate() error {
 	var check config.Check
-	check.That(c.Timeout > 0, "timeout", c.Timeout, "more than 0")
 	check.That(c.MaxBytes > 0, "max-bytes", c.MaxBytes, "more than 0")
-	check.That(c.MaxObjects > 0, "max-objects", c.MaxObjects, "more than 0")
 	check.That(c.Memory >= minMemory, "git-memory", c.Memory, "64MiB or more")
 	return errors.Join(c.Policy.Validate(), check.Err())
 }

@@ -18,7 +18,6 @@ import (
 	reflectionv1 "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/server"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -178,7 +177,7 @@ func TestLimits(t *testing.T) {
 		return err
 	}
 	s := run(t, impl, func(c *server.Config, _ *server.ClientConfig) {
-		c.MaxRequestBytes, c.MaxResponseBytes = 4*config.KiB, 4*config.KiB
+		c.Limits.RequestBytes, c.Limits.ResponseBytes = 4<<10, 4<<10
 	})
 	if err := get(s, large); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a large request: %v", err)
@@ -192,7 +191,7 @@ func TestLimits(t *testing.T) {
 	if err := get(s, "small"); err != nil {
 		t.Errorf("a small request after that: %v", err)
 	}
-	s = run(t, impl, func(_ *server.Config, c *server.ClientConfig) { c.MaxResponseBytes = 4 * config.KiB })
+	s = run(t, impl, func(_ *server.Config, c *server.ClientConfig) { c.MaxResponseBytes = 4 << 10 })
 	if err := get(s, "large"); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a response too large for the client: %v", err)
 	}

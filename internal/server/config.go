@@ -1,7 +1,6 @@
 package server
 
 import (
-	"math"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
@@ -16,33 +15,62 @@ type Config struct {
 
 	TLS tlsfiles.ServerConfig `config:"tls"`
 
-	MaxRequestBytes  config.Bytes `config:"max-request-bytes" doc:"largest request message, inflated"`
-	MaxBodyBytes     config.Bytes `config:"max-body-bytes" doc:"largest body of an HTTP request"`
-	MaxResponseBytes config.Bytes `config:"max-response-bytes" doc:"largest response message"`
-	MaxStreams       uint32       `config:"max-streams" doc:"calls at once on one connection"`
-
-	MaxConnections           int `config:"max-connections" doc:"most connections to the gRPC server at once, and as many to the HTTP server; more are closed at once"`
-	MaxConnectionsPerAddress int `config:"max-connections-per-address" doc:"most of these connections from one IPv4 address or IPv6 /64; a proxy before this role is one address"`
+	// Limits is no setting: each role has its own.
+	Limits Limits `config:"-"`
 
 	DrainDelay   time.Duration `config:"drain-delay" doc:"at shutdown, time between reporting not ready and refusing new calls"`
 	DrainTimeout time.Duration `config:"drain-timeout" doc:"at shutdown, time that running calls have to end"`
 }
+
+// Limits bound what callers may send and hold open. They keep one caller from taking the
+// memory of a role; within them an operator has nothing to choose.
+type Limits struct {
+	// RequestBytes is the largest request message, inflated.
+	RequestBytes int
+	// BodyBytes is the largest body of an HTTP request.
+	BodyBytes int64
+	// ResponseBytes is the largest response message: searchapi.LeastResponse or more in roles
+	// that answer queries.
+	ResponseBytes int
+	// Streams is the number of calls at once on one connection.
+	Streams uint32
+	// Connections is the number of connections to the gRPC server at once, and as many to
+	// the HTTP server; more are closed at once.
+	Connections int
+	// ConnectionsPerAddress is how many of these may come from one IPv4 address or
+	// IPv6 /64; a proxy before the role is one address.
+	ConnectionsPerAddress int
+}
+
+// The limits of every role but for what it changes.
+const (
+	// maxRequestBytes holds the plan of a query with all of its shards.
+	maxRequestBytes = 16 << 20
+	// maxBodyBytes holds the webhooks of code hosts, which send megabytes for one push.
+	maxBodyBytes = 8 << 20
+	// MaxResponseBytes is the largest message of an answer, with room for an answer of
+	// searchapi.MaxBytes and what surrounds it.
+	MaxResponseBytes = 80 << 20
+	// maxStreams is far more than the calls of a router to one searcher.
+	maxStreams = 1000
+	// maxConnections is far more than the clients of a role need, and bounds its memory for them.
+	maxConnections           = 4000
+	maxConnectionsPerAddress = maxConnections / 4
+)
 
 // SetDefaults implements config.Settings: loopback only, and a drain that fits into
 // the 30 s that Kubernetes allows.
 func (c *Config) SetDefaults() {
 	*c = Config{
 		GRPC: "127.0.0.1:7430", HTTP: "127.0.0.1:7431",
-		MaxRequestBytes: 16 * config.MiB, MaxBodyBytes: 8 * config.MiB, MaxResponseBytes: 80 * config.MiB, MaxStreams: 1000,
-		MaxConnections: 4000, MaxConnectionsPerAddress: 1000,
+		Limits: Limits{
+			RequestBytes: maxRequestBytes, BodyBytes: maxBodyBytes, ResponseBytes: MaxResponseBytes, Streams: maxStreams,
+			Connections: maxConnections, ConnectionsPerAddress: maxConnectionsPerAddress,
+		},
 		DrainDelay: 3 * time.Second, DrainTimeout: 20 * time.Second,
 	}
 	c.TLS.SetDefaults()
 }
-
-// maxMessage is the largest message that gRPC can frame and whose size fits an int on
-// every platform.
-const maxMessage config.Bytes = math.MaxInt32
 
 // Validate implements config.Settings.
 func (c *Config) Validate() error {
@@ -50,12 +78,6 @@ func (c *Config) Validate() error {
 	check.Address("grpc", c.GRPC)
 	check.Address("http", c.HTTP)
 	check.Nested("tls", &c.TLS)
-	config.Between(&check, "max-request-bytes", c.MaxRequestBytes, config.KiB, maxMessage)
-	config.Between(&check, "max-body-bytes", c.MaxBodyBytes, config.KiB, maxMessage)
-	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
-	config.Between(&check, "max-streams", c.MaxStreams, 1, 1<<20)
-	config.Between(&check, "max-connections", c.MaxConnections, 1, 1<<20)
-	config.Between(&check, "max-connections-per-address", c.MaxConnectionsPerAddress, 1, 1<<20)
 	config.Between(&check, "drain-delay", c.DrainDelay, 0, 10*time.Minute)
 	config.Between(&check, "drain-timeout", c.DrainTimeout, 0, time.Hour)
 	return check.Err()

@@ -17,27 +17,31 @@ import (
 
 // ClientConfig configures connections to another role.
 type ClientConfig struct {
-	MaxResponseBytes config.Bytes  `config:"max-response-bytes" doc:"largest response message that is accepted"`
-	ConnectTimeout   time.Duration `config:"connect-timeout" doc:"time that one attempt to connect may take"`
-	ConnectBackoff   time.Duration `config:"connect-backoff" doc:"longest pause between attempts to connect"`
+	// MaxResponseBytes is the largest response message that is accepted; it is no setting.
+	MaxResponseBytes int `config:"-"`
 
 	TLS tlsfiles.RoleConfig `config:"tls"`
 }
 
 // SetDefaults implements config.Settings.
 func (c *ClientConfig) SetDefaults() {
-	*c = ClientConfig{MaxResponseBytes: 80 * config.MiB, ConnectTimeout: 5 * time.Second, ConnectBackoff: 5 * time.Second}
+	*c = ClientConfig{MaxResponseBytes: MaxResponseBytes}
 }
 
 // Validate implements config.Settings.
 func (c *ClientConfig) Validate() error {
 	var check config.Check
-	config.Between(&check, "max-response-bytes", c.MaxResponseBytes, config.KiB, maxMessage)
-	config.Between(&check, "connect-timeout", c.ConnectTimeout, 10*time.Millisecond, 10*time.Minute)
-	config.Between(&check, "connect-backoff", c.ConnectBackoff, 10*time.Millisecond, 10*time.Minute)
 	check.Nested("tls", &c.TLS)
 	return check.Err()
 }
+
+const (
+	// connectTimeout bounds one attempt to connect: many round trips of a slow network.
+	connectTimeout = 5 * time.Second
+	// connectBackoff is the longest pause between attempts, and so how long a server that
+	// is back is not called.
+	connectBackoff = 5 * time.Second
+)
 
 // Dial makes a client of another role at HOST:PORT. It returns at once: the
 // connection is made by the first call, and made again whenever it breaks. The calls
@@ -52,11 +56,11 @@ func Dial(addr string, cfg ClientConfig, transport credentials.TransportCredenti
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultServiceConfig(`{"loadBalancingConfig": [{"round_robin": {}}]}`),
 		grpc.WithMaxHeaderListSize(maxHeaderBytes),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(int(cfg.MaxResponseBytes))),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(cfg.MaxResponseBytes)),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: keepaliveTime, Timeout: keepaliveTimeout, PermitWithoutStream: true}),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: cfg.ConnectBackoff},
-			MinConnectTimeout: cfg.ConnectTimeout,
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: connectBackoff},
+			MinConnectTimeout: connectTimeout,
 		}),
 		grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithTracerProvider(tel.TracerProvider()), otelgrpc.WithPropagators(tel.Propagator()),

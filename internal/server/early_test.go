@@ -140,7 +140,7 @@ func TestOpenRequestsAreLimited(t *testing.T) {
 // end there is room again.
 func TestConnectionLimits(t *testing.T) {
 	s := run(t, &service{get: fine}, func(c *server.Config, _ *server.ClientConfig) {
-		c.MaxConnections, c.MaxConnectionsPerAddress = 5, 3
+		c.Limits.Connections, c.Limits.ConnectionsPerAddress = 5, 3
 	})
 	if err := s.get(); err != nil { // the first connection
 		t.Fatal(err)

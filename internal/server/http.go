@@ -24,7 +24,7 @@ func (s *Server) newHTTP() *http.Server {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
 	}))
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), int64(s.cfg.MaxBodyBytes)),
+		Handler:           http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), s.cfg.Limits.BodyBytes),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,

@@ -32,9 +32,9 @@ var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 // network are validated after the gate.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
 	options := append(append(s.transport(), s.tracing()...),
-		grpc.MaxRecvMsgSize(int(s.cfg.MaxRequestBytes)),
-		grpc.MaxSendMsgSize(int(s.cfg.MaxResponseBytes)),
-		grpc.MaxConcurrentStreams(s.cfg.MaxStreams),
+		grpc.MaxRecvMsgSize(s.cfg.Limits.RequestBytes),
+		grpc.MaxSendMsgSize(s.cfg.Limits.ResponseBytes),
+		grpc.MaxConcurrentStreams(s.cfg.Limits.Streams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: keepaliveTime, Timeout: keepaliveTimeout}),

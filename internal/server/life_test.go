@@ -289,26 +289,12 @@ func TestMetricsAreRegisteredOncePerComponent(t *testing.T) {
 
 func TestConfigMistakes(t *testing.T) {
 	for key, change := range map[string]func(*server.Config){
-		"grpc":                        func(c *server.Config) { c.GRPC = "nowhere" },
-		"http":                        func(c *server.Config) { c.HTTP = ":http" },
-		"max-request-bytes":           func(c *server.Config) { c.MaxRequestBytes = 0 },
-		"max-response-bytes":          func(c *server.Config) { c.MaxResponseBytes = 1 << 40 },
-		"max-body-bytes":              func(c *server.Config) { c.MaxBodyBytes = 1 },
-		"max-connections":             func(c *server.Config) { c.MaxConnections = 0 },
-		"max-connections-per-address": func(c *server.Config) { c.MaxConnectionsPerAddress = 0 },
-		"max-streams":                 func(c *server.Config) { c.MaxStreams = 0 },
-		"drain-delay":                 func(c *server.Config) { c.DrainDelay = -1 },
-		"drain-timeout":               func(c *server.Config) { c.DrainTimeout = 2 * time.Hour },
+		"grpc":          func(c *server.Config) { c.GRPC = "nowhere" },
+		"http":          func(c *server.Config) { c.HTTP = ":http" },
+		"drain-delay":   func(c *server.Config) { c.DrainDelay = -1 },
+		"drain-timeout": func(c *server.Config) { c.DrainTimeout = 2 * time.Hour },
 	} {
 		var cfg server.Config
-		refuses(t, &cfg, key, func() { change(&cfg) })
-	}
-	for key, change := range map[string]func(*server.ClientConfig){
-		"max-response-bytes": func(c *server.ClientConfig) { c.MaxResponseBytes = 0 },
-		"connect-timeout":    func(c *server.ClientConfig) { c.ConnectTimeout = 0 },
-		"connect-backoff":    func(c *server.ClientConfig) { c.ConnectBackoff = 0 },
-	} {
-		var cfg server.ClientConfig
 		refuses(t, &cfg, key, func() { change(&cfg) })
 	}
 }
@@ -330,7 +316,7 @@ func TestHTTPHandlers(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	var cfg server.Config
 	cfg.SetDefaults()
-	cfg.GRPC, cfg.HTTP, cfg.DrainDelay, cfg.MaxBodyBytes = "127.0.0.1:0", "127.0.0.1:0", 0, 1024
+	cfg.GRPC, cfg.HTTP, cfg.DrainDelay, cfg.Limits.BodyBytes = "127.0.0.1:0", "127.0.0.1:0", 0, 1024
 	s, err := server.New(cfg, tel)
 	if err != nil {
 		t.Fatal(err)

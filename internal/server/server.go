@@ -170,7 +170,7 @@ func (s *Server) Listen(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for HTTP on %s: %w", s.cfg.HTTP, err), g.Close())
 	}
-	most, perAddress := s.cfg.MaxConnections, s.cfg.MaxConnectionsPerAddress
+	most, perAddress := s.cfg.Limits.Connections, s.cfg.Limits.ConnectionsPerAddress
 	s.grpcLn = limitConnections(g, "grpc", most, perAddress, s.metrics)
 	s.httpLn = limitConnections(h, "http", most, perAddress, s.metrics)
 	return nil

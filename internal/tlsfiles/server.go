@@ -16,22 +16,18 @@ type ServerConfig struct {
 	KeyFile      string   `config:"key-file" doc:"file with the key of the certificate, PEM"`
 	ClientCAFile string   `config:"client-ca-file" doc:"file with CA certificates, PEM, one of which must have signed the certificate of every caller; empty: callers need no certificate"`
 	ClientNames  []string `config:"client-names" doc:"with client-ca-file, the names in certificates (URI or DNS name) of the callers that are admitted; empty: every name"`
-	MinVersion   string   `config:"min-version" doc:"oldest accepted version of TLS: 1.2 or 1.3"`
-}
 
-// The supported versions of TLS.
-const (
-	tls12 = "1.2"
-	tls13 = "1.3"
-)
+	// onlyRoles is set if other roles are the only callers: they speak TLS 1.3.
+	onlyRoles bool
+}
 
 // SetDefaults implements config.Settings: plain text, and at least TLS 1.2 if there
 // is TLS.
-func (c *ServerConfig) SetDefaults() { *c = ServerConfig{MinVersion: tls12} }
+func (c *ServerConfig) SetDefaults() { *c = ServerConfig{} }
 
 // ForRoles makes the defaults those of a listener that only other roles call: TLS 1.3,
 // and only callers with the names.
-func (c *ServerConfig) ForRoles(names ...string) { c.MinVersion, c.ClientNames = tls13, names }
+func (c *ServerConfig) ForRoles(names ...string) { c.onlyRoles, c.ClientNames = true, names }
 
 // Enabled reports whether there is TLS.
 func (c *ServerConfig) Enabled() bool { return c.CertFile != "" }
@@ -41,7 +37,6 @@ func (c *ServerConfig) Validate() error {
 	var check config.Check
 	checkPair(&check, c.CertFile, c.KeyFile)
 	check.That(c.ClientCAFile == "" || c.CertFile != "", "client-ca-file", c.ClientCAFile, "cert-file and key-file beside it")
-	check.OneOf("min-version", c.MinVersion, tls12, tls13)
 	return check.Err()
 }
 
@@ -79,7 +74,7 @@ func (s *Server) Config(askOnly bool, protocols ...string) *tls.Config {
 func (s *Server) config(askOnly bool, protocols []string) *tls.Config {
 	now := s.files.now()
 	c := &tls.Config{Certificates: []tls.Certificate{*now.cert}, NextProtos: protocols, MinVersion: tls.VersionTLS12}
-	if s.cfg.MinVersion == tls13 {
+	if s.cfg.onlyRoles {
 		c.MinVersion = tls.VersionTLS13
 	}
 	if now.pool == nil {

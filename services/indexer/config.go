@@ -22,15 +22,12 @@ type Config struct {
 
 	Workers    int           `config:"workers" doc:"repos indexed concurrently"`
 	JobTimeout time.Duration `config:"job-timeout" doc:"maximum time for one repo, including the fetch"`
-	Attempts   int           `config:"attempts" doc:"attempts before a temporary failure becomes final"`
 	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long a repo stays leased after its indexer died"`
 
 	ReconcileEvery time.Duration `config:"reconcile-every" doc:"time between two checks for requests that the queue lost"`
-	RetryFailed    time.Duration `config:"retry-failed" doc:"time after which a failed request is tried again; it doubles with each failure, up to a day"`
 
 	Sources string `config:"sources" doc:"file that defines all sources, applied again when it changes; empty: sources are set by trawl sources apply"`
 
-	PollPerHost   int           `config:"poll-per-host" doc:"repositories of one host that are polled for new commits concurrently"`
 	PollPerSecond int           `config:"poll-per-second" doc:"repositories of one host that are polled for new commits each second"`
 	PushPause     time.Duration `config:"push-pause" doc:"minimum time between two indexings of a repo that receives many pushes"`
 
@@ -39,21 +36,18 @@ type Config struct {
 
 	Compact compact.Config `config:"compact"`
 
-	ShardBytes   config.Bytes `config:"shard-bytes" doc:"maximum content bytes per shard"`
 	MaxFileBytes config.Bytes `config:"max-file-bytes" doc:"maximum size of a file that is searched by content; larger ones are found by name"`
 	MaxFiles     int          `config:"max-files" doc:"maximum number of files in all branches of one repo"`
-	MaxDepth     int          `config:"max-depth" doc:"maximum path components of a file that is searched by content"`
 }
 
 // SetDefaults implements config.Settings.
 func (c *Config) SetDefaults() {
 	*c = Config{
 		CacheDir: "/var/cache/trawl/indexer", CacheSize: 50 * config.GiB,
-		Workers: 2, JobTimeout: 2 * time.Hour, Attempts: maxAttempts, LeaseTTL: 15 * time.Second,
-		PollPerHost: 4, PollPerSecond: 10, PushPause: 10 * time.Second,
-		ReconcileEvery: 2 * time.Minute, RetryFailed: time.Hour, GCEvery: 15 * time.Minute,
-		ShardBytes: build.DefaultMaxSourceBytes, MaxFileBytes: build.DefaultMaxFileSize,
-		MaxFiles: 4_000_000, MaxDepth: 128,
+		Workers: 2, JobTimeout: 2 * time.Hour, LeaseTTL: 15 * time.Second,
+		PollPerSecond: 10, PushPause: 10 * time.Second,
+		ReconcileEvery: 2 * time.Minute, GCEvery: 15 * time.Minute,
+		MaxFileBytes: build.DefaultMaxFileSize, MaxFiles: 4_000_000,
 	}
 	c.Config.SetDefaults()
 	c.TLS.ForRoles(server.RouterName)
@@ -62,8 +56,19 @@ func (c *Config) SetDefaults() {
 	c.Compact.SetDefaults()
 }
 
-// maxAttempts is the number of deliveries after which the queue gives up a job.
-const maxAttempts = 5
+const (
+	// maxAttempts is the number of attempts after which a temporary failure is final. The
+	// queue gives up a job after as many deliveries.
+	maxAttempts = 5
+	// retryFailed is the time after which a failed request is tried again. It doubles with each
+	// failure, up to a day: a host that was away is soon indexed, and a repo that is gone
+	// costs little.
+	retryFailed = time.Hour
+)
+
+// pollPerHost is how many repositories of one host are polled at once. A poll that takes
+// 400 ms, which is slow, then still leaves PollPerSecond polls in a second.
+func (c *Config) pollPerHost() int { return (2*c.PollPerSecond + 4) / 5 }
 
 // Validate implements config.Settings.
 func (c *Config) Validate() error {
@@ -72,17 +77,12 @@ func (c *Config) Validate() error {
 	check.That(c.CacheSize >= 0, "cache-size", c.CacheSize, "0 or more")
 	config.Between(&check, "workers", c.Workers, 1, 256)
 	config.Between(&check, "job-timeout", c.JobTimeout, time.Second, 7*24*time.Hour)
-	config.Between(&check, "attempts", c.Attempts, 1, maxAttempts)
 	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, time.Hour)
 	config.Between(&check, "reconcile-every", c.ReconcileEvery, time.Second, 24*time.Hour)
-	config.Between(&check, "retry-failed", c.RetryFailed, time.Second, 365*24*time.Hour)
-	config.Between(&check, "poll-per-host", c.PollPerHost, 1, 256)
-	config.Between(&check, "poll-per-second", c.PollPerSecond, 1, 10_000)
+	config.Between(&check, "poll-per-second", c.PollPerSecond, 1, 1000)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
-	config.Between(&check, "shard-bytes", c.ShardBytes, config.KiB, config.GiB)
 	config.Between(&check, "max-file-bytes", c.MaxFileBytes, 1, 64*config.MiB)
 	config.Between(&check, "max-files", c.MaxFiles, 1, 1<<27)
-	config.Between(&check, "max-depth", c.MaxDepth, 1, 4096)
 	check.Nested("source", &c.Source)
 	config.Between(&check, "gc-every", c.GCEvery, time.Second, 24*time.Hour)
 	check.Nested("gc", &c.GC)
@@ -91,7 +91,7 @@ func (c *Config) Validate() error {
 }
 
 func (c *Config) limits() gitsource.Limits {
-	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: c.MaxDepth, MaxDocuments: c.MaxFiles}
+	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDocuments: c.MaxFiles}
 }
 
 // bounds returns the times within which the bytes of a deleted repo leave the bucket while
@@ -106,5 +106,5 @@ func (c *Config) bounds() gc.Bounds {
 }
 
 func (c *Config) build() build.Options {
-	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxSourceBytes: int64(c.ShardBytes)}
+	return build.Options{MaxFileSize: int(c.MaxFileBytes)}
 }

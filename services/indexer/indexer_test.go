@@ -337,9 +337,9 @@ func TestConfig(t *testing.T) {
 	if err := c.Validate(); err != nil {
 		t.Error(err)
 	}
-	c.Workers, c.Attempts, c.Source.Schemes = 0, 6, []string{"ext"}
+	c.Workers, c.MaxFiles, c.Source.Schemes = 0, 0, []string{"ext"}
 	err := c.Validate()
-	for _, key := range []string{"workers", "attempts", "source.schemes"} {
+	for _, key := range []string{"workers", "max-files", "source.schemes"} {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("%s is not complained about: %v", key, err)
 		}

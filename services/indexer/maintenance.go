@@ -26,7 +26,7 @@ const (
 func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *gitsource.Fetcher) {
 	log := x.tel.Logger()
 	reconciler := reconcile.Reconciler{
-		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: x.cfg.RetryFailed,
+		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: retryFailed,
 		Metrics: x.reconciled, Log: log,
 	}
 	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Bounds: x.cfg.bounds(), Metrics: x.garbage, Log: log}
@@ -61,7 +61,7 @@ func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher) *discover.Discoverer {
 	from := x.cfg.Source
 	return &discover.Discoverer{
-		Config: discover.Config{PerHost: x.cfg.PollPerHost, PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},
+		Config: discover.Config{PerHost: x.cfg.pollPerHost(), PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},
 		Store:  store, Queue: x.deps.Queue, Remote: fetcher, Policy: from.Policy,
 		Bucket: x.deps.Bucket, File: x.cfg.Sources,
 		Open: func() (discover.Host, error) {

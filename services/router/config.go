@@ -2,14 +2,12 @@ package router
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/mcptools"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 )
 
@@ -17,46 +15,55 @@ import (
 type Config struct {
 	server.Config
 
-	Replication    int           `config:"replication" doc:"searchers that hold each shard; the same number as the searchers have"`
-	DefaultTimeout time.Duration `config:"default-timeout" doc:"time of a query whose caller set no deadline"`
-	MaxTimeout     time.Duration `config:"max-timeout" doc:"most time of a query, whatever its caller's deadline"`
-	CoverWait      time.Duration `config:"cover-wait" doc:"how long a query waits for shards that searchers are still loading"`
-	MaxFiles       uint32        `config:"max-files" doc:"most files in one answer"`
-	MaxBytes       config.Bytes  `config:"max-bytes" doc:"most bytes of one answer, as it is sent"`
-	QueryBytes     config.Bytes  `config:"query-bytes" doc:"memory for the results of one query; results beyond it are left out, and the answer says so"`
+	Replication int           `config:"replication" doc:"searchers that hold each shard; the same number as the searchers have"`
+	MaxTimeout  time.Duration `config:"max-timeout" doc:"most time of a query, whatever its caller's deadline; one without a deadline has 20s, or this if it is less"`
 
 	MaxQueries  int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`
 	CallerShare float64 `config:"caller-share" doc:"maximum share of these queries for one token; 1: all"`
 	CallerCalls int     `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
 
-	CallerProcessors float64      `config:"caller-processors" doc:"processors of searchers that the queries of one token may keep busy on average, a minute's worth at once; each router counts for itself; 0: no limit"`
-	CallerBytes      config.Bytes `config:"caller-bytes" doc:"content that searchers may decode in a second for the queries of one token, on average, a minute's worth at once; each router counts for itself; 0: no limit"`
+	CallerProcessors float64 `config:"caller-processors" doc:"processors of searchers that the queries of one token may keep busy on average, decoding up to 512MiB of content a second each, a minute's worth at once; each router counts for itself; 0: no limit"`
 
-	HedgeShare float64 `config:"hedge-share" doc:"maximum share of calls that are hedged: sent to the next searcher, too, because the first is slow; 0: none"`
-	RetryShare float64 `config:"retry-share" doc:"maximum share of calls that are retried: sent to the next searcher because the first failed; 0: none"`
-
-	Credentials    string `config:"credentials" doc:"folder with the secrets of webhooks that sources name by file"`
-	ReposPerMinute int    `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`
+	ReposPerMinute int `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`
 
 	PushPause time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
 
 	Searcher server.ClientConfig `config:"searcher"`
-	Source   origin.Policy       `config:"source"`
+	Source   origin.Config       `config:"source"`
 	Access   access.Config       `config:"access"`
 	MCP      mcptools.Config     `config:"mcp"`
 }
+
+// What a router allows that no operator has a reason to change.
+const (
+	// maxRequestBytes is the largest request message: queries and lists of repos are smaller.
+	maxRequestBytes = 1 << 20
+	// maxStreams is the number of calls at once on one connection of a caller.
+	maxStreams = 250
+	// coverWait is how long a query waits for shards that searchers are still loading:
+	// about the time in which a searcher fetches a shard.
+	coverWait = 3 * time.Second
+	// coverPause is the first pause before a query asks again for such shards.
+	coverPause = 20 * time.Millisecond
+	// queryBytes bounds the memory for the results of one query. Results beyond it are left
+	// out, and the answer says so.
+	queryBytes = 64 << 20
+	// hedgeShare is the most calls to searchers, as a share of all, that are hedged: sent to
+	// the next searcher too because the first is slow. It bounds what hedging adds to the load.
+	hedgeShare = 0.1
+	// retryShare is the most calls, as a share of all, that are sent to the next searcher
+	// because the first failed. It keeps retries from overloading the searchers that are left.
+	retryShare = 0.2
+)
 
 // SetDefaults implements config.Settings.
 func (c *Config) SetDefaults() {
 	c.Config.SetDefaults()
 	c.Replication = 2
-	c.DefaultTimeout, c.MaxTimeout = 20*time.Second, time.Minute
-	c.CoverWait = 3 * time.Second
-	c.MaxFiles, c.MaxBytes, c.QueryBytes = searchapi.MaxFiles, searchapi.MaxBytes, 64*config.MiB
-	c.MaxRequestBytes, c.MaxStreams = config.MiB, 250
+	c.MaxTimeout = time.Minute
+	c.Limits.RequestBytes, c.Limits.Streams = maxRequestBytes, maxStreams
 	c.MaxQueries, c.CallerShare, c.CallerCalls = 1000, 0.1, 250
-	c.CallerProcessors, c.CallerBytes = 2, config.GiB
-	c.HedgeShare, c.RetryShare = 0.1, 0.2
+	c.CallerProcessors = 2
 	c.PushPause = 10 * time.Second
 	c.ReposPerMinute = 600
 	c.Searcher.SetDefaults()
@@ -70,25 +77,13 @@ func (c *Config) SetDefaults() {
 func (c *Config) Validate() error {
 	var check config.Check
 	config.Between(&check, "replication", c.Replication, 1, 16)
-	config.Between(&check, "default-timeout", c.DefaultTimeout, time.Millisecond, time.Hour)
 	config.Between(&check, "max-timeout", c.MaxTimeout, time.Millisecond, time.Hour)
-	config.Between(&check, "cover-wait", c.CoverWait, 0, time.Hour)
-	config.Between(&check, "max-files", c.MaxFiles, 1, searchapi.MaxFiles)
-	config.Between(&check, "max-bytes", c.MaxBytes, 1, searchapi.MaxBytes)
-	config.Between(&check, "query-bytes", c.QueryBytes, config.MiB, 64*config.GiB)
 	config.Between(&check, "max-queries", c.MaxQueries, 2, 1<<20)
 	config.Between(&check, "caller-share", c.CallerShare, 0.01, 1)
 	config.Between(&check, "caller-calls", c.CallerCalls, 1, 1<<20)
 	config.Between(&check, "caller-processors", c.CallerProcessors, 0, 1<<20)
-	config.Between(&check, "caller-bytes", c.CallerBytes, 0, config.Bytes(1<<50))
-	config.Between(&check, "hedge-share", c.HedgeShare, 0, 1)
-	config.Between(&check, "retry-share", c.RetryShare, 0, 1)
 	config.Between(&check, "repos-per-minute", c.ReposPerMinute, 1, 1<<20)
 	config.Between(&check, "push-pause", c.PushPause, 0, time.Hour)
-	least := config.Bytes(searchapi.LeastResponse)
-	pieces := fmt.Sprintf("at least %v: what is found is sent in pieces", least)
-	check.That(c.MaxResponseBytes >= least, "max-response-bytes", c.MaxResponseBytes, pieces)
-	check.That(c.Searcher.MaxResponseBytes >= least, "searcher.max-response-bytes", c.Searcher.MaxResponseBytes, pieces)
 	check.Nested("searcher", &c.Searcher)
 	check.Nested("source", &c.Source)
 	check.Nested("access", &c.Access)
@@ -97,7 +92,6 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 
-// answerBytes bounds an answer in bytes: it must fit a message too.
-func (c *Config) answerBytes() uint64 {
-	return uint64(min(c.MaxBytes, c.MaxResponseBytes, c.Searcher.MaxResponseBytes))
-}
+// defaultTimeout is the time of a query whose caller set no deadline: longer than a person
+// waits, and than a query takes that is not unusual.
+func (c *Config) defaultTimeout() time.Duration { return min(20*time.Second, c.MaxTimeout) }

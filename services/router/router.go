@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/internal/mcptools"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
@@ -39,10 +39,6 @@ import (
 
 // component names the role in logs, metrics and traces.
 const component = "router"
-
-// coverPause is the first pause before a query asks again for shards that searchers are
-// still loading.
-const coverPause = 20 * time.Millisecond
 
 // Deps are the dependencies of a router. The caller closes them after Run.
 type Deps struct {
@@ -146,7 +142,7 @@ func (r *Router) Run(ctx context.Context) error {
 			log.WarnContext(life, "close connections to searchers", "error", err)
 		}
 	}()
-	peers := fanout.NewPeers(fanout.Shares{Hedges: r.cfg.HedgeShare, Retries: r.cfg.RetryShare}, conns.Ping, r.fanoutMetrics, log)
+	peers := fanout.NewPeers(fanout.Shares{Hedges: hedgeShare, Retries: retryShare}, conns.Ping, r.fanoutMetrics, log)
 	searchers := newSearchers(conns, peers, r.cfg.Replication)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
@@ -159,14 +155,14 @@ func (r *Router) Run(ctx context.Context) error {
 	}
 	sources := catalog.NewSourceView(life, store, log)
 	defer sources.Close()
-	secrets := codehost.Secrets{Folder: r.cfg.Credentials}
+	secrets := codehost.Secrets{Folder: r.cfg.Source.Credentials}
 	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
-	limits := ingest.Config{Policy: r.cfg.Source, PerMinute: r.cfg.ReposPerMinute}
+	limits := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute}
 	repos := ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)
 	pages := r.servePages(searches, repos)
 	defer pages.Close()
-	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source))
+	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source.Policy))
 	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
@@ -201,7 +197,7 @@ const (
 // serveZoekt serves zoekt's interfaces: gRPC, and JSON over HTTP.
 func (r *Router) serveZoekt(searches *search.Service) {
 	open := func(keep func(repo string) bool) zoekt.Answers { return searches.Session(keep) }
-	limits := zoekt.Limits{WallTime: r.cfg.MaxTimeout, Files: r.cfg.MaxFiles, Bytes: uint64(r.cfg.MaxBytes)}
+	limits := zoekt.Limits{WallTime: r.cfg.MaxTimeout, Files: searchapi.MaxFiles, Bytes: searchapi.MaxBytes}
 	webserverv1.RegisterWebserverServiceServer(r.server, zoekt.NewService(open, limits))
 	api := zoekt.New(open, limits, r.tel.Logger())
 	r.server.Handle(zoektSearch, api.Search())
@@ -221,7 +217,7 @@ func (r *Router) serveMCP(searches *search.Service) {
 
 // serveJSON serves the services that callers use as JSON over HTTP, by calls of these services.
 func (r *Router) serveJSON() error {
-	limits := jsonapi.Limits{WallTime: r.cfg.MaxTimeout, BodyBytes: int64(r.cfg.MaxRequestBytes)}
+	limits := jsonapi.Limits{WallTime: r.cfg.MaxTimeout, BodyBytes: int64(r.cfg.Limits.RequestBytes)}
 	calls, err := jsonapi.New(r.server.Local(), limits, r.tel.Logger())
 	if err != nil {
 		return err
@@ -235,7 +231,7 @@ func (r *Router) serveJSON() error {
 // index.
 func (r *Router) servePages(searches *search.Service, repos *ingest.Service) *web.Pages {
 	cfg := web.Config{
-		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, WallTime: r.cfg.DefaultTimeout, Log: r.tel.Logger(),
+		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, WallTime: r.cfg.defaultTimeout(), Log: r.tel.Logger(),
 	}
 	if r.cfg.Access.Asked() {
 		cfg.Admit = r.guard.Admit
@@ -272,10 +268,10 @@ func (r *Router) dial(address string) (server.Conn, error) {
 
 func (r *Router) searchConfig(peers *fanout.Peers) search.Config {
 	return search.Config{
-		Budget: search.Budget{Default: r.cfg.DefaultTimeout, Most: r.cfg.MaxTimeout},
-		Limits: search.Limits{MaxFiles: r.cfg.MaxFiles, MaxBytes: r.cfg.answerBytes(), QueryBytes: int64(r.cfg.QueryBytes)},
-		Policy: fanout.Policy{CoverWait: r.cfg.CoverWait, Pause: coverPause, Replicas: r.cfg.Replication},
+		Budget: search.Budget{Default: r.cfg.defaultTimeout(), Most: r.cfg.MaxTimeout},
+		Limits: search.Limits{MaxFiles: searchapi.MaxFiles, MaxBytes: searchapi.MaxBytes, QueryBytes: queryBytes},
+		Policy: fanout.Policy{CoverWait: coverWait, Pause: coverPause, Replicas: r.cfg.Replication},
 		Peers:  peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
-		CallerProcessors: r.cfg.CallerProcessors, CallerBytes: int64(r.cfg.CallerBytes),
+		CallerProcessors: r.cfg.CallerProcessors,
 	}
 }

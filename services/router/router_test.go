@@ -20,7 +20,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -245,9 +244,8 @@ func TestConfigIsChecked(t *testing.T) {
 		t.Errorf("the defaults: %v", err)
 	}
 	cfg.Replication, cfg.MaxTimeout = 0, -1
-	cfg.MaxResponseBytes, cfg.Searcher.MaxResponseBytes = config.MiB, config.MiB // less than a piece of an answer
 	err := cfg.Validate()
-	for _, key := range []string{"replication", "max-timeout", "max-response-bytes", "searcher.max-response-bytes"} {
+	for _, key := range []string{"replication", "max-timeout"} {
 		if err == nil || !strings.Contains("\n"+err.Error(), "\n"+key+" = ") {
 			t.Errorf("%s: got %v", key, err)
 		}

@@ -2,7 +2,6 @@ package searcher
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
@@ -27,8 +25,6 @@ type Config struct {
 	LeaseTTL   time.Duration `config:"lease-ttl" doc:"how long routers regard a silent searcher as live"`
 
 	Replication int           `config:"replication" doc:"number of searchers that hold each shard; routers must have the same setting"`
-	Loads       int           `config:"loads" doc:"maximum number of shards fetched at once"`
-	LoadWait    time.Duration `config:"load-wait" doc:"how long a query waits for shards that are being fetched"`
 	Grace       time.Duration `config:"grace" doc:"how long the searcher keeps a shard that it no longer needs"`
 
 	Access access.Config `config:"access"`
@@ -44,11 +40,18 @@ func (c *Config) SetDefaults() {
 	c.DiskBudget = "80%"
 	c.LeaseTTL = 10 * time.Second
 	c.Replication = 2
-	c.Loads = 4
-	c.LoadWait = 200 * time.Millisecond
 	c.Grace = time.Minute
 	c.Access.SetDefaults()
 }
+
+const (
+	// loads is the number of shards that are fetched at once: enough for the throughput of a
+	// bucket, few enough that the first are soon held.
+	loads = 4
+	// loadWait is how long a query waits for shards that are being fetched. A small shard
+	// arrives within it; for others the router asks again, or asks another searcher.
+	loadWait = 200 * time.Millisecond
+)
 
 // maxID bounds the searcher's name in bytes, as it is part of an etcd key, and its zone.
 const maxID = 253
@@ -64,11 +67,8 @@ func (c *Config) Validate() error {
 	check.NotEmpty("cache-dir", c.CacheDir)
 	_, _, err := parseBudget(c.DiskBudget)
 	check.That(err == nil, "disk-budget", c.DiskBudget, "1% to 100%, or at least 1MiB")
-	check.That(c.MaxResponseBytes >= searchapi.LeastResponse, "max-response-bytes", c.MaxResponseBytes, fmt.Sprintf("at least %v: what is found is sent in pieces", config.Bytes(searchapi.LeastResponse)))
 	config.Between(&check, "lease-ttl", c.LeaseTTL, time.Second, 10*time.Minute)
 	config.Between(&check, "replication", c.Replication, 1, 16)
-	config.Between(&check, "loads", c.Loads, 1, 256)
-	config.Between(&check, "load-wait", c.LoadWait, 0, time.Minute)
 	config.Between(&check, "grace", c.Grace, 0, 24*time.Hour)
 	check.Nested("access", &c.Access)
 	c.Access.CheckReach(&check, c.GRPC)

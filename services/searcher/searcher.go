@@ -81,7 +81,7 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("size the shard cache: %w", err)
 	}
-	held := shardcache.Config{Dir: cfg.CacheDir, Budget: budget, Loads: cfg.Loads, Grace: cfg.Grace, Retry: loadRetry}
+	held := shardcache.Config{Dir: cfg.CacheDir, Budget: budget, Loads: loads, Grace: cfg.Grace, Retry: loadRetry}
 	if s.store, err = shardcache.New(held, deps.Bucket, openShard, s.tel.Logger(), stored); err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (s *Searcher) followKey(ctx context.Context, working *sync.WaitGroup) {
 }
 
 func (s *Searcher) serve(follower *shardcache.Follower) {
-	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: s.cfg.LoadWait, MaxAnswer: int(s.cfg.MaxResponseBytes)}
+	cfg := serve.Config{Parallel: runtime.GOMAXPROCS(0), LoadWait: loadWait, MaxAnswer: s.cfg.Limits.ResponseBytes}
 	tracer := s.tel.Tracer("github.com/trawl-search/trawl/services/searcher")
 	searchv1.RegisterSearchServiceServer(s.server, serve.New(cfg, s.store, follower, tracer, s.metrics, s.tel.Logger()))
 }

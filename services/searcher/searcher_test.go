@@ -24,7 +24,6 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
@@ -168,9 +167,9 @@ func TestConfigIsChecked(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Errorf("the defaults: %v", err)
 	}
-	cfg.ID, cfg.Loads, cfg.MaxResponseBytes = "", 0, config.MiB
+	cfg.ID, cfg.Replication = "", 0
 	err := cfg.Validate()
-	for _, key := range []string{"id", "loads", "max-response-bytes"} {
+	for _, key := range []string{"id", "replication"} {
 		if err == nil || !strings.Contains("\n"+err.Error(), "\n"+key+" = ") {
 			t.Errorf("%s: got %v", key, err)
 		}

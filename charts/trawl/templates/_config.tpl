@@ -11,6 +11,11 @@
 {{- .Values.evaluation.enabled | ternary (printf "s3://trawl?endpoint=http://%s-s3:7070&region=us-east-1" (include "trawl.name" .)) .Values.bucket.url -}}
 {{- end -}}
 
+{{/* The Secret with the user of NATS; empty: none */}}
+{{- define "trawl.natsSecret" -}}
+{{- .Values.evaluation.enabled | ternary (printf "%s-evaluation" (include "trawl.name" .)) .Values.nats.existingSecret -}}
+{{- end -}}
+
 {{/* The Secret with the credentials of the bucket; empty: none */}}
 {{- define "trawl.bucketSecret" -}}
 {{- .Values.evaluation.enabled | ternary (printf "%s-evaluation" (include "trawl.name" .)) .Values.bucket.existingSecret -}}
@@ -57,12 +62,12 @@ nats:
   url: {{ include "trawl.natsURL" . | quote }}
   replicas: {{ .Values.nats.replicas }}
   prefix: {{ .Values.nats.prefix | quote }}
+  {{- if include "trawl.natsSecret" . }}
+  password-file: {{ include "trawl.secretsDir" . }}/nats/password
+  {{- end }}
   {{- if not .Values.evaluation.enabled }}
   {{- if .Values.nats.credsSecret }}
   creds-file: {{ include "trawl.secretsDir" . }}/nats/creds
-  {{- end }}
-  {{- if .Values.nats.nkeySecret }}
-  nkey-file: {{ include "trawl.secretsDir" . }}/nats/nkey
   {{- end }}
   {{- with include "trawl.config.files" (list "nats" .Values.nats.caSecret .Values.nats.certSecret) }}
   tls:
@@ -112,21 +117,19 @@ http: ":7431"
 drain-delay: 5s
 drain-timeout: {{ include "trawl.drainSeconds" . }}s
 replication: {{ .Values.replication }}
-default-timeout: {{ min 20 .Values.maxQuerySeconds }}s
 max-timeout: {{ .Values.maxQuerySeconds }}s
 push-pause: {{ .Values.pushPauseSeconds }}s
 repos-per-minute: {{ int .Values.router.reposPerMinute }}
 caller-share: {{ .Values.router.callerShare }}
 caller-processors: {{ .Values.router.callerProcessors }}
-caller-bytes: {{ .Values.router.callerBytes | quote }}
-{{- if .Values.router.webhookSecret }}
-credentials: {{ include "trawl.credentialsDir" . }}
-{{- end }}
 {{- include "trawl.config.routerTLS" . }}
 {{ include "trawl.config.common" (list . "router") }}
 {{ include "trawl.config.nats" . }}
 source:
   {{- include "trawl.config.source" . | nindent 2 }}
+  {{- if .Values.router.webhookSecret }}
+  credentials: {{ include "trawl.credentialsDir" . }}
+  {{- end }}
 {{ include "trawl.config.access" . }}
 {{- if eq .Values.access.mode "insecure" }}
   hosts: {{ include "trawl.routerHosts" . }}
@@ -156,7 +159,6 @@ cache-dir: /var/cache/trawl/indexer
 cache-size: {{ include "trawl.share" (list .Values.indexer.cache.size 50) }}
 workers: {{ .Values.indexer.workers }}
 job-timeout: {{ .Values.indexer.jobTimeoutSeconds }}s
-poll-per-host: {{ .Values.indexer.pollPerHost }}
 poll-per-second: {{ .Values.indexer.pollPerSecond }}
 push-pause: {{ .Values.pushPauseSeconds }}s
 compact:
@@ -164,7 +166,6 @@ compact:
   every: 0s
 {{- end }}
   reclaim: {{ .Values.indexer.compact.reclaimHours }}h
-  rate: {{ .Values.indexer.compact.rate }}
 {{- if kindIs "slice" .Values.sources }}
 sources: {{ include "trawl.sourcesDir" . }}/sources.yaml
 {{- end }}

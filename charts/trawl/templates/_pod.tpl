@@ -161,14 +161,13 @@ livenessProbe:
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
 {{- $prefix := printf "TRAWL_%s" (upper $role) -}}
 {{- $bucket := include "trawl.bucketSecret" $ -}}
-{{- $nats := $.Values.evaluation.enabled | ternary (printf "%s-evaluation" (include "trawl.name" $)) $.Values.nats.existingSecret -}}
+{{- $nats := include "trawl.natsSecret" $ -}}
 {{- if and (has "bucket" .) $bucket }}
-{{- include "trawl.secretEnv" (list (printf "%s_BUCKET_ACCESS_KEY" $prefix) $bucket "access-key") }}
-{{- include "trawl.secretEnv" (list (printf "%s_BUCKET_SECRET_KEY" $prefix) $bucket "secret-key") }}
+{{- include "trawl.secretEnv" (list "AWS_ACCESS_KEY_ID" $bucket "access-key") }}
+{{- include "trawl.secretEnv" (list "AWS_SECRET_ACCESS_KEY" $bucket "secret-key") }}
 {{- end }}
 {{- if and (has "nats" .) $nats }}
 {{- include "trawl.secretEnv" (list (printf "%s_NATS_USERNAME" $prefix) $nats "username") }}
-{{- include "trawl.secretEnv" (list (printf "%s_NATS_PASSWORD" $prefix) $nats "password") }}
 {{- end }}
 {{- with include "trawl.etcdSecret" (list $ $role "existingSecret") }}
 {{- include "trawl.secretEnv" (list (printf "%s_ETCD_USERNAME" $prefix) . "username") }}

@@ -39,7 +39,7 @@ existingSecret or certSecret */}}
 {{- if and .enabled (not .issuerRef.name) }}{{ fail (printf "tls.%s.certManager.issuerRef.name: name the issuer" $of) }}{{ end -}}
 {{- end }}{{ end -}}
 {{- if not .Values.evaluation.enabled -}}
-{{- with .Values.nats }}{{ if gt (len (compact (list .existingSecret .credsSecret .nkeySecret))) 1 }}{{ fail "nats: name one of existingSecret, credsSecret and nkeySecret" }}{{ end }}{{ end -}}
+{{- with .Values.nats }}{{ if and .existingSecret .credsSecret }}{{ fail "nats: name one of existingSecret and credsSecret" }}{{ end }}{{ end -}}
 {{- end -}}
 {{- end -}}
 
@@ -50,7 +50,6 @@ existingSecret or certSecret */}}
 {{- $etcd := eq $role "selftest" | ternary "admin" $role -}}
 {{- $callers := include "trawl.callersSecret" $ -}}
 {{- $own := eq $role "selftest" | ternary "" (include "trawl.roleSecret" (list $ (eq $role "selftest" | ternary "router" $role))) -}}
-{{- $nats := and (has $role (list "router" "indexer")) (not $.Values.evaluation.enabled) -}}
 {{- $files := list (list $own "roles" "ca.crt" "tls.crt" "tls.key") -}}
 {{- if eq $role "router" -}}
 {{- $files = concat $files (list (list $callers "callers" "tls.crt" "tls.key") (list $.Values.tls.callers.clientCASecret "clients" "ca.crt")) -}}
@@ -62,9 +61,12 @@ existingSecret or certSecret */}}
 {{- end -}}
 {{- $files = concat $files (list (list (include "trawl.etcdSecret" (list $ $etcd "certSecret")) "etcd" "tls.crt" "tls.key")
   (list (include "trawl.etcdSecret" (list $ $etcd "existingSecret")) "etcd" "password")) -}}
-{{- if $nats }}{{ with $.Values.nats -}}
-{{- $files = concat $files (list (list .caSecret "nats" "ca.crt") (list .certSecret "nats" "tls.crt" "tls.key") (list .credsSecret "nats" "creds") (list .nkeySecret "nats" "nkey")) -}}
+{{- if has $role (list "router" "indexer") -}}
+{{- $files = append $files (list (include "trawl.natsSecret" $) "nats" "password") -}}
+{{- if not $.Values.evaluation.enabled }}{{ with $.Values.nats -}}
+{{- $files = concat $files (list (list .caSecret "nats" "ca.crt") (list .certSecret "nats" "tls.crt" "tls.key") (list .credsSecret "nats" "creds")) -}}
 {{- end }}{{ end -}}
+{{- end -}}
 {{- $sources := list -}}
 {{- range $file := $files }}{{ if first $file -}}
 {{- $items := list -}}

@@ -17,9 +17,13 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 )
 
+// The keys of the server.
 const (
-	accessKey = "trawl-test-access"
-	secretKey = "trawl-test-secret"
+	AccessKey = "trawl-test-access"
+	SecretKey = "trawl-test-secret"
+)
+
+const (
 	// readyTime bounds the start of the server.
 	readyTime = 30 * time.Second
 )
@@ -80,8 +84,23 @@ func (s *S3Server) Config(name string) bucket.Config {
 	var cfg bucket.Config
 	cfg.SetDefaults()
 	cfg.URL = fmt.Sprintf("s3://%s?endpoint=http://%s&region=us-east-1", name, s.addr)
-	cfg.AccessKey, cfg.SecretKey = accessKey, secretKey
+	cfg.CredentialsFile = Credentials(s.tb, AccessKey, SecretKey)
 	return cfg
+}
+
+// Credentials returns a file with the keys, for bucket.Config.CredentialsFile.
+func Credentials(tb testing.TB, access, secret string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "credentials")
+	if err := os.WriteFile(path, CredentialsText(access, secret), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// CredentialsText is the text of such a file.
+func CredentialsText(access, secret string) []byte {
+	return fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", access, secret)
 }
 
 // Start starts the server again after Stop, at the same address, and waits
@@ -96,7 +115,7 @@ func (s *S3Server) Start() {
 func (s *S3Server) start() error {
 	s.cmd = exec.Command(s.binary, "--port", s.addr, "--health", "/health", "--region", "us-east-1", "--quiet",
 		"posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))
-	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+accessKey, "ROOT_SECRET_ACCESS_KEY="+secretKey)
+	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+AccessKey, "ROOT_SECRET_ACCESS_KEY="+SecretKey)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
 	if err := s.cmd.Start(); err != nil {
 		s.cmd = nil

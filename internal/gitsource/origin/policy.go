@@ -18,6 +18,12 @@ type Policy struct {
 	Folders         []string `config:"folders" doc:"absolute paths of folders below which local repositories may be read; empty: none"`
 }
 
+// Config is the policy, and the credentials of what it allows.
+type Config struct {
+	Policy
+	Credentials string `config:"credentials" doc:"folder with the files of secrets that sources name (a router reads those of webhooks only), and for fetches HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
+}
+
 // SetDefaults allows https and ssh to public addresses.
 func (p *Policy) SetDefaults() {
 	*p = Policy{Schemes: []string{"https", "ssh"}}

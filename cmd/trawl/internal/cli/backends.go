@@ -75,11 +75,9 @@ func (c *etcdConfig) connect(log *slog.Logger) (*clientv3.Client, error) {
 // natsConfig holds the address of NATS and the credentials of this process.
 type natsConfig struct {
 	URL          string                `config:"url" doc:"URL of NATS, such as nats://nats:4222, or tls://nats:4222; several are separated by commas"`
-	Username     config.Secret         `config:"username" doc:"user of NATS, with a password"`
-	Password     config.Secret         `config:"password" doc:"password of that user"`
-	PasswordFile string                `config:"password-file" doc:"file with the password of that user, in place of password, read again at each login"`
-	CredsFile    string                `config:"creds-file" doc:"file with the JWT and the seed of a user of NATS (.creds), read again at each login"`
-	NkeyFile     string                `config:"nkey-file" doc:"file with the seed of a user's nkey"`
+	Username     string                `config:"username" doc:"user of NATS, with a password"`
+	PasswordFile string                `config:"password-file" doc:"file with the password of that user, read again at each login"`
+	CredsFile    string                `config:"creds-file" doc:"in place of a user, file with the JWT and the seed of a user of NATS (.creds), read again at each login, or with the seed of an nkey"`
 	TLS          tlsfiles.ClientConfig `config:"tls"`
 	Replicas     int                   `config:"replicas" doc:"replicas of the streams, in a cluster of NATS servers"`
 	Prefix       string                `config:"prefix" doc:"prefix of the names of streams (in upper case) and of subjects, the same for all roles of one Trawl; Trawls that share a NATS need different prefixes"`
@@ -95,17 +93,10 @@ func (c *natsConfig) Validate() error {
 	var check config.Check
 	check.NotEmpty("url", c.URL)
 	for server := range strings.SplitSeq(c.URL, ",") {
-		checkNoUser(&check, "url", server, "nats.username and nats.password, nats.creds-file or nats.nkey-file")
+		checkNoUser(&check, "url", server, "nats.username and nats.password-file, or nats.creds-file")
 	}
-	check.That((c.Username == "") == (c.Password == "" && c.PasswordFile == ""), "password", c.Password, "a user and a password, or neither")
-	check.That(c.Password == "" || c.PasswordFile == "", "password-file", c.PasswordFile, "a password or a file with it, not both")
-	ways := 0
-	for _, way := range []string{string(c.Username), c.CredsFile, c.NkeyFile} {
-		if way != "" {
-			ways++
-		}
-	}
-	check.That(ways < 2, "creds-file", c.CredsFile, "one way to log in: username, creds-file or nkey-file")
+	check.That((c.Username == "") == (c.PasswordFile == ""), "password-file", c.PasswordFile, "a user and the file with its password, or neither")
+	check.That(c.Username == "" || c.CredsFile == "", "creds-file", c.CredsFile, "one way to log in: username or creds-file")
 	check.Nested("tls", &c.TLS)
 	config.Between(&check, "replicas", c.Replicas, 1, 5)
 	check.That(queue.CheckPrefix(c.Prefix) == nil, "prefix", c.Prefix, "1 to 64 of a-z, 0-9, - and _")
@@ -121,19 +112,12 @@ func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
 			return nil, err
 		}
 		options = append(options, nats.UserInfoHandler(c.login(log)))
-	case c.Username != "":
-		options = append(options, nats.UserInfo(string(c.Username), string(c.Password)))
 	case c.CredsFile != "":
-		if _, err := readSecret(c.CredsFile); err != nil {
+		creds, err := credsOption(c.CredsFile)
+		if err != nil {
 			return nil, err
 		}
-		options = append(options, nats.UserCredentials(c.CredsFile))
-	case c.NkeyFile != "":
-		nkey, err := nats.NkeyOptionFromSeed(c.NkeyFile)
-		if err != nil {
-			return nil, fmt.Errorf("nkey of %s: %w", c.NkeyFile, err)
-		}
-		options = append(options, nkey)
+		options = append(options, creds)
 	}
 	if c.TLS.Set() {
 		files, err := tlsfiles.NewClient(c.TLS, log)
@@ -145,6 +129,23 @@ func (c *natsConfig) connect(log *slog.Logger) (*nats.Conn, error) {
 	return queue.Connect(c.URL, options...)
 }
 
+// credsOption logs in with a file: with its JWT and seed, or with the seed of an nkey if it
+// has no JWT.
+func credsOption(path string) (nats.Option, error) {
+	text, err := readSecret(path)
+	if err != nil {
+		return nil, err
+	}
+	if strings.Contains(text, "BEGIN NATS USER JWT") {
+		return nats.UserCredentials(path), nil
+	}
+	nkey, err := nats.NkeyOptionFromSeed(path)
+	if err != nil {
+		return nil, fmt.Errorf("nkey of %s: %w", path, err)
+	}
+	return nkey, nil
+}
+
 // login returns a function that logs in with the current password of the file. A file that cannot
 // be read is logged; the login fails and is tried again.
 func (c *natsConfig) login(log *slog.Logger) func() (user, password string) {
@@ -153,7 +154,7 @@ func (c *natsConfig) login(log *slog.Logger) func() (user, password string) {
 		if err != nil {
 			log.Error("the password of NATS cannot be read", "error", err)
 		}
-		return string(c.Username), password
+		return c.Username, password
 	}
 }
 

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,10 +9,9 @@ import (
 // TestSettingsOfBackends: invalid settings fail before any connection is made, and no output shows
 // a secret.
 func TestSettingsOfBackends(t *testing.T) {
-	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	empty, garbled := filepath.Join(t.TempDir(), "empty"), filepath.Join(t.TempDir(), "garbled")
+	put(t, empty, []byte("\n"))
+	put(t, garbled, []byte("neither a JWT nor a seed\n"))
 	for _, c := range []struct {
 		args []string
 		exit int
@@ -28,13 +26,13 @@ func TestSettingsOfBackends(t *testing.T) {
 		{[]string{"--etcd-username", "trawl", "--etcd-password-file", empty}, 1, empty},
 		{[]string{"--nats-url", "nats://trawl:hunter2@a:1"}, 2, "nats.creds-file"},
 		{[]string{"--nats-url", "nats://a:1,nats://hunter2@b:1"}, 2, "nats.creds-file"},
-		{[]string{"--nats-creds-file", "/c", "--nats-nkey-file", "/n"}, 2, "one way to log in"},
+		{[]string{"--nats-creds-file", "/c", "--nats-username", "u", "--nats-password-file", "/p"}, 2, "one way to log in"},
 		{[]string{"--nats-creds-file", "/nowhere"}, 1, "/nowhere"},
-		{[]string{"--nats-nkey-file", empty}, 1, "nkey of " + empty},
+		{[]string{"--nats-creds-file", empty}, 1, empty},
+		{[]string{"--nats-creds-file", garbled}, 1, "nkey of " + garbled},
 		{[]string{"--nats-tls-ca-file", empty}, 1, "no certificate in PEM form"},
 		{[]string{"--tls-cert-file", "/c"}, 2, "tls.key-file"},
 		{[]string{"--tls-client-ca-file", "/c"}, 2, "tls.client-ca-file"},
-		{[]string{"--tls-min-version", "1.1"}, 2, "tls.min-version"},
 		{[]string{"--searcher-tls-cert-file", "/c", "--searcher-tls-key-file", "/k"}, 2, "searcher.tls.ca-file"},
 		{[]string{"--searcher-tls-ca-file", "/nowhere"}, 1, "/nowhere"},
 	} {

@@ -171,15 +171,32 @@ func startNATS(t *testing.T, options *server.Options) *server.Server {
 	return s
 }
 
-// TestOneSecretOfNATS: a password and a file with one are not accepted together.
-func TestOneSecretOfNATS(t *testing.T) {
-	r := passwordRotation(t)
-	r.cfg.URL, r.cfg.Replicas, r.cfg.Prefix = "nats://127.0.0.1:4222", 1, "trawl"
-	if err := r.cfg.Validate(); err != nil {
+// TestNkeyOfNATS: a file that holds only the seed of an nkey logs in too.
+func TestNkeyOfNATS(t *testing.T) {
+	user, err := nkeys.CreateUser()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if r.cfg.Password = "both"; r.cfg.Validate() == nil {
-		t.Error("a password and a file with one are accepted together")
+	seed, err := user.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := user.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := startNATS(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, Nkeys: []*server.NkeyUser{{Nkey: public}}})
+	defer s.WaitForShutdown()
+	defer s.Shutdown()
+	cfg := natsConfig{URL: s.ClientURL(), CredsFile: filepath.Join(t.TempDir(), "nkey")}
+	put(t, cfg.CredsFile, append(seed, '\n'))
+	conn, err := cfg.connect(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.FlushTimeout(time.Minute); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -26,7 +26,7 @@ type upSettings struct {
 	GRPC     string                `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
 	HTTP     string                `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
 	TLS      tlsfiles.ServerConfig `config:"tls"`
-	Source   origin.Policy         `config:"source"`
+	Source   origin.Config         `config:"source"`
 	Access   access.Config         `config:"access"`
 	Etcd     listenConfig          `config:"etcd"`
 	NATS     listenConfig          `config:"nats"`
@@ -94,6 +94,7 @@ func (s *upSettings) GovernedBy() map[string]string {
 		"indexer.source.hosts":            "source",
 		"indexer.source.private-networks": "source",
 		"indexer.source.folders":          "source",
+		"indexer.source.credentials":      "source",
 		"router.access":                   "access",
 		"searcher.access":                 "access",
 		"indexer.cache-dir":               "data-dir",
@@ -105,7 +106,7 @@ func (s *upSettings) GovernedBy() map[string]string {
 // get their usual ports unless others were asked for.
 func (s *upSettings) settle() {
 	s.Router.GRPC, s.Router.HTTP, s.Router.TLS = s.GRPC, s.HTTP, s.TLS
-	s.Router.Source, s.Indexer.Source.Policy = s.Source, s.Source
+	s.Router.Source, s.Indexer.Source.Config = s.Source, s.Source
 	s.Router.Access, s.Searcher.Access = s.Access, s.Access
 	s.Indexer.CacheDir = filepath.Join(s.DataDir, roleIndexer)
 	s.Searcher.CacheDir = filepath.Join(s.DataDir, roleSearcher)

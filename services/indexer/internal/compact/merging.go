@@ -166,7 +166,7 @@ func (m *merging) merge(ctx context.Context, w io.Writer, parts []*part) (result
 		}
 	}
 	opts := merge.Options{Processors: 1, Pace: m.pace, TempDir: m.TempDir} // jobs and searches go first
-	if size >= uint64(m.Small) {
+	if size >= small {
 		opts.Effort = docstore.Compact // the shard will be kept for long
 	}
 	var ordered []merge.Input

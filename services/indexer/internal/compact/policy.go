@@ -71,7 +71,7 @@ type planner struct {
 }
 
 // most is the size that merged shards hardly exceed.
-func (p *planner) most() uint64 { return 2 * uint64(p.Target) }
+func (p *planner) most() uint64 { return 2 * target }
 
 // add plans a compaction and marks its repos as busy.
 func (p *planner) add(reason string, inputs []*catalogv1.CompactionInput, repos ...*repo) {
@@ -277,7 +277,7 @@ func (p *planner) packs() {
 
 // level returns the level of a size: 0 up to the target divided by fanIn^levels.
 func (p *planner) level(live uint64) int {
-	least := max(uint64(p.Target)>>(3*levels), 1)
+	least := max(uint64(target)>>(3*levels), 1)
 	return min((bits.Len64(live/least)+2)/3, levels)
 }
 
@@ -285,7 +285,7 @@ func (p *planner) level(live uint64) int {
 // shared shards that are not full or have too many dead bytes.
 func (p *planner) segments() (all []segment) {
 	for _, r := range p.repos {
-		if r.busy || p.sharing(r) || r.own >= uint64(p.Small) || !p.settled(r, p.Settle) || len(r.Record.GetShards()) == 0 {
+		if r.busy || p.sharing(r) || r.own >= small || !p.settled(r, p.Settle) || len(r.Record.GetShards()) == 0 {
 			continue
 		}
 		all = append(all, segment{repos: []*repo{r}, live: r.own, read: r.own})
@@ -299,7 +299,7 @@ func (p *planner) segments() (all []segment) {
 			s.live += r.own
 		}
 		s.live = min(s.live, p.most())
-		if s.reason != "" || o.live < uint64(p.Target)/2 && len(o.repos) < maxRepos/2 {
+		if s.reason != "" || o.live < target/2 && len(o.repos) < maxRepos/2 {
 			all = append(all, s)
 		}
 	}
@@ -337,7 +337,7 @@ func (p *planner) group(segments []segment) {
 		pack, live, read, repos = nil, 0, 0, 0
 	}
 	for _, s := range segments {
-		full := live >= uint64(p.Target) || live+s.live > p.most() || read+s.read > 2*p.most() || repos+len(s.repos) > maxRepos
+		full := live >= target || live+s.live > p.most() || read+s.read > 2*p.most() || repos+len(s.repos) > maxRepos
 		if full && len(pack) > 0 {
 			flush()
 		}
@@ -375,7 +375,7 @@ func (p *planner) pack(segments []segment) {
 // cold plans to compress large shards harder that were never compacted.
 func (p *planner) cold() {
 	for _, r := range p.repos {
-		if r.busy || r.own < uint64(p.Small) || !p.settled(r, cold) {
+		if r.busy || r.own < small || !p.settled(r, cold) {
 			continue
 		}
 		for _, ref := range r.Record.GetShards() {

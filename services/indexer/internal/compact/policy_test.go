@@ -174,7 +174,7 @@ func (m *model) do(c *catalogv1.Compaction) {
 			m.read += n / 2 // the posting lists of all its repos
 		}
 	}
-	if made.SizeBytes > 2*uint64(m.cfg.Target)*5/4 || len(repos) > maxRepos {
+	if made.SizeBytes > 2*target*5/4 || len(repos) > maxRepos {
 		m.t.Errorf("a shard of %d bytes and %d repos, because %s", made.SizeBytes, len(repos), c.Reason)
 	}
 }
@@ -260,7 +260,7 @@ func TestPolicyIsBounded(t *testing.T) {
 // check holds the catalog against the bounds.
 func (m *model) check() {
 	stored, live, shards := m.amplification()
-	if stored > 2*live+uint64(m.cfg.Target) {
+	if stored > 2*live+target {
 		m.t.Fatalf("%d bytes are stored of %d that live", stored, live)
 	}
 	large, deltas := 0, 0
@@ -276,13 +276,13 @@ func (m *model) check() {
 		if n > m.cfg.Deltas {
 			m.t.Fatalf("%s has %d deltas", name, n)
 		}
-		if deltas += n; own >= uint64(m.cfg.Small) {
+		if deltas += n; own >= small {
 			large++
 		}
 	}
 	// Besides the large shards and the deltas: full shards, some of each level, and the pushes of
 	// the last minutes.
-	most := large + deltas + int(2*live/uint64(m.cfg.Target)) + (levels+2)*fanIn + len(m.roots)/60 + 60
+	most := large + deltas + int(2*live/target) + (levels+2)*fanIn + len(m.roots)/60 + 60
 	if shards > most {
 		m.t.Fatalf("%d shards, more than %d: %d large repos, %d deltas, %d bytes", shards, most, large, deltas, live)
 	}

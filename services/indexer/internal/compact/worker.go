@@ -145,7 +145,7 @@ func (w *Worker) compact(ctx context.Context, claim *catalog.Claim) error {
 		case <-running.Done():
 		}
 	}()
-	m := &merging{Worker: w, claim: claim, pacer: newPacer(int64(w.Rate)), late: lateAt(claim.Work(), start)}
+	m := &merging{Worker: w, claim: claim, pacer: newPacer(w.Rate), late: lateAt(claim.Work(), start)}
 	outcome, err := m.run(running)
 	if cause := context.Cause(running); err != nil && cause != nil {
 		err = cause

@@ -107,7 +107,7 @@ func TestDefaultsBoundTheGreedy(t *testing.T) {
 	defaults.SetDefaults()
 	limits := search.Config{
 		MaxQueries: defaults.MaxQueries, CallerShare: defaults.CallerShare,
-		CallerProcessors: defaults.CallerProcessors, CallerBytes: int64(defaults.CallerBytes),
+		CallerProcessors: defaults.CallerProcessors,
 	}
 	const during = 90 * time.Second
 	for _, processors := range []int{4, 8} {

@@ -65,9 +65,8 @@ type Config struct {
 	// CallerShare is the most of them that may be of one caller, as a share; 0: all.
 	CallerShare float64
 	// CallerProcessors is how many processors of searchers one caller may use on average,
-	// and CallerBytes how many bytes of content a second may be decoded for one; 0: any number.
+	// each of them to decode processorBytes of content a second; 0: any number.
 	CallerProcessors float64
-	CallerBytes      int64
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
@@ -99,7 +98,7 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
-		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), usage: newUsage(cfg.CallerProcessors, cfg.CallerBytes, metrics), expressions: expressions,
+		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), usage: newUsage(cfg.CallerProcessors, metrics), expressions: expressions,
 	}
 }
 

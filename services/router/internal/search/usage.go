@@ -15,6 +15,9 @@ const (
 	usageBurst = time.Minute
 	// usageDebt bounds what one call to a searcher is charged, in bursts.
 	usageDebt = 10
+	// processorBytes is the content in bytes that may be decoded in a second for each
+	// processor of a caller's allowance. It bounds queries that read much and compute little.
+	processorBytes = 512 << 20
 )
 
 // usage bounds the work of searchers for each caller by token buckets. A query is admitted
@@ -25,9 +28,9 @@ type usage struct {
 	metrics            *Metrics
 }
 
-// newUsage allows each caller that many processors and bytes a second; zero is no limit.
-func newUsage(processors float64, bytes int64, metrics *Metrics) *usage {
-	return &usage{processor: allowance(processors * 1e6), decoded: allowance(float64(bytes)), metrics: metrics}
+// newUsage allows each caller that many processors; zero is no limit.
+func newUsage(processors float64, metrics *Metrics) *usage {
+	return &usage{processor: allowance(processors * 1e6), decoded: allowance(processors * processorBytes), metrics: metrics}
 }
 
 // allowance is nil without a limit.
@@ -43,7 +46,7 @@ func allowance(perSecond float64) *access.Rates {
 func (u *usage) check(class queryClass, caller string) error {
 	wait, what := max(overdrawn(u.processor, caller), 0), "processor time (caller-processors)"
 	if decoded := overdrawn(u.decoded, caller); decoded > wait {
-		wait, what = decoded, "bytes of content read (caller-bytes)"
+		wait, what = decoded, "bytes of content read (caller-processors)"
 	}
 	if wait == 0 {
 		return nil

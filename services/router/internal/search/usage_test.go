@@ -76,7 +76,7 @@ func (c *costly) GetFile(ctx context.Context, req *searchv1.GetFileRequest, opts
 }
 
 // limitedService is a service over one costly searcher, whose callers may each use half a
-// processor and 1,000 bytes a second: 30 s and 60,000 bytes at once.
+// processor: 30 s and 15 GiB at once.
 func limitedService(t *testing.T, c *costly) *search.Service {
 	t.Helper()
 	digest := d(1)
@@ -86,7 +86,7 @@ func limitedService(t *testing.T, c *costly) *search.Service {
 		t.Fatal(err)
 	}
 	return newService(t, search.Config{
-		Budget: search.Budget{Default: time.Second, Most: time.Minute}, MaxQueries: 1000, CallerProcessors: 0.5, CallerBytes: 1000,
+		Budget: search.Budget{Default: time.Second, Most: time.Minute}, MaxQueries: 1000, CallerProcessors: 0.5,
 	}, &simulation{layout: layout}, c)
 }
 
@@ -110,7 +110,7 @@ func TestUsageOfCallers(t *testing.T) {
 			return nil
 		},
 	}
-	costs := map[string]searchapi.Cost{"processor": {Processor: 10 * time.Second}, "bytes": {Decoded: 20_000}}
+	costs := map[string]searchapi.Cost{"processor": {Processor: 10 * time.Second}, "bytes": {Decoded: 5 << 30}}
 	for method, ask := range methods {
 		for of, cost := range costs {
 			t.Run(method+" by "+of, func(t *testing.T) {
