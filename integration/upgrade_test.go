@@ -1,33 +1,37 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/membership"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// formatOne is the last commit whose indexers write shards of format 1 and whose
-// searchers read only that.
-const formatOne = "c701f55424d36b0978d72b4e4aa5212262d849bc"
+// upgradeFromEnv names the commit from which the upgrades start. Default: the parent of the one that is
+// checked out.
+const upgradeFromEnv = "TRAWL_TEST_UPGRADE_FROM"
 
-// withoutFormats is the last commit whose searchers do not report the shard formats they read,
-// and whose indexers do not check for them.
-const withoutFormats = "e878012650c40b5b253251740b0e6b305c05b48a"
-
-// buildAt builds the binary of an earlier commit. It skips the test if the clone lacks the
-// commit.
-func buildAt(t *testing.T, commit string) string {
+// buildBefore builds the binary of the commit from which the upgrades start. It skips the test if
+// the clone lacks the commit.
+func buildBefore(t *testing.T) string {
 	t.Helper()
+	if os.Getenv("TRAWL_TEST_ALL") == "" {
+		t.Skip("builds the commit before this one: make test-all runs it")
+	}
+	commit := cmp.Or(os.Getenv(upgradeFromEnv), "HEAD^")
 	if out, err := exec.Command("git", "-C", "..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s is not in the history of this clone, or there is no git: %v %s", commit, err, out)
 	}
@@ -48,89 +52,69 @@ func buildAt(t *testing.T, commit string) string {
 	return binary
 }
 
-// TestUpgradeAcrossFormats upgrades from the last version of shard format 1 to this one in the
-// order of the runbook, while repos are pushed to. Every answer on the way is complete and
-// right. In the end shards of both formats are served.
-func TestUpgradeAcrossFormats(t *testing.T) {
-	old := buildAt(t, formatOne)
-	u := newUpgrade(t, old, 4, "--compact-every", "0") // or it would merge shards of format 1 with later ones
-	u.checkVersions(t, map[uint32]bool{format.Version1: true})
-	u.checkAll(t)
-
+// TestUpgradeInOrder upgrades from the commit before this one in the order of the runbook, while
+// repos are pushed to, and then rolls the indexer back. Every answer on the way is complete and
+// right, and every searcher reads all that is served.
+func TestUpgradeInOrder(t *testing.T) {
+	old := buildBefore(t)
+	u := newUpgrade(t, old, 4)
+	before := u.versions(t)
 	stop := u.Start(t.Context())
 	defer stop()
 	u.progress(t, 3, "before the upgrade")
 	u.binary = "" // what is started from here on is the version under test
-	for i, p := range u.searchers {
-		p.stop(t)
-		u.searchers[i] = u.startSearcher(t, i)
-		u.ready(t, u.searchers[i])
+	for i := range u.searchers {
+		u.replaceSearcher(t, i)
 		u.progress(t, 3, fmt.Sprintf("after searcher %d", i))
 	}
 	u.replaceRouter(t)
 	u.progress(t, 3, "after the router")
-	u.checkVersions(t, map[uint32]bool{format.Version1: true})
-	u.indexer.stop(t)
-	u.startIndexer(t, "--compact-every", "0")
+	if now := u.versions(t); !slices.Equal(now, before) {
+		t.Errorf("shards of formats %v are served before the indexer is upgraded, want %v", now, before)
+	}
+	u.replaceIndexer(t)
 	u.progress(t, 3, "after the indexer")
+	u.binary = old
+	u.replaceIndexer(t)
+	u.progress(t, 3, "after going back to the old indexer")
 	stop()
 	t.Logf("%d answers, %d pushes", u.Answers.Load(), u.Pushes.Load())
-
 	u.checkAll(t)
-	shards := u.checkVersions(t, map[uint32]bool{format.Version1: true, format.Version2: true})
-	cmd := exec.Command(old, "shard", "verify", shards[format.Version2])
-	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "version") {
-		t.Errorf("a searcher of format 1 would not refuse a shard of format 2: %v\n%s", err, out)
-	}
-	u.rollBackIndexer(t, old)
 }
 
-// TestUpgradeInTheWrongOrder begins with the indexers and ends with the searchers. The new
-// indexer publishes nothing until both searchers read what it writes, and every answer on
+// TestUpgradeInTheWrongOrder begins with the indexer and ends with the searchers. If it writes
+// another format, the new indexer publishes nothing until both searchers read it. Every answer on
 // the way is complete and right.
 func TestUpgradeInTheWrongOrder(t *testing.T) {
-	u := newUpgrade(t, buildAt(t, withoutFormats), 3)
+	u := newUpgrade(t, buildBefore(t), 3)
 	stop := u.Start(t.Context())
 	defer stop()
 	u.progress(t, 3, "before the upgrade")
+	waits, pushed := len(u.cannotRead(t, format.Version)) > 0, uint64(3)
 	u.binary = "" // what is started from here on is the version under test
-	u.indexer.stop(t)
-	u.startIndexer(t)
-	u.lacks(t, u.indexer, "searchers: shards of format")
+	u.replaceIndexer(t)
+	if waits {
+		u.lacks(t, u.indexer, "searchers: shards of format")
+		pushed = 0
+	} else {
+		u.ready(t, u.indexer)
+	}
 	pushes := u.Pushes.Load()
 	u.replaceRouter(t)
-	u.progress(t, 0, "after the router")
-	u.searchers[0].stop(t)
-	u.searchers[0] = u.startSearcher(t, 0)
-	u.ready(t, u.searchers[0])
-	u.progress(t, 0, "after searcher 0")
-	u.lacks(t, u.indexer, "upgrade the searchers searcher1")
-	if more := u.Pushes.Load() - pushes; more > 1 { // one may have been published already
-		t.Errorf("%d pushes were published while a searcher was too old to read them", more)
-	}
-	u.searchers[1].stop(t)
-	u.searchers[1] = u.startSearcher(t, 1)
-	u.ready(t, u.searchers[1])
-	u.progress(t, 3, "after searcher 1")
-	stop()
-	t.Logf("%d answers, %d pushes", u.Answers.Load(), u.Pushes.Load())
-	u.checkAll(t)
-}
-
-// rollBackIndexer goes back to the old indexer alone, as the runbook says. That indexer cannot
-// read shards of format 2, so it builds pushed repos in full.
-func (u *upgrade) rollBackIndexer(t *testing.T, old string) {
-	t.Helper()
-	u.indexer.stop(t)
-	u.binary = old
-	u.startIndexer(t, "--compact-every", "0")
-	for _, r := range u.Repos {
-		if err := u.Push(t.Context(), r); err != nil {
-			t.Fatalf("a push to %s after the old indexer came back: %v", r.Name, err)
+	u.progress(t, pushed, "after the router")
+	u.replaceSearcher(t, 0)
+	u.progress(t, pushed, "after searcher 0")
+	if waits {
+		u.lacks(t, u.indexer, "upgrade the searchers searcher1")
+		if more := u.Pushes.Load() - pushes; more > 1 { // one may have been published already
+			t.Errorf("%d pushes were published while a searcher was too old to read them", more)
 		}
 	}
+	u.replaceSearcher(t, 1)
+	u.progress(t, 3, "after searcher 1")
+	stop()
+	t.Logf("%d answers, %d pushes; the indexer waits: %v", u.Answers.Load(), u.Pushes.Load(), waits)
 	u.checkAll(t)
-	u.checkVersions(t, map[uint32]bool{format.Version1: true})
 }
 
 // upgrade is a cluster under a workload.
@@ -138,21 +122,26 @@ type upgrade struct {
 	*cluster
 	*workload.Workload
 
+	store   *catalog.Store
+	members *membership.Members
 	// front is read-locked during calls to the router and locked to replace it.
 	front sync.RWMutex
 }
 
 // newUpgrade starts a cluster with the given number of repos, all roles run by an earlier
 // binary.
-func newUpgrade(t *testing.T, binary string, repos int, indexer ...string) *upgrade {
+func newUpgrade(t *testing.T, binary string, repos int) *upgrade {
 	t.Helper()
 	u := &upgrade{cluster: &cluster{owner: t, dir: t.TempDir(), binary: binary}}
 	u.Workload = &workload.Workload{Call: u.call, Patience: patience}
 	u.startAll(t, 2)
-	if len(indexer) > 0 {
-		u.indexer.stop(t)
-		u.startIndexer(t, indexer...)
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{u.etcd}})
+	if err != nil {
+		t.Fatal(err)
 	}
+	u.store = catalog.New(client, "")
+	u.members = membership.NewMembers(t.Context(), client, u.store.Prefix(), slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { u.members.Close(); client.Close() })
 	for i := range repos {
 		dir := filepath.Join(u.dir, fmt.Sprintf("repo%d", i))
 		r, err := workload.NewRepo(t.Context(), i, dir, fmt.Sprintf("example.org/repo%d", i), dir, "")
@@ -187,8 +176,23 @@ func (u *upgrade) replaceRouter(t *testing.T) {
 	before.stop(t)
 }
 
+// replaceSearcher stops a searcher and starts it again, with the current binary.
+func (u *upgrade) replaceSearcher(t *testing.T, i int) {
+	t.Helper()
+	u.searchers[i].stop(t)
+	u.searchers[i] = u.startSearcher(t, i)
+	u.ready(t, u.searchers[i])
+}
+
+// replaceIndexer stops the indexer and starts it again, with the current binary.
+func (u *upgrade) replaceIndexer(t *testing.T) {
+	t.Helper()
+	u.indexer.stop(t)
+	u.startIndexer(t)
+}
+
 // progress waits for the given number of further pushes and for 20 further answers. None may
-// fail.
+// fail, and every searcher must read all that is served then.
 func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	t.Helper()
 	pushes, answers := u.Pushes.Load()+pushed, u.Answers.Load()+20
@@ -201,6 +205,11 @@ func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 		}
 		return nil
 	})
+	for _, version := range u.versions(t) {
+		if ids := u.cannotRead(t, version); len(ids) > 0 {
+			t.Errorf("%s: shards of format %d are served, which %v cannot read", when, version, ids)
+		}
+	}
 }
 
 // checkAll runs every query once.
@@ -211,33 +220,30 @@ func (u *upgrade) checkAll(t *testing.T) {
 	}
 }
 
-// checkVersions fails unless the served shards have exactly these format versions. It returns
-// the path of one shard of each.
-func (u *upgrade) checkVersions(t *testing.T, want map[uint32]bool) map[uint32]string {
+// versions are the versions of the format that the served shards have, ascending.
+func (u *upgrade) versions(t *testing.T) (found []uint32) {
 	t.Helper()
-	paths := map[uint32]string{}
-	for root, err := range u.catalog(t).ListRoots(t.Context()) {
+	for root, err := range u.store.ListRoots(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, ref := range root.Record.GetShards() {
-			path := filepath.Join(u.dir, "bucket", ref.GetKey())
-			f, err := format.OpenFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			version := f.Versions().Writer
-			if err := f.Close(); err != nil {
-				t.Fatal(err)
-			}
-			if !want[version] {
-				t.Errorf("%s has a shard of format %d", root.Record.GetRepo(), version)
-			}
-			paths[version] = path
+			found = append(found, ref.GetFormatVersion())
 		}
 	}
-	if len(paths) != len(want) {
-		t.Errorf("shards of formats %v, want %v", paths, want)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// cannotRead are the ids of the live searchers that do not read a version of the format.
+func (u *upgrade) cannotRead(t *testing.T, version uint32) (ids []string) {
+	t.Helper()
+	live, err := u.members.WaitListed(t.Context())
+	if err != nil {
+		t.Fatal(err)
 	}
-	return paths
+	for _, s := range live.CannotRead(version) {
+		ids = append(ids, s.GetId())
+	}
+	return ids
 }

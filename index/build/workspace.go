@@ -82,7 +82,7 @@ func takeWorkspace() *workspace {
 	}
 	idle.made++
 	return &workspace{
-		extract: ngram.NewExtractor(ngram.Runes),
+		extract: ngram.NewExtractor(),
 		text:    postings.NewBuilder(postings.Config{}),
 		words:   words.NewBuilder(),
 		lexicon: postings.NewBuilder(postings.Config{}),

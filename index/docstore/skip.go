@@ -14,9 +14,6 @@ const (
 	TooLarge
 	// Binary files contain a NUL byte.
 	Binary
-	// TooManyNgrams was for files with too many different n-grams. Older shards have it, but
-	// nothing writes it now.
-	TooManyNgrams
 	// Symlink entries have a path and no content.
 	Symlink
 	// Submodule entries have a commit of another repo.
@@ -28,14 +25,13 @@ const (
 )
 
 var skipWords = [...]string{
-	NotSkipped:    "searchable",
-	TooLarge:      "too large",
-	Binary:        "binary",
-	TooManyNgrams: "too many different n-grams",
-	Symlink:       "symbolic link",
-	Submodule:     "submodule",
-	Unreadable:    "unreadable",
-	TooDeep:       "too many folders deep",
+	NotSkipped: "searchable",
+	TooLarge:   "too large",
+	Binary:     "binary",
+	Symlink:    "symbolic link",
+	Submodule:  "submodule",
+	Unreadable: "unreadable",
+	TooDeep:    "too many folders deep",
 }
 
 // String describes the reason in plain words.

@@ -113,7 +113,7 @@ func TestSkipReasonsAreThoseOfTheProto(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := map[string]SkipReason{
-		"UNSPECIFIED": NotSkipped, "TOO_LARGE": TooLarge, "BINARY": Binary, "TOO_MANY_NGRAMS": TooManyNgrams,
+		"UNSPECIFIED": NotSkipped, "TOO_LARGE": TooLarge, "BINARY": Binary,
 		"SYMLINK": Symlink, "SUBMODULE": Submodule, "UNREADABLE": Unreadable, "TOO_DEEP": TooDeep,
 	}
 	found := regexp.MustCompile(`SKIP_REASON_(\w+) = (\d+);`).FindAllStringSubmatch(string(text), -1)

@@ -172,8 +172,8 @@ func TestHostileContents(t *testing.T) {
 		change func(*footer, []byte)
 		want   error
 	}{
-		"newer reader":     {func(f *footer, _ []byte) { f.versions.MinReader = ReaderVersion + 1 }, ErrVersion},
-		"older writer":     {func(f *footer, _ []byte) { f.versions.Writer = 0 }, ErrVersion},
+		"newer reader":     {func(f *footer, _ []byte) { f.versions.MinReader = Version + 1 }, ErrVersion},
+		"older writer":     {func(f *footer, _ []byte) { f.versions.Writer = Version - 1 }, ErrVersion},
 		"other header":     {func(f *footer, _ []byte) { f.versions.Writer = 7 }, ErrCorrupt},
 		"unknown flag":     {func(_ *footer, toc []byte) { toc[4] = 2 }, ErrVersion},
 		"unknown required": {func(_ *footer, toc []byte) { toc[2*EntrySize+4] = 1 }, ErrVersion},

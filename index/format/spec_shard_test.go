@@ -81,7 +81,7 @@ func sample(t *testing.T) *shard {
 	s.blobs, s.paths = blobs, names
 
 	s.content, s.words = indexContent(t, w, blobs)
-	s.lexicon = s.words.lexicon(ngram.NewExtractor(ngram.Runes))
+	s.lexicon = s.words.lexicon(ngram.NewExtractor())
 	// There are too few real names for a wide gap between superblocks, which has a coding of its
 	// own, so they are spread.
 	// a coding of its own: they are spread.
@@ -167,7 +167,7 @@ func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
 func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
-	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(ngram.Runes)
+	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor()
 	for i, text := range texts {
 		if i == len(texts)-2 {
 			in.superblocks += 200 * gap
@@ -190,7 +190,7 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
 	t.Helper()
 	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
-	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(ngram.Runes), words.NewBuilder()
+	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(), words.NewBuilder()
 	for _, blob := range blobs {
 		opaque := ngram.AppendOpaque(nil, blob)
 		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {

@@ -121,8 +121,8 @@ func TestSpecOfFrame(t *testing.T) {
 		t.Fatal(err)
 	}
 	header, magic := s.fixed(t, "Header", data[:format.HeaderSize])
-	if magic["header magic"] != format.HeaderMagic || header["writer version"] != uint64(format.WriterVersion) ||
-		header["min reader version"] != uint64(format.MinReaderVersion) {
+	if magic["header magic"] != format.HeaderMagic || header["writer version"] != uint64(format.Version) ||
+		header["min reader version"] != uint64(format.Version) {
 		t.Errorf("header %v", header)
 	}
 	footer, magic := s.fixed(t, "Footer", data[len(data)-format.FooterSize:])
@@ -204,7 +204,6 @@ func TestSpecOfConstants(t *testing.T) {
 		want    []uint64
 	}{
 		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize, ngram.MaxWord, postings.MaxCount}},
-		{"Versions", 0, []uint64{uint64(format.Version1), uint64(format.Version2)}},
 	} {
 		rows := s.rows(t, c.heading)
 		for i, want := range c.want {

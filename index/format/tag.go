@@ -100,7 +100,7 @@ const (
 	TagNameMasks Tag = 'N' | 'M'<<8 | 'S'<<16 | 'K'<<24
 )
 
-// Sections of the index of words (packages words and postings), since Version2.
+// Sections of the index of words (packages words and postings).
 const (
 	// TagWordInfo holds counts.
 	TagWordInfo Tag = 'W' | 'I'<<8 | 'N'<<16 | 'F'<<24
@@ -125,7 +125,7 @@ const (
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
 	// TagDefinitions identifies what found the definitions that TagWordTails
-	// marks. It is optional.
+	// marks. A reader that does not know it finds them in the text.
 	TagDefinitions Tag = 'W' | 'D'<<8 | 'E'<<16 | 'F'<<24
 )
 

@@ -93,11 +93,8 @@ func parseFooter(name string, size int64, b []byte) (footer, error) {
 }
 
 func checkVersions(name string, v Versions) error {
-	switch {
-	case v.MinReader > ReaderVersion:
-		return fmt.Errorf("shard %s needs a reader of version %d, this is version %d: %w", name, v.MinReader, ReaderVersion, ErrVersion)
-	case v.Writer < OldestReadable:
-		return fmt.Errorf("shard %s was written by version %d, the oldest still read is %d: %w", name, v.Writer, OldestReadable, ErrVersion)
+	if v.Writer < Version || v.MinReader > Version {
+		return fmt.Errorf("shard %s has format version %d, for readers of version %d or newer; this one reads version %d: %w", name, v.Writer, v.MinReader, Version, ErrVersion)
 	}
 	return nil
 }

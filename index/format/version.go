@@ -1,26 +1,9 @@
 package format
 
-// Versions of the format. A shard names the version that wrote it and the
-// lowest version that a reader must have. Both are increased here and nowhere
-// else, and each version says what it added.
-const (
-	// Version1 is the first: the frame, content and documents (docstore),
-	// n-gram offset tables, posting lists and masks (ngram, postings).
-	Version1 uint32 = 1
-	// Version2 added an index of words (words). The n-gram index of its content
-	// has windows of word bytes only where superblocks are opaque (ngram).
-	Version2 uint32 = 2
-
-	// WriterVersion is what Writer writes.
-	WriterVersion = Version2
-	// MinReaderVersion is the lowest reader version that understands what
-	// Writer writes.
-	MinReaderVersion = Version2
-	// ReaderVersion is the newest MinReaderVersion that File understands.
-	ReaderVersion = Version2
-	// OldestReadable is the oldest WriterVersion that File understands.
-	OldestReadable = Version1
-)
+// Version is the version of the format that Writer writes, and the only one that
+// File reads. A shard names the version that wrote it and the lowest version that
+// a reader must have. After a change, say here what the new version added.
+const Version uint32 = 2
 
 // Sizes of the frame, in bytes.
 const (

@@ -49,8 +49,8 @@ type Writer struct {
 // NewWriter starts a shard and writes the header.
 func NewWriter(w io.Writer) *Writer {
 	fw := &Writer{w: w, digest: sha256.New()}
-	header := le.AppendUint32([]byte(HeaderMagic), WriterVersion)
-	fw.body(le.AppendUint32(header, MinReaderVersion))
+	header := le.AppendUint32([]byte(HeaderMagic), Version)
+	fw.body(le.AppendUint32(header, Version))
 	return fw
 }
 
@@ -132,7 +132,7 @@ func (w *Writer) Close() error {
 		tocLength:    uint32(len(toc)),
 		tocCRC:       crc32.Checksum(toc, castagnoli),
 		checksumsCRC: crc32.Checksum(w.checksums, castagnoli),
-		versions:     Versions{Writer: WriterVersion, MinReader: MinReaderVersion},
+		versions:     Versions{Writer: Version, MinReader: Version},
 	})
 	w.raw(w.checksums)
 	w.raw(tail)

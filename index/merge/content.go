@@ -5,7 +5,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
@@ -28,18 +27,10 @@ func (m *merger) writeContent(w *format.Writer) error {
 }
 
 // takeIndexes takes the indexes of the inputs that keep a document. It does not take an index whose
-// n-grams have an older scheme, as in format version 1, or whose definitions were found by another
-// version of the rules: its contents are indexed again.
+// definitions were found by another version of the rules: its contents are indexed again.
 func (m *merger) takeIndexes() error {
 	for _, in := range m.inputs {
 		if in.places == nil {
-			continue
-		}
-		ngrams, err := postings.Open(in.File, postings.ContentTags)
-		if err != nil {
-			return err
-		}
-		if ngrams.Scheme() != ngram.Runes {
 			continue
 		}
 		lexicon, err := words.Open(in.File)
@@ -81,10 +72,10 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 			return err
 		}
 	}
-	if m.upgrade == nil {
+	if m.again == nil {
 		return nil
 	}
-	return m.upgrade.finish(&m.indexes)
+	return m.again.finish(&m.indexes)
 }
 
 // origin records where the postings of the next blob are. content is its content, and first its
@@ -123,8 +114,8 @@ func (s *source) marked() (bool, error) {
 // indexAgain indexes a blob whose first superblock in the new shard is first. It takes nothing from
 // the input's index.
 func (m *merger) indexAgain(blob source, content []byte, first uint32) (words.Blob, error) {
-	if m.upgrade == nil {
-		m.upgrade = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
+	if m.again == nil {
+		m.again = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
 	}
 	from, length, err := blob.content.Span(blob.blob)
 	if err != nil {
@@ -133,5 +124,5 @@ func (m *merger) indexAgain(blob source, content []byte, first uint32) (words.Bl
 	for i := range superblocksOf(length) {
 		blob.places[from+i] = postings.Gone
 	}
-	return m.upgrade.add(&m.indexes, content, first, blob.language)
+	return m.again.add(&m.indexes, content, first, blob.language)
 }

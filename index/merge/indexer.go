@@ -13,9 +13,9 @@ import (
 	"github.com/trawl-search/trawl/index/words"
 )
 
-// indexer indexes contents again, of shards whose n-grams have an older scheme, as in format
-// version 1, or whose definitions other rules found. When the postings fill the memory, they become
-// an index in a temporary file, which is merged like the indexes of the inputs.
+// indexer indexes contents again whose definitions other rules found: those of another version, or
+// for another language. When the postings fill the memory, they become an index in a temporary file,
+// which is merged like the indexes of the inputs.
 type indexer struct {
 	dir     string
 	memory  int64
@@ -30,7 +30,7 @@ type indexer struct {
 }
 
 func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
-	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(ngram.Runes), ngrams: ngrams, words: words.NewBuilder()}
+	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: words.NewBuilder()}
 }
 
 // add indexes a blob whose superblocks have the places from place on, and returns where it is among

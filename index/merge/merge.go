@@ -4,7 +4,7 @@
 // Several shards may have documents of one repo, such as a base and its deltas. The new shard has
 // them in the order of path and object id. Contents with the same object id are stored once.
 // Documents that the caller hides are omitted, and so is everything that only hidden documents had.
-// What shards of older formats lack is indexed again from the contents in them. The result equals,
+// Contents whose definitions other rules found are indexed again. The result equals,
 // byte for byte, what a [build.Builder] writes from the remaining documents.
 package merge
 
@@ -106,7 +106,7 @@ type merger struct {
 
 	indexes []index      // with the postings of the blobs
 	origins []words.Blob // for each blob, its index and its number in it
-	upgrade *indexer     // for contents with an index that is too old; nil if there are none
+	again   *indexer     // for contents whose definitions other rules found; nil if there are none
 	ngrams  *postings.Builder
 }
 
@@ -144,10 +144,10 @@ func (m *merger) run(w io.Writer, inputs []Input) error {
 
 // close frees the indexes of contents that were indexed again.
 func (m *merger) close() error {
-	if m.upgrade == nil {
+	if m.again == nil {
 		return nil
 	}
-	return m.upgrade.close()
+	return m.again.close()
 }
 
 // pace announces that the next n bytes will be read.

@@ -63,7 +63,7 @@ func (m *merger) writeWords(w *format.Writer) error {
 // path to path, and an omitted document moves everything after it. So their n-grams are extracted
 // again.
 func (m *merger) writeNames(w *format.Writer) (err error) {
-	ngram.NewExtractor(ngram.Runes).Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+	ngram.NewExtractor().Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 		if err == nil {
 			err = m.ngrams.Add(superblock, ids, masks)
 		}

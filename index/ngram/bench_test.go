@@ -43,7 +43,7 @@ func BenchmarkExtract(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	e := NewExtractor(Runes)
+	e := NewExtractor()
 	postings := 0
 	b.SetBytes(size)
 	start := cpuTime(b)

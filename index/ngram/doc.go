@@ -15,17 +15,15 @@
 //
 // So ASCII has windows of three bytes. Two runes of Chinese say as much as three letters, and short
 // literals beyond ASCII have windows of one rune or two. No window contains U+FFFD or a byte that
-// is not part of valid UTF-8. All this is the scheme Runes. In the scheme Bytes of the first
-// shards, a window is three bytes of the folded text as UTF-8, and an invalid byte represents
-// itself.
+// is not part of valid UTF-8.
 //
 // One ID stands for each window:
 //
 //	ID                              windows
 //	[0, 1<<18)                      three runes of ASCII: three 6-bit classes
-//	[1<<18, 1<<18 + 1<<16)          Bytes, some byte not ASCII: a 16-bit hash
+//	[1<<18, 1<<18 + 1<<16)          none
 //	[1<<18 + 1<<16, +26^3)          title case, [A-Z][a-z][a-z], 26^3
-//	[1<<18 + 1<<16 + 26^3, Space)   Runes, some rune not ASCII: an 18-bit hash
+//	[1<<18 + 1<<16 + 26^3, Space)   some rune not ASCII: an 18-bit hash
 //
 // The classes are letters without case (26), digits (10), and punctuation and white space (28, of
 // which the rarest bytes share one). A title-case window is indexed in addition to its folded one.

@@ -10,8 +10,7 @@ import (
 // keep one per goroutine; it is not safe for concurrent use. After the first blobs it allocates
 // nothing.
 type Extractor struct {
-	scheme Scheme
-	folds  *foldTable
+	folds *foldTable
 
 	// block has the mask of blocks for each ID found in the current superblock, and ids[:n] lists
 	// these IDs. ids has room for the most IDs of one superblock, and one more place that add may
@@ -27,10 +26,8 @@ type Extractor struct {
 	spaces  [SuperblockSize/64 + 1]uint64
 }
 
-// NewExtractor returns an Extractor of a scheme's windows.
-func NewExtractor(scheme Scheme) *Extractor {
-	return &Extractor{scheme: scheme, folds: folds()}
-}
+// NewExtractor returns an Extractor.
+func NewExtractor() *Extractor { return &Extractor{folds: folds()} }
 
 // Extract calls emit once for each superblock of blob in which some window
 // starts, in ascending order. superblock counts from 0 within the blob; ids are
@@ -208,13 +205,13 @@ func (e *Extractor) mixed(blob []byte, start, end, next, head int) int {
 		at := int(e.offsets[i]) - start
 		a, b, c := e.units[i], e.units[i+1], e.units[i+2]
 		block := uint(at) / BlockSize
-		if id, ok := e.scheme.window(a, b, c); ok && (at < head || !ofWords(a, b, c)) {
+		if id, ok := threeUnits(a, b, c); ok && (at < head || !ofWords(a, b, c)) {
 			e.add(id, block)
 		}
-		if id, ok := e.scheme.two(a, b); ok {
+		if id, ok := twoUnits(a, b); ok {
 			e.add(id, block)
 		}
-		if id, ok := e.scheme.one(a); ok {
+		if id, ok := oneUnit(a); ok {
 			e.add(id, block)
 		}
 	}
@@ -240,16 +237,13 @@ func (e *Extractor) foldTo(blob []byte, at, end int) int {
 }
 
 func (e *Extractor) foldRune(blob []byte, at int) int {
-	before := len(e.units)
 	r, size := utf8.DecodeRune(blob[at:])
-	if r == utf8.RuneError && size == 1 {
-		e.units = e.scheme.appendInvalid(e.units, blob[at])
-	} else {
-		e.units = e.scheme.append(e.units, e.folds.fold(r))
+	unit := noUnit
+	if r != utf8.RuneError {
+		unit = e.folds.fold(r)
 	}
-	for range len(e.units) - before {
-		e.offsets = append(e.offsets, uint32(at))
-	}
+	e.units = append(e.units, unit)
+	e.offsets = append(e.offsets, uint32(at))
 	return at + size
 }
 

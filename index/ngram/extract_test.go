@@ -30,7 +30,7 @@ func extract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []byte) m
 }
 
 func checkExtract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []byte) {
-	want := superblocks(places(e.scheme, blob))
+	want := superblocks(places(blob))
 	got := extract(t, e, blob)
 	if len(got) != len(want) {
 		t.Fatalf("%d superblocks, want %d, in %q", len(got), len(want), blob)
@@ -42,49 +42,39 @@ func checkExtract(t interface{ Fatalf(string, ...any) }, e *Extractor, blob []by
 	}
 }
 
-func extractors() []*Extractor { return []*Extractor{NewExtractor(Bytes), NewExtractor(Runes)} }
-
 func TestExtractIsTheModel(t *testing.T) {
-	both := extractors() // shared, so that leftovers of one blob would affect the next
+	e := NewExtractor() // shared, so that leftovers of one blob would affect the next
 	rapid.Check(t, func(t *rapid.T) {
-		text := drawText(t)
-		for _, e := range both {
-			checkExtract(t, e, text)
-		}
+		checkExtract(t, e, drawText(t))
 	})
 }
 
 func TestExtractAroundBorders(t *testing.T) {
-	both := extractors()
+	e := NewExtractor()
 	for _, piece := range pieces {
 		for length := SuperblockSize - 6; length <= SuperblockSize+2; length++ {
 			for _, after := range []string{"", "b", "bc", "\xff", "bcd efgh"} {
 				blob := append(bytes.Repeat([]byte{'x'}, length), piece+after...)
-				for _, e := range both {
-					checkExtract(t, e, blob)
-				}
+				checkExtract(t, e, blob)
 			}
 		}
 	}
 	for length := range 6 {
-		for _, e := range both {
-			checkExtract(t, e, []byte("\u212AFoo")[:length])
-		}
+		checkExtract(t, e, []byte("\u212AFoo")[:length])
 	}
 }
 
 func FuzzExtract(f *testing.F) {
 	f.Add([]byte("func Foo(ſtream \u212Aey) 中文\xff"))
 	f.Fuzz(func(t *testing.T, blob []byte) {
-		for _, e := range extractors() {
-			checkExtract(t, e, append(bytes.Repeat([]byte("y"), SuperblockSize-5), blob...))
-			checkExtract(t, e, blob)
-		}
+		e := NewExtractor()
+		checkExtract(t, e, append(bytes.Repeat([]byte("y"), SuperblockSize-5), blob...))
+		checkExtract(t, e, blob)
 	})
 }
 
 func TestExtractDoesNotAllocate(t *testing.T) {
-	e := NewExtractor(Runes)
+	e := NewExtractor()
 	blob := bytes.Repeat([]byte("func (x *Thing) Do中文ſtring() error { return nil }\n"), 1000)
 	total := 0
 	run := func() { e.Extract(blob, func(_ uint32, ids []ID, _ []uint8) { total += len(ids) }) }

@@ -17,9 +17,7 @@ const (
 	windowSize = 3
 
 	asciiSpace  = 1 << (windowSize * classBits)
-	hashedBits  = 16
-	hashedBase  = asciiSpace
-	titleBase   = hashedBase + 1<<hashedBits
+	titleBase   = asciiSpace + 1<<16 // no window has the IDs between
 	lettersCube = letters * letters * letters
 	runesBits   = 18
 	runesBase   = titleBase + lettersCube
@@ -35,13 +33,6 @@ func runesID(a, b, c rune) ID {
 	const runeBits = 21
 	window := uint64(a)<<(2*runeBits) | uint64(b)<<runeBits | uint64(c)
 	return runesBase + ID(window*0x9E3779B97F4A7C15>>(64-runesBits))
-}
-
-// hashedID returns the ID of a window with a byte beyond ASCII. The low 24 bits of window are its
-// bytes, the first one highest. The multiplier is that of Fibonacci hashing (2^32 divided by the
-// golden ratio).
-func hashedID(window uint32) ID {
-	return hashedBase + ID(window*0x9E3779B1>>(32-hashedBits))
 }
 
 // titleID returns the ID of the title-case window whose three letters have the classes packed in

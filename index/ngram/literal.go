@@ -22,15 +22,15 @@ type Window struct {
 	OfWords bool
 }
 
-// LiteralWindows returns the windows of a scheme that a text must contain to match literal, by
-// ascending offset. With caseSensitive a match has the literal's bytes. Without, runes match by
+// LiteralWindows returns the windows that a text must contain to match literal, by ascending
+// offset. With caseSensitive a match has the literal's bytes. Without, runes match by
 // simple case folding, as under (?i) in package regexp. A short literal may have none. Windows that
 // are part of others are omitted.
 //
 // U+FFFD in an expression also matches any invalid byte, and an invalid byte of the literal may be
 // part of a valid rune in the text, so no window covers either of them.
-func LiteralWindows(literal string, caseSensitive bool, scheme Scheme) []Window {
-	s := literalScan{literal: literal, caseSensitive: caseSensitive, scheme: scheme, folds: folds()}
+func LiteralWindows(literal string, caseSensitive bool) []Window {
+	s := literalScan{literal: literal, caseSensitive: caseSensitive, folds: folds()}
 	// The last useful window ends at most two runes after the span.
 	for i := 0; i < len(literal) && s.max <= MaxSpan+2*utf8.UTFMax; {
 		i += s.rune(i)
@@ -43,13 +43,11 @@ func LiteralWindows(literal string, caseSensitive bool, scheme Scheme) []Window 
 type literalScan struct {
 	literal       string
 	caseSensitive bool
-	scheme        Scheme
 	folds         *foldTable
 	min, max      int
 	recent        [windowSize]unit // the last units
 	run           int              // how many of recent are adjacent
 	windows       []Window
-	units         [utf8.UTFMax]rune
 }
 
 type unit struct {
@@ -67,9 +65,7 @@ func (s *literalScan) rune(at int) (size int) {
 		s.max += utf8.RuneLen(utf8.RuneError)
 		return size
 	}
-	for _, u := range s.scheme.append(s.units[:0], s.folds.fold(r)) {
-		s.push(unit{rune: u, at: at, min: s.min, max: s.max})
-	}
+	s.push(unit{rune: s.folds.fold(r), at: at, min: s.min, max: s.max})
 	least, most := size, size
 	if !s.caseSensitive {
 		least, most = orbitLengths(r)
@@ -86,7 +82,7 @@ func (s *literalScan) push(u unit) {
 	s.run++
 	a, b, c := &s.recent[0], &s.recent[1], &s.recent[2]
 	if s.run >= windowSize {
-		if id, ok := s.scheme.window(a.rune, b.rune, c.rune); ok {
+		if id, ok := threeUnits(a.rune, b.rune, c.rune); ok {
 			a.covered, b.covered, c.covered = true, true, true
 			s.emit(id, *a, ofWords(a.rune, b.rune, c.rune))
 		}
@@ -104,7 +100,7 @@ func (s *literalScan) push(u unit) {
 // pair adds the window of the last two units, if there is one that is not part of a longer one.
 func (s *literalScan) pair() {
 	b, c := &s.recent[1], &s.recent[2]
-	if id, ok := s.scheme.two(b.rune, c.rune); ok && !c.covered {
+	if id, ok := twoUnits(b.rune, c.rune); ok && !c.covered {
 		b.covered, c.covered = true, true
 		s.emit(id, *b, false)
 	}
@@ -116,7 +112,7 @@ func (s *literalScan) end() {
 		s.pair()
 	}
 	for _, u := range s.recent[windowSize-min(s.run, windowSize):] {
-		if id, ok := s.scheme.one(u.rune); ok && !u.covered {
+		if id, ok := oneUnit(u.rune); ok && !u.covered {
 			s.emit(id, u, false)
 		}
 	}

@@ -25,18 +25,16 @@ func matches(text []byte, literal string, caseSensitive bool) (starts []int) {
 // checkNecessary fails if a match of literal lacks one of its windows.
 func checkNecessary(t interface{ Fatalf(string, ...any) }, text []byte, literal string, caseSensitive bool) (found int) {
 	starts := matches(text, literal, caseSensitive)
-	for _, scheme := range []Scheme{Bytes, Runes} {
-		windows := LiteralWindows(literal, caseSensitive, scheme)
-		at := map[ID][]int{}
-		for _, p := range places(scheme, text) {
-			at[p.id] = append(at[p.id], p.offset)
-		}
-		for _, start := range starts {
-			for _, w := range windows {
-				near := func(offset int) bool { return start+w.MinOffset <= offset && offset <= start+w.MaxOffset }
-				if !slices.ContainsFunc(at[w.ID], near) {
-					t.Fatalf("match of %q at %d has no window %+v", literal, start, w)
-				}
+	windows := LiteralWindows(literal, caseSensitive)
+	at := map[ID][]int{}
+	for _, p := range places(text) {
+		at[p.id] = append(at[p.id], p.offset)
+	}
+	for _, start := range starts {
+		for _, w := range windows {
+			near := func(offset int) bool { return start+w.MinOffset <= offset && offset <= start+w.MaxOffset }
+			if !slices.ContainsFunc(at[w.ID], near) {
+				t.Fatalf("match of %q at %d has no window %+v", literal, start, w)
 			}
 		}
 	}
@@ -94,20 +92,18 @@ func TestReplacementMatchesInvalidBytes(t *testing.T) {
 // A literal of invalid bytes may match inside a rune.
 func TestInvalidLiteralInsideRunes(t *testing.T) {
 	text := []byte("x\u212Aabc\u212Ay")
-	for _, scheme := range []Scheme{Bytes, Runes} {
-		windows := LiteralWindows("\x84\xAAabc\xE2\x84", true, scheme)
-		want := []Window{{ID: modelID(scheme, "abc"), MinOffset: 2, MaxOffset: 6, OfWords: true}}
-		if !slices.Equal(windows, want) {
-			t.Errorf("windows %v, want %v", windows, want)
-		}
-		if !slices.Contains(places(scheme, text), place{windows[0].ID, 4}) {
-			t.Error("the text lacks the window")
-		}
+	windows := LiteralWindows("\x84\xAAabc\xE2\x84", true)
+	want := []Window{{ID: modelID("abc"), MinOffset: 2, MaxOffset: 6, OfWords: true}}
+	if !slices.Equal(windows, want) {
+		t.Errorf("windows %v, want %v", windows, want)
+	}
+	if !slices.Contains(places(text), place{windows[0].ID, 4}) {
+		t.Error("the text lacks the window")
 	}
 }
 
 func TestLiteralWindows(t *testing.T) {
-	id := func(s string) ID { return modelID(Bytes, s) }
+	id := modelID
 	title, _ := titleWindow("Kab")
 	tests := []struct {
 		literal       string
@@ -123,16 +119,16 @@ func TestLiteralWindows(t *testing.T) {
 		{"Kab", true, []Window{{id("kab"), 0, 0, true}, {title, 0, 0, true}}},
 		{"\u212Aabc", true, []Window{{id("kab"), 0, 0, true}, {id("abc"), 3, 3, true}}},
 		{"kabc", false, []Window{{id("kab"), 0, 0, true}, {id("abc"), 1, 3, true}}},
-		{"中a", false, []Window{{id("中"), 0, 0, false}, {id("\xb8\xada"), 0, 0, false}}},
+		{"中a文b", false, []Window{{id("中a文"), 0, 0, false}, {id("a文b"), 3, 3, false}}},
 	}
 	for _, test := range tests {
-		if got := LiteralWindows(test.literal, test.caseSensitive, Bytes); !slices.Equal(got, test.want) {
+		if got := LiteralWindows(test.literal, test.caseSensitive); !slices.Equal(got, test.want) {
 			t.Errorf("LiteralWindows(%q, %v) = %v, want %v", test.literal, test.caseSensitive, got, test.want)
 		}
 	}
 }
 
-// In the scheme Runes, the windows of a literal are those that are not part of a longer one.
+// The windows of a literal are those that are not part of a longer one.
 func TestLiteralWindowsOfRunes(t *testing.T) {
 	for literal, want := range map[string][]string{
 		"": nil, "a": nil, "ab": nil, "é": {"é"}, "né": {"é"}, "мы": {"мы"}, "中": {"中"}, "中文": {"中文"}, "\xff中\xfe": {"中"},
@@ -140,12 +136,12 @@ func TestLiteralWindowsOfRunes(t *testing.T) {
 		"日本ab": {"日本", "本ab"}, "é日本": {"é日本"}, "中é": {"中é"}, "日本\uFFFDaé\uFFFDx": {"日本", "é"}, "ab\uFFFD語": {"語"},
 	} {
 		var ids []ID
-		for _, w := range LiteralWindows(literal, false, Runes) {
+		for _, w := range LiteralWindows(literal, false) {
 			ids = append(ids, w.ID)
 		}
 		var wanted []ID
 		for _, window := range want {
-			wanted = append(wanted, modelID(Runes, strings.Map(modelFold, window)))
+			wanted = append(wanted, modelID(strings.Map(modelFold, window)))
 		}
 		if !slices.Equal(ids, wanted) {
 			t.Errorf("windows of %q are %v, want %v, of %q", literal, ids, wanted, want)
@@ -156,12 +152,10 @@ func TestLiteralWindowsOfRunes(t *testing.T) {
 func TestLiteralWindowsStayInTheSpan(t *testing.T) {
 	for _, literal := range []string{strings.Repeat("k", 2000), strings.Repeat("xy", 2000), strings.Repeat("Ⱥ中", 700)} {
 		for _, caseSensitive := range []bool{false, true} {
-			for _, scheme := range []Scheme{Bytes, Runes} {
-				windows := LiteralWindows(literal, caseSensitive, scheme)
-				last := windows[len(windows)-1]
-				if last.MaxOffset > MaxSpan || last.MaxOffset < MaxSpan-utf8.UTFMax {
-					t.Errorf("last window of %.9q… at %d", literal, last.MaxOffset)
-				}
+			windows := LiteralWindows(literal, caseSensitive)
+			last := windows[len(windows)-1]
+			if last.MaxOffset > MaxSpan || last.MaxOffset < MaxSpan-utf8.UTFMax {
+				t.Errorf("last window of %.9q… at %d", literal, last.MaxOffset)
 			}
 		}
 	}

@@ -16,40 +16,15 @@ type place struct {
 }
 
 // places finds the windows of a text according to the definition: it folds everything, then takes
-// the windows that start at each rune or byte, and each title-case window of the original bytes.
-func places(scheme Scheme, text []byte) (found []place) {
-	if scheme == Bytes {
-		found = placesOfBytes(text)
-	} else {
-		found = placesOfRunes(text)
-	}
+// the windows that start at each rune, and each title-case window of the original bytes.
+func places(text []byte) (found []place) {
+	found = placesOfRunes(text)
 	for i := range max(len(text)-2, 0) {
 		a, b, c := text[i], text[i+1], text[i+2]
 		if 'A' <= a && a <= 'Z' && 'a' <= b && b <= 'z' && 'a' <= c && c <= 'z' {
 			id := titleBase + (int(a-'A')*26+int(b-'a'))*26 + int(c-'a')
 			found = append(found, place{ID(id), i})
 		}
-	}
-	return found
-}
-
-func placesOfBytes(text []byte) (found []place) {
-	var folded []byte
-	var offsets []int
-	for i := 0; i < len(text); {
-		r, size := utf8.DecodeRune(text[i:])
-		one := []byte(string(modelFold(r)))
-		if r == utf8.RuneError && size == 1 {
-			one = text[i : i+1]
-		}
-		for _, c := range one {
-			folded = append(folded, c)
-			offsets = append(offsets, i)
-		}
-		i += size
-	}
-	for i := range max(len(folded)-2, 0) {
-		found = append(found, place{modelID(Bytes, string(folded[i:i+3])), offsets[i]})
 	}
 	return found
 }
@@ -68,7 +43,7 @@ func placesOfRunes(text []byte) (found []place) {
 			ascii := !slices.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf })
 			known := length == 1 && !ascii || length == 2 && min(window[0], window[1]) >= utf8.RuneSelf || length == 3 && !(wide(0) && wide(1))
 			if known && !slices.Contains(window, utf8.RuneError) {
-				found = append(found, place{modelID(Runes, string(window)), offsets[i]})
+				found = append(found, place{modelID(string(window)), offsets[i]})
 			}
 		}
 	}
@@ -76,19 +51,15 @@ func placesOfRunes(text []byte) (found []place) {
 }
 
 // modelID returns the ID of a folded window.
-func modelID(scheme Scheme, window string) ID {
-	if scheme == Runes && strings.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf }) {
+func modelID(window string) ID {
+	if strings.ContainsFunc(window, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		number := uint64(0)
 		for _, r := range window {
 			number = number<<21 | uint64(r)
 		}
 		return 345256 + ID(number*0x9E3779B97F4A7C15>>46)
 	}
-	a, b, c := window[0], window[1], window[2]
-	if max(a, b, c) >= utf8.RuneSelf {
-		return 262144 + ID((uint32(a)<<16|uint32(b)<<8|uint32(c))*0x9E3779B1>>16)
-	}
-	return ID(asciiClass[a])<<12 | ID(asciiClass[b])<<6 | ID(asciiClass[c])
+	return ID(asciiClass[window[0]])<<12 | ID(asciiClass[window[1]])<<6 | ID(asciiClass[window[2]])
 }
 
 func modelFold(r rune) rune {

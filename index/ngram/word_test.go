@@ -136,15 +136,8 @@ var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0
 
 // TestExtractBetween compares with the windows of Extract that the definition keeps.
 func TestExtractBetween(t *testing.T) {
-	for _, scheme := range []Scheme{Bytes, Runes} {
-		checkBetween(t, scheme)
-	}
-}
-
-func checkBetween(t *testing.T, scheme Scheme) {
-	t.Helper()
 	r := rand.New(rand.NewPCG(5, 6))
-	between := NewExtractor(scheme)
+	between := NewExtractor()
 	for range 200 {
 		text := randomText(r, r.IntN(4*SuperblockSize))
 		opaque := AppendOpaque(nil, text)
@@ -160,7 +153,7 @@ func checkBetween(t *testing.T, scheme Scheme) {
 			if left && !ofOpaque {
 				continue
 			}
-			for _, id := range windowsAt(scheme, text, at) {
+			for _, id := range windowsAt(text, at) {
 				want[fmt.Sprint(at/BlockSize, id)] = true
 			}
 		}
@@ -188,9 +181,9 @@ func checkBetween(t *testing.T, scheme Scheme) {
 }
 
 // windowsAt returns the windows of a text that start at one place.
-func windowsAt(scheme Scheme, text []byte, at int) (found []ID) {
+func windowsAt(text []byte, at int) (found []ID) {
 	lo := max(0, at-8) // the runes before decide where runes start
-	for _, p := range places(scheme, text[lo:min(len(text), at+12)]) {
+	for _, p := range places(text[lo:min(len(text), at+12)]) {
 		if p.offset == at-lo {
 			found = append(found, p.id)
 		}

@@ -74,7 +74,7 @@ func addAll(b *testing.B, builder *Builder, e *ngram.Extractor, blobs [][]byte) 
 // BenchmarkBuild measures extraction, collecting and writing together.
 func BenchmarkBuild(b *testing.B) {
 	blobs, size := goSource(b)
-	builder, e := NewBuilder(Config{}), ngram.NewExtractor(ngram.Runes)
+	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
 	b.SetBytes(size)
 	b.ReportAllocs()
 	sections := map[format.Tag]int64{}
@@ -100,7 +100,7 @@ func BenchmarkBuild(b *testing.B) {
 // BenchmarkAdd measures extraction and collecting.
 func BenchmarkAdd(b *testing.B) {
 	blobs, size := goSource(b)
-	builder, e := NewBuilder(Config{}), ngram.NewExtractor(ngram.Runes)
+	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
 	b.SetBytes(size)
 	start := cpuTime(b)
 	for b.Loop() {
@@ -114,7 +114,7 @@ func BenchmarkAdd(b *testing.B) {
 func BenchmarkLiteral(b *testing.B) {
 	blobs, _ := goSource(b)
 	builder := NewBuilder(Config{})
-	superblocks := addAll(b, builder, ngram.NewExtractor(ngram.Runes), blobs)
+	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
 	x := openFile(b, writeFile(b, builder, superblocks))
 	for _, length := range []int{5, 8, 14} {
 		for _, followers := range []int{0, 2, 4, maxFollowers} {
@@ -131,7 +131,7 @@ func benchLiteral(b *testing.B, x *Index, blobs [][]byte, length, followers int)
 	for len(literals) < 200 {
 		blob := blobs[random.IntN(len(blobs))]
 		if start := random.IntN(len(blob)); start+length <= len(blob) {
-			literals = append(literals, ngram.LiteralWindows(string(blob[start:start+length]), false, ngram.Runes))
+			literals = append(literals, ngram.LiteralWindows(string(blob[start:start+length]), false))
 		}
 	}
 	for b.Loop() {
@@ -157,7 +157,7 @@ func benchLiteral(b *testing.B, x *Index, blobs [][]byte, length, followers int)
 func BenchmarkRead(b *testing.B) {
 	blobs, _ := goSource(b)
 	builder := NewBuilder(Config{})
-	superblocks := addAll(b, builder, ngram.NewExtractor(ngram.Runes), blobs)
+	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
 	x := openFile(b, writeFile(b, builder, superblocks))
 	for name, masks := range map[string]bool{"lists": false, "masks": true} {
 		b.Run(name, func(b *testing.B) {

@@ -64,7 +64,7 @@ func readAll(t failer, file []byte, ids []ngram.ID) error {
 		keep(readList(t, x, l.Iterator(it)))
 	}
 	for _, literal := range []string{"return", "Kelvin", "中文", "kkkk", "func Error"} {
-		c, err := x.Literal(ngram.LiteralWindows(literal, true, ngram.Runes))
+		c, err := x.Literal(ngram.LiteralWindows(literal, true))
 		keep(err)
 		if err != nil {
 			continue

@@ -11,10 +11,9 @@ import (
 
 // Index reads an index. It keeps nothing per n-gram on the heap, and reads the n-gram offset table
 // on the first Lookup. It is safe for concurrent use, and valid until the file is closed. Every
-// error is a *format.CorruptError or, for a layout newer than this reader, a format.ErrVersion.
+// error is a *format.CorruptError or, for another layout, a format.ErrVersion.
 type Index struct {
 	ngrams, lists, masks format.Section
-	scheme               ngram.Scheme
 	superblocks          uint32
 	postings             uint64
 	opened               atomic.Pointer[table]
@@ -50,13 +49,13 @@ func (x *Index) openHead(f *format.File) error {
 		return err
 	}
 	d := format.NewDecoder(f.Name(), x.ngrams.Tag(), head)
-	x.scheme = ngram.Scheme(d.U8())
+	layout := d.U8()
 	x.superblocks, x.postings = d.U32(), d.U64()
 	switch {
 	case d.Err() != nil:
 		return d.Err()
-	case x.scheme != ngram.Bytes && x.scheme != ngram.Runes:
-		return fmt.Errorf("the n-gram index of %s has layout %d, this reader knows %d and %d: %w", f.Name(), x.scheme, ngram.Bytes, ngram.Runes, format.ErrVersion)
+	case layout != ngramLayout:
+		return fmt.Errorf("the n-gram index of %s has layout %d, this reader knows %d: %w", f.Name(), layout, ngramLayout, format.ErrVersion)
 	case x.superblocks > MaxSuperblocks:
 		return x.ngrams.Corruptf(1, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
 	}
@@ -103,15 +102,6 @@ func (x *Index) openTable() (*table, error) {
 		return nil, x.ngrams.Corruptf(int64(headSize+used), "counts of the blocks of %d superblocks take %d bytes", x.superblocks, len(t.blocks))
 	}
 	return t, nil
-}
-
-// Scheme returns the scheme of the index's windows.
-func (x *Index) Scheme() ngram.Scheme { return x.scheme }
-
-// Windows returns the windows of a literal that the index can look up, as ngram.LiteralWindows
-// does.
-func (x *Index) Windows(literal string, caseSensitive bool) []ngram.Window {
-	return ngram.LiteralWindows(literal, caseSensitive, x.scheme)
 }
 
 // Superblocks returns the number of superblocks of the text.

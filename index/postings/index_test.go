@@ -134,7 +134,7 @@ func TestEmptyIndex(t *testing.T) {
 	if _, ok, err := m.index.Lookup(0); ok || err != nil {
 		t.Errorf("found: %v, %v", ok, err)
 	}
-	c, err := m.index.Literal(ngram.LiteralWindows("abc", false, ngram.Runes))
+	c, err := m.index.Literal(ngram.LiteralWindows("abc", false))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestIterationDoesNotAllocate(t *testing.T) {
 	random := newRandom(t)
 	m := buildModel(t, randomText(random, 1<<20))
 	it := new(Iterator)
-	c, err := m.index.Literal(ngram.LiteralWindows("return", false, ngram.Runes))
+	c, err := m.index.Literal(ngram.LiteralWindows("return", false))
 	if err != nil {
 		t.Fatal(err)
 	}

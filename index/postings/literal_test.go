@@ -75,7 +75,7 @@ func walkUpTo(t failer, c *Candidates, superblocks uint32, random *rand.Rand) ma
 // returns.
 func (m *model) checkLiteral(t failer, literal string, caseSensitive bool, random *rand.Rand) int {
 	t.Helper()
-	windows := ngram.LiteralWindows(literal, caseSensitive, ngram.Runes)
+	windows := ngram.LiteralWindows(literal, caseSensitive)
 	if len(windows) == 0 {
 		if _, err := m.index.Literal(windows); !errors.Is(err, ErrNoWindows) {
 			t.Fatalf("%q without n-grams: %v", literal, err)

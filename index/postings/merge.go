@@ -38,8 +38,7 @@ type MergeOptions struct {
 // and keeps their postings, five bytes for each, on every processor. A range takes about rangeBytes
 // in the sources, encoded, or is a single group. The masks are kept, encoded, until all lists are
 // written, in memory as far as opts.Spill allows. The errors are those of w, Pace, the context and
-// temporary files, *format.CorruptError of a source, and ErrMisuse for a source with another scheme
-// than ngram.Runes, whose text has to be indexed again.
+// temporary files, and *format.CorruptError of a source.
 func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
 	m := &merging{superblocks: superblocks, sources: make([]mergeSource, len(sources)), opts: opts, masks: inorder.NewBuffer(opts.Spill)}
 	defer func() { err = errors.Join(err, m.masks.Close()) }()
@@ -88,9 +87,6 @@ type mergeSource struct {
 // open opens a source, takes over the counts of its superblocks, and weighs its groups.
 func (m *merging) open(to *mergeSource, s *Source) (err error) {
 	*to = mergeSource{Index: s.Index, places: s.Places}
-	if s.Index.scheme != written {
-		return fmt.Errorf("%w: an index of layout %d cannot be merged into one of layout %d", ErrMisuse, s.Index.scheme, written)
-	}
 	if to.table, err = s.Index.openedTable(); err != nil {
 		return err
 	}

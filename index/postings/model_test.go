@@ -50,7 +50,7 @@ func (m *model) add(t failer, b *Builder, e *ngram.Extractor, blob []byte) {
 
 var (
 	testBuilder   = NewBuilder(Config{}) // shared, so that leftovers would have an effect
-	testExtractor = ngram.NewExtractor(ngram.Runes)
+	testExtractor = ngram.NewExtractor()
 )
 
 func buildModel(t failer, blobs ...[]byte) *model {

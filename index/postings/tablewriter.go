@@ -27,7 +27,7 @@ func (t *tableWriter) add(id, listEnd, maskEnd uint64) {
 // write writes the table of an index with those block counts, one for each superblock.
 func (t *tableWriter) write(w format.SectionWriter, tag format.Tag, blocks []uint8, postings uint64) error {
 	data := t.data[:0]
-	data = append(data, uint8(written))
+	data = append(data, ngramLayout)
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(blocks)))
 	data = binary.LittleEndian.AppendUint64(data, postings)
 	var err error

@@ -21,7 +21,7 @@ const (
 // WordIndex reads the posting lists of words, which are numbered from 0: for each word the
 // superblocks in which it starts and how often, and separately the masks of the blocks. It keeps
 // nothing per word on the heap. It is safe for concurrent use, and valid until the file is closed.
-// Every error is a *format.CorruptError or, for a newer layout, a format.ErrVersion.
+// Every error is a *format.CorruptError or, for another layout, a format.ErrVersion.
 type WordIndex struct {
 	lists, tails, table format.Section
 	words, superblocks  uint32

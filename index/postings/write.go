@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Tags names the three sections of an index.
@@ -23,8 +22,8 @@ var (
 	LexiconTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
 )
 
-// written is the scheme of the windows that a Builder takes. Its number is the layout of an index.
-const written = ngram.Runes
+// ngramLayout is the layout of an index.
+const ngramLayout = 2
 
 const (
 	headSize  = 1 + 4 + 8

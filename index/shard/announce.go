@@ -28,9 +28,7 @@ func (s *search) announceTables(q *Query) {
 	s.content.Announce()
 	s.docs.AnnounceNames()
 	s.shardText.Announce()
-	if s.words != nil {
-		s.words.Announce()
-	}
+	s.words.Announce()
 }
 
 // announceLists announces that the lists of words will be read.

@@ -59,7 +59,7 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 // shard, no posting list of the content is touched. Otherwise the words are looked up in the
 // documents that are left.
 func (s *search) and(p *Query, qs []query.Q) (node, error) {
-	parts := order(p, s.words != nil, qs)
+	parts := order(p, qs)
 	outer := s.among
 	defer func() { s.among = outer }()
 	all := &andNode{s: s}
@@ -102,7 +102,7 @@ const (
 )
 
 // order puts what is cheap to decide first.
-func order(p *Query, words bool, qs []query.Q) []part {
+func order(p *Query, qs []query.Q) []part {
 	parts := make([]part, len(qs))
 	for i, q := range qs {
 		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
@@ -112,7 +112,7 @@ func order(p *Query, words bool, qs []query.Q) []part {
 			parts[i].kind = byColumns
 		case !inContents(q):
 			parts[i].kind = byPaths
-		case m != nil && words && m.withinWords && m.inNames == nil:
+		case m != nil && m.withinWords && m.inNames == nil:
 			parts[i].kind = byWords
 		}
 	}
@@ -254,7 +254,7 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		n.content, err = s.wholeWordAtom()
 		return err
 	}
-	if s.words != nil && m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
+	if m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
 		hits, ok, err := s.looseHits(m)
 		if err != nil {
 			return err
@@ -265,12 +265,12 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		}
 	}
 	read := false
-	if s.words != nil && m.withinWords {
+	if m.withinWords {
 		if read, err = s.readRather(m); err != nil {
 			return err
 		}
 	}
-	if s.words != nil && m.withinWords && !read {
+	if m.withinWords && !read {
 		hits, err := s.wordHits(m)
 		if err != nil {
 			return err

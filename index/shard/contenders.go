@@ -389,7 +389,7 @@ func (c *contest) narrowTo(reach *contenders) error {
 // do not decide that.
 func (s *search) amongContenders(q *Query) (done bool, err error) {
 	words := onlyWords(q)
-	if words == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || s.opts.After != nil {
+	if words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || s.opts.After != nil {
 		return false, nil
 	}
 	if visible, err := s.repos.allShown(); !visible || err != nil {

@@ -29,9 +29,9 @@ type nameIn struct {
 }
 
 // definedIn returns where a literal may be defined as a whole word, and adds these blobs to those that a
-// search for the best looks at. A shard without marks returns none.
+// search for the best looks at. A shard that other rules marked returns none.
 func (s *search) definedIn(m *matching) (nameIn, error) {
-	if s.words == nil || !s.words.Marked() {
+	if !s.words.Marked() {
 		return nameIn{}, nil
 	}
 	in, err := s.nameIn(m, false)
@@ -110,7 +110,7 @@ func (in *nameIn) isWord(word []byte) bool {
 // nameIn returns where a literal is a whole word; all asks for nameIn.blobs.
 func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 	literal, ok := m.needs.(regex.Literal)
-	if !ok || !m.withinWords || m.followed || s.words == nil {
+	if !ok || !m.withinWords || m.followed {
 		return in, nil
 	}
 	if known := s.known[m].name; known != nil {
@@ -164,7 +164,7 @@ func (s *search) prepareCompound(q *Query) error {
 			return err
 		}
 		s.compound.blobs = append(s.compound.blobs, in.blobs...)
-		if s.words != nil && s.words.Marked() {
+		if s.words.Marked() {
 			s.compound.names = append(s.compound.names, in)
 		}
 	}

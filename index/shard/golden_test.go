@@ -16,15 +16,21 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 )
 
-// goldenVersions are the versions of the format, each with committed shards. With
-// TRAWL_UPDATE_GOLDEN set, this code writes those of the last version.
-var goldenVersions = []string{"v1", "v2"}
-
-// golden is the corpus of a version's committed shards. It must not change: once a version is
+// golden is the corpus of the committed shards. It must not change: once a version of the format is
 // released, its shards are never rewritten.
-func golden(version string) *indextest.Corpus {
+func golden() *indextest.Corpus {
+	c := goldenSmall()
+	second := &c.Repos[len(c.Repos)-1]
+	second.Documents = append(second.Documents,
+		indextest.Document{Path: "sums.txt", Content: goldenSums(), Branches: []string{"main"}, Language: "Text"},
+		indextest.Document{Path: "words.txt", Content: goldenWords(), Branches: []string{"main"}, Language: "Text"})
+	return c
+}
+
+// goldenSmall is the part of golden without the files that test words.
+func goldenSmall() *indextest.Corpus {
 	both, main, next := []string{"main", "next"}, []string{"main"}, []string{"next"}
-	c := &indextest.Corpus{Name: "golden", Repos: []indextest.Repo{
+	return &indextest.Corpus{Name: "golden", Repos: []indextest.Repo{
 		{
 			Name: "example.com/empty", Branches: main, Archived: true,
 		},
@@ -48,18 +54,11 @@ func golden(version string) *indextest.Corpus {
 			},
 		},
 	}}
-	if version == "v1" {
-		return c
-	}
-	second := &c.Repos[len(c.Repos)-1]
-	second.Documents = append(second.Documents, indextest.Document{Path: "sums.txt", Content: goldenSums(), Branches: main, Language: "Text"})
-	second.Documents = append(second.Documents, indextest.Document{Path: "words.txt", Content: goldenWords(), Branches: main, Language: "Text"})
-	return c
 }
 
 // goldenRanks is a corpus of three repos with ranks, one of them 0.
 func goldenRanks() *indextest.Corpus {
-	c := golden("v1")
+	c := goldenSmall()
 	for i, rank := range []uint8{100, 0, 55} {
 		c.Repos[i].Rank = rank
 	}
@@ -120,34 +119,26 @@ var goldenQueries = []string{
 	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
-// TestGoldenShards opens the committed shards of all versions of the format, as every later reader
-// must. It verifies them to the last posting and compares their answers with brute force.
+// goldenFolder has the committed shards. With TRAWL_UPDATE_GOLDEN set, TestGoldenShards writes them.
+var goldenFolder = fmt.Sprintf("../testdata/v%d", format.Version)
+
+// TestGoldenShards opens the committed shards, as every later reader must. It verifies them to the
+// last posting and compares their answers with brute force.
 func TestGoldenShards(t *testing.T) {
+	corpora := map[string]*indextest.Corpus{"fresh": golden(), "compact": golden(), "ranked": goldenRanks()}
 	if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
-		writeGolden(t)
+		writeGolden(t, corpora)
 	}
-	for i, version := range goldenVersions {
-		paths, err := filepath.Glob("../testdata/" + version + "/*.trawl")
-		if err != nil || len(paths) == 0 {
-			t.Fatalf("no golden shards of %s: %v", version, err)
+	for name, c := range corpora {
+		path := filepath.Join(goldenFolder, name+".trawl")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, path := range paths {
-			data, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if f, err := format.NewFile(path, data); err != nil || f.Versions().Writer != uint32(i+1) {
-				t.Errorf("%s is not of version %d: %v", path, i+1, err)
-			}
-			c := golden(version)
-			if filepath.Base(path) == "ranked.trawl" {
-				c = goldenRanks()
-			}
-			checkGolden(t, path, data, c)
+		if f, err := format.NewFile(path, data); err != nil || f.Versions().Writer != format.Version {
+			t.Errorf("%s is not of version %d: %v", path, format.Version, err)
 		}
-	}
-	if len(goldenVersions) != int(format.WriterVersion) {
-		t.Errorf("versions up to %d are written, and %v have golden shards", format.WriterVersion, goldenVersions)
+		checkGolden(t, path, data, c)
 	}
 }
 
@@ -164,18 +155,18 @@ func checkGolden(t *testing.T, path string, data []byte, c *indextest.Corpus) {
 	indextest.Check(t, c, append(queries, indextest.Queries(c, 1, 300)...), engine(s))
 }
 
-func writeGolden(t *testing.T) {
+func writeGolden(t *testing.T, corpora map[string]*indextest.Corpus) {
 	t.Helper()
-	version := goldenVersions[len(goldenVersions)-1]
-	if err := os.MkdirAll("../testdata/"+version, 0o750); err != nil {
+	if err := os.MkdirAll(goldenFolder, 0o750); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range map[string][]byte{
-		"fresh":   buildShardWith(t, golden(version), build.Options{Effort: docstore.Fresh}),
-		"compact": buildShardWith(t, golden(version), build.Options{Effort: docstore.Compact}),
-		"ranked":  buildShardWith(t, goldenRanks(), build.Options{}),
-	} {
-		if err := os.WriteFile("../testdata/"+version+"/"+name+".trawl", data, 0o600); err != nil {
+	for name, c := range corpora {
+		effort := docstore.Fresh
+		if name == "compact" {
+			effort = docstore.Compact
+		}
+		data := buildShardWith(t, c, build.Options{Effort: effort})
+		if err := os.WriteFile(filepath.Join(goldenFolder, name+".trawl"), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

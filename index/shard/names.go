@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -189,7 +190,7 @@ type nameCandidates struct {
 func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
 	switch n := n.(type) {
 	case regex.Literal:
-		cand, ok, err := s.ngramPlaces(s.names, s.names.Windows(n.Text, n.CaseSensitive))
+		cand, ok, err := s.ngramPlaces(s.names, ngram.LiteralWindows(n.Text, n.CaseSensitive))
 		if err != nil || !ok {
 			return found, err
 		}

@@ -194,7 +194,7 @@ func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (kn
 	if err != nil || opaque.Len() == 0 {
 		return err == nil, err
 	}
-	windows := slices.DeleteFunc(s.shardText.Windows(l.Text, l.CaseSensitive), func(w ngram.Window) bool {
+	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool {
 		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
 	})
 	cand, known, err := s.ngramPlaces(s.shardText, windows)

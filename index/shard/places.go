@@ -90,10 +90,6 @@ const (
 // contentPlaces finds where a literal may be in the content; ok is false if it may be anywhere. All parts of a search share one
 // lookup of its places by words.
 func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
-	if s.words == nil {
-		cand, ok, err := s.ngramPlaces(s.shardText, s.shardText.Windows(l.Text, l.CaseSensitive))
-		return cand, ok, err
-	}
 	known, found := s.places[l]
 	if known != nil {
 		return known.again(), true, nil
@@ -104,7 +100,7 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 		}
 		return s.keepPlaces(l, known, nil, err)
 	}
-	windows := slices.DeleteFunc(s.shardText.Windows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
+	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
 	if len(windows) == 0 {
 		if !found {
 			known, err = s.piecePlaces(l)
@@ -181,7 +177,7 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	if err != nil || opaque.Len() == 0 {
 		return err
 	}
-	cand, ok, err := s.ngramPlaces(s.shardText, s.shardText.Windows(l.Text, l.CaseSensitive))
+	cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
 	if !ok || err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ type referenceAtom struct {
 // referenceAtom prepares finding a text outside of names.
 func (s *search) referenceAtom(p *Query, m *matching) (node, error) {
 	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, outside: true}
-	if s.words == nil || !m.withinWords || !s.words.Marked() {
+	if !m.withinWords || !s.words.Marked() {
 		s.textAtoms++
 		plan, err := s.contentPlan(m.needs)
 		text.planned = plan.plan

@@ -27,7 +27,7 @@ type Shard struct {
 	content *docstore.Content
 	text    *postings.Index // of the content
 	names   *postings.Index // of the concatenated paths
-	words   *words.Index    // of the content; nil in a shard of format 1
+	words   *words.Index    // of the content
 	// otherwise are the blobs of otherwiseMarked, once found.
 	otherwise atomic.Pointer[[]uint32]
 	// lengths are the lengths of the contents, from the first use until the next collection of
@@ -70,7 +70,7 @@ func (s *Shard) open(f *format.File) (err error) {
 	if s.text, err = postings.Open(f, postings.ContentTags); err != nil {
 		return err
 	}
-	if s.names, err = postings.Open(f, postings.NameTags); err != nil || f.Versions().Writer < format.Version2 {
+	if s.names, err = postings.Open(f, postings.NameTags); err != nil {
 		return err
 	}
 	if s.words, err = words.Open(f); err != nil {

@@ -54,7 +54,7 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	names := m.inNames
 	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
 	s.textAtoms++
-	if s.words == nil || !m.withinWords || !s.words.Marked() {
+	if !m.withinWords || !s.words.Marked() {
 		p, err := s.contentPlan(m.needs)
 		a.planned = p.plan
 		return &atomNode{content: a}, err

@@ -58,8 +58,8 @@ var symbolQueries = []string{
 	"sym:nobodyHasThis", "sym:if", "sym:return", "sym:kelvin", "sym:^$", "sym:search sym:query", "lang:python sym:class", "lang:text sym:Second",
 }
 
-// TestSymbols finds the names of symbols as brute force does: in marked shards, in merged ones, and in shards of an older
-// format.
+// TestSymbols finds the names of symbols as brute force does: in marked and unmarked
+// shards.
 func TestSymbols(t *testing.T) {
 	checkSymbols(t, "symbols", symbolQueries)
 }

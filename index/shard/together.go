@@ -29,12 +29,12 @@ type together struct {
 	at     int // in blobs: the last one found, or the next one
 }
 
-// prepareTogether finds the superblocks that may have all words of the query in a line. A shard without an index of words has none.
+// prepareTogether finds the superblocks that may have all words of the query in a line.
 // Opaque superblocks do not count, since their words are not all known.
 func (s *search) prepareTogether(q *Query) (err error) {
 	t := &s.together
 	*t = together{line: q.line, terms: q.terms}
-	if q.line == nil || s.words == nil || s.opts.MaxFiles == 0 || s.narrowed != nil && s.narrowed.read {
+	if q.line == nil || s.opts.MaxFiles == 0 || s.narrowed != nil && s.narrowed.read {
 		return nil // togetherIn handles contenders, which are read
 	}
 	if hits := s.bareHits(q); len(hits) > 0 {
@@ -59,7 +59,7 @@ func (s *search) markSequences() error {
 	if !ok {
 		return nil
 	}
-	windows := slices.DeleteFunc(s.shardText.Windows(typed.Text, typed.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
+	windows := slices.DeleteFunc(ngram.LiteralWindows(typed.Text, typed.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
 	found, narrow, err := s.ngramPlaces(s.shardText, windows)
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 // verifyPostings extracts all n-grams again and compares them with those in the posting lists. It
 // compares sums over a hash of each posting, since lists and text are in different orders.
 func (s *search) verifyPostings() error {
-	want, err := s.contentSum(ngram.NewExtractor(s.shardText.Scheme()))
+	extract := ngram.NewExtractor()
+	want, err := s.contentSum(extract)
 	if err != nil {
 		return err
 	}
@@ -28,19 +29,16 @@ func (s *search) verifyPostings() error {
 	if got, err = s.names.Sum(s.tick); err != nil {
 		return err
 	}
-	if got != textSum(ngram.NewExtractor(s.names.Scheme()), names, 0) {
+	if got != namesSum(extract, names) {
 		return s.corrupt("posting lists of names do not belong to the paths")
 	}
 	return nil
 }
 
-// contentSum returns the sum over the n-grams of all blobs. If there is an index of words, it also
-// compares that with the blobs.
+// contentSum returns the sum over the n-grams of all blobs. It also compares the index of words
+// with the blobs.
 func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
-	var verifier *words.Verifier
-	if s.words != nil {
-		verifier = words.NewVerifier(s.words)
-	}
+	verifier := words.NewVerifier(s.words)
 	var opaque []uint32
 	for blob := range s.content.Blobs() {
 		if err := s.tick(); err != nil {
@@ -54,10 +52,6 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if verifier == nil {
-			sum += textSum(extract, text, first)
-			continue
-		}
 		opaque = ngram.AppendOpaque(opaque[:0], text)
 		extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
 			sum += superblockSum(first+superblock, ids, masks)
@@ -70,10 +64,7 @@ func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
 			return 0, err
 		}
 	}
-	if verifier != nil {
-		err = verifier.Close(s.tick)
-	}
-	return sum, err
+	return sum, verifier.Close(s.tick)
 }
 
 // languageOfBlob returns the rules by which a blob's definitions were marked: those of the language
@@ -87,9 +78,9 @@ func (s *search) languageOfBlob(blob uint32) (*symbols.Language, error) {
 	return symbols.For(language), err
 }
 
-func textSum(e *ngram.Extractor, text []byte, first uint32) (sum uint64) {
-	e.Extract(text, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		sum += superblockSum(first+superblock, ids, masks)
+func namesSum(e *ngram.Extractor, names []byte) (sum uint64) {
+	e.Extract(names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		sum += superblockSum(superblock, ids, masks)
 	})
 	return sum
 }

@@ -73,7 +73,7 @@ const postingPays = 32
 // planWholeWords returns nil if looking at documents with whole words first does not pay.
 func (s *search) planWholeWords(q *Query) (*wholeWords, error) {
 	m := onlyLiterals(q)
-	if m == nil || s.words == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || !s.mayExceed(partOfWord) {
+	if m == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 || !s.mayExceed(partOfWord) {
 		return nil, nil
 	}
 	w := &wholeWords{budget: budget{literal: m}}

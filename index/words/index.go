@@ -13,7 +13,7 @@ import (
 
 // Index reads the index of words of a shard. It keeps nothing per word on the heap. It is safe for
 // concurrent use, and valid until the file is closed. Every error is a *format.CorruptError or, for
-// a newer layout, a format.ErrVersion.
+// another layout, a format.ErrVersion.
 type Index struct {
 	info    info
 	counts  format.Section
@@ -23,7 +23,7 @@ type Index struct {
 	lists   *postings.WordIndex
 	starts  eliasfano.Column // words before each blob
 	opaque  eliasfano.Column
-	finder  uint32 // version that found the definitions; 0 if none are marked
+	finder  uint32 // version that found the definitions
 }
 
 // info is the section TagWordInfo.
@@ -137,27 +137,26 @@ func (x *Index) readInfo(f *format.File) error {
 	return d.End()
 }
 
-// readFinder reads which version of package symbols found the definitions. An unknown layout counts
-// as none.
+// readFinder reads which version of package symbols found the definitions.
 func (x *Index) readFinder(f *format.File) error {
-	section, ok := f.Section(format.TagDefinitions)
-	if !ok {
-		return nil
+	section, err := f.Need(format.TagDefinitions)
+	if err != nil {
+		return err
 	}
 	d, err := section.Decoder()
 	if err != nil {
 		return err
 	}
 	if layout := d.U8(); d.Err() == nil && layout != layoutVersion {
-		return nil
+		return fmt.Errorf("the definitions of %s have layout %d, this reader knows %d: %w", f.Name(), layout, layoutVersion, format.ErrVersion)
 	}
 	x.finder = d.U32()
 	return d.End()
 }
 
 // Marked reports whether the posting lists mark where each word is defined, as this version of
-// package symbols finds it in the language of a blob's first document. Otherwise some definitions
-// or all are unmarked.
+// package symbols finds it in the language of a blob's first document. Otherwise another version
+// marked them.
 func (x *Index) Marked() bool { return x.finder == symbols.Version }
 
 // maxWords bounds the distinct words of a shard, since lists of places have this limit.

@@ -62,7 +62,7 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, conditi
 // changed since it was read.
 func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Desired) (epoch uint64, revision int64, err error) {
 	next.Epoch = old.lastEpoch() + 1
-	next.Pending = old.pendingWith(next.Epoch, requestedAt(next))
+	next.Pending = old.pendingWith(next.Epoch, next.GetRequestedAt())
 	value, err := encode(next)
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)

@@ -11,6 +11,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -18,7 +19,7 @@ import (
 
 func TestDesiredIsStoredWithItsEpoch(t *testing.T) {
 	s := newStore(t)
-	want := &catalogv1.Desired{Name: "a/b", Url: "https://x", Branches: []string{"main"}, Epoch: 99}
+	want := &catalogv1.Desired{Name: "a/b", Url: "https://x", Branches: []string{"main"}, RequestedAt: timestamppb.Now(), Epoch: 99}
 	for epoch := uint64(1); epoch <= 3; epoch++ {
 		got, revision, err := s.PutDesired(t.Context(), want)
 		if err != nil || got != epoch {

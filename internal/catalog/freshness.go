@@ -18,15 +18,6 @@ var LagBuckets = []float64{.25, .5, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 36
 // maxPending bounds the requests of a repo whose times are kept.
 const maxPending = 8
 
-// requestedAt is when a request was made: now, if the record is from a version that
-// did not store it.
-func requestedAt(d *catalogv1.Desired) *timestamppb.Timestamp {
-	if at := d.GetRequestedAt(); at != nil {
-		return at
-	}
-	return timestamppb.Now()
-}
-
 // pendingWith are the unpublished requests of a repo, with a new one. Beyond
 // maxPending the last also stands for those after it, with its own time, so that the
 // lag is never understated.
@@ -56,7 +47,7 @@ func BehindSince(d *catalogv1.Desired, published uint64) time.Time {
 			return p.GetAt().AsTime()
 		}
 	}
-	return d.GetRequestedAt().AsTime() // a record without pending requests
+	return d.GetRequestedAt().AsTime() // a restored record, which asks again
 }
 
 // PutSeen notes the newest commit of a repo, if the repo is desired. It does nothing

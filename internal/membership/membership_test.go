@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/membership"
@@ -322,4 +323,21 @@ func TestBrokenRecordIsLeftOut(t *testing.T) {
 	}
 	register(t, shared.Client(), "whole")
 	waitMembers(t, follow(t, shared.Client()), "whole")
+}
+
+// TestCannotRead asks which searchers would not read shards of a later version of the format.
+func TestCannotRead(t *testing.T) {
+	const later = format.Version + 1
+	s := membership.MemberSnapshot{Searchers: []*catalogv1.Searcher{
+		{Id: "a", ShardFormats: membership.ShardFormats()}, {Id: "b", ShardFormats: []uint32{format.Version, later}}, {Id: "c", Draining: true},
+	}}
+	for version, want := range map[uint32][]string{format.Version: {"c"}, later: {"a", "c"}} {
+		var got []string
+		for _, m := range s.CannotRead(version) {
+			got = append(got, m.GetId())
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("version %d is unreadable for %v, want %v", version, got, want)
+		}
+	}
 }

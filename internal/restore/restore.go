@@ -179,8 +179,9 @@ func (r *Restorer) restore(ctx context.Context, name string, all []found) (Repo,
 	return repo, r.Store.Restore(ctx, desired, root, repo.Newest, last+epochGap)
 }
 
-// desiredOf is the request that a manifest answers. Older manifests do not hold it:
-// then it is derived from the build, and the repo's properties are unknown.
+// desiredOf is the request that a manifest answers. A compaction that did not find the
+// manifest before leaves it out: then it is derived from the build, and the repo's
+// properties are unknown.
 func desiredOf(m found) *catalogv1.Desired {
 	if m.Desired != nil {
 		return proto.CloneOf(m.Desired)

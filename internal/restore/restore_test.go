@@ -61,15 +61,15 @@ func (w *world) put(key string, content []byte) {
 	w.must(w.bucket.Put(w.t.Context(), key, bytes.NewReader(content), bucket.PutOptions{Size: int64(len(content))}))
 }
 
-// publish indexes a repo as an indexer does, and returns its root. With before the
-// manifest is an old one, without the desired record.
-func (w *world) publish(desired *catalogv1.Desired, content string, before bool) *catalogv1.Root {
+// publish indexes a repo as an indexer does, and returns its root. With bare the
+// manifest lacks the desired record.
+func (w *world) publish(desired *catalogv1.Desired, content string, bare bool) *catalogv1.Root {
 	w.t.Helper()
-	return w.publishShard(desired, content, &catalogv1.ShardRef{}, before)
+	return w.publishShard(desired, content, &catalogv1.ShardRef{}, bare)
 }
 
 // publishShard is publish with a given shard.
-func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *catalogv1.ShardRef, before bool) *catalogv1.Root {
+func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *catalogv1.ShardRef, bare bool) *catalogv1.Root {
 	w.t.Helper()
 	ctx := w.t.Context()
 	_, _, err := w.store.PutDesired(ctx, desired)
@@ -84,7 +84,7 @@ func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *
 		Branches: []*catalogv1.Branch{{Name: "main", Commit: "c"}}, Shards: []*catalogv1.ShardRef{shard},
 	}
 	manifest := &catalogv1.Manifest{Root: root}
-	if !before {
+	if !bare {
 		manifest.Desired = lease.Desired()
 	}
 	data, err := proto.Marshal(manifest)

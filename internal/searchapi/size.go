@@ -172,17 +172,3 @@ func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
 	trimmed.UncoveredLeftOut -= uint64(kept)
 	return trimmed
 }
-
-// LimitBytes leaves out the chunks that would make all files exceed the limit, in
-// encoded bytes. Files and their counts stay.
-func LimitBytes(files []*searchv1.FileMatch, limit uint64) {
-	left := int64(limit)
-	for _, f := range files {
-		left -= int64(inField(proto.Size(f)))
-	}
-	for i := len(files) - 1; i >= 0 && left < 0; i-- {
-		before := proto.Size(files[i])
-		files[i].Chunks = nil
-		left += int64(before - proto.Size(files[i]))
-	}
-}

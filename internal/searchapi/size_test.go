@@ -134,18 +134,6 @@ func TestTrimCoverage(t *testing.T) {
 	}
 }
 
-// TestLimitBytes: files stay, and lose their matches from the end.
-func TestLimitBytes(t *testing.T) {
-	var files []*searchv1.FileMatch
-	for range 4 {
-		files = append(files, &searchv1.FileMatch{Path: []byte("p"), MatchCount: 1, Chunks: []*searchv1.ChunkMatch{{Content: make([]byte, 1000)}}})
-	}
-	searchapi.LimitBytes(files, 2500)
-	if len(files[0].Chunks)+len(files[1].Chunks) != 2 || len(files[2].Chunks)+len(files[3].Chunks) != 0 || files[3].MatchCount != 1 {
-		t.Errorf("left %v", files)
-	}
-}
-
 // TestFittingFiles: the number of files that fit follows from their exact sizes.
 func TestFittingFiles(t *testing.T) {
 	largest := &searchv1.Location{ByteOffset: math.MaxUint32, LineNumber: math.MaxUint32, Column: math.MaxUint32}

@@ -15,7 +15,7 @@ import (
 // whileReadable lets write run while every live searcher reads the shard format that this
 // program writes, so that roles can be upgraded in any order. The context of write ends as
 // soon as a searcher registers that does not. Until those are upgraded the indexer is not
-// ready, and its jobs wait in the queue, where indexers of the earlier version take them.
+// ready, and its jobs wait in the queue, where indexers of the version before take them.
 // It returns when ctx ends and write has returned.
 func whileReadable(ctx context.Context, members *membership.Members, ready *server.Condition, write func(context.Context)) {
 	var writing sync.WaitGroup
@@ -27,13 +27,13 @@ func whileReadable(ctx context.Context, members *membership.Members, ready *serv
 		if err != nil {
 			return // the end of the context
 		}
-		old := snapshot.CannotRead(format.WriterVersion)
+		old := snapshot.CannotRead(format.Version)
 		switch {
 		case len(old) > 0:
 			stop()
 			writing.Wait()
 			running = false
-			ready.Unmet(fmt.Sprintf("shards of format %d would be unreadable: upgrade the searchers %s", format.WriterVersion, listed(old)))
+			ready.Unmet(fmt.Sprintf("shards of format %d would be unreadable: upgrade the searchers %s", format.Version, listed(old)))
 		case !running:
 			ready.Met()
 			current, cancel := context.WithCancel(ctx)

@@ -14,12 +14,12 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// TestWritesWhatSearchersRead has searchers that are too old for what this indexer writes,
-// from its start and later. Nothing is published while one is there.
+// TestWritesWhatSearchersRead has searchers that do not read what this indexer writes, from its
+// start and later. Nothing is published while one is there.
 func TestWritesWhatSearchersRead(t *testing.T) {
 	for name, old := range map[string]*catalogv1.Searcher{
-		"lists none":  {Id: "old"},
-		"lists older": {Id: "old", ShardFormats: []uint32{format.WriterVersion - 1}, Version: "v0.0.1"},
+		"reads none":    {Id: "old"},
+		"reads another": {Id: "old", ShardFormats: []uint32{format.Version - 1, format.Version + 1}, Version: "v0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			repo := gitsourcetest.New(t)

@@ -196,10 +196,10 @@ func (c *heapCluster) search(addr string, want int) {
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(c.t, err)
 	defer conn.Close()
-	resp, err := searchv1.NewSearchServiceClient(conn).Search(c.t.Context(), &searchv1.SearchRequest{Query: "return file:go", Plan: &c.plan})
+	coverage, err := ask(c.t.Context(), searchv1.NewSearchServiceClient(conn), &searchv1.SearchRequest{Query: "return file:go", Plan: &c.plan})
 	must(c.t, err)
-	if got := int(resp.GetCoverage().GetSearched()); got != want {
-		c.t.Fatalf("%d shards were searched, not %d: %v", got, want, resp.GetCoverage())
+	if got := int(coverage.GetSearched()); got != want {
+		c.t.Fatalf("%d shards were searched, not %d: %v", got, want, coverage)
 	}
 }
 

@@ -147,17 +147,35 @@ func refusesCallers(t *testing.T, addr string) {
 	must(t, err)
 	defer conn.Close()
 	c := searchv1.NewSearchServiceClient(conn)
-	if _, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x"}); status.Code(err) != codes.FailedPrecondition {
+	if _, err := ask(t.Context(), c, &searchv1.SearchRequest{Query: "x"}); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("a caller without a plan: %v", err)
 	}
 	bad := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: []byte("short")}}}
-	if _, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x", Plan: bad}); status.Code(err) != codes.InvalidArgument {
+	if _, err := ask(t.Context(), c, &searchv1.SearchRequest{Query: "x", Plan: bad}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a plan with half a digest: %v", err)
 	}
 	unknown := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: make([]byte, 32), Repos: []string{"r"}}}}
-	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "x", Plan: unknown})
-	if err != nil || resp.Coverage.Failed != 1 || resp.Coverage.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED {
-		t.Errorf("a shard that is not held: %v, %v", resp, err)
+	coverage, err := ask(t.Context(), c, &searchv1.SearchRequest{Query: "x", Plan: unknown})
+	if err != nil || coverage.Failed != 1 || coverage.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED {
+		t.Errorf("a shard that is not held: %v, %v", coverage, err)
+	}
+}
+
+// ask searches as a router does, and returns the coverage of the answer.
+func ask(ctx context.Context, c searchv1.SearchServiceClient, req *searchv1.SearchRequest) (coverage *searchv1.Coverage, err error) {
+	stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: req})
+	if err != nil {
+		return nil, err
+	}
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return coverage, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		coverage = m.Coverage
 	}
 }
 

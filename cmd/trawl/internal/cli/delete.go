@@ -162,7 +162,7 @@ func diskOf(kind ingestv1.PlaceKind) string {
 	return strings.ToLower(strings.TrimPrefix(kind.String(), "PLACE_KIND_"))
 }
 
-// within is how long it may take, in words. Older roles do not report it.
+// within is how long it may take, in words. It is unknown until the first garbage collection.
 func within(place *ingestv1.DeletionPlace) string {
 	if place.GetWithin() == nil {
 		return " (for an unknown time)"

@@ -291,8 +291,8 @@ type Searcher struct {
 	ShardFormats []uint32               `protobuf:"varint,5,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
 	State        SearcherState          `protobuf:"varint,6,opt,name=state,proto3,enum=trawl.admin.v1.SearcherState" json:"state,omitempty"`
 	StartedAt    *timestamppb.Timestamp `protobuf:"bytes,7,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// Shards that it can search now, and their size. 0 for programs older than these
-	// fields, and for a searcher that has just started.
+	// Shards that it can search now, and their size. 0 for a searcher that has just
+	// started.
 	Shards     uint32 `protobuf:"varint,8,opt,name=shards,proto3" json:"shards,omitempty"`
 	ShardBytes uint64 `protobuf:"varint,9,opt,name=shard_bytes,json=shardBytes,proto3" json:"shard_bytes,omitempty"`
 	// Shards that belong to it and that it cannot search yet.

@@ -446,7 +446,7 @@ type Root struct {
 	Inputs []byte `protobuf:"bytes,11,opt,name=inputs,proto3" json:"inputs,omitempty"`
 	// For people: whether the newest shards hold only changes or everything, and why.
 	Built string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
-	// When all its content was last built anew; absent in roots older than this field.
+	// When all its content was last built anew.
 	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -647,8 +647,7 @@ type ShardRef struct {
 	Hidden []byte `protobuf:"bytes,8,opt,name=hidden,proto3" json:"hidden,omitempty"`
 	// It holds what changed after the shards before it were built.
 	Delta bool `protobuf:"varint,9,opt,name=delta,proto3" json:"delta,omitempty"`
-	// Documents of the root's repo in this shard that are not hidden. If this field and the
-	// next two are all absent, their values are documents, content_bytes and unknown.
+	// Documents of the root's repo in this shard that are not hidden.
 	LiveDocuments uint64 `protobuf:"varint,10,opt,name=live_documents,json=liveDocuments,proto3" json:"live_documents,omitempty"`
 	// Their searchable content, identical blobs counted once.
 	LiveContentBytes uint64 `protobuf:"varint,11,opt,name=live_content_bytes,json=liveContentBytes,proto3" json:"live_content_bytes,omitempty"`
@@ -798,8 +797,8 @@ type Manifest struct {
 	Root             *Root                  `protobuf:"bytes,1,opt,name=root,proto3" json:"root,omitempty"`
 	SkippedDocuments uint64                 `protobuf:"varint,2,opt,name=skipped_documents,json=skippedDocuments,proto3" json:"skipped_documents,omitempty"`
 	BuilderVersion   string                 `protobuf:"bytes,3,opt,name=builder_version,json=builderVersion,proto3" json:"builder_version,omitempty"`
-	// The request that was built, from which the desired state can be rebuilt. Absent in
-	// manifests older than this field.
+	// The request that was built, from which the desired state can be rebuilt. Absent if a
+	// compaction did not find the manifest before.
 	Desired       *Desired `protobuf:"bytes,4,opt,name=desired,proto3" json:"desired,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -868,7 +867,7 @@ func (x *Manifest) GetDesired() *Desired {
 type Condemned struct {
 	state   protoimpl.MessageState `protogen:"open.v1"`
 	Objects []*CondemnedObject     `protobuf:"bytes,1,rep,name=objects,proto3" json:"objects,omitempty"`
-	// All garbage as of this revision is in earlier batches. 0: unknown.
+	// All garbage as of this revision is in earlier batches.
 	After         int64 `protobuf:"varint,2,opt,name=after,proto3" json:"after,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1571,10 +1570,9 @@ type Searcher struct {
 	// Draining: takes no new placement; still answers.
 	Draining  bool                   `protobuf:"varint,3,opt,name=draining,proto3" json:"draining,omitempty"`
 	StartedAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=started_at,json=startedAt,proto3" json:"started_at,omitempty"`
-	// Zone that fails as a whole, such as a cloud's availability zone; empty: unknown. Programs
-	// older than this field place shards without it.
+	// Zone that fails as a whole, such as a cloud's availability zone; empty: unknown.
 	Zone string `protobuf:"bytes,5,opt,name=zone,proto3" json:"zone,omitempty"`
-	// Versions of the shard format that it reads. Programs older than this field read version 1.
+	// Versions of the shard format that it reads.
 	ShardFormats []uint32 `protobuf:"varint,6,rep,packed,name=shard_formats,json=shardFormats,proto3" json:"shard_formats,omitempty"`
 	// Version of the program, for people.
 	Version       string `protobuf:"bytes,7,opt,name=version,proto3" json:"version,omitempty"`

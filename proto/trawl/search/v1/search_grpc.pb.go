@@ -40,8 +40,8 @@ const (
 type SearchServiceClient interface {
 	// Search returns one page of ranked files. It ends within the caller's deadline;
 	// the coverage names what was not searched by then. An answer is never too large
-	// for a message: the page ends early instead (SearchResponse.cut).
-	// Searchers serve it for routers of earlier versions only.
+	// for a message: the page ends early instead (SearchResponse.cut). Searchers do not
+	// serve it.
 	Search(ctx context.Context, in *SearchRequest, opts ...grpc.CallOption) (*SearchResponse, error)
 	// StreamSearch answers like Search with limits of its own choosing, and sends
 	// files as searchers finish. The last message holds statistics and coverage.
@@ -49,7 +49,7 @@ type SearchServiceClient interface {
 	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(ctx context.Context, in *StreamSearchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamSearchResponse], error)
 	// List names the repos that hold at least one document the query matches, one page
-	// of them. Searchers serve it for routers of earlier versions only.
+	// of them. Searchers do not serve it.
 	List(ctx context.Context, in *ListRequest, opts ...grpc.CallOption) (*ListResponse, error)
 	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
 	// one holds the coverage. Routers also use it to call searchers, whose entries are
@@ -170,8 +170,8 @@ func (c *searchServiceClient) References(ctx context.Context, in *ReferencesRequ
 type SearchServiceServer interface {
 	// Search returns one page of ranked files. It ends within the caller's deadline;
 	// the coverage names what was not searched by then. An answer is never too large
-	// for a message: the page ends early instead (SearchResponse.cut).
-	// Searchers serve it for routers of earlier versions only.
+	// for a message: the page ends early instead (SearchResponse.cut). Searchers do not
+	// serve it.
 	Search(context.Context, *SearchRequest) (*SearchResponse, error)
 	// StreamSearch answers like Search with limits of its own choosing, and sends
 	// files as searchers finish. The last message holds statistics and coverage.
@@ -179,7 +179,7 @@ type SearchServiceServer interface {
 	// order of results. An answer counts only once its last message has arrived.
 	StreamSearch(*StreamSearchRequest, grpc.ServerStreamingServer[StreamSearchResponse]) error
 	// List names the repos that hold at least one document the query matches, one page
-	// of them. Searchers serve it for routers of earlier versions only.
+	// of them. Searchers do not serve it.
 	List(context.Context, *ListRequest) (*ListResponse, error)
 	// StreamList lists all of these repos, in messages of at most about 1 MiB. The last
 	// one holds the coverage. Routers also use it to call searchers, whose entries are

@@ -17,8 +17,8 @@ func combine(root *catalogv1.Root, keys []string) *catalogv1.ShardRef {
 	for _, ref := range root.GetShards() {
 		if slices.Contains(keys, ref.GetKey()) {
 			made.Delta = made.Delta && ref.GetDelta()
-			made.LiveDocuments += liveDocuments(ref)
-			made.LiveContentBytes += liveContent(ref)
+			made.LiveDocuments += ref.GetLiveDocuments()
+			made.LiveContentBytes += ref.GetLiveContentBytes()
 			made.LiveSkippedDocuments += ref.GetLiveSkippedDocuments()
 			made.Languages = append(made.Languages, ref.GetLanguages()...)
 			unknown = unknown || len(ref.GetLanguages()) == 0 && ref.GetDocuments() > 0

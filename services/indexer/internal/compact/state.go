@@ -61,36 +61,12 @@ func (o *object) busy() bool {
 func share(ref *catalogv1.ShardRef) uint64 {
 	size := ref.GetSizeBytes()
 	switch {
-	case !hasCounts(ref):
-		return size
 	case ref.GetContentBytes() > 0:
 		return min(size, uint64(float64(size)*float64(ref.GetLiveContentBytes())/float64(ref.GetContentBytes())))
 	case ref.GetDocuments() > 0:
 		return min(size, uint64(float64(size)*float64(ref.GetLiveDocuments())/float64(ref.GetDocuments())))
 	}
 	return size
-}
-
-// hasCounts reports whether a reference counts the root's own documents in the shard.
-// Roots of earlier versions do not.
-func hasCounts(ref *catalogv1.ShardRef) bool {
-	return ref.GetCompacted() || ref.GetLiveDocuments()+ref.GetLiveContentBytes()+ref.GetLiveSkippedDocuments() > 0 || len(ref.GetHidden()) > 0
-}
-
-// liveDocuments returns the number of the root's live documents in a shard.
-func liveDocuments(ref *catalogv1.ShardRef) uint64 {
-	if hasCounts(ref) {
-		return ref.GetLiveDocuments()
-	}
-	return ref.GetDocuments()
-}
-
-// liveContent returns the number of bytes of their contents.
-func liveContent(ref *catalogv1.ShardRef) uint64 {
-	if hasCounts(ref) {
-		return ref.GetLiveContentBytes()
-	}
-	return ref.GetContentBytes()
 }
 
 // view indexes a state by repos and objects.
@@ -135,7 +111,7 @@ func (v *view) add(r *repo, ref *catalogv1.ShardRef) {
 	}
 	own := share(ref)
 	o.repos, o.live, r.own = append(o.repos, r), min(o.size, o.live+own), r.own+own
-	if len(o.repos) > 1 || hasCounts(ref) && ref.GetCompacted() && ref.GetLiveDocuments() < ref.GetDocuments() && len(ref.GetHidden()) == 0 {
+	if len(o.repos) > 1 || ref.GetCompacted() && ref.GetLiveDocuments() < ref.GetDocuments() && len(ref.GetHidden()) == 0 {
 		o.shared, o.deleted = true, true // unless a pack is known
 	}
 }

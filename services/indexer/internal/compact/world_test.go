@@ -176,7 +176,7 @@ func (w *world) build(ctx context.Context, b bucket.Bucket, fence int64, root *c
 		return nil, err
 	}
 	ref := &catalogv1.ShardRef{
-		Digest: built.SHA256[:], Key: catalog.ShardKey(fence, built.SHA256), SizeBytes: uint64(built.Size), FormatVersion: format.WriterVersion,
+		Digest: built.SHA256[:], Key: catalog.ShardKey(fence, built.SHA256), SizeBytes: uint64(built.Size), FormatVersion: format.Version,
 		Documents: built.Documents, ContentBytes: built.ContentBytes, Languages: built.Languages,
 		LiveDocuments: built.Documents, LiveContentBytes: built.ContentBytes, LiveSkippedDocuments: built.Skipped,
 	}

@@ -129,10 +129,7 @@ func (t *task) inputs() []byte {
 		facts, _ = proto.MarshalOptions{Deterministic: true}.Marshal(f)
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%d %q %+v %+v %x", format.WriterVersion, t.desired.GetUrl(), t.Limits, t.Build, facts)
-	if t.desired.GetFacts().GetRank() > 0 { // earlier versions do not write it, but have it in the facts
-		fmt.Fprint(h, " with its rank")
-	}
+	fmt.Fprintf(h, "%d %q %+v %+v %x", format.Version, t.desired.GetUrl(), t.Limits, t.Build, facts)
 	return h.Sum(nil)
 }
 

@@ -36,14 +36,13 @@ const (
 	manyDeltas     reason = "many deltas"
 	manyHidden     reason = "many replaced documents"
 	fullRequested  reason = "a full build was asked for"
-	olderRoot      reason = "indexed by an earlier version"
 	baseUnreadable reason = "the shards so far cannot be read"
 )
 
 var (
 	deltaReasons = []reason{changed, commitsOnly}
 	fullReasons  = []reason{
-		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, fullRequested, olderRoot, baseUnreadable,
+		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, fullRequested, baseUnreadable,
 	}
 )
 
@@ -107,19 +106,16 @@ func (t *task) rebuildReason(branches []docstore.Branch) reason {
 		return firstBuild
 	}
 	old := t.lease.Root().Record
-	deltas, counted, placed := 0, true, true
+	deltas, placed := 0, true
 	for _, ref := range old.GetShards() {
 		if ref.GetDelta() {
 			deltas++
 		}
-		counted = counted && hasCounts(ref)
 		placed = placed && (len(ref.GetBranches()) == 0 || len(ref.GetBranches()) == len(old.GetBranches()))
 	}
 	switch {
 	case t.wantsFullBuild():
 		return fullRequested
-	case !counted:
-		return olderRoot
 	case !slices.Equal(t.inputs(), old.GetInputs()):
 		return otherInputs
 	case len(branches) == 0 || len(old.GetBranches()) == 0:

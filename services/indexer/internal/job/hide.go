@@ -42,8 +42,7 @@ type change struct {
 // shards stay as they are, and the references hide documents at changed paths and documents that
 // are on none of the branches any more. It leaves out shards without live documents. It checks that
 // the bucket has all shards, and reads a few hundred KiB of each, besides what the look-ups need.
-// The references must have counts (hasCounts). Errors are errManyHidden and those of
-// shardio.OpenReader.
+// Errors are errManyHidden and those of shardio.OpenReader.
 func hideReplaced(ctx context.Context, b bucket.Bucket, tempDir, repo string, refs []*catalogv1.ShardRef, change change) ([]*catalogv1.ShardRef, error) {
 	next := make([]*catalogv1.ShardRef, len(refs))
 	group, reading := errgroup.WithContext(ctx)
@@ -69,12 +68,6 @@ func hideReplaced(ctx context.Context, b bucket.Bucket, tempDir, repo string, re
 		}
 	}
 	return live, nil
-}
-
-// hasCounts reports whether a reference counts the live documents of its shard.
-// Roots of earlier versions do not.
-func hasCounts(ref *catalogv1.ShardRef) bool {
-	return ref.GetLiveDocuments() > 0 || ref.GetDocuments() == 0
 }
 
 // hideInShard returns the next reference to one shard.

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +31,7 @@ func tenFiles(first string) []string {
 	return files
 }
 
-// republish changes the root as an earlier version, or many pushes, would have left it.
+// republish changes the root as many pushes would have left it.
 func (e *env) republish(change func(root *catalogv1.Root)) {
 	e.t.Helper()
 	lease, err := e.Store.AcquireLease(e.t.Context(), repoName, 10*time.Second)
@@ -95,9 +94,6 @@ func TestReasons(t *testing.T) {
 					root.Shards = append(root.Shards, ref)
 				}
 			})
-		}},
-		{"full: indexed by an earlier version", func(_ *gitsourcetest.Repo, e *env) {
-			e.republish(func(root *catalogv1.Root) { root.Shards[0].LiveDocuments = 0 })
 		}},
 		{"full: the shards so far cannot be read", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) { root.Shards[0].Hidden = []byte{0x80} })
@@ -249,21 +245,5 @@ func (e *env) checkRanks(root *catalogv1.Root, want ...uint8) {
 	}
 	if !slices.Equal(got, want) {
 		e.t.Errorf("%s: the ranks are %d, want %d", root.GetBuilt(), got, want)
-	}
-}
-
-// TestRankIsAnInput: shards that an earlier version built from the same record have no rank, and are built in full.
-func TestRankIsAnInput(t *testing.T) {
-	facts := &ingestv1.RepoFacts{Public: true}
-	unknown, err := proto.Marshal(&ingestv1.RepoFacts{Rank: 50})
-	if err != nil {
-		t.Fatal(err)
-	}
-	facts.ProtoReflect().SetUnknown(unknown) // as an earlier version has it
-	now := &ingestv1.RepoFacts{Public: true, Rank: 50}
-	before := task{Worker: &Worker{}, desired: &catalogv1.Desired{Facts: facts}}
-	after := task{Worker: &Worker{}, desired: &catalogv1.Desired{Facts: now}}
-	if bytes.Equal(before.inputs(), after.inputs()) {
-		t.Error("the inputs of a version that knows ranks are those of one that does not")
 	}
 }

@@ -179,8 +179,8 @@ func TestPruningPrunes(t *testing.T) {
 	}
 }
 
-// TestShardThatTellsNoLanguages: a root without them, as an older indexer may
-// write it, prunes nothing by language.
+// TestShardThatTellsNoLanguages: a shard that also holds hidden repos names no languages, and is not
+// pruned by language.
 func TestShardThatTellsNoLanguages(t *testing.T) {
 	d := searchapi.Digest{1}
 	layout, err := search.NewLayout(1, []*catalogv1.Root{{Repo: "r", Shards: []*catalogv1.ShardRef{{Digest: d[:], Documents: 3}}}})

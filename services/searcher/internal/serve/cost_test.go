@@ -65,7 +65,7 @@ func TestListsAndFilesReportTheirCost(t *testing.T) {
 	s := start(t, "good")
 	for method, ask := range map[string]func(context.Context) error{
 		"list": func(ctx context.Context) error {
-			_, err := s.List(ctx, &searchv1.ListRequest{Query: "q", Plan: planOf("r", "good")})
+			_, err := list(ctx, s, &searchv1.ListRequest{Query: "q", Plan: planOf("r", "good")})
 			return err
 		},
 		"file": func(ctx context.Context) error {

@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -124,8 +123,7 @@ func (o *outbox) flush() {
 
 // GetFile implements searchv1.SearchServiceServer. NOT_FOUND means that no planned shard
 // holds the file. If a shard could not be read the status is UNAVAILABLE: another
-// searcher may have the file. A file that is too large for an answer is
-// FAILED_PRECONDITION.
+// searcher may have the file.
 func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	defer s.metrics.begin("get_file")()
 	if err := understood(req); err != nil {
@@ -164,7 +162,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		return nil, nil
 	}, nil)
 	if found != nil {
-		return s.file(found, req)
+		return s.file(found), nil
 	}
 	if c := account.Coverage(); !c.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)
@@ -172,8 +170,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return nil, searchapi.FileNotFound(req)
 }
 
-// part is the part of a document to read. It is no longer than an answer can be, even if
-// the request is for the whole document.
+// part is the part of a document to read. It is no longer than an answer can be.
 func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 	p := shard.Part{Offset: req.Offset, MaxBytes: req.MaxBytes}
 	if most := uint64(max(s.cfg.MaxAnswer, 0)); most > 0 && (p.MaxBytes == 0 || p.MaxBytes > most) {
@@ -182,22 +179,16 @@ func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 	return p
 }
 
-// file answers with the part of a document that was read, as far as it fits. A request
-// without a part is for the whole document, so an answer that does not fit is an error.
-func (s *Service) file(f *shard.File, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+// file answers with the part of a document that was read, as far as it fits.
+func (s *Service) file(f *shard.File) *searchv1.GetFileResponse {
 	resp := &searchv1.GetFileResponse{
 		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
 		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: uint64(f.Size),
 	}
-	part := f.Content
+	room := len(f.Content)
 	if s.cfg.MaxAnswer > 0 {
-		room := s.cfg.MaxAnswer - proto.Size(resp) - searchapi.ContentField
-		if len(part) > room && (req.MaxBytes == 0 || room <= 0) {
-			return nil, searchapi.FieldError(codes.FailedPrecondition, "path", fmt.Sprintf(
-				"file %q in %s has %d bytes; there is room for %d in an answer of a searcher (max-response-bytes)", req.Path, req.Repo, f.Size, max(room, 0)))
-		}
-		part = part[:min(room, len(part))]
+		room = min(room, max(s.cfg.MaxAnswer-proto.Size(resp)-searchapi.ContentField, 0))
 	}
-	resp.Content = part
-	return resp, nil
+	resp.Content = f.Content[:room]
+	return resp
 }

@@ -26,11 +26,11 @@ func TestExpressionsShareTheirMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for name, call := range map[string]func(query string) error{
 		"search": func(query string) error {
-			_, err := s.Search(t.Context(), &searchv1.SearchRequest{Query: query, Plan: plan})
+			_, err := search(t.Context(), s, &searchv1.SearchRequest{Query: query, Plan: plan})
 			return err
 		},
 		"list": func(query string) error {
-			_, err := s.List(t.Context(), &searchv1.ListRequest{Query: query, Plan: plan})
+			_, err := list(t.Context(), s, &searchv1.ListRequest{Query: query, Plan: plan})
 			return err
 		},
 	} {

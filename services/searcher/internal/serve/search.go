@@ -81,10 +81,8 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *searchapi.
 		return nil, nil, err
 	}
 	defer call.end()
-	if q.query == nil {
-		if q.query, err = s.compile(ctx, q.tree); err != nil {
-			return nil, nil, err
-		}
+	if q.query, err = s.compile(ctx, q.tree); err != nil {
+		return nil, nil, err
 	}
 	account := searchapi.NewAccount(q.shards)
 	b := newBest(q.options)

@@ -242,7 +242,7 @@ func TestNotShownInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		resp, err := s.Search(ctx, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+		resp, err := search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 		if err != nil || time.Since(began) >= time.Second {
 			t.Fatalf("after %v: %v, %v", time.Since(began), resp, err)
 		}
@@ -264,7 +264,7 @@ func TestNotShownInTime(t *testing.T) {
 func TestOnlyTheBestAreShown(t *testing.T) {
 	shards := []string{"dense-a", "dense-b", "dense-c", "dense-d", "dense-e", "dense-f", "dense-g", "dense-h"}
 	s := start(t, shards...)
-	resp, err := s.Search(t.Context(), &searchv1.SearchRequest{
+	resp, err := search(t.Context(), s, &searchv1.SearchRequest{
 		Query: "q", Plan: planOf("r", shards...), Options: &searchv1.SearchOptions{MaxFiles: 50, MaxBytes: 64 << 20},
 	})
 	if err != nil || len(resp.Files) != 50 || resp.Statistics.UnitsDecoded != 50 {
@@ -278,7 +278,7 @@ func inTime(t *testing.T, s *serve.Service, req *searchv1.SearchRequest) *search
 	t.Helper()
 	for limit := 200 * time.Millisecond; ; limit *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		resp, err := s.Search(ctx, req)
+		resp, err := search(ctx, s, req)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -319,23 +319,23 @@ func checkUncovered(t *testing.T, c *searchv1.Coverage, want map[string]searchv1
 
 func TestOnlyPlans(t *testing.T) {
 	s := start(t, "good")
-	_, err := s.Search(t.Context(), &searchv1.SearchRequest{Query: "q"})
+	_, err := search(t.Context(), s, &searchv1.SearchRequest{Query: "q"})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("without a plan: %v", err)
 	}
-	_, err = s.List(t.Context(), &searchv1.ListRequest{})
+	_, err = list(t.Context(), s, &searchv1.ListRequest{})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("list without a plan: %v", err)
 	}
-	_, err = s.Search(t.Context(), &searchv1.SearchRequest{Query: "(", Plan: planOf("r", "good")})
+	_, err = search(t.Context(), s, &searchv1.SearchRequest{Query: "(", Plan: planOf("r", "good")})
 	if status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a bad query: %v", err)
 	}
-	_, err = s.Search(t.Context(), &searchv1.SearchRequest{Query: "(type:repo x)", Plan: planOf("r", "good")})
+	_, err = search(t.Context(), s, &searchv1.SearchRequest{Query: "(type:repo x)", Plan: planOf("r", "good")})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("an unresolved type:repo: %v", err)
 	}
-	resp, err := s.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Plan: planOf("other", "good")})
+	resp, err := search(t.Context(), s, &searchv1.SearchRequest{Query: "q", Plan: planOf("other", "good")})
 	if err != nil || len(resp.Files) != 0 {
 		t.Errorf("a repo that the plan does not allow: %v, %v", resp, err)
 	}
@@ -347,7 +347,7 @@ func TestListOfTheNextTypeRepo(t *testing.T) {
 	s := start(t, "good")
 	req := &searchv1.ListRequest{Query: "(type:repo aaa) (type:repo bbb) ccc", Plan: planOf("r", "good")}
 	for i, want := range []string{"aaa", "bbb", "ccc"} {
-		resp, err := s.List(t.Context(), req)
+		resp, err := list(t.Context(), s, req)
 		if err != nil || !resp.Coverage.Complete || !strings.Contains(resp.Repos[0].Name, want) {
 			t.Fatalf("with %d resolved: %v, %v", i, resp, err)
 		}
@@ -390,6 +390,45 @@ func (s *stream) Context() context.Context { return s.ctx }
 func (s *stream) Send(r *searchv1.StreamSearchResponse) error {
 	s.sent = append(s.sent, r)
 	return nil
+}
+
+// search asks for an answer, and joins its messages.
+func search(ctx context.Context, s *serve.Service, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	out := &stream{ctx: ctx}
+	if err := s.StreamSearch(&searchv1.StreamSearchRequest{Search: req}, out); err != nil {
+		return nil, err
+	}
+	last := out.sent[len(out.sent)-1]
+	whole := &searchv1.SearchResponse{Statistics: last.Statistics, Coverage: last.Coverage}
+	for _, m := range out.sent {
+		whole.Files = append(whole.Files, m.Files...)
+	}
+	return whole, nil
+}
+
+type listStream struct {
+	grpc.ServerStream
+	ctx  context.Context
+	sent []*searchv1.StreamListResponse
+}
+
+func (s *listStream) Context() context.Context { return s.ctx }
+func (s *listStream) Send(r *searchv1.StreamListResponse) error {
+	s.sent = append(s.sent, r)
+	return nil
+}
+
+// list asks for a list, and joins its messages.
+func list(ctx context.Context, s *serve.Service, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	out := &listStream{ctx: ctx}
+	if err := s.StreamList(&searchv1.StreamListRequest{List: req}, out); err != nil {
+		return nil, err
+	}
+	whole := &searchv1.ListResponse{Coverage: out.sent[len(out.sent)-1].Coverage}
+	for _, m := range out.sent {
+		whole.Repos = append(whole.Repos, m.Repos...)
+	}
+	return whole, nil
 }
 
 func TestStreamSearch(t *testing.T) {

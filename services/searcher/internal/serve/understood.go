@@ -25,13 +25,12 @@ func understood(req proto.Message) error {
 func knowsAll(req proto.Message) bool {
 	switch m := req.(type) {
 	case *searchv1.StreamSearchRequest:
-		return known(m) && knowsAll(m.Search)
+		asked := m.GetSearch()
+		options := asked.GetOptions()
+		return known(m) && known(asked) && known(options) && knowsConsistency(options.GetConsistency()) && knowsPlan(asked.GetPlan()) && knowsTree(asked.GetTree())
 	case *searchv1.StreamListRequest:
-		return known(m) && knowsAll(m.List)
-	case *searchv1.SearchRequest:
-		return m == nil || known(m) && known(m.Options) && knowsConsistency(m.Options.GetConsistency()) && knowsPlan(m.Plan) && knowsTree(m.Tree)
-	case *searchv1.ListRequest:
-		return m == nil || known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan) && knowsTree(m.Tree)
+		asked := m.GetList()
+		return known(m) && known(asked) && knowsConsistency(asked.GetConsistency()) && knowsPlan(asked.GetPlan()) && knowsTree(asked.GetTree())
 	case *searchv1.GetFileRequest:
 		return known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
 	}
