@@ -13,7 +13,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// upgradeFromBefore upgrades from the chart and the images of an earlier commit to this one, while
+// upgradeFromBefore upgrades from the chart and the images of the commit before to this one, while
 // repositories are pushed to and searched. The indexers come first, which is the wrong order, and
 // then all the rest at once. Every answer on the way is complete and current.
 func (e *e2e) upgradeFromBefore() {
@@ -50,20 +50,20 @@ func (e *e2e) upgradeFromBefore() {
 	e.progress(w, 3, "before the upgrade")
 	e.kubectl("rollout", "pause", "--namespace="+e.namespace, "deployment/trawl-router")
 	helm("upgrade", root, current, "--set=searcher.updateStrategy.type=RollingUpdate,searcher.updateStrategy.rollingUpdate.partition=2")
-	eventually(e.t, "a new indexer waits for the searchers", func(ctx context.Context) error {
+	eventually(e.t, "a new indexer works, or waits for the searchers", func(ctx context.Context) error {
 		list, err := e.pods(ctx, e.namespace)
 		for _, p := range list {
 			if p.role != "indexer" || !strings.HasSuffix(p.image, ":"+current) {
 				continue
 			}
-			if says := e.says(ctx, e.namespace, p); p.ready || !strings.Contains(says, "upgrade the searchers") {
+			if says := e.says(ctx, e.namespace, p); !p.ready && !strings.Contains(says, "upgrade the searchers") {
 				return fmt.Errorf("%s: ready is %t, and it says %q", p.name, p.ready, says)
 			}
 			return nil
 		}
 		return fmt.Errorf("no new indexer yet: %w", err)
 	})
-	e.progress(w, 3, "while a new indexer waits")
+	e.progress(w, 3, "with a new indexer and old searchers")
 	e.kubectl("rollout", "resume", "--namespace="+e.namespace, "deployment/trawl-router")
 	helm("upgrade", root, current, "--wait")
 	e.settled()

@@ -1,6 +1,7 @@
 package k8s
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,14 +18,14 @@ const images = "trawl-test/k8s/"
 // source is a label that only Trawl's own images have.
 const source = "org.opencontainers.image.source=https://github.com/trawl-search/trawl"
 
-// The tags of Trawl's images: the same code under two versions, and that of an earlier commit.
+// The tags of Trawl's images: the same code under two versions, and that of the commit before.
 const previous, current, before = "previous", "current", "before"
 
-// beforeCommit is the last commit before TLS, roles that authenticate each other, and searchers that report the
-// formats they read. Its source is checked out into the folder beforeSource of the repository.
+// upgradeFromEnv names the commit from which the upgrade in the wrong order starts; empty: the parent of
+// the one that is checked out. Its source is put into the folder beforeSource of the repository.
 const (
-	beforeCommit = "e878012650c40b5b253251740b0e6b305c05b48a"
-	beforeSource = ".cache/k8s/before"
+	upgradeFromEnv = "TRAWL_TEST_UPGRADE_FROM"
+	beforeSource   = ".cache/k8s/before"
 )
 
 // makeImages makes all images and copies them to the nodes.
@@ -51,7 +52,7 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 	if err != nil {
 		return err
 	}
-	earlierDebian, err := kube.Unpacked(ctx, earlier, "debian") // it has programs that this tree's indexer does without
+	earlierDebian, err := kube.Unpacked(ctx, earlier, "debian")
 	if err != nil {
 		return err
 	}
@@ -75,6 +76,7 @@ func makeImages(ctx context.Context, c *kube.Cluster, p kube.Programs) error {
 
 // checkOut puts the source of the earlier commit into a folder. The clone must have the commit.
 func checkOut(ctx context.Context, root string) (dir string, err error) {
+	commit := cmp.Or(os.Getenv(upgradeFromEnv), "HEAD^")
 	dir = filepath.Join(root, beforeSource)
 	if err := os.RemoveAll(dir); err != nil {
 		return "", err
@@ -84,10 +86,10 @@ func checkOut(ctx context.Context, root string) (dir string, err error) {
 	}
 	archive := filepath.Join(dir, "source.tar")
 	for _, args := range [][]string{
-		{"git", "-C", root, "archive", "--output", archive, beforeCommit}, {"tar", "-xf", archive, "-C", dir}, {"rm", archive},
+		{"git", "-C", root, "archive", "--output", archive, commit}, {"tar", "-xf", archive, "-C", dir}, {"rm", archive},
 	} {
 		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("check out %s: %w\n%s", beforeCommit, err, out)
+			return "", fmt.Errorf("check out %s: %w\n%s", commit, err, out)
 		}
 	}
 	return dir, nil
