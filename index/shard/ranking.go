@@ -11,8 +11,8 @@ type Ranking struct {
 
 	stats []Stats // of each part
 	files []ranked
-	// bound is the place after which files of the best may have been left out. No later file can be
-	// returned, since others before it are missing. Nil means that there is no such place.
+	// bound is the place from which on, or after which, files of the best have been left out. No later
+	// file can be returned, since others before it are missing. Nil means that there is no such place.
 	bound *Key
 }
 
@@ -29,16 +29,13 @@ func NewRanking(maxFiles int, maxBytes int64) *Ranking {
 	return &Ranking{limit: maxFiles, maxBytes: maxBytes}
 }
 
-// Floor returns Options.Floor for the next shard: nil while there are fewer files than wanted.
+// Floor returns Options.Floor for the next shard: nil while there is room for more files.
 func (r *Ranking) Floor() *Key {
-	switch {
-	case r.bound != nil:
-		return r.bound
-	case r.limit == 0 || len(r.files) < r.limit:
-		return nil
+	if n := len(r.files); n > 0 && n == r.limit {
+		last := r.files[n-1].key
+		return &last
 	}
-	last := r.files[r.limit-1].key
-	return &last
+	return r.bound
 }
 
 // Add ranks the hits that Find found in a shard. It returns the number of this part of the ranking,
@@ -128,12 +125,15 @@ func (r *Ranking) forget(part int) {
 	}
 }
 
-// trim removes the files that have no room.
+// trim removes the first file that has no room, and all after it. Other shards may still have smaller
+// files that come before that file, and take its room.
 func (r *Ranking) trim() {
 	var size int64
 	for i := range r.files {
 		if size += r.files[i].size; r.maxBytes > 0 && size > r.maxBytes && i > 0 {
-			r.cutAfter(r.files[i-1].key)
+			r.cutAfter(r.files[i].key)
+			r.files[i] = ranked{}
+			r.files = r.files[:i]
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -145,6 +146,33 @@ func TestPartsShowWhatTheWholeShows(t *testing.T) {
 	})
 	if cuts == 0 && !testing.Short() { // a short run has few draws and may miss it
 		t.Error("no answer was cut")
+	}
+}
+
+// TestALaterShardFillsTheRoom: of three files of three shards, the last one is found before the
+// second one and has no room after the first. The second one still takes its place.
+func TestALaterShardFillsTheRoom(t *testing.T) {
+	of := func(path string, words int) part {
+		return part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{
+			Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{{
+				Path: path, Branches: []string{"main"}, Content: []byte(strings.Repeat("word ", words)),
+			}},
+		}}}))}
+	}
+	first, second, last := of("a", 1), of("b", 1), of("vendor/c", 20)
+	q := prepare(t, parse(t, "word"))
+	opts := shard.Options{MaxFiles: 2, MaxMatchesPerFile: 100}
+	whole, err := searchParts([]part{first, second, last}, q, opts)
+	if err != nil || len(whole.Files) != 2 || string(whole.Files[1].Path) != "b" {
+		t.Fatalf("%v, %v", whole, err)
+	}
+	for i := range whole.Files {
+		opts.MaxBytes += whole.Files[i].Size()
+	}
+	for _, order := range [][]part{{first, last, second}, {last, first, second}, {last, second, first}} {
+		if got, err := searchParts(order, q, opts); err != nil || got.Cut || !sameFiles(got.Files, whole.Files) {
+			t.Errorf("%v, %v\nwant %v", got, err, whole.Files)
+		}
 	}
 }
 
