@@ -14,7 +14,8 @@ import (
 )
 
 // TestMemoryIsMeasured: FileMemory and EntryMemory agree with the heap that decoded
-// files and repos take.
+// files and repos take. They say 0.88 to 1.02 of it; half and twice leave room for other
+// allocators.
 func TestMemoryIsMeasured(t *testing.T) {
 	at := &searchv1.Location{ByteOffset: 1000, LineNumber: 20, Column: 30}
 	few := &searchv1.FileMatch{Repo: "github.com/org/name", Path: []byte("src/some/file.go"), Branches: []string{"main"}, Blob: make([]byte, 20), Commit: "c0"}
@@ -35,7 +36,7 @@ func TestMemoryIsMeasured(t *testing.T) {
 		"repo":         {repo, searchapi.EntryMemory(repo)},
 	} {
 		taken := heapOf(t, c.message)
-		if ratio := float64(c.said) / float64(taken); ratio < 0.75 || ratio > 1.35 {
+		if ratio := float64(c.said) / float64(taken); ratio < 0.5 || ratio > 2 {
 			t.Errorf("%s: said to take %d bytes, takes %d", name, c.said, taken)
 		}
 	}
@@ -48,7 +49,7 @@ func heapOf(t *testing.T, m proto.Message) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	copies := make([]proto.Message, 200)
+	copies := make([]proto.Message, 2<<20/len(raw)) // megabytes, beside which the rest of the heap hardly changes
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.GC() // frees what was in a sync.Pool

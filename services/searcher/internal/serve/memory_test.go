@@ -44,7 +44,8 @@ func TestExpressionsShareTheirMemory(t *testing.T) {
 		}
 	}
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > size/2 {
+	// With compiling it is 10 MiB, without less than half a megabyte.
+	if took := after.TotalAlloc - before.TotalAlloc; took > size/8 {
 		t.Errorf("%d KiB are allocated: the expressions were compiled", took>>10)
 	}
 	if !memory.Reserve(size / 2) {
