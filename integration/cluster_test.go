@@ -242,7 +242,7 @@ func (c *cluster) index(t *testing.T, r *repository, name string, branches ...st
 
 // query searches with a deadline long enough for a slow machine.
 func (c *cluster) query(ctx context.Context, text string) (*searchv1.SearchResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	return c.search.Search(ctx, &searchv1.SearchRequest{Query: text})
 }

@@ -234,7 +234,7 @@ func untold(s *searchv1.Statistics) {
 // repo looks like one that does not exist.
 func (c *cluster) sameOfRepo(t *testing.T, other *cluster, repo indextest.Repo) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	path := []byte("none")
 	if len(repo.Documents) > 0 {

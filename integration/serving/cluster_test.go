@@ -284,7 +284,7 @@ func (c *cluster) publish(repo string, shards ...map[string]string) (revision in
 	c.t.Helper()
 	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo, Url: "https://" + repo})
 	c.must(err)
-	lease, err := c.store.AcquireLease(c.t.Context(), repo, 10*time.Second)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo, time.Minute)
 	c.must(err)
 	root := &catalogv1.Root{
 		Repo: repo, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch, Url: "https://" + repo,
@@ -329,7 +329,7 @@ func languageOf(path string) string {
 // find searches and fails the test on an error.
 func (c *cluster) find(query string, options *searchv1.SearchOptions) *searchv1.SearchResponse {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(c.t.Context(), time.Minute)
 	defer cancel()
 	resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: query, Options: options})
 	c.must(err)

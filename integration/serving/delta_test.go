@@ -20,7 +20,7 @@ func (c *cluster) publishDelta(repo string, files map[string]string, hidden ...u
 	c.t.Helper()
 	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo, Url: "https://" + repo})
 	c.must(err)
-	lease, err := c.store.AcquireLease(c.t.Context(), repo, 10*time.Second)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo, time.Minute)
 	c.must(err)
 	root := lease.Root().Record
 	root.Generation, root.Epoch = lease.NextGeneration(), lease.Desired().Epoch

@@ -133,7 +133,7 @@ func methodsIn(t *testing.T, files [][]byte, service string) (list []method) {
 
 // call calls a method with an empty message and returns how it ended.
 func (m method) call(ctx context.Context, conn *grpc.ClientConn) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	stream, err := conn.NewStream(ctx, &m.stream, m.name)
 	if err != nil {

@@ -133,7 +133,7 @@ func (c *cluster) publishShards(repo indextest.Repo, upload func(fence int64) []
 	c.t.Helper()
 	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo.Name})
 	c.must(err)
-	lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, 10*time.Second)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, time.Minute)
 	c.must(err)
 	root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
 	for _, b := range repo.Branches {

@@ -123,7 +123,7 @@ func testHiddenShardsAreNotMissed(t *testing.T, oneProcess bool) {
 	c.eventually("all is found", func() bool { return len(whole.find("heron", nil).Files) == 2 })
 	c.lose("hidden")
 	within := func(c *cluster) *searchv1.Coverage {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "heron"})
 		c.must(err)
@@ -144,7 +144,7 @@ func (c *cluster) lose(repo string) {
 	c.t.Helper()
 	_, _, err := c.store.PutDesired(c.t.Context(), &catalogv1.Desired{Name: repo})
 	c.must(err)
-	lease, err := c.store.AcquireLease(c.t.Context(), repo, 10*time.Second)
+	lease, err := c.store.AcquireLease(c.t.Context(), repo, time.Minute)
 	c.must(err)
 	old := lease.Root()
 	root := proto.CloneOf(old.Record)

@@ -52,7 +52,7 @@ var later = time.Unix(2_000_000_000, 0)
 
 func claim(t *testing.T, s *catalog.Store, c catalog.Compaction) *catalog.Claim {
 	t.Helper()
-	claim, err := s.Claim(t.Context(), c, 5*time.Second, later)
+	claim, err := s.Claim(t.Context(), c, time.Minute, later)
 	if err != nil {
 		t.Fatal(err)
 	}

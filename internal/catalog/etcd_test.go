@@ -86,7 +86,7 @@ func putDesired(t *testing.T, s *catalog.Store, name string) uint64 {
 
 func acquire(t *testing.T, s *catalog.Store, repo string) *catalog.Lease {
 	t.Helper()
-	lease, err := s.AcquireLease(t.Context(), repo, 5*time.Second)
+	lease, err := s.AcquireLease(t.Context(), repo, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

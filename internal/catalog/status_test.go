@@ -155,7 +155,7 @@ func TestWatchRepoTellsEveryState(t *testing.T) {
 		}
 	}
 	putDesired(t, s, "repo")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	next, stop := iter.Pull2(s.WatchRepo(ctx, "repo"))
 	defer stop()
@@ -195,7 +195,7 @@ func TestWatchRepoSurvivesRestart(t *testing.T) {
 	}
 	s := catalog.New(connect(t, etcd.Endpoint()), "")
 	putDesired(t, s, "repo")
-	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	seen := make(chan *ingestv1.RepoStatus, 100)
 	watched := make(chan struct{})

@@ -52,7 +52,7 @@ func sameAsStore(t *testing.T, s *catalog.Store, snapshot *catalog.Snapshot) {
 
 func current(t *testing.T, v *catalog.View) *catalog.Snapshot {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	snapshot, err := v.Current(ctx)
 	if err != nil {
@@ -233,7 +233,7 @@ func TestViewCatchesUpAfterRestart(t *testing.T) {
 			t.Fatal(err)
 		}
 		revision := publish(t, s, "repo")
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		snapshot, err := v.WaitFor(ctx, revision)
 		cancel()
 		if err != nil {

@@ -99,7 +99,7 @@ func TestOtherProcessesConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	if err := nc.FlushTimeout(10 * time.Second); err != nil {
+	if err := nc.FlushTimeout(time.Minute); err != nil {
 		t.Errorf("NATS over TCP: %v", err)
 	}
 }

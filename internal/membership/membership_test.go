@@ -92,7 +92,7 @@ func names(s *membership.MemberSnapshot) string {
 // waitMembers waits until the members are those of want.
 func waitMembers(t *testing.T, m *membership.Members, want string) {
 	t.Helper()
-	end := time.After(30 * time.Second)
+	end := time.After(time.Minute)
 	for {
 		s := m.Snapshot()
 		if names(s) == want {
@@ -152,7 +152,7 @@ func TestExpiryRemoves(t *testing.T) {
 	waitMembers(t, m, "dies lives")
 	client.Close() // from here on nothing keeps the record alive, and nothing can change it
 	waitMembers(t, m, "lives")
-	for end := time.Now().Add(30 * time.Second); r.Registered(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); r.Registered(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("still believes that it is registered")
 		}
@@ -207,7 +207,7 @@ func TestReplacedWhileItRuns(t *testing.T) {
 	}
 	is := func(address string, draining bool) {
 		t.Helper()
-		for end := time.After(30 * time.Second); ; {
+		for end := time.After(time.Minute); ; {
 			s := m.Snapshot()
 			if len(s.Searchers) == 1 && s.Searchers[0].Address == address && s.Searchers[0].Draining == draining {
 				return

@@ -18,7 +18,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // limit is how long a test waits for an event; far longer than the event takes.
-const limit = 30 * time.Second
+const limit = time.Minute
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

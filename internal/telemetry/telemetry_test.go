@@ -42,7 +42,7 @@ func start(t *testing.T, change func(*telemetry.Config)) (*telemetry.Telemetry, 
 
 func shutdown(t *testing.T, tel *telemetry.Telemetry) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := tel.Shutdown(ctx); err != nil {
 		t.Error(err)

@@ -49,7 +49,7 @@ func (r *reader) apply(u follow.Update) {
 
 func (r *reader) waitFor(revision int64) map[string]string {
 	r.t.Helper()
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		r.mu.Lock()
 		keys, reached := maps.Clone(r.keys), r.revision >= revision
 		r.mu.Unlock()

@@ -34,7 +34,7 @@ func tenFiles(first string) []string {
 // republish changes the root as many pushes would have left it.
 func (e *env) republish(change func(root *catalogv1.Root)) {
 	e.t.Helper()
-	lease, err := e.Store.AcquireLease(e.t.Context(), repoName, 10*time.Second)
+	lease, err := e.Store.AcquireLease(e.t.Context(), repoName, time.Minute)
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ func TestHostileTypeRepos(t *testing.T) {
 		}
 	})
 	search := func(query string) (*searchv1.SearchResponse, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		return c.Search(ctx, &searchv1.SearchRequest{Query: query})
 	}
