@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -21,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // patience bounds every wait for something that must happen. It is large, so that a test
@@ -88,7 +87,7 @@ func newCluster(t *testing.T, l layout) *cluster {
 // newNetwork starts only the network and the Git server of a cluster.
 func newNetwork(t *testing.T) *cluster {
 	t.Helper()
-	c := &cluster{suite: need(t), t: t, rng: seeded(t)}
+	c := &cluster{suite: need(t), t: t, rng: testrun.Rand(t)}
 	c.name = fmt.Sprintf("%s-%d", strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-")), time.Now().UnixNano())
 	t.Cleanup(c.close)
 	c.startNetwork()
@@ -104,20 +103,6 @@ func (l layout) withDefaults() layout {
 		l.replication = 2
 	}
 	return l
-}
-
-// seeded gives the test its random numbers and prints their seed.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("TRAWL_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("TRAWL_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("TRAWL_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 // within returns the cluster for a subtest, to which failures are reported.

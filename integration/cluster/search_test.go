@@ -6,6 +6,7 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -50,7 +51,7 @@ func (c *cluster) finds(word string, repos ...*repository) {
 // container and its volume.
 func TestNothingIsLeftBehind(t *testing.T) {
 	s := need(t)
-	c := &cluster{suite: s, t: t, name: "left", layout: layout{}.withDefaults(), rng: seeded(t)}
+	c := &cluster{suite: s, t: t, name: "left", layout: layout{}.withDefaults(), rng: testrun.Rand(t)}
 	c.startNetwork()
 	c.must(c.startNATS(t.Context()))
 	c.nats[0].pause(t)

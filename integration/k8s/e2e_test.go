@@ -10,12 +10,12 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/trawl-search/trawl/integration/k8s/kube"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // e2e is Trawl on a cluster. The parts of the test run in order, each on the state that the
@@ -81,7 +81,7 @@ func TestKubernetes(t *testing.T) {
 	chosen := need(t)
 	lock(t)
 	start := time.Now()
-	e := &e2e{t: t, outer: t, rng: seeded(t), Cluster: chosen.cluster(t), dir: t.TempDir(), release: release{namespace: "trawl"}}
+	e := &e2e{t: t, outer: t, rng: testrun.Rand(t), Cluster: chosen.cluster(t), dir: t.TempDir(), release: release{namespace: "trawl"}}
 	t.Logf("the cluster is ready, and has all images, after %.0f s", time.Since(start).Seconds())
 	e.prepare()
 	for _, part := range parts {
@@ -101,20 +101,6 @@ func TestKubernetes(t *testing.T) {
 			break // the others would fail for the same reason
 		}
 	}
-}
-
-// seeded gives the test its random numbers and prints their seed.
-func seeded(t *testing.T) *rand.Rand {
-	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	if text := os.Getenv("TRAWL_TEST_SEED"); text != "" {
-		var err error
-		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
-			t.Fatalf("TRAWL_TEST_SEED: %v", err)
-		}
-	}
-	t.Logf("TRAWL_TEST_SEED=%d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
 }
 
 //go:embed values.yaml

@@ -12,6 +12,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // slowRead stands for etcd: a read answers with the revision at its beginning,
@@ -24,6 +26,7 @@ type slowRead struct {
 	took     func() time.Duration
 	// ahead is how much earlier than its caller etcd sees a deadline.
 	ahead time.Duration
+	rng   *rand.Rand
 }
 
 func (r *slowRead) read(ctx context.Context) (int64, error) {
@@ -40,7 +43,7 @@ func (r *slowRead) read(ctx context.Context) (int64, error) {
 		case <-time.After(r.took()):
 			return now, nil
 		case <-early.Done():
-			return 0, status.Error([]codes.Code{codes.Canceled, codes.DeadlineExceeded}[rand.IntN(2)], "its clock is ahead")
+			return 0, status.Error([]codes.Code{codes.Canceled, codes.DeadlineExceeded}[r.rng.IntN(2)], "its clock is ahead")
 		}
 	}
 	select {
@@ -58,20 +61,22 @@ func TestNoCallerGetsAnEarlierRead(t *testing.T) {
 
 func noCallerGetsAnEarlierRead(t *testing.T, ahead time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &slowRead{ahead: ahead, took: func() time.Duration { return rand.N(10 * time.Millisecond) }}
+		rng := testrun.Rand(t)
+		short := func(most time.Duration) time.Duration { return time.Duration(rng.Int64N(int64(most))) }
+		r := &slowRead{ahead: ahead, rng: rng, took: func() time.Duration { return short(10 * time.Millisecond) }}
 		c := &clock{read: r.read}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for range 2000 {
-				time.Sleep(rand.N(time.Millisecond))
+				time.Sleep(short(time.Millisecond))
 				r.revision.Add(1)
 			}
 		})
 		for range 20 {
 			wg.Go(func() {
 				for range 50 {
-					time.Sleep(rand.N(20 * time.Millisecond))
-					ctx, cancel := context.WithTimeout(t.Context(), rand.N(40*time.Millisecond))
+					time.Sleep(short(20 * time.Millisecond))
+					ctx, cancel := context.WithTimeout(t.Context(), short(40*time.Millisecond))
 					known := r.revision.Load()
 					got, err := c.now(ctx)
 					if err == nil && got < known {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -189,6 +190,7 @@ func TestRacingJobsPublishOneChain(t *testing.T) {
 		t.Fatal(err)
 	}
 	const jobs, attempts = 6, 150
+	rng := testrun.Rand(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	history := shared.Client().Watch(ctx, "/"+t.Name()+"/roots/", clientv3.WithPrefix(), clientv3.WithRev(begin))
@@ -197,7 +199,7 @@ func TestRacingJobsPublishOneChain(t *testing.T) {
 	for range jobs {
 		wg.Go(func() {
 			for range attempts {
-				race(ctx, s, &published)
+				race(ctx, s, rng, &published)
 			}
 		})
 	}
@@ -234,14 +236,14 @@ func TestRacingJobsPublishOneChain(t *testing.T) {
 }
 
 // race is one job that may lose its lease to another before it publishes.
-func race(ctx context.Context, s *catalog.Store, published *sync.Map) {
+func race(ctx context.Context, s *catalog.Store, rng *rand.Rand, published *sync.Map) {
 	lease, err := s.AcquireLease(ctx, "repo", time.Second)
 	if err != nil {
 		return
 	}
-	if rand.IntN(2) == 0 {
+	if rng.IntN(2) == 0 {
 		_ = lease.Release(ctx) // a zombie from here on
-		time.Sleep(rand.N(3 * time.Millisecond))
+		time.Sleep(time.Duration(rng.Int64N(int64(3 * time.Millisecond))))
 	}
 	if revision, err := s.Publish(ctx, lease, lease.Root(), nextRoot(lease)); err == nil {
 		published.Store(lease.Fence(), revision)

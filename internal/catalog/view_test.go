@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func newView(t *testing.T, s *catalog.Store) *catalog.View {
@@ -146,6 +146,7 @@ func TestCurrentIsLinearizable(t *testing.T) {
 			}
 		})
 	}
+	rng := testrun.Rand(t)
 	for r := range readers {
 		reading.Go(func() {
 			for {
@@ -154,7 +155,7 @@ func TestCurrentIsLinearizable(t *testing.T) {
 					return
 				default:
 				}
-				w := rand.IntN(writers)
+				w := rng.IntN(writers)
 				known := acknowledged[w].Load()
 				snapshot := current(t, views[r%len(views)])
 				root, _ := snapshot.Root(fmt.Sprintf("repo%d", w))

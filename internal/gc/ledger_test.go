@@ -3,14 +3,13 @@ package gc
 import (
 	"context"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // foreign is the fencing token of an object made under another etcd.
@@ -37,32 +36,26 @@ type ledgerModel struct {
 
 // TestLedger: bytes that are reported gone from a place are not there, whichever
 // process stalls, dies, goes away or comes back. When all is quiet everything is gone,
-// and reported gone. TRAWL_SEED makes it begin with other schedules.
+// and reported gone.
 func TestLedger(t *testing.T) {
-	schedules, seed, gone := 500, uint64(1), 0
-	if testing.Short() {
-		schedules = 150
-	}
-	if text := os.Getenv("TRAWL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
+	schedules, seed, gone := testrun.Rounds(100, 500), testrun.Seed(t), 0
 	for i := range uint64(schedules) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newLedgerModel(t, seed+i)
 			if m.run(); t.Failed() {
-				t.Logf("repeat it by TRAWL_SEED=%d", seed+i)
+				t.Logf("repeat it by TRAWL_TEST_SEED=%d", seed+i)
 			}
 			gone += m.gone
 		})
 	}
-	t.Logf("%d schedules from TRAWL_SEED=%d: %d looks at what is gone", schedules, seed, gone)
+	t.Logf("%d schedules: %d looks at what is gone", schedules, gone)
 	if !t.Failed() && gone < schedules {
 		t.Error("the schedules do not show what they are for")
 	}
 }
 
 func newLedgerModel(t *testing.T, seed uint64) *ledgerModel {
-	m := &ledgerModel{world: newWorld(t), rng: rand.New(&lockedSource{src: rand.NewPCG(seed, 0)}), noted: map[string]bool{}}
+	m := &ledgerModel{world: newWorld(t), rng: testrun.Locked(seed), noted: map[string]bool{}}
 	for _, repo := range []string{"a", "b", "c"} {
 		m.want(repo)
 		m.publish(repo, 1)

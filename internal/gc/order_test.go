@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // explore runs every order: run calls choose at every step to learn which of n actors
@@ -41,9 +42,9 @@ func explore(run func(choose func(n int) int)) (orders int) {
 }
 
 // sample runs some orders at random.
-func sample(run func(choose func(n int) int)) (orders int) {
+func sample(rng *rand.Rand, run func(choose func(n int) int)) (orders int) {
 	for ; orders < 300; orders++ {
-		run(rand.IntN)
+		run(rng.IntN)
 	}
 	return orders
 }
@@ -102,14 +103,10 @@ func (w *world) gatedBucket(a *actor) watched {
 
 // TestEveryOrder: an indexer publishes, byte for byte, what an earlier attempt left
 // behind as garbage, while that garbage is collected. The indexer's lease may end at
-// any moment. The test runs every order of their steps, or with -short some.
+// any moment. The test runs some orders of their steps, or all with TRAWL_TEST_ALL.
 func TestEveryOrder(t *testing.T) {
 	published, refused := 0, 0
-	each := explore
-	if testing.Short() {
-		each = sample
-	}
-	orders := each(func(choose func(int) int) {
+	run := func(choose func(int) int) {
 		if t.Failed() {
 			choose = func(int) int { return 0 } // ends soon
 		}
@@ -120,7 +117,13 @@ func TestEveryOrder(t *testing.T) {
 				refused++
 			}
 		})
-	})
+	}
+	var orders int
+	if testrun.All() {
+		orders = explore(run)
+	} else {
+		orders = sample(testrun.Rand(t), run)
+	}
 	t.Logf("%d orders: %d published, %d refused", orders, published, refused)
 	if published == 0 || refused == 0 {
 		t.Error("the lease ends too early or too late in all of them")

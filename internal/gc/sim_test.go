@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -29,17 +28,9 @@ const (
 // pack repos together and do the same, collectors, queries, requests and deletions
 // side by side, each slow and failing at random, over the real catalog. Neither a
 // root that is served nor a running query may ever lack an object, and what nobody
-// reaches is gone two passes after the end. TRAWL_SEED repeats the schedules from a
-// seed on.
+// reaches is gone two passes after the end.
 func TestSchedules(t *testing.T) {
-	schedules, seed := 10_000, rand.Uint64()
-	if testing.Short() {
-		schedules = 500
-	}
-	if text := os.Getenv("TRAWL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("%d schedules from TRAWL_SEED=%d", schedules, seed)
+	schedules, seed := testrun.Rounds(500, 10_000), testrun.Seed(t)
 	var total tally
 	const lanes = 4
 	t.Run("lanes", func(t *testing.T) {
@@ -70,7 +61,7 @@ func simulate(t *testing.T, seed uint64, total *tally) {
 	})
 	total.add(happened)
 	if t.Failed() {
-		t.Fatalf("repeat it by TRAWL_SEED=%d", seed)
+		t.Fatalf("repeat it by TRAWL_TEST_SEED=%d", seed)
 	}
 }
 
@@ -118,19 +109,7 @@ type sim struct {
 // that the same seed gives the same schedule, except where two wake at the same
 // nanosecond.
 func newSim(t *testing.T, seed uint64) *sim {
-	return &sim{world: newWorld(t), rng: rand.New(&lockedSource{src: rand.NewPCG(seed, 0)})}
-}
-
-type lockedSource struct {
-	mu  sync.Mutex
-	src rand.Source
-}
-
-// Uint64 implements rand.Source.
-func (l *lockedSource) Uint64() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.src.Uint64()
+	return &sim{world: newWorld(t), rng: testrun.Locked(seed)}
 }
 
 // one says yes once in n times.

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -122,12 +122,9 @@ func pack(ctx context.Context, b bucket.Bucket, claim *catalog.Claim) (flips []c
 // attempt at the same is collected. At any moment one of the repos may be deleted, or
 // the claim may end. There are too many orders to run them all.
 func TestCompactionInAnyOrder(t *testing.T) {
-	orders, compacted := 3000, [3]int{}
-	if testing.Short() {
-		orders = 500
-	}
+	orders, compacted, rng := testrun.Rounds(500, 3000), [3]int{}, testrun.Rand(t)
 	for range orders {
-		synctest.Test(t, func(t *testing.T) { compacted[compactionOrder(t, rand.IntN)]++ })
+		synctest.Test(t, func(t *testing.T) { compacted[compactionOrder(t, rng.IntN)]++ })
 		if t.Failed() {
 			return
 		}

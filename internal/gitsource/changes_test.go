@@ -13,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // oddPaths are paths that nest, differ in case only, need escapes, or look like
@@ -97,7 +98,7 @@ func at(trees []map[string][3]string, path string) (entries []string) {
 // documents of a path may still be the same: an object that is a file on one branch and
 // a symbolic link on another is one document, a file.
 func TestChangesAreTheDifference(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(testrun.Rounds(4, 12)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		r := gitsourcetest.New(t)
 		if seed%4 == 3 {
@@ -146,7 +147,7 @@ func TestChangesAreTheDifference(t *testing.T) {
 // the paths of OpenChanges, the new documents are the old ones, on the branches that
 // theirs became.
 func TestChangesOfBranches(t *testing.T) {
-	for seed := range uint64(12) {
+	for seed := range uint64(testrun.Rounds(4, 12)) {
 		rnd := rand.New(rand.NewPCG(seed, 2))
 		r := gitsourcetest.New(t)
 		names := []string{"main", "release/1", "release/2", "work"}

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func openRepository(t testing.TB, dir string, limits Limits, want ...string) *Repository {
@@ -124,9 +124,7 @@ func TestRepositoryUnionOfBranches(t *testing.T) {
 // TestRepositoryUnionProperty compares the union of random branches with one
 // made by maps.
 func TestRepositoryUnionProperty(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rnd := rand.New(rand.NewPCG(seed, 0))
+	rnd := testrun.Rand(t)
 	r := gitsourcetest.New(t)
 	contents := []string{"a", "b", "c"}
 	want := make(map[string]string)

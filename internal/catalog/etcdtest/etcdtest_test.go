@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,8 +82,7 @@ func TestLikeEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer etcd.Close()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testrun.Seed(t)
 	clients := []*clientv3.Client{etcd.Client(), New().Client(nil)}
 	var answers [2][]string
 	for i, c := range clients {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -91,9 +92,7 @@ func TestReadersEndWithWhatIsStored(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testrun.Rand(t)
 	for i := range 1200 { // more than two pages of a listing
 		if _, err := client.Put(ctx, fmt.Sprintf("in/first%04d", i), "v"); err != nil {
 			t.Fatal(err)

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -87,11 +85,8 @@ func TestDeletedFromPack(t *testing.T) {
 // TestCrashAnywhere ends a process before and after each of its operations. Published repos stay
 // whole, another indexer does the work, and nothing is left over.
 func TestCrashAnywhere(t *testing.T) {
-	stride := 1
-	if testing.Short() {
-		stride = 12
-	}
-	for crash := 1 + rand.IntN(stride); ; crash += stride {
+	stride := testrun.Rounds(12, 1)
+	for crash := 1 + testrun.Rand(t).IntN(stride); ; crash += stride {
 		survived := false
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
@@ -239,21 +234,14 @@ func TestGivesWay(t *testing.T) {
 
 // TestRaces runs jobs, deletions, compactions and their planning side by side, each
 // slow, failing at random, and losing its lease. Readers find every repo as it was
-// published, and nothing is left over. TRAWL_SEED repeats schedules from a seed on.
+// published, and nothing is left over.
 func TestRaces(t *testing.T) {
-	schedules, seed := 60, rand.Uint64()
-	if testing.Short() {
-		schedules = 4
-	}
-	if text := os.Getenv("TRAWL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("from TRAWL_SEED=%d", seed)
+	schedules, seed := testrun.Rounds(8, 60), testrun.Seed(t)
 	var flipped, pushed atomic.Int64
 	for i := range uint64(schedules) {
 		synctest.Test(t, func(t *testing.T) { race(t, seed+i, &flipped, &pushed) })
 		if t.Failed() {
-			t.Fatalf("repeat it by TRAWL_SEED=%d", seed+i)
+			t.Fatalf("repeat it by TRAWL_TEST_SEED=%d", seed+i)
 		}
 	}
 	t.Logf("%d publications, %d repos compacted", pushed.Load(), flipped.Load())
@@ -266,10 +254,10 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 	w := newWorld(t)
 	w.cfg.Reclaim = time.Minute
 	w.fill(10)
-	rng := &locked{rng: rand.New(rand.NewPCG(seed, 0))}
+	rng := testrun.Locked(seed)
 	hop := func() error {
-		time.Sleep(time.Duration(rng.intn(int(300 * time.Millisecond))))
-		if rng.intn(150) == 0 {
+		time.Sleep(time.Duration(rng.IntN(int(300 * time.Millisecond))))
+		if rng.IntN(150) == 0 {
 			return errDead
 		}
 		return nil
@@ -284,30 +272,30 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 			}
 		})
 	}
-	repo := func() string { return fmt.Sprintf("example.com/repo-%02d", rng.intn(10)) }
+	repo := func() string { return fmt.Sprintf("example.com/repo-%02d", rng.IntN(10)) }
 	for range 2 {
 		loop(func() {
-			time.Sleep(time.Duration(rng.intn(int(20 * time.Second))))
-			next := files{"a.go": fmt.Sprint("a ", rng.intn(5)), "b.go": fmt.Sprint("b ", rng.intn(2)), "e.go": "e"}
-			if w.push(ctx, w.store(hop), stepping{w.bucket, hop}, repo(), next, rng.intn(3) > 0) == nil {
+			time.Sleep(time.Duration(rng.IntN(int(20 * time.Second))))
+			next := files{"a.go": fmt.Sprint("a ", rng.IntN(5)), "b.go": fmt.Sprint("b ", rng.IntN(2)), "e.go": "e"}
+			if w.push(ctx, w.store(hop), stepping{w.bucket, hop}, repo(), next, rng.IntN(3) > 0) == nil {
 				pushed.Add(1)
 			}
 		})
 		loop(func() {
-			time.Sleep(time.Duration(rng.intn(int(10 * time.Second))))
+			time.Sleep(time.Duration(rng.IntN(int(10 * time.Second))))
 			_ = w.scheduler(hop).Pass(ctx, time.Now())
 		})
 		loop(func() {
-			time.Sleep(time.Duration(rng.intn(int(10 * time.Second))))
+			time.Sleep(time.Duration(rng.IntN(int(10 * time.Second))))
 			if did, err := w.worker(hop).Next(ctx); did && err == nil {
 				flipped.Add(1)
 			}
 		})
 	}
 	loop(func() {
-		time.Sleep(time.Duration(rng.intn(int(30 * time.Second))))
+		time.Sleep(time.Duration(rng.IntN(int(30 * time.Second))))
 		switch all, err := w.truth.ListCompactions(ctx); {
-		case err != nil || rng.intn(2) == 0:
+		case err != nil || rng.IntN(2) == 0:
 			_, _ = w.truth.DeleteRepo(ctx, repo())
 		default:
 			for _, c := range all {
@@ -317,7 +305,7 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 		}
 	})
 	loop(func() {
-		time.Sleep(time.Duration(rng.intn(int(3 * time.Second))))
+		time.Sleep(time.Duration(rng.IntN(int(3 * time.Second))))
 		w.check("meanwhile")
 	})
 	running.Wait()
@@ -325,16 +313,4 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 	w.settle()
 	w.check("at the end")
 	w.clean()
-}
-
-// locked is a source of randomness for several goroutines.
-type locked struct {
-	mu  sync.Mutex
-	rng *rand.Rand
-}
-
-func (l *locked) intn(n int) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.rng.IntN(n)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -99,12 +99,9 @@ func (x *trial) told(c prometheus.Counter) float64 {
 // TestMergesGiveWay: jobs that start at any step of a merge pause it until the last of them has
 // ended. It keeps its claim meanwhile, and then resumes. Only a started upload does not pause.
 func TestMergesGiveWay(t *testing.T) {
-	stride := int64(1)
-	if testing.Short() {
-		stride = 7
-	}
+	stride := int64(testrun.Rounds(7, 1))
 	rested, uploading := 0, false
-	for n := 1 + rand.Int64N(stride); !uploading; n += stride {
+	for n := 1 + testrun.Rand(t).Int64N(stride); !uploading; n += stride {
 		synctest.Test(t, func(t *testing.T) {
 			uploading = givesWay(t, n)
 		})

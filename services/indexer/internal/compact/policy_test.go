@@ -4,9 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -217,16 +216,10 @@ func (m *model) amplification() (stored, live uint64, shards int) {
 }
 
 // TestPolicyIsBounded pushes to many repos at random for weeks. The bounds are those of decision
-// 20. TRAWL_SEED sets the seed.
+// 20.
 func TestPolicyIsBounded(t *testing.T) {
-	repos, days, seed := 1500, 18, uint64(1)
-	if testing.Short() {
-		repos, days = 600, 16
-	}
-	if text := os.Getenv("TRAWL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	m := newModel(t, seed)
+	repos, days := testrun.Rounds(600, 1500), testrun.Rounds(16, 18)
+	m := newModel(t, testrun.Seed(t))
 	for i := range repos {
 		m.push(fmt.Sprintf("repo-%04d", i))
 	}

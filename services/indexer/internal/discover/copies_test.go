@@ -7,10 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +20,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/restore"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -157,21 +155,14 @@ func owned(name, owner string) *ingestv1.Source {
 // TestCopiesKeepTheirOrder has sources applied, removed and dropped while two leaders, each slow,
 // failing at random and replaced by new ones, copy them. At every moment the bucket restores each
 // source as it was when etcd last reported it stored, or a later state. In the end it restores all
-// of them as they are. TRAWL_SEED repeats schedules from a seed on.
+// of them as they are.
 func TestCopiesKeepTheirOrder(t *testing.T) {
-	schedules, seed := 300, rand.Uint64()
-	if testing.Short() {
-		schedules = 30
-	}
-	if text := os.Getenv("TRAWL_SEED"); text != "" {
-		seed, _ = strconv.ParseUint(text, 10, 64)
-	}
-	t.Logf("from TRAWL_SEED=%d", seed)
+	schedules, seed := testrun.Rounds(60, 300), testrun.Seed(t)
 	dropped := 0
 	for i := range uint64(schedules) {
 		synctest.Test(t, func(t *testing.T) { dropped += orderly(t, seed+i) })
 		if t.Failed() {
-			t.Fatalf("repeat it by TRAWL_SEED=%d", seed+i)
+			t.Fatalf("repeat it by TRAWL_TEST_SEED=%d", seed+i)
 		}
 	}
 	if t.Logf("%d sources were dropped", dropped); dropped < schedules/2 {
@@ -181,13 +172,7 @@ func TestCopiesKeepTheirOrder(t *testing.T) {
 
 func orderly(t *testing.T, seed uint64) (dropped int) {
 	k := newKept(t)
-	var mu sync.Mutex
-	rng := rand.New(rand.NewPCG(seed, 0))
-	chance := func(n int) int {
-		mu.Lock()
-		defer mu.Unlock()
-		return rng.IntN(n)
-	}
+	chance := testrun.Locked(seed).IntN
 	step := func() error {
 		time.Sleep(time.Duration(chance(1 << chance(33)))) // up to 4 s, most much less
 		if chance(25) == 0 {

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -141,8 +142,9 @@ func TestHedgesKeepToTheirBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 4, fanout.Shares{Hedges: 0.01})
 		c.warm(t, 4)
+		rng := testrun.Locked(1)
 		c.takes = func(int) (time.Duration, error) {
-			return usual + time.Duration(rand.ExpFloat64()*float64(4*usual)), nil
+			return usual + time.Duration(rng.ExpFloat64()*float64(4*usual)), nil
 		}
 		before := c.total()
 		const queries = 2000

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
 
@@ -55,17 +56,17 @@ var troubles = []trouble{
 }
 
 // takes draws how long a searcher takes for an answer.
-func (t *trouble) takes(searcher int) time.Duration {
+func (t *trouble) takes(rng *rand.Rand, searcher int) time.Duration {
 	if t.frozen && searcher == frozenSearcher {
 		return time.Hour
 	}
 	// A log-normal distribution; 2.326 is the normal one's 99th percentile.
-	took := float64(answerMedian) * math.Exp(rand.NormFloat64()*math.Log(answerSpread)/2.326)
+	took := float64(answerMedian) * math.Exp(rng.NormFloat64()*math.Log(answerSpread)/2.326)
 	if searcher == 0 {
 		took *= t.slow
 	}
-	if rand.Float64() < t.stalls {
-		took += rand.ExpFloat64() * float64(stallMean)
+	if rng.Float64() < t.stalls {
+		took += rng.ExpFloat64() * float64(stallMean)
 	}
 	return time.Duration(took)
 }
@@ -83,6 +84,7 @@ type sized struct {
 func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (s sized) {
 	synctest.Test(t, func(t *testing.T) {
 		var calls atomic.Int64
+		rng := testrun.Locked(1)
 		call := func(ctx context.Context, target fanout.Target, shards []searchapi.Shard) (reply, error) {
 			calls.Add(1)
 			id, err := strconv.Atoi(target.ID)
@@ -90,7 +92,7 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 				return reply{}, err
 			}
 			select {
-			case <-time.After(trouble.takes(id)):
+			case <-time.After(trouble.takes(rng, id)):
 			case <-ctx.Done():
 				return reply{}, status.FromContextError(ctx.Err()).Err()
 			}

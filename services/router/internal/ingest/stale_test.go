@@ -3,7 +3,6 @@ package ingest_test
 import (
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
@@ -33,9 +33,7 @@ func TestStaleRepos(t *testing.T) {
 		since time.Time
 	}
 	var behind []repo
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := testrun.Rand(t)
 	for i := range 60 {
 		r := repo{fmt.Sprintf("%s/%02d", []string{"mine", "other"}[i%2], i), start.Add(time.Duration(random.IntN(20)) * time.Minute)}
 		if _, _, err := store.PutDesired(t.Context(), &catalogv1.Desired{Name: r.name, RequestedAt: timestamppb.New(r.since)}); err != nil {

@@ -44,7 +44,8 @@ func asks(s *search.Service, id string, perSecond float64, during time.Duration)
 	var mu sync.Mutex
 	var queries sync.WaitGroup
 	ctx := access.With(context.Background(), caller{access.Anyone, id})
-	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rand.ExpFloat64() / perSecond * float64(time.Second))) {
+	rng := rand.New(rand.NewPCG(1, uint64(perSecond)))
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rng.ExpFloat64() / perSecond * float64(time.Second))) {
 		queries.Go(func() {
 			for began := time.Now(); ; time.Sleep(50 * time.Millisecond) {
 				within, cancel := context.WithTimeout(ctx, simDeadline)

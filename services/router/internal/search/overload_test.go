@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -42,6 +43,7 @@ const (
 type simSearcher struct {
 	searchv1.SearchServiceClient
 	processors chan struct{}
+	rng        *rand.Rand
 
 	mu    sync.Mutex
 	ahead int
@@ -106,7 +108,7 @@ func (s *simSearcher) work(ctx context.Context) (took time.Duration, done bool) 
 	}
 	began := time.Now()
 	select {
-	case <-time.After(time.Duration(rand.ExpFloat64() * float64(simTime))):
+	case <-time.After(time.Duration(s.rng.ExpFloat64() * float64(simTime))):
 		return time.Since(began), true
 	case <-ctx.Done():
 		return time.Since(began), false
@@ -156,8 +158,8 @@ func simulateWith(t testing.TB, processors int, cfg search.Config) *search.Servi
 	t.Helper()
 	s := &simulation{}
 	var roots []*catalogv1.Root
-	for range simSearchers {
-		s.searchers = append(s.searchers, &simSearcher{processors: make(chan struct{}, processors)})
+	for i := range simSearchers {
+		s.searchers = append(s.searchers, &simSearcher{processors: make(chan struct{}, processors), rng: testrun.Locked(uint64(i))})
 	}
 	for i := range simSearchers * simShards {
 		digest := d(i)
@@ -193,8 +195,8 @@ func offer(t testing.TB, s *search.Service, load float64, during time.Duration) 
 	t.Helper()
 	var mu sync.Mutex
 	var queries sync.WaitGroup
-	between := float64(time.Second) / simPeak / load
-	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rand.ExpFloat64() * between)) {
+	between, rng := float64(time.Second)/simPeak/load, rand.New(rand.NewPCG(1, 0))
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rng.ExpFloat64() * between)) {
 		queries.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), simDeadline)
 			defer cancel()

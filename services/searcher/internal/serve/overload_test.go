@@ -3,13 +3,13 @@ package serve_test
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
@@ -22,9 +22,12 @@ const (
 	processors = 2
 )
 
+// chance are the random choices of these tests.
+var chance = testrun.Locked(1)
+
 func work(ctx context.Context) error {
 	select {
-	case <-time.After(time.Duration(rand.ExpFloat64() * float64(workTime))):
+	case <-time.After(time.Duration(chance.ExpFloat64() * float64(workTime))):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -49,7 +52,7 @@ func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, d
 	var mu sync.Mutex
 	var calls sync.WaitGroup
 	between := float64(workTime) * float64(shards) / processors / load
-	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(rand.ExpFloat64() * between)) {
+	for start := time.Now(); time.Since(start) < during; time.Sleep(time.Duration(chance.ExpFloat64() * between)) {
 		calls.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), deadline)
 			defer cancel()

@@ -1,0 +1,61 @@
+// Package testrun gives tests their random choices and the number of their rounds.
+package testrun
+
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+const (
+	seedEnv = "TRAWL_TEST_SEED"
+	allEnv  = "TRAWL_TEST_ALL"
+)
+
+// Seed returns the seed of TRAWL_TEST_SEED, or a random one, and writes it to the log of the test,
+// which is printed if the test fails.
+func Seed(tb testing.TB) uint64 {
+	tb.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv(seedEnv); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			tb.Fatalf("%s: %v", seedEnv, err)
+		}
+	}
+	tb.Logf("%s=%d", seedEnv, seed)
+	return seed
+}
+
+// Rand returns a generator with the seed of Seed. It is safe for concurrent use.
+func Rand(tb testing.TB) *rand.Rand {
+	tb.Helper()
+	return Locked(Seed(tb))
+}
+
+// Locked returns a generator that is safe for concurrent use.
+func Locked(seed uint64) *rand.Rand { return rand.New(&lockedSource{src: rand.NewPCG(seed, 0)}) }
+
+type lockedSource struct {
+	mu  sync.Mutex
+	src rand.Source
+}
+
+func (s *lockedSource) Uint64() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.src.Uint64()
+}
+
+// All reports whether long tests do all they can: TRAWL_TEST_ALL is set.
+func All() bool { return os.Getenv(allEnv) != "" }
+
+// Rounds returns how many rounds a long test has: the usual number, or that of All.
+func Rounds(usual, all int) int {
+	if All() {
+		return all
+	}
+	return usual
+}
