@@ -45,7 +45,7 @@ func TestGitIsInABox(t *testing.T) {
 // a reason that names the limit.
 func TestPackBomb(t *testing.T) {
 	mirror := t.TempDir()
-	f := newFetcher(t, func(c *FetchConfig) { c.Memory = 256 * config.MiB })
+	f := newFetcher(t, func(c *FetchConfig) { c.Memory = 64 * config.MiB })
 	pack := gitsourcetest.PackBomb(t, 1<<30)
 	if len(pack) > 64<<10 {
 		t.Errorf("the bomb has %d bytes", len(pack))
@@ -68,20 +68,17 @@ func TestPackBomb(t *testing.T) {
 
 // TestHugeBlob: a blob larger than git's memory is fetched, since git does not hold it whole.
 func TestHugeBlob(t *testing.T) {
-	if testing.Short() {
-		t.Skip("writes 300 MB")
-	}
 	r := gitsourcetest.New(t)
-	r.Git("config", "core.bigFileThreshold", "64m")
+	r.Git("config", "core.bigFileThreshold", "16m")
 	hash := exec.CommandContext(t.Context(), "git", "-C", r.Dir, "hash-object", "-w", "--stdin")
-	hash.Stdin = io.LimitReader(zeros{}, 300<<20)
+	hash.Stdin = io.LimitReader(zeros{}, 96<<20)
 	out, err := hash.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Git("update-index", "--add", "--cacheinfo", "100644,"+strings.TrimSpace(string(out))+",huge")
 	r.Git("update-ref", "refs/heads/main", r.Git("commit-tree", "-m", "x", r.Git("write-tree")))
-	f := newFetcher(t, func(c *FetchConfig) { local(r)(c); c.Memory = 256 * config.MiB })
+	f := newFetcher(t, func(c *FetchConfig) { local(r)(c); c.Memory = 64 * config.MiB })
 	mirror := filepath.Join(t.TempDir(), "m")
 	branches, err := f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "main"}}, nil)
 	if err != nil {

@@ -115,8 +115,13 @@ func (r *Repo) Commit(branch string, entries ...[3]string) string {
 func (r *Repo) Files(branch string, pathsAndContents ...string) string {
 	r.tb.Helper()
 	var entries [][3]string
+	blobs := make(map[string]string)
 	for pair := range slices.Chunk(pathsAndContents, 2) {
-		entries = append(entries, [3]string{"100644", r.Blob(pair[1]), pair[0]})
+		path, content := pair[0], pair[1]
+		if blobs[content] == "" {
+			blobs[content] = r.Blob(content)
+		}
+		entries = append(entries, [3]string{"100644", blobs[content], path})
 	}
 	return r.Commit(branch, entries...)
 }
