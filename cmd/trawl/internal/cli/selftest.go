@@ -31,7 +31,7 @@ type selfTestSettings struct {
 	URL      string        `config:"url" doc:"URL or path of the Git repository that is indexed"`
 	Find     string        `config:"find" doc:"phrase that the repository holds"`
 	Name     string        `config:"name" doc:"name of the repo meanwhile; it is deleted at the end"`
-	Patience time.Duration `config:"patience" doc:"how long to wait for roles to be ready, and then for the index"`
+	Patience time.Duration `config:"patience" doc:"how long to wait for roles to be ready, and then for the index; for etcd 10s at most"`
 	Etcd     etcdConfig    `config:"etcd"`
 }
 
@@ -76,7 +76,7 @@ repository, search it, delete it and revoke the token. Errors name what is missi
 	})
 }
 
-// selfTestToken bounds each operation on the token. selfTestLife is the token's lifetime, in case
+// selfTestToken bounds each operation on the token, as patience does. selfTestLife is the token's lifetime, in case
 // the test dies before it revokes it.
 const (
 	selfTestToken = 10 * time.Second
@@ -103,7 +103,7 @@ func failed(step string, err error) error {
 
 func (t *selfTest) run(ctx context.Context, store *access.Store) (err error) {
 	etcd := "etcd at " + strings.Join(t.Etcd.Endpoints, ",")
-	made, cancel := context.WithTimeout(ctx, selfTestToken)
+	made, cancel := context.WithTimeout(ctx, min(selfTestToken, t.Patience))
 	defer cancel()
 	own, err := origin.RepoName(t.URL)
 	if err != nil {
