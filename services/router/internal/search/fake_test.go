@@ -252,8 +252,15 @@ func (c *cluster) Client(address string) (searchv1.SearchServiceClient, error) {
 	return c.conns.Client(address)
 }
 
+// owner is a test, or a round of one, that a cluster ends with.
+type owner interface {
+	Helper()
+	Cleanup(end func())
+	Fatal(args ...any)
+}
+
 // start serves n searchers and makes a service that asks them.
-func start(tb testing.TB, n int, change func(*cluster)) *cluster {
+func start(tb owner, n int, change func(*cluster)) *cluster {
 	tb.Helper()
 	c := &cluster{shares: fanout.Shares{Hedges: 0.1, Retries: 0.2}, cfg: search.Config{
 		// The race detector takes over ten seconds for answers of many megabytes.
@@ -285,7 +292,7 @@ func start(tb testing.TB, n int, change func(*cluster)) *cluster {
 	return c
 }
 
-func (s *searcher) serve(tb testing.TB) {
+func (s *searcher) serve(tb owner) {
 	tb.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -302,7 +309,7 @@ func (s *searcher) serve(tb testing.TB) {
 }
 
 // layoutOf makes roots of what the searchers hold.
-func (c *cluster) layoutOf(tb testing.TB) {
+func (c *cluster) layoutOf(tb owner) {
 	tb.Helper()
 	roots := make(map[string]*catalogv1.Root)
 	seen := make(map[string]bool)

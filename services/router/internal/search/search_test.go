@@ -36,7 +36,7 @@ func TestPagesAreTheWholeOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []*searchv1.FileMatch
 		n := rapid.IntRange(1, 3).Draw(rt, "searchers")
-		c := start(t, n, func(c *cluster) {
+		c := start(rt, n, func(c *cluster) {
 			c.places = make(map[searchapi.Digest][]int)
 			for i := range rapid.IntRange(0, 40).Draw(rt, "files") {
 				f := file("r", fmt.Sprint("path", i), float64(rapid.IntRange(0, 3).Draw(rt, "score")))
