@@ -11,6 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // corpusWords are words of corpora: frequent and rare, long, hostile.
@@ -179,11 +181,7 @@ func someFiles(repos map[string]map[string]string, n int) (list []args) {
 // TestPagesMakeUpTheWhole: the pages of a fixed detail show every matching line once, in
 // any budget.
 func TestPagesMakeUpTheWhole(t *testing.T) {
-	seeds := uint64(4)
-	if testing.Short() {
-		seeds = 2
-	}
-	for seed := range seeds {
+	for seed := range uint64(testrun.Rounds(2, 4)) {
 		repos := randomLibrary(t, seed+1)
 		session := connect(t, newLibrary(t, repos))
 		for _, detail := range []Detail{Lines, ShortLines, LineNumbers, Files} {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
@@ -30,10 +30,7 @@ import (
 // TestHistories pushes random histories. After each push, in deltas or in full, and after
 // compactions in between, it compares what is published with a fresh build of the same commits.
 func TestHistories(t *testing.T) {
-	seeds := 5
-	if n, err := strconv.Atoi(os.Getenv("TRAWL_TEST_HISTORIES")); err == nil {
-		seeds = n
-	}
+	seeds := testrun.Rounds(3, 20)
 	deltas, compactions := 0, 0
 	for seed := range uint64(seeds) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

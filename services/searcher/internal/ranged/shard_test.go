@@ -21,6 +21,7 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 )
@@ -147,14 +148,10 @@ func newPair(t *testing.T, percent int64) *pair {
 // TestSameAsLocal: queries of every kind find by ranges what they find in a local shard, with room
 // for all of it and with too little. A query without enough room reports that.
 func TestSameAsLocal(t *testing.T) {
-	percents := []int64{100, 75, 50}
-	if testing.Short() {
-		percents = percents[1:2]
-	}
-	for _, percent := range percents {
+	for _, percent := range []int64{100, 75, 50} {
 		p := newPair(t, percent)
 		answered, refused := 0, 0
-		for _, q := range indextest.Queries(p.corpus, 5, 80) {
+		for _, q := range indextest.Queries(p.corpus, 5, testrun.Rounds(40, 80)) {
 			ready := prepare(t, p.corpus, q.Text)
 			if ready == nil {
 				continue
@@ -194,10 +191,7 @@ func (b brokenReader) Read(p []byte) (int, error) { return b.read(b.ReadCloser, 
 func TestBucketThatFails(t *testing.T) {
 	away := errors.New("the bucket is away")
 	var rng *rand.Rand
-	enough := 60 // queries that met it
-	if testing.Short() {
-		enough = 10
-	}
+	enough := testrun.Rounds(10, 60) // queries that met it
 	some := func(f func(io.ReadCloser) (io.ReadCloser, error)) func(context.Context, io.ReadCloser) (io.ReadCloser, error) {
 		return func(_ context.Context, r io.ReadCloser) (io.ReadCloser, error) {
 			if rng.IntN(5) > 0 {
