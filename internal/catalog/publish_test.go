@@ -189,7 +189,7 @@ func TestRacingJobsPublishOneChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const jobs, attempts = 6, 150
+	jobs, attempts := 6, testrun.Rounds(50, 150)
 	rng := testrun.Rand(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
