@@ -142,7 +142,7 @@ func simulate(t *testing.T, trouble trouble, size, queries int, share float64) (
 //
 //	go test -run FanOutAtSize -v ./services/router/internal/fanout -searchers 1000
 func TestFanOutAtSize(t *testing.T) {
-	size, queries := *fleetSize, 400 // with fewer, the 99th percentile is the maximum, which means nothing
+	size, queries := *fleetSize, testrun.Rounds(200, 400) // with 100, the 99th percentile is the maximum, which means nothing
 	t.Logf("%-14s %8s %10s %10s %10s %10s %9s", "", "hedges", "p50", "p99", "worst", "repeated", "complete")
 	for _, trouble := range troubles {
 		var took [2]sized
