@@ -13,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/merge"
 )
 
@@ -57,12 +58,7 @@ func mergeShards(w io.Writer, shards [2][]byte, takes [2][]merge.Repo) error {
 }
 
 // step returns the distance between damaged bytes.
-func step(long int) int {
-	if testing.Short() {
-		return long * 5
-	}
-	return long
-}
+func step(all int) int { return rounds.Of(5*all, all) }
 
 // checkDamaged merges with one damaged input. Either it fails with an error that names the input
 // and a section, or the merge did not need the damaged bytes.

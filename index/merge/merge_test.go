@@ -17,6 +17,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/merge"
 )
 
@@ -189,10 +190,7 @@ func TestGoTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := 17 << 20
-	if testing.Short() {
-		limit = 9 << 20
-	}
+	limit := rounds.Of(9<<20, 17<<20)
 	for i, d := range tree.documents {
 		if limit -= len(d.content); limit < 0 {
 			tree.documents = tree.documents[:i]

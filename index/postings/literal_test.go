@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
@@ -197,7 +198,7 @@ func TestCandidatesAreTheModelsAndMissNothing(t *testing.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		blobs := randomBlobs(random)
 		m := buildModel(t, blobs...)
-		for range 5 {
+		for range rounds.Of(2, 5) {
 			literal := sample(random, blobs)
 			matches += m.checkLiteral(t, literal, true, random)
 			matches += m.checkLiteral(t, flipCase(random, literal), false, random)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
@@ -143,7 +144,6 @@ func randomText(random *rand.Rand, size int) []byte {
 }
 
 func newRandom(t *testing.T) *rand.Rand {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	return rand.New(rand.NewPCG(seed, 0))
+	t.Helper()
+	return rand.New(rand.NewPCG(rounds.Seed(t), 0))
 }

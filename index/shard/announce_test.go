@@ -15,7 +15,7 @@ import (
 // TestSearchesAnnounceWhatTheyRead: a search of a shard in a bucket waits a few times, not once for
 // each part that it reads, and it announces little that it does not read.
 func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
-	corpus, err := indextest.FromFolder(filepath.Join(runtime.GOROOT(), "src", "net")) //nolint:staticcheck // the toolchain that runs the test has its sources
+	corpus, err := indextest.FromFolder(filepath.Join(goSource(t), "net"))
 	if err != nil {
 		t.Fatal(err)
 	}

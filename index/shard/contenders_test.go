@@ -9,14 +9,15 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
 // TestBestOfSeveralWords searches for the files with several common words: in one shard, in one merged from several, and in two
 // with a floor. The files are those of the exhaustive search, and the counts are no higher.
 func TestBestOfSeveralWords(t *testing.T) {
-	narrowed, bare := 0, 0
-	for seed := range corpora(5) {
+	narrowed, bare, seeds := 0, 0, rounds.Of[uint64](1, 5)
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 48))
 		c := someNames(someDefinitions(commonWords(seed), rnd), rnd)
 		half := 1 + rnd.IntN(2)
@@ -66,7 +67,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 		}
 	}
 	t.Logf("%d searches ended among contenders, %d of these for words that may be in a path", narrowed, bare)
-	if least := int(corpora(5)); narrowed-bare < 2*least || bare < least {
+	if least := int(seeds); narrowed-bare < 2*least || bare < least {
 		t.Errorf("only %d searches ended among contenders and %d for words that may be in a path, want %d and %d", narrowed-bare, bare, 2*least, least)
 	}
 }

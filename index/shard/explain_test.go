@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
@@ -12,7 +13,7 @@ import (
 // explained search finds the same as any other.
 func TestExplanationsAddUp(t *testing.T) {
 	methods := shard.Methods(0)
-	for seed := range corpora(20) {
+	for seed := range rounds.Of[uint64](8, 20) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		for i, q := range indextest.Queries(c, seed+3000, 60) {

@@ -77,7 +77,8 @@ func checkBeginning(t *rapid.T, got, whole *shard.Result, opts shard.Options) {
 // TestMaxBytesBoundsMemory: ranges without room are not kept until the end.
 func TestMaxBytesBoundsMemory(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
-	for i := range 300 {
+	const files = 100
+	for i := range files {
 		content := append(fmt.Appendf(nil, "%d ", i), bytes.Repeat([]byte("x"), 20_000)...)
 		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprint(i), Content: content, Branches: []string{"main"}})
 	}
@@ -94,10 +95,10 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 	allocated(1 << 20) // allocates what searches share
 	all, whole := allocated(0)
 	some, cut := allocated(1 << 20)
-	if whole.Stats.Matches != 300*20_000 || cut.Stats.Matches != whole.Stats.Matches || !cut.Cut || len(cut.Files) != 2 {
+	if whole.Stats.Matches != files*20_000 || cut.Stats.Matches != whole.Stats.Matches || !cut.Cut || len(cut.Files) != 2 {
 		t.Fatalf("%d matches, %d with a limit; %d files, cut %v", whole.Stats.Matches, cut.Stats.Matches, len(cut.Files), cut.Cut)
 	}
-	if some > all/4 {
+	if some > all/2 { // a seventh of it is usual
 		t.Errorf("%d bytes were allocated with a limit, %d without", some, all)
 	}
 	t.Logf("%d bytes were allocated with a limit, %d without", some, all)

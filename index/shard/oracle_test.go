@@ -19,6 +19,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -156,19 +157,10 @@ func toResult(f shard.FileMatch) indextest.Result {
 	return r
 }
 
-// corpora returns the number of random corpora for a test: a fifth in short runs, such as those
-// under the race detector, where each takes ten times as long.
-func corpora(n uint64) uint64 {
-	if testing.Short() {
-		return n / 5
-	}
-	return n
-}
-
 // TestRandomCorpora compares the engine with brute force on corpora that are hard for an index,
 // with queries of every kind.
 func TestRandomCorpora(t *testing.T) {
-	for seed := range corpora(40) {
+	for seed := range rounds.Of[uint64](12, 40) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		if err := s.Verify(context.Background()); err != nil {
@@ -194,22 +186,19 @@ func TestDrawnCorpora(t *testing.T) {
 // TestRealTree compares the engine with brute force on a large part of real code: the Go standard
 // library. TestRealTreeParts runs many more queries over small parts.
 func TestRealTree(t *testing.T) {
-	if testing.Short() {
-		t.Skip("brute force over a large part of a tree takes long")
-	}
 	tree, err := indextest.OpenTree(goSource(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	const seed, size = 1, 4 << 20 // large enough that some posting lists have several blocks
-	c, err := tree.Part(seed, size)
+	const seed = 1
+	c, err := tree.Part(seed, int64(rounds.Of(1<<20, 4<<20))) // large enough that some posting lists have several blocks
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := openShard(t, buildShard(t, c))
 	// Answers with millions of ranges become garbage immediately.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	queries := indextest.Queries(c, seed, 2*indextest.Kinds())
+	queries := indextest.Queries(c, seed, rounds.Of(1, 2)*indextest.Kinds())
 	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
 	indextest.Check(t, c, queries, engine(s))
 }

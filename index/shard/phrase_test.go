@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -49,11 +50,7 @@ func TestPhrases(t *testing.T) {
 		documents = append(documents, indextest.Document{Path: path, Content: []byte(texts[path]), Branches: main})
 	}
 	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: main, Documents: documents}}}))
-	phrases := 250
-	if testing.Short() {
-		phrases = 60
-	}
-	for range phrases {
+	for range rounds.Of(60, 250) {
 		text := texts[fmt.Sprintf("file%d", rng.IntN(len(texts)))]
 		at := rng.IntN(len(text) - 100)
 		phrase := strings.ToValidUTF8(text[at:at+4+rng.IntN(30)], "")

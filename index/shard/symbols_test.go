@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -94,7 +95,7 @@ func checkSymbols(t *testing.T, kind string, texts []string) {
 // TestOwnFields compares queries with fields of version 2 with brute force on random corpora, and their best files with the
 // first of all files.
 func TestOwnFields(t *testing.T) {
-	for seed := range corpora(20) {
+	for seed := range rounds.Of[uint64](6, 20) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		queries := indextest.OwnQueries(c, seed, 64)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
@@ -59,7 +60,7 @@ func TestTogether(t *testing.T) {
 		rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 		texts = append(texts, indextest.Query{Text: strings.Join(words[:n], " "), Kind: "together", Number: len(texts)})
 	}
-	for seed := range uint64(6) {
+	for seed := range rounds.Of[uint64](2, 6) {
 		c := scatteredWords(seed)
 		s := openShard(t, buildShard(t, c))
 		indextest.CheckPages(t, c, texts, form{name: "fresh", parts: []part{{shard: s}}}.pager())

@@ -10,14 +10,15 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
 // TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in pages and in pieces. The files
 // must be those of the exhaustive search, and the counts no higher.
 func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
-	ended := 0
-	for seed := range corpora(40) {
+	ended, seeds := 0, rounds.Of[uint64](12, 40)
+	for seed := range seeds {
 		c := someTests(indextest.Random(seed))
 		s := openShard(t, buildShard(t, c))
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -47,7 +48,7 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 			}
 		}
 	}
-	if ended < int(corpora(40))*25/2 {
+	if ended < int(seeds)*25/2 {
 		t.Errorf("only %d searches ended early", ended)
 	}
 }
@@ -55,8 +56,8 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 // TestFloorLeavesTheMergeAsItIs searches the repos of a corpus in two shards, with the last file of the first as
 // the floor of the second.
 func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
-	fewer := 0
-	for seed := range corpora(40) {
+	fewer, seeds := 0, rounds.Of[uint64](12, 40)
+	for seed := range seeds {
 		c := someTests(indextest.Random(seed))
 		half := len(c.Repos) / 2
 		whole := openShard(t, buildShard(t, c))
@@ -86,7 +87,7 @@ func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
 			}
 		}
 	}
-	if fewer < int(corpora(40))*5/4 {
+	if fewer < int(seeds)*5/4 {
 		t.Errorf("the floor left files out of %d searches only", fewer)
 	}
 }

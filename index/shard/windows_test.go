@@ -13,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
 )
 
@@ -55,16 +56,12 @@ func longText(rng *rand.Rand) []byte {
 }
 
 func TestWindowsAreTheWholeText(t *testing.T) {
-	rounds := 8
-	if testing.Short() {
-		rounds = 2
-	}
 	found := map[string]bool{}
-	for seed := range uint64(rounds) {
+	for seed := range rounds.Of[uint64](3, 8) {
 		checkWindows(t, seed, found)
 	}
 	for _, e := range expressions {
-		if !found[e] && !testing.Short() {
+		if !found[e] && rounds.All() {
 			t.Errorf("%s never matched: the test says little", e)
 		}
 	}

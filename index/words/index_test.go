@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
@@ -180,7 +181,7 @@ func randomBlobs(r *rand.Rand) (blobs [][]byte) {
 
 func TestIndex(t *testing.T) {
 	b := words.NewBuilder()
-	for seed := range uint64(60) {
+	for seed := range rounds.Of[uint64](20, 60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		blobs := randomBlobs(r)
 		checkIndex(t, build(t, b, blobs), modelOf(blobs), r)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
@@ -263,13 +264,9 @@ func TestMergeHostile(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	blobs := append(randomBlobs(r), randomBlob(r, 60_000), []byte("a \u212Aelvin b"), nil)
 	s := deal(t, r, words.NewBuilder(), blobs)
-	rounds := 120
-	if testing.Short() {
-		rounds = 30
-	}
 	failed := map[format.Tag]int{}
 	for i, info := range s.files[0].Sections() {
-		for round := range rounds {
+		for round := range rounds.Of(30, 120) {
 			source := r.IntN(len(s.files))
 			section, _ := s.files[source].Section(info.Tag)
 			data := bytes.Clone(section.Checked())
