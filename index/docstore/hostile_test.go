@@ -211,7 +211,7 @@ func TestHostileSizes(t *testing.T) {
 				if err := readAll(data); err != nil {
 					t.Fatal(err)
 				}
-				if used := allocated() - before; used > 300*uint64(len(data))+8<<20 {
+				if used := allocated() - before; used > 300*uint64(len(data))+8<<20 { // measured: up to 0.6 MB
 					t.Errorf("%d at byte %d of section %s: %d bytes allocated", n, i, parts[s].info.Tag, used)
 				}
 			}

@@ -14,7 +14,7 @@ import (
 // TestHeapOfAnOpenShard opens many shards and reads every column of each: a
 // shard keeps only a few kilobytes on the heap, whatever it contains.
 func TestHeapOfAnOpenShard(t *testing.T) {
-	const shards, limit = 200, 6 << 10
+	const shards, limit = 200, 6 << 10 // measured: 1.4 KB
 	data, m := small().write(t), small()
 	docs, _ := m.docs()
 	type opened struct {
@@ -102,7 +102,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 	}
 	// The text of a dictionary, and an encoder. For each superblock four bytes
 	// and its part of the dictionary, twice that while slices grow. Also the
-	// checksums of the shard.
+	// checksums of the shard. Measured: less than 1 MB of the 40.
 	const text = 10 << 20
 	if kept := live() - before; kept > text+100*int64(c.Superblocks()) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())

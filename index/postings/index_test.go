@@ -197,7 +197,7 @@ func TestIterationDoesNotAllocate(t *testing.T) {
 	ids := []ngram.ID{0, c.anchor.ID}
 	fresh := *c
 	followers := slices.Clone(c.followers)
-	n := testing.AllocsPerRun(5, func() {
+	n := testing.AllocsPerRun(100, func() {
 		for _, id := range ids {
 			if l, ok, _ := m.index.Lookup(id); ok {
 				l.Iterator(it)

@@ -94,7 +94,7 @@ func checkWordDamage(t testing.TB, what string, data []byte, queries []query.Q, 
 			t.Fatalf("%s: Verify finds no fault, and query %d finds\n%+v %v\nwant\n%+v", what, i, got[i], err, want[i])
 		}
 	}
-	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 {
+	if used := after.TotalAlloc - before.TotalAlloc; used > 64<<20 { // measured: up to 4 MB
 		t.Fatalf("%s: %d bytes were allocated", what, used)
 	}
 	return verified

@@ -98,7 +98,7 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 	if whole.Stats.Matches != files*20_000 || cut.Stats.Matches != whole.Stats.Matches || !cut.Cut || len(cut.Files) != 2 {
 		t.Fatalf("%d matches, %d with a limit; %d files, cut %v", whole.Stats.Matches, cut.Stats.Matches, len(cut.Files), cut.Cut)
 	}
-	if some > all/2 { // a seventh of it is usual
+	if some > all/4 { // measured: a twentieth
 		t.Errorf("%d bytes were allocated with a limit, %d without", some, all)
 	}
 	t.Logf("%d bytes were allocated with a limit, %d without", some, all)
