@@ -20,8 +20,9 @@ type holes struct {
 
 func newHoles(whole []byte) *holes {
 	h := &holes{whole: whole, data: make([]byte, len(whole)), filled: make([]bool, len(whole))}
+	rng := rand.New(rand.NewPCG(1, 2))
 	for i := range h.data {
-		h.data[i] = byte(rand.Uint32())
+		h.data[i] = byte(rng.Uint32())
 	}
 	return h
 }

@@ -117,9 +117,12 @@ func TestFindAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestMatcherIsConcurrent is for the race detector.
+// TestMatcherIsConcurrent is for the race detector: goroutines share a matcher and the Memory of its states.
 func TestMatcherIsConcurrent(t *testing.T) {
-	m := mustAutomata(t, `(a|b)*a(a|b){8}`)
+	m, err := NewMatcherIn(NewMemory(1<<20).Within(1<<19), mustParse(t, `(a|b)*a(a|b){8}`), true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := randomText(5000)
 	_, want, _ := m.Find(text, 0)
 	var wg sync.WaitGroup

@@ -101,7 +101,7 @@ func (s *split) merge(ctx context.Context, opts postings.MergeOptions) ([]byte, 
 // processors there are.
 func TestMerge(t *testing.T) {
 	b := words.NewBuilder()
-	for seed := range uint64(40) {
+	for seed := range rounds.Of[uint64](12, 40) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		blobs := randomBlobs(r)
 		if seed == 0 {
