@@ -174,3 +174,17 @@ func TestConcurrentFloors(t *testing.T) {
 		}
 	}
 }
+
+// TestConcurrentRepos: the goroutines of a search take turns to ask whether it may read a repo, and ask once for each.
+func TestConcurrentRepos(t *testing.T) {
+	const repos = 400
+	s := openShard(t, buildShard(t, manyRepos(repos)))
+	for _, text := range []string{`c:comm\w+n`, "-c:nowhere", "common"} {
+		asked := 0
+		opts := shard.Options{MaxFiles: repos, MaxMatchesPerFile: 1, Repos: func(string) bool { asked++; runtime.Gosched(); return true }}
+		got := search(t, s, prepare(t, parse(t, text)), shard.InPieces(opts, 3))
+		if asked != repos || got.Stats.FilesMatched != repos {
+			t.Errorf("%s: asked for %d repos, %d files", text, asked, got.Stats.FilesMatched)
+		}
+	}
+}
