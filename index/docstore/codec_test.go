@@ -205,7 +205,7 @@ func TestEncodingAllocatesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-		}); n > 5 { // one for each unit is fifty
+		}); n > 5 { // one for each unit is about forty
 			t.Errorf("effort %d: %v allocations", effort, n)
 		}
 	}
