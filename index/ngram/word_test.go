@@ -2,7 +2,6 @@ package ngram
 
 import (
 	"bytes"
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"slices"
@@ -140,14 +139,18 @@ var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0
 func TestExtractBetween(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	between := NewExtractor()
-	for range rounds.Of(20, 200) {
+	for range rounds.Of(80, 200) {
 		text := randomText(r, r.IntN(4*SuperblockSize))
 		opaque := AppendOpaque(nil, text)
 		isOpaque := func(at int) bool { return slices.Contains(opaque, uint32(at/SuperblockSize)) }
 		// A window may also occur in places that must not be kept. To avoid depending on such
 		// places, the test collects pairs of window and block, from the windows of one place at a
 		// time.
-		want := map[string]bool{}
+		type pair struct {
+			block int
+			id    ID
+		}
+		want := map[pair]bool{}
 		for at := range text {
 			left := at+3 <= len(text) && leftToWords.Match(text[at:at+3])
 			start := ExtendedStart(text, at)
@@ -156,27 +159,27 @@ func TestExtractBetween(t *testing.T) {
 				continue
 			}
 			for _, id := range windowsAt(text, at) {
-				want[fmt.Sprint(at/BlockSize, id)] = true
+				want[pair{at / BlockSize, id}] = true
 			}
 		}
-		got := map[string]bool{}
+		got := map[pair]bool{}
 		between.ExtractBetween(text, opaque, func(superblock uint32, ids []ID, masks []uint8) {
 			for i, id := range ids {
 				for b := range BlocksPerSuperblock {
 					if masks[i]>>b&1 == 1 {
-						got[fmt.Sprint(int(superblock)*BlocksPerSuperblock+b, id)] = true
+						got[pair{int(superblock)*BlocksPerSuperblock + b, id}] = true
 					}
 				}
 			}
 		})
 		for k := range want {
 			if !got[k] {
-				t.Fatalf("%q is missing", k)
+				t.Fatalf("%v is missing", k)
 			}
 		}
 		for k := range got {
 			if !want[k] {
-				t.Fatalf("%q is too much", k)
+				t.Fatalf("%v is too much", k)
 			}
 		}
 	}
