@@ -64,9 +64,6 @@ func helpExamples(t *testing.T) (commands []string) {
 // TestExamplesOfThePages runs the commands of the README and of docs/cli.md in a shell, on a
 // Trawl that the README's own command starts. Each of them succeeds and prints something.
 func TestExamplesOfThePages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts all of Trawl; left out of short runs")
-	}
 	const build, serve, index = "go build -o trawl ./cmd/trawl", "./trawl up --data-dir ~/trawl-data ", "./trawl index https://github.com/org/name "
 	readme := append(indented(t, "../README.md", "## Use it"), indented(t, "../README.md", "## Without a service")...)
 	help := helpExamples(t)

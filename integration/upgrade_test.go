@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/integration/workload"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -28,9 +29,7 @@ const upgradeFromEnv = "TRAWL_TEST_UPGRADE_FROM"
 // the clone lacks the commit.
 func buildBefore(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("TRAWL_TEST_ALL") == "" {
-		t.Skip("builds the commit before this one: make test-all runs it")
-	}
+	testrun.NeedAll(t)
 	commit := cmp.Or(os.Getenv(upgradeFromEnv), "HEAD^")
 	if out, err := exec.Command("git", "-C", "..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s is not in the history of this clone, or there is no git: %v %s", commit, err, out)

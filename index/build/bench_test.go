@@ -19,7 +19,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // cpuTime returns the processor time of the process: on a busy machine it says more than the clock.
@@ -77,7 +77,7 @@ func BenchmarkHostile(b *testing.B) {
 	const size, part = 90 << 20, 1 << 20
 	for _, name := range slices.Sorted(maps.Keys(indextest.Hostile)) {
 		b.Run(name, func(b *testing.B) {
-			text := indextest.Hostile[name](rounds.Of(part, size))
+			text := indextest.Hostile[name](testrun.Rounds(part, size))
 			b.SetBytes(int64(len(text)))
 			var docs []build.Document
 			for i := 0; len(text) > 0; i++ {

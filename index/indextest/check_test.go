@@ -12,9 +12,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // oracleEngine is a correct engine.
@@ -200,7 +200,7 @@ var wideRunes = regexp.MustCompile(`[\x{212A}\x{17F}]`)
 func TestQueries(t *testing.T) {
 	nodes := map[string]bool{}
 	found, made := map[string]int{}, map[string]int{}
-	for seed := range rounds.Of[uint64](10, 30) {
+	for seed := range testrun.Rounds[uint64](10, 30) {
 		c := Random(seed)
 		if seed%2 == 1 {
 			c = Words(seed)

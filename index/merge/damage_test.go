@@ -13,8 +13,8 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/merge"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // baseAndDelta returns a base with a hidden document, a deleted repo and a skipped document, and a
@@ -58,7 +58,7 @@ func mergeShards(w io.Writer, shards [2][]byte, takes [2][]merge.Repo) error {
 }
 
 // step returns the distance between damaged bytes.
-func step(all int) int { return rounds.Of(5*all, all) }
+func step(all int) int { return testrun.Rounds(5*all, all) }
 
 // checkDamaged merges with one damaged input. Either it fails with an error that names the input
 // and a section, or the merge did not need the damaged bytes.

@@ -17,8 +17,8 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/merge"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -190,7 +190,7 @@ func TestGoTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit := rounds.Of(9<<20, 17<<20)
+	limit := testrun.Rounds(9<<20, 17<<20)
 	for i, d := range tree.documents {
 		if limit -= len(d.content); limit < 0 {
 			tree.documents = tree.documents[:i]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trawl-search/trawl/index/indextest/rounds"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // randomText joins pieces that matter for words: runs of all lengths, the runes that fold to
@@ -139,7 +139,7 @@ var leftToWords = regexp.MustCompile(`^([0-9A-Za-z_]+[\x00-\x20]*|[\x00-\x20]+[0
 func TestExtractBetween(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	between := NewExtractor()
-	for range rounds.Of(80, 200) {
+	for range testrun.Rounds(80, 200) {
 		text := randomText(r, r.IntN(4*SuperblockSize))
 		opaque := AppendOpaque(nil, text)
 		isOpaque := func(at int) bool { return slices.Contains(opaque, uint32(at/SuperblockSize)) }

@@ -13,8 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // walk collects candidates, by Next and by SeekGE.
@@ -198,7 +198,7 @@ func TestCandidatesAreTheModelsAndMissNothing(t *testing.T) {
 		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		blobs := randomBlobs(random)
 		m := buildModel(t, blobs...)
-		for range rounds.Of(2, 5) {
+		for range testrun.Rounds(2, 5) {
 			literal := sample(random, blobs)
 			matches += m.checkLiteral(t, literal, true, random)
 			matches += m.checkLiteral(t, flipCase(random, literal), false, random)

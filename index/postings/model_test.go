@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // failer has the methods common to *testing.T and *rapid.T.
@@ -145,5 +145,5 @@ func randomText(random *rand.Rand, size int) []byte {
 
 func newRandom(t *testing.T) *rand.Rand {
 	t.Helper()
-	return rand.New(rand.NewPCG(rounds.Seed(t), 0))
+	return rand.New(rand.NewPCG(testrun.Seed(t), 0))
 }

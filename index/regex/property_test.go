@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/index/indextest/rounds"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // holds reports whether the text meets the needs, by the simplest means.
@@ -261,7 +261,7 @@ func TestManyPairs(t *testing.T) {
 		p.text = slices.Concat(drawNoise(t), drawText(t, nil, p.tree, !p.caseSensitive), drawNoise(t))
 		return p
 	})
-	pairs, seed := rounds.Of(2_000, 10_000), int(rounds.Seed(t)>>1)
+	pairs, seed := testrun.Rounds(2_000, 10_000), int(testrun.Seed(t)>>1)
 	var count tally
 	for i := range pairs {
 		p := draw.Example(seed + i)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/trawl-search/trawl/index/indextest/rounds"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // someText returns text of few letters, with long lines, runes of several bytes and
@@ -26,7 +26,7 @@ func someText(size int) []byte {
 // TestRangesWhile: matches are the same whether or not goOn is called. A search that
 // must stop ends soon, even if everything or nothing matches.
 func TestRangesWhile(t *testing.T) {
-	size := rounds.Of(16, 40) * lookEvery
+	size := testrun.Rounds(16, 40) * lookEvery
 	text := someText(size)
 	for _, try := range []struct {
 		expression string

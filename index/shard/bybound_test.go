@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // phraseShard has many files with the words of phrases: whole and within other words, adjacent and apart, in short and long files, some
@@ -73,7 +73,7 @@ func TestFloorRises(t *testing.T) {
 	earlier := 0
 	for _, text := range []string{`"int i"`, `"t i"`, "int", "i", "print int", "index x print", "(print|index)", `int\s+i`, "in f:3", "-x index", "case:yes INT"} {
 		q := prepare(t, parse(t, text))
-		for range rounds.Of(1, 3) {
+		for range testrun.Rounds(1, 3) {
 			opts := shard.Options{MaxFiles: 1 + rng.IntN(40), MaxMatchesPerFile: 5, Mode: shard.Mode(rng.IntN(2))}
 			for _, parts := range [][]part{{{shard: first}, {shard: second}}, {{shard: first}, {shard: other}}} {
 				want, err := searchParts(parts, q, opts)
@@ -94,7 +94,7 @@ func TestFloorRises(t *testing.T) {
 			}
 		}
 	}
-	if earlier < rounds.Of(2, 5) {
+	if earlier < testrun.Rounds(2, 5) {
 		t.Errorf("%d searches ended earlier for a floor that rose", earlier)
 	}
 }

@@ -9,14 +9,14 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestBestOfSeveralWords searches for the files with several common words: in one shard, in one merged from several, and in two
 // with a floor. The files are those of the exhaustive search, and the counts are no higher.
 func TestBestOfSeveralWords(t *testing.T) {
-	narrowed, bare, seeds := 0, 0, rounds.Of[uint64](1, 5)
+	narrowed, bare, seeds := 0, 0, testrun.Rounds[uint64](1, 5)
 	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 48))
 		c := someNames(someDefinitions(commonWords(seed), rnd), rnd)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // smallShard is a shard with something in every section, small enough to damage at every byte. Its
@@ -205,7 +205,7 @@ func TestHostileBytes(t *testing.T) {
 		t.Fatal("sections written anew are not the same shard")
 	}
 	masks := []byte{0x01, 0x10, 0x80, 0xff}
-	refused, step := 0, rounds.Of(5, 1)
+	refused, step := 0, testrun.Rounds(5, 1)
 	for i := 0; i < len(data); i += step {
 		mask := masks[i%len(masks)]
 		err := readAll(sealed(t, data, i, mask), queries)

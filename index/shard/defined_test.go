@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // definitions is a corpus that defines a few names in some documents and uses them in many. Among
@@ -56,7 +56,7 @@ func TestDefinitionsRank(t *testing.T) {
 		"c:foo\\(", "\"foo()\"", "foo b.r", "case:yes foo foobar", "key", "foo f:foo_bar", "-foo x", "(foo bar) or x", "foo bar f:foo", "case:yes foo Bar", "bar foo -x", "Foo bar lang:go", "c:foo bar x",
 	}
 	least, left := 0, 0
-	for seed := range rounds.Of[uint64](2, 8) {
+	for seed := range testrun.Rounds[uint64](2, 8) {
 		c := definitions(seed)
 		rnd := rand.New(rand.NewPCG(seed, 10))
 		whole := openShard(t, buildShard(t, c))

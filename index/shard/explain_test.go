@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestExplanationsAddUp: the reads of an explanation's nodes add up to the statistics, and an
 // explained search finds the same as any other.
 func TestExplanationsAddUp(t *testing.T) {
 	methods := shard.Methods(0)
-	for seed := range rounds.Of[uint64](8, 20) {
+	for seed := range testrun.Rounds[uint64](8, 20) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		for i, q := range indextest.Queries(c, seed+3000, 60) {

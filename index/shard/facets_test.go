@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 var allFacets = []shard.Facet{shard.ByBranch, shard.ByRepo, shard.ByFolder, shard.ByLanguage}
@@ -18,7 +18,7 @@ var allFacets = []shard.Facet{shard.ByBranch, shard.ByRepo, shard.ByFolder, shar
 // TestFacets counts the results of random queries by every facet and compares with the oracle's
 // documents.
 func TestFacets(t *testing.T) {
-	for seed := range rounds.Of[uint64](10, 20) {
+	for seed := range testrun.Rounds[uint64](10, 20) {
 		c := indextest.Random(seed)
 		s, oracle := openShard(t, buildShard(t, c)), indextest.NewOracle(c)
 		for _, q := range indextest.Queries(c, seed, 60) {

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // folders is a corpus of many small files in folders of all sizes. Some files have the same
@@ -127,7 +127,7 @@ func TestFolderTakesFewLooks(t *testing.T) {
 // counted, the best files and the counts are those of a search that shows everything.
 func TestBestBesideFilters(t *testing.T) {
 	words := []string{"foo", "bar", "c:foo", "foo bar", "(?-i)Foo", "foo or bar", "test", "foo test"}
-	for seed := range rounds.Of[uint64](1, 2) {
+	for seed := range testrun.Rounds[uint64](1, 2) {
 		c := folders(seed, 600)
 		s := openShard(t, buildShard(t, c))
 		for i, filter := range append(slices.Clone(filters), "lang:Go", "r:repo1", "f:test -f:src", "f:test lang:Rust", "(f:src or f:jdk)") {

@@ -12,10 +12,10 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/merge"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // form is one way to index a corpus: in shards that are searched one after another, with some documents hidden or
@@ -208,7 +208,7 @@ func checkForms(t *testing.T, c *indextest.Corpus, queries []indextest.Query, se
 
 // TestWords compares the engine with brute force, in every form, on corpora that are hard for an index of words.
 func TestWords(t *testing.T) {
-	for seed := range rounds.Of[uint64](3, 15) {
+	for seed := range testrun.Rounds[uint64](3, 15) {
 		c := indextest.Words(seed)
 		checkForms(t, c, indextest.Queries(c, seed, 150), seed)
 	}
@@ -216,7 +216,7 @@ func TestWords(t *testing.T) {
 
 // TestRandomCorporaInEveryForm does the same on corpora that are hard for other parts of an index.
 func TestRandomCorporaInEveryForm(t *testing.T) {
-	for seed := range rounds.Of[uint64](4, 10) {
+	for seed := range testrun.Rounds[uint64](4, 10) {
 		c := indextest.Random(seed)
 		checkForms(t, c, indextest.Queries(c, seed+4000, 120), seed)
 	}

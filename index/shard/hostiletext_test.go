@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestHostileTexts searches texts that are unlike source code, next to ordinary ones. With
 // opaque superblocks or very many words, the answers are as exact as for others.
 func TestHostileTexts(t *testing.T) {
-	size, queries := rounds.Of(40_000, 300_000), rounds.Of(1, 5)*indextest.Kinds()
+	size, queries := testrun.Rounds(40_000, 300_000), testrun.Rounds(1, 5)*indextest.Kinds()
 	for _, name := range slices.Sorted(maps.Keys(indextest.Hostile)) {
 		t.Run(name, func(t *testing.T) {
 			hostile := indextest.Hostile[name](size)

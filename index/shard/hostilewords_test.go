@@ -15,9 +15,9 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // wordShard is a small shard with something of everything that an index of words has, and queries
@@ -112,7 +112,7 @@ func TestHostileWordBytes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, step := 0, rounds.Of(7, 1) // bytes of the sections before
+	before, step := 0, testrun.Rounds(7, 1) // bytes of the sections before
 	for _, info := range f.Sections() {
 		found, n := 0, 0
 		for i := range int(info.Length) {

@@ -12,9 +12,9 @@ import (
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // looseQueries returns match:any queries with up to that many words, some from the corpus and some that no document has.
@@ -47,11 +47,11 @@ func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []
 // TestAny compares match:any results and their scores with the oracle, and the best with the beginning of the whole answer: with floors and
 // pages, in one goroutine and in several.
 func TestAny(t *testing.T) {
-	for seed := range rounds.Of[uint64](2, 12) {
+	for seed := range testrun.Rounds[uint64](2, 12) {
 		rng := rand.New(rand.NewPCG(seed, 10))
 		for i, c := range []*indextest.Corpus{someTests(indextest.Random(seed)), scatteredWords(seed)} {
 			s := openShard(t, buildShard(t, c))
-			queries := looseQueries(c, rng, rounds.Of(6, 12), 1+rng.IntN(30))
+			queries := looseQueries(c, rng, testrun.Rounds(6, 12), 1+rng.IntN(30))
 			indextest.Check(t, c, queries, engine(s))
 			for _, q := range queries {
 				ready := prepareOwn(t, q.Text)

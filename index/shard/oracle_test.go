@@ -19,9 +19,9 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // fataler has the methods common to testing.TB and rapid.T.
@@ -160,7 +160,7 @@ func toResult(f shard.FileMatch) indextest.Result {
 // TestRandomCorpora compares the engine with brute force on corpora that are hard for an index,
 // with queries of every kind.
 func TestRandomCorpora(t *testing.T) {
-	for seed := range rounds.Of[uint64](12, 40) {
+	for seed := range testrun.Rounds[uint64](12, 40) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		if err := s.Verify(context.Background()); err != nil {
@@ -191,14 +191,14 @@ func TestRealTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	const seed = 1
-	c, err := tree.Part(seed, int64(rounds.Of(1<<20, 4<<20))) // large enough that some posting lists have several blocks
+	c, err := tree.Part(seed, int64(testrun.Rounds(1<<20, 4<<20))) // large enough that some posting lists have several blocks
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := openShard(t, buildShard(t, c))
 	// Answers with millions of ranges become garbage immediately.
 	defer debug.SetGCPercent(debug.SetGCPercent(25))
-	queries := indextest.Queries(c, seed, rounds.Of(1, 2)*indextest.Kinds())
+	queries := indextest.Queries(c, seed, testrun.Rounds(1, 2)*indextest.Kinds())
 	t.Logf("%d queries with seed %d over %d documents, %d bytes", len(queries), seed, s.Documents(), s.ContentBytes())
 	indextest.Check(t, c, queries, engine(s))
 }

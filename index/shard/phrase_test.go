@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // phraseText returns text with words of all frequencies, in both cases, and with opaque
@@ -50,7 +50,7 @@ func TestPhrases(t *testing.T) {
 		documents = append(documents, indextest.Document{Path: path, Content: []byte(texts[path]), Branches: main})
 	}
 	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: main, Documents: documents}}}))
-	for range rounds.Of(60, 250) {
+	for range testrun.Rounds(60, 250) {
 		text := texts[fmt.Sprintf("file%d", rng.IntN(len(texts)))]
 		at := rng.IntN(len(text) - 100)
 		phrase := strings.ToValidUTF8(text[at:at+4+rng.IntN(30)], "")

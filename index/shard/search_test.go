@@ -11,10 +11,10 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func parse(t fataler, text string) query.Q {
@@ -100,7 +100,7 @@ func TestPagesMakeTheWhole(t *testing.T) {
 // TestHiddenReposLeaveNoTrace compares a search that may see some repos with a search of a shard
 // that holds only those: files and counts must be equal.
 func TestHiddenReposLeaveNoTrace(t *testing.T) {
-	for seed := range rounds.Of[uint64](10, 30) {
+	for seed := range testrun.Rounds[uint64](10, 30) {
 		c := indextest.Random(seed)
 		if len(c.Repos) < 2 {
 			continue

@@ -10,9 +10,9 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestShownRangesAreTheFirst: with a limit on matches, a file shows the first of the ranges that it shows without one. Words overlap,
@@ -23,7 +23,7 @@ func TestShownRangesAreTheFirst(t *testing.T) {
 		`content:kelvin content:alpha`, `content:/\balpha\b/ content:beta`, `content:/\b\w+9\b/ content:x`, `content:/(alpha|gamma)\w/ content:eta`,
 		"alpha beta", "(content:alpha or content:beta)", "content:alpha -content:nowhere content:a",
 	}
-	for seed := range rounds.Of[uint64](2, 6) {
+	for seed := range testrun.Rounds[uint64](2, 6) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		var documents []indextest.Document
 		for i := range 16 {

@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // symbolCorpus is code of this module and of other languages. Some of it is in files of two languages, and some in opaque
@@ -95,7 +95,7 @@ func checkSymbols(t *testing.T, kind string, texts []string) {
 // TestOwnFields compares queries with fields of version 2 with brute force on random corpora, and their best files with the
 // first of all files.
 func TestOwnFields(t *testing.T) {
-	for seed := range rounds.Of[uint64](6, 20) {
+	for seed := range testrun.Rounds[uint64](6, 20) {
 		c := indextest.Random(seed)
 		s := openShard(t, buildShard(t, c))
 		queries := indextest.OwnQueries(c, seed, 64)

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // scatteredWords is a corpus of few words: scattered, in one line, in sequence, around the ends of superblocks, and in lines beyond
@@ -60,7 +60,7 @@ func TestTogether(t *testing.T) {
 		rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 		texts = append(texts, indextest.Query{Text: strings.Join(words[:n], " "), Kind: "together", Number: len(texts)})
 	}
-	for seed := range rounds.Of[uint64](2, 6) {
+	for seed := range testrun.Rounds[uint64](2, 6) {
 		c := scatteredWords(seed)
 		s := openShard(t, buildShard(t, c))
 		indextest.CheckPages(t, c, texts, form{name: "fresh", parts: []part{{shard: s}}}.pager())

@@ -10,14 +10,14 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in pages and in pieces. The files
 // must be those of the exhaustive search, and the counts no higher.
 func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
-	ended, seeds := 0, rounds.Of[uint64](12, 40)
+	ended, seeds := 0, testrun.Rounds[uint64](12, 40)
 	for seed := range seeds {
 		c := someTests(indextest.Random(seed))
 		s := openShard(t, buildShard(t, c))
@@ -56,7 +56,7 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 // TestFloorLeavesTheMergeAsItIs searches the repos of a corpus in two shards, with the last file of the first as
 // the floor of the second.
 func TestFloorLeavesTheMergeAsItIs(t *testing.T) {
-	fewer, seeds := 0, rounds.Of[uint64](12, 40)
+	fewer, seeds := 0, testrun.Rounds[uint64](12, 40)
 	for seed := range seeds {
 		c := someTests(indextest.Random(seed))
 		half := len(c.Repos) / 2

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // commonWords is a corpus with a few common words. Documents have them up to and beyond rank.Enough times: as whole words,
@@ -68,7 +68,7 @@ func commonWords(seed uint64) *indextest.Corpus {
 		c.Repos = append(c.Repos, repo)
 	}
 	var lexicon bytes.Buffer
-	for i := range rounds.Of(8_000, 20_000) {
+	for i := range testrun.Rounds(8_000, 20_000) {
 		fmt.Fprintf(&lexicon, "w%04xfoox%04xrare\n", i, i)
 	}
 	last := &c.Repos[len(c.Repos)-1]
@@ -79,7 +79,7 @@ func commonWords(seed uint64) *indextest.Corpus {
 // TestWholeWordsFirst searches for common words: in one shard, in one merged from several, and in two with a floor. The
 // files are those of the exhaustive search, and the counts are no higher.
 func TestWholeWordsFirst(t *testing.T) {
-	first, seeds := 0, rounds.Of[uint64](2, 15)
+	first, seeds := 0, testrun.Rounds[uint64](2, 15)
 	for seed := range seeds {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		c := commonWords(seed)
@@ -158,7 +158,7 @@ func TestWholeWordsAreNotTheBest(t *testing.T) {
 // TestBestOfSharedContents: the best files are the first of all files even if several documents share a content and a
 // filter excludes some of them.
 func TestBestOfSharedContents(t *testing.T) {
-	for seed := range rounds.Of[uint64](2, 8) {
+	for seed := range testrun.Rounds[uint64](2, 8) {
 		s := openShard(t, buildShard(t, commonWords(seed)))
 		for _, text := range []string{"foo f:tests", "foo -f:tests", "foo go f:foo", "foo lang:go", "foo b:next f:txt", "foo r:r1"} {
 			q := prepare(t, parse(t, text))

@@ -13,8 +13,8 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // expressions have literals. Their matches stay in a line or cross lines, and
@@ -57,11 +57,11 @@ func longText(rng *rand.Rand) []byte {
 
 func TestWindowsAreTheWholeText(t *testing.T) {
 	found := map[string]bool{}
-	for seed := range rounds.Of[uint64](3, 8) {
+	for seed := range testrun.Rounds[uint64](3, 8) {
 		checkWindows(t, seed, found)
 	}
 	for _, e := range expressions {
-		if !found[e] && rounds.All() {
+		if !found[e] && testrun.All() {
 			t.Errorf("%s never matched: the test says little", e)
 		}
 	}

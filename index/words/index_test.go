@@ -11,11 +11,11 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
 	"github.com/trawl-search/trawl/index/words"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // posting is what an index says of a word in a superblock.
@@ -181,7 +181,7 @@ func randomBlobs(r *rand.Rand) (blobs [][]byte) {
 
 func TestIndex(t *testing.T) {
 	b := words.NewBuilder()
-	for seed := range rounds.Of[uint64](20, 60) {
+	for seed := range testrun.Rounds[uint64](20, 60) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		blobs := randomBlobs(r)
 		checkIndex(t, build(t, b, blobs), modelOf(blobs), r)

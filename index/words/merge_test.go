@@ -9,11 +9,11 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/indextest/rounds"
 	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/words"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // split has the blobs of a text, dealt to sources among other blobs that are gone.
@@ -101,7 +101,7 @@ func (s *split) merge(ctx context.Context, opts postings.MergeOptions) ([]byte, 
 // processors there are.
 func TestMerge(t *testing.T) {
 	b := words.NewBuilder()
-	for seed := range rounds.Of[uint64](12, 40) {
+	for seed := range testrun.Rounds[uint64](12, 40) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		blobs := randomBlobs(r)
 		if seed == 0 {
@@ -266,7 +266,7 @@ func TestMergeHostile(t *testing.T) {
 	s := deal(t, r, words.NewBuilder(), blobs)
 	failed := map[format.Tag]int{}
 	for i, info := range s.files[0].Sections() {
-		for round := range rounds.Of(30, 120) {
+		for round := range testrun.Rounds(30, 120) {
 			source := r.IntN(len(s.files))
 			section, _ := s.files[source].Section(info.Tag)
 			data := bytes.Clone(section.Checked())

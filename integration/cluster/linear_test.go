@@ -16,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/integration/history"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -32,7 +33,7 @@ type roundSize struct {
 
 // size is that of the rounds of this run.
 func size() roundSize {
-	if os.Getenv("TRAWL_TEST_ALL") != "" || os.Getenv("TRAWL_TEST_SOAK") != "" {
+	if testrun.All() || os.Getenv("TRAWL_TEST_SOAK") != "" {
 		return roundSize{2 * time.Minute, 1000, 10}
 	}
 	return roundSize{30 * time.Second, 200, 4}

@@ -79,9 +79,6 @@ var errNoEngine = errors.New("no Docker engine answers")
 // need returns the suite. Without an engine it skips the test, or fails it in CI.
 func need(t *testing.T) *suite {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("containers take minutes")
-	}
 	s, err := prepared()
 	if errors.Is(err, errNoEngine) && os.Getenv("CI") != "true" {
 		t.Skipf("NOT TESTED in containers: %v", err)

@@ -76,11 +76,7 @@ func (e *e2e) unready(n *kube.Node) {
 
 // deletePods deletes pods of Trawl, one after the other, some of them without a grace period.
 func (e *e2e) deletePods() {
-	long := time.Minute
-	if testing.Short() {
-		long = 20 * time.Second
-	}
-	for start := time.Now(); time.Since(start) < long; {
+	for start := time.Now(); time.Since(start) < time.Minute; {
 		list, err := e.pods(e.t.Context(), e.namespace)
 		e.must(err)
 		var roles []pod

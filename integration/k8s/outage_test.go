@@ -66,10 +66,7 @@ type asked struct {
 // refused as soon as routers notice. Bounded reads are refused only without a grace period, once tokens may no
 // longer be accepted. The alert fires.
 func (e *e2e) outage(grace time.Duration) {
-	long := 2 * time.Minute
-	if testing.Short() {
-		long = 80 * time.Second
-	}
+	const long = 2 * time.Minute
 	stop := e.askOnce()
 	recording := e.record()
 	time.Sleep(3 * scrapeEvery)

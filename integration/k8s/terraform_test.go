@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"testing"
 
 	"github.com/trawl-search/trawl/internal/pinned"
 )
@@ -17,9 +16,6 @@ indexer: {replicas: 1, cache: {type: emptyDir}}
 
 // terraform applies the Terraform example for an existing cluster, and destroys it.
 func (e *e2e) terraform() {
-	if testing.Short() {
-		e.t.Skip("with -short Terraform is applied nowhere")
-	}
 	small := filepath.Join(e.dir, "small.yaml")
 	e.must(os.WriteFile(small, []byte(smallCaches), 0o600))
 	root, err := pinned.Repository(e.t.Context())

@@ -52,8 +52,16 @@ func (s *lockedSource) Uint64() uint64 {
 // All reports whether long tests do all they can: TRAWL_TEST_ALL is set.
 func All() bool { return os.Getenv(allEnv) != "" }
 
+// NeedAll skips a test that only `make test-all` runs.
+func NeedAll(tb testing.TB) {
+	tb.Helper()
+	if !All() {
+		tb.Skip("not run: make test-all runs it (" + allEnv + "=1)")
+	}
+}
+
 // Rounds returns how many rounds a long test has: the usual number, or that of All.
-func Rounds(usual, all int) int {
+func Rounds[N int | uint64](usual, all N) N {
 	if All() {
 		return all
 	}

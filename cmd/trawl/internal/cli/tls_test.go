@@ -101,9 +101,6 @@ func TestTokenStaysOnThisMachine(t *testing.T) {
 // TestUpOverTLS runs all of Trawl with certificates and tokens: a caller with the CA searches it,
 // and nobody else does.
 func TestUpOverTLS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts etcd and NATS; left out of short runs")
-	}
 	ca := tlstest.NewCA(t)
 	own := ca.Issue("127.0.0.1")
 	ctx, cancel := context.WithCancel(t.Context())

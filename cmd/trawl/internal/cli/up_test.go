@@ -163,9 +163,6 @@ func TestReachable(t *testing.T) {
 // TestUpFromReadyToStop runs all of Trawl in this process: it becomes ready, takes calls where the
 // line says, and ends when its context does.
 func TestUpFromReadyToStop(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts etcd and NATS; left out of short runs")
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	pr, pw := io.Pipe()
