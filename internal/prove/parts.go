@@ -72,15 +72,15 @@ var errTime = errors.New("not done within its limit")
 func (p part) run(ctx context.Context, out *stream) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, errTime)
 	defer cancel()
-	make := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json")
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json")
 	// A limit ends the whole part, not only its make.
-	make.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	make.Cancel = func() error { return syscall.Kill(-make.Process.Pid, syscall.SIGTERM) }
-	make.WaitDelay = 30 * time.Second
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 30 * time.Second
 	lines := out.part(p)
 	var said bytes.Buffer
-	make.Stdout, make.Stderr = lines, &said
-	err := make.Run()
+	cmd.Stdout, cmd.Stderr = lines, &said
+	err := cmd.Run()
 	if err != nil {
 		lines.failed(said.Bytes())
 	}

@@ -183,7 +183,9 @@ func TestIDsWithoutCollector(t *testing.T) {
 	if !strings.Contains(onward["traceparent"], "0123456789abcdef0123456789abcdef") {
 		t.Errorf("other processes are told %q", onward["traceparent"])
 	}
-	if again, _ := tel.Tracer("test").Start(ctx, "again"); again != ctx {
+	again, within := tel.Tracer("test").Start(ctx, "again")
+	defer within.End()
+	if again != ctx {
 		t.Error("a span within another one takes memory of its own")
 	}
 }
