@@ -85,6 +85,11 @@ generate: ## Generate the Go code of the protos, the description of the HTTP int
 	$(BUF) generate
 	$(OPENAPI) ../docs/api/openapi.json
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
+	@$(SUMS) > proto/generated.sum
+
+# What generated code is made from, and the code: a hash of each file, and the versions of the generators.
+SUMS = { for file in $$(find buf*.yaml proto tools/openapi docs/api/openapi.json -name '*.proto' -o -name '*.pb.go' -o -name '*.yaml' -o -path '*openapi*' -type f | LC_ALL=C sort); do \
+	echo "$$(git hash-object $$file) $$file"; done; grep -E '^\s(github.com/(bufbuild/buf|grpc-ecosystem/grpc-gateway/v2)|google.golang.org/(grpc/cmd/protoc-gen-go-grpc|protobuf)) ' tools/go.mod; }
 
 .PHONY: clean
 clean: ## Remove all build output
@@ -192,8 +197,12 @@ lint: ## Run the linters of .golangci.yml, go vet among them
 	@$(LINT) run ./...
 	@cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
 
+.PHONY: check-sums
+check-sums: ## Fail if protos or generated code changed since make generate
+	@$(SUMS) | diff -u proto/generated.sum - || { echo "generated code is not current: run make generate"; exit 1; }
+
 .PHONY: check-generated
-check-generated: ## Fail if generated code is not current or a proto breaks a rule
+check-generated: check-sums ## Generate again, and fail if the code is not current or a proto breaks a rule
 	@$(BUF) lint
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	@$(BUF) generate --output .cache/generated
