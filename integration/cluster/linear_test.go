@@ -179,16 +179,25 @@ func (w *workload) events(key string) (events []*clientv3.Event) {
 	w.must(err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
-	for resp := range etcd.Watch(ctx, key, clientv3.WithRev(1), clientv3.WithProgressNotify()) {
-		w.must(resp.Err())
-		events = append(events, resp.Events...)
-		if resp.Header.Revision >= now.Header.Revision {
-			return events
+	watch := etcd.Watch(ctx, key, clientv3.WithRev(1))
+	// etcd reports progress only to watches that have caught up, and drops other requests for it. A
+	// key without events is in no other answer.
+	again := time.NewTicker(100 * time.Millisecond)
+	defer again.Stop()
+	for end := time.After(patience); ; {
+		select {
+		case resp := <-watch:
+			w.must(resp.Err())
+			events = append(events, resp.Events...)
+			if resp.Header.Revision >= now.Header.Revision {
+				return events
+			}
+		case <-again.C:
+			w.must(etcd.RequestProgress(ctx))
+		case <-end:
+			w.t.Fatalf("etcd does not report all events of %s", key)
 		}
-		w.must(etcd.RequestProgress(ctx))
 	}
-	w.t.Fatalf("the events of %s ended early", key)
-	return nil
 }
 
 // outputDir is where a test leaves the evidence of a failure.
