@@ -7,7 +7,7 @@ BIN := bin/trawl
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 COMMIT ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 CLI := github.com/trawl-search/trawl/cmd/trawl/internal/cli
-LDFLAGS := -s -w -buildid= -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
+LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
 BUF := $(GO) tool -modfile=tools/go.mod buf
 GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
@@ -15,10 +15,14 @@ LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 # The binary is static. Only the race detector needs cgo. One set of flags for everything, since the
 # Go command compiles every package again for each set.
 export CGO_ENABLED := 0
-export GOFLAGS := $(sort $(GOFLAGS) -trimpath -buildvcs=false)
+FLAGS := -trimpath -buildvcs=false
+export GOFLAGS := $(filter-out $(FLAGS),$(shell $(GO) env GOFLAGS)) $(FLAGS)
 
-# The linter vets tests too, and binaries of tests need no tables for debuggers.
-GOTEST = $(GO) test $(JSON) -vet=off -ldflags='-s -w'
+# The linter vets tests too, and binaries of tests need no tables for debuggers. VETTED is for
+# modules that are not linted.
+TIMEOUT ?= 60m
+VETTED = $(GO) test $(JSON) -ldflags='-s -w' -timeout $(TIMEOUT)
+GOTEST = $(VETTED) -vet=off
 
 # Tests run the binary that is built here.
 export TRAWL_TEST_BINARY := $(CURDIR)/$(BIN)
@@ -116,7 +120,7 @@ UNIT = $(shell $(GO) list ./... | grep -v /integration)
 
 .PHONY: unit
 unit: ## Run the tests of all packages but the end-to-end ones
-	@$(GOTEST) $(if $(ALL),-count=1) -timeout 60m $(UNIT)
+	@$(GOTEST) $(if $(ALL),-count=1) $(UNIT)
 
 .PHONY: check
 check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
@@ -128,41 +132,42 @@ RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
 
 .PHONY: race
 race: ## Run tests of what goroutines share under the race detector (needs a C compiler)
-	@CGO_ENABLED=1 $(GOTEST) -race -timeout 60m $(if $(ALL),./index/... ./internal/... ./services/... ./cmd/...,-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
+	@if ! command -v "$$(CGO_ENABLED=1 $(GO) env CC)" > /dev/null && [ "$$CI" != true ]; then echo 'not run: the race detector needs a C compiler'; exit; fi; \
+	CGO_ENABLED=1 $(GOTEST) -race $(if $(ALL),./index/... ./internal/... ./services/... ./cmd/...,-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
 
 .PHONY: integration processes containers
 integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers
 
 # The packages of end-to-end tests that need no containers.
-PROCESSES = $(shell $(GO) list ./integration/... | grep -v -e /integration/cluster -e /integration/k8s)
+PROCESSES = $(shell $(GO) list ./integration/... | grep -v /integration/cluster)
 
 processes: build
-	@$(GOTEST) -count=1 -timeout 30m $(PROCESSES)
+	@TRAWL_TEST_K8S= TRAWL_TEST_TERRAFORM= $(GOTEST) -count=1 $(PROCESSES)
 
 # The end-to-end tests in containers of `make test`.
 CONTAINERS := ^(TestLinearizable|TestIndexAndSearch)$$
 
 containers: build
-	@$(GOTEST) -count=1 -timeout 60m $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster/...
+	@$(GOTEST) -count=1 $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster/...
 
 .PHONY: hostile
-hostile: ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
+hostile: build ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
 	$(GO) test -v -count=1 -timeout 25m -run '^TestHostileCallers$$' ./integration/cluster
 
 .PHONY: e2e-k8s
 e2e-k8s: ## Test the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first run also builds Kubernetes)
-	TRAWL_TEST_K8S=build $(GO) test -v -count=1 -timeout 100m ./integration/k8s
+	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout 100m ./integration/k8s/...
 
 # How long the soak lasts, as Go writes durations.
 SOAK ?= 1h
 
 .PHONY: soak
-soak: ## Record and judge histories of a cluster under faults for SOAK (1h); failures are written to .cache/cluster/logs
+soak: build ## Record and judge histories of a cluster under faults for SOAK (1h); failures are written to .cache/cluster/logs
 	TRAWL_TEST_SOAK=$(SOAK) $(GO) test -v -count=1 -timeout 0 -run '^TestLinearizable$$' ./integration/cluster
 
 .PHONY: terraform-test
 terraform-test: ## Test the Terraform modules with OpenTofu (the first run builds it, which takes ten minutes)
-	TRAWL_TEST_TERRAFORM=build $(GO) test -v -count=1 -timeout 100m -run TestModules ./integration/terraform
+	TRAWL_TEST_TERRAFORM=build $(GO) test $(or $(JSON),-v) -count=1 -timeout 100m -run TestModules ./integration/terraform
 
 .PHONY: terraform-apply
 terraform-apply: ## Apply and destroy the Terraform example on the cluster of KUBECONFIG, with the files VALUES
@@ -178,11 +183,11 @@ test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit w
 
 .PHONY: chart-test
 chart-test: build ## Render the Helm chart with many values and check the results
-	@cd charts/test && $(GOTEST) -count=1 -timeout 20m .
+	@cd charts/test && $(VETTED) -count=1 .
 
 .PHONY: tools-test
 tools-test: build ## Test the tools: alerts and dashboards on real metrics, images, bills of materials
-	@cd tools && $(GOTEST) -count=1 -timeout 20m ./...
+	@cd tools && $(VETTED) -count=1 ./...
 
 .PHONY: charts
 charts: ## Rewrite the golden files of the chart's tests, and the chart's README
@@ -190,7 +195,7 @@ charts: ## Rewrite the golden files of the chart's tests, and the chart's README
 
 .PHONY: bench-test
 bench-test: ## Test the benchmarks, which are a module of their own
-	@cd bench && $(GOTEST) -timeout 10m ./...
+	@cd bench && $(GOTEST) ./...
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
@@ -228,7 +233,8 @@ FUZZ ?= ./...
 .PHONY: fuzz
 fuzz: ## Run every fuzz target of the packages FUZZ (all) for FUZZTIME each (20s)
 	@for p in $$($(GO) list $(FUZZ)); do \
-		for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+		found=$$($(GO) test -vet=off -list '^Fuzz' $$p) || exit 1; \
+		for f in $$(echo "$$found" | grep '^Fuzz'); do \
 			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$p || exit 1; \
 		done; \
 	done

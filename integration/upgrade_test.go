@@ -25,14 +25,12 @@ import (
 // checked out.
 const upgradeFromEnv = "TRAWL_TEST_UPGRADE_FROM"
 
-// buildBefore builds the binary of the commit from which the upgrades start. It skips the test if
-// the clone lacks the commit.
+// buildBefore builds the binary of the commit from which the upgrades start.
 func buildBefore(t *testing.T) string {
 	t.Helper()
-	testrun.NeedAll(t)
 	commit := cmp.Or(os.Getenv(upgradeFromEnv), "HEAD^")
 	if out, err := exec.Command("git", "-C", "..", "cat-file", "-e", commit+"^{commit}").CombinedOutput(); err != nil {
-		t.Skipf("commit %s is not in the history of this clone, or there is no git: %v %s", commit, err, out)
+		t.Fatalf("the history of this clone lacks commit %s, or there is no git: %v %s", commit, err, out)
 	}
 	dir := t.TempDir()
 	archive := filepath.Join(dir, "source.tar")
@@ -55,6 +53,7 @@ func buildBefore(t *testing.T) string {
 // repos are pushed to, and then rolls the indexer back. Every answer on the way is complete and
 // right, and every searcher reads all that is served.
 func TestUpgradeInOrder(t *testing.T) {
+	testrun.NeedAll(t)
 	old := buildBefore(t)
 	u := newUpgrade(t, old, 4)
 	before := u.versions(t)
@@ -85,6 +84,7 @@ func TestUpgradeInOrder(t *testing.T) {
 // another format, the new indexer publishes nothing until both searchers read it. Every answer on
 // the way is complete and right.
 func TestUpgradeInTheWrongOrder(t *testing.T) {
+	testrun.NeedAll(t)
 	u := newUpgrade(t, buildBefore(t), 3)
 	stop := u.Start(t.Context())
 	defer stop()

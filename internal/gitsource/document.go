@@ -21,19 +21,22 @@ type Limits struct {
 	// 32 MiB). It is checked before content is read; build.ContentSkip has the rules
 	// for content.
 	MaxFileSize int64
-	// MaxDepth bounds the components of a searchable document's path (128).
+	// MaxDepth bounds the components of a searchable document's path (DefaultMaxDepth).
 	MaxDepth int
 	// MaxDocuments bounds the documents of a source (4,000,000); each takes some 150
 	// bytes of memory. A source with more fails as TooLarge.
 	MaxDocuments int
 }
 
+// DefaultMaxDepth is deeper than any path of source code that was seen.
+const DefaultMaxDepth = 128
+
 func (l Limits) withDefaults() Limits {
 	if l.MaxFileSize <= 0 {
 		l.MaxFileSize = build.DefaultMaxFileSize
 	}
 	if l.MaxDepth <= 0 {
-		l.MaxDepth = 128
+		l.MaxDepth = DefaultMaxDepth
 	}
 	if l.MaxDocuments <= 0 {
 		l.MaxDocuments = 4_000_000

@@ -129,7 +129,15 @@ func Repository(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("find the repository: %w", err)
 	}
-	return filepath.Dir(string(bytes.TrimSpace(out))), nil
+	module := filepath.Dir(string(bytes.TrimSpace(out)))
+	for dir := module; ; dir = filepath.Dir(dir) { // the module of bench is a folder of it
+		if _, err := os.Stat(filepath.Join(dir, "tools", "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("find the repository: %s is in none", module)
+		}
+	}
 }
 
 // compile builds into a temporary file and renames it, so that an existing binary is

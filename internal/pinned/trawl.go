@@ -12,7 +12,10 @@ import (
 // TRAWL_TEST_BINARY names, as in `make test`, or else bin/trawl, which it makes.
 func Trawl(ctx context.Context) (string, error) {
 	if path := os.Getenv("TRAWL_TEST_BINARY"); path != "" {
-		return filepath.Abs(path)
+		if !filepath.IsAbs(path) { // each package's tests run in its own folder
+			return "", fmt.Errorf("TRAWL_TEST_BINARY is %q: want an absolute path", path)
+		}
+		return path, nil
 	}
 	root, err := Repository(ctx)
 	if err != nil {

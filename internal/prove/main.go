@@ -3,7 +3,7 @@
 // other.
 //
 // Standard output has the events of `go test -json` of all parts, for gotestsum to count; a
-// part that is no Go test counts as one. A table on standard error says at the end what each
+// part that does not run Go tests counts as one. A table on standard error says at the end what each
 // part took.
 package main
 
@@ -23,11 +23,9 @@ import (
 func main() {
 	all := flag.Bool("all", false, "run everything that proves the project, not only what each change needs")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	parts := ofTest
-	if *all {
-		parts = ofTestAll(os.Getenv)
-	}
+	// SIGPIPE: once nobody reads the events, the parts end too.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	parts := partsOf(*all, os.Getenv)
 	results := prove(ctx, parts, &stream{to: os.Stdout})
 	stop()
 	if failed := report(os.Stderr, results); failed > 0 {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -27,66 +27,77 @@ const (
 type part struct {
 	target string
 	lane   lane
-	// limit ends the part, which has failed then. It is several times what the part takes on
-	// two cores, as a slow machine is no fault.
-	limit time.Duration
+	// limit ends the part, which has failed then: in make test, and in make test-all. It is several
+	// times what the part takes on two cores, as a slow machine is no fault. With no limit the part
+	// is not in make test.
+	limit, limitAll time.Duration
 	// checks is true if the target prints anything but events of `go test -json`.
 	checks bool
+	// asks names a variable of the environment: without it the part does not run.
+	asks string
 }
 
-// ofTest is what a change needs.
-var ofTest = []part{
-	{target: "build", lane: first, limit: 15 * time.Minute, checks: true},
-	{target: "processes", lane: waits, limit: 15 * time.Minute},
-	{target: "containers", lane: waits, limit: 20 * time.Minute},
-	{target: "demo-short", lane: waits, limit: 5 * time.Minute, checks: true},
-	{target: "lint", lane: computes, limit: 20 * time.Minute, checks: true},
-	{target: "check-sums", lane: computes, limit: time.Minute, checks: true},
-	{target: "unit", lane: computes, limit: 20 * time.Minute},
-	{target: "bench-test", lane: computes, limit: 10 * time.Minute},
-	{target: "race", lane: computes, limit: 15 * time.Minute},
-	{target: "chart-test", lane: computes, limit: 15 * time.Minute},
+// parts in the order of their lanes.
+var parts = []part{
+	{target: "build", lane: first, limit: 15 * time.Minute, limitAll: 15 * time.Minute, checks: true},
+	{target: "processes", lane: waits, limit: 20 * time.Minute, limitAll: 40 * time.Minute},
+	{target: "containers", lane: waits, limit: 20 * time.Minute, limitAll: 90 * time.Minute},
+	{target: "demo-short", lane: waits, limit: 5 * time.Minute, limitAll: 5 * time.Minute, checks: true},
+	{target: "e2e-k8s", lane: waits, limitAll: 100 * time.Minute, asks: "TRAWL_TEST_K8S"},
+	{target: "terraform-test", lane: waits, limitAll: 100 * time.Minute, asks: "TRAWL_TEST_TERRAFORM"},
+	{target: "check-sums", lane: computes, limit: time.Minute, limitAll: time.Minute, checks: true},
+	{target: "lint", lane: computes, limit: 20 * time.Minute, limitAll: 20 * time.Minute, checks: true},
+	{target: "unit", lane: computes, limit: 20 * time.Minute, limitAll: 60 * time.Minute},
+	{target: "bench-test", lane: computes, limit: 10 * time.Minute, limitAll: 10 * time.Minute},
+	{target: "race", lane: computes, limit: 15 * time.Minute, limitAll: 60 * time.Minute},
+	{target: "chart-test", lane: computes, limit: 15 * time.Minute, limitAll: 20 * time.Minute},
+	{target: "check-generated", lane: computes, limitAll: 15 * time.Minute, checks: true},
+	{target: "tools-test", lane: computes, limitAll: 20 * time.Minute},
+	{target: "fuzz", lane: computes, limitAll: 45 * time.Minute, checks: true},
+	{target: "mutate", lane: computes, limitAll: 90 * time.Minute, checks: true},
 }
 
-// ofTestAll is what a release needs: the parts of make test in their long form, and more. Those that
-// build Kubernetes and OpenTofu are among them where the environment asks for them.
-func ofTestAll(env func(string) string) []part {
-	parts := append(slices.Clone(ofTest),
-		part{target: "check-generated", lane: computes, limit: 15 * time.Minute, checks: true},
-		part{target: "tools-test", lane: computes, limit: 20 * time.Minute},
-		part{target: "fuzz", lane: computes, limit: 30 * time.Minute, checks: true},
-		part{target: "mutate", lane: computes, limit: 90 * time.Minute, checks: true},
-	)
-	if env("TRAWL_TEST_K8S") != "" {
-		parts = append(parts, part{target: "e2e-k8s", lane: waits, limit: 100 * time.Minute})
+// partsOf are the parts of make test, or all that the environment asks for.
+func partsOf(all bool, env func(string) string) (chosen []part) {
+	for _, p := range parts {
+		if all {
+			p.limit = p.limitAll
+		}
+		if p.limit > 0 && (p.asks == "" || env(p.asks) != "") {
+			chosen = append(chosen, p)
+		}
 	}
-	if env("TRAWL_TEST_TERRAFORM") != "" {
-		parts = append(parts, part{target: "terraform-test", lane: waits, limit: 100 * time.Minute})
-	}
-	return parts
+	return chosen
 }
 
 // errTime means that a part did not end within its limit.
 var errTime = errors.New("not done within its limit")
 
+// interrupted is how long a part that is ended has to remove what it made.
+const interrupted = time.Minute
+
 // run makes the target, with its results as events. An error says why the part failed.
 func (p part) run(ctx context.Context, out *stream) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, errTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json")
-	// A limit ends the whole part, not only its make.
+	// Tests end before the part does, and show where they were.
+	timeout := max(p.limit-time.Minute, p.limit*9/10)
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json", "TIMEOUT="+timeout.String())
+	cmd.Env = append(os.Environ(), "MAKEFLAGS=") // the jobs of a make around this one are none of its
+	// The go command passes an interrupt on to its tests, and dies of anything else.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
-	cmd.WaitDelay = 30 * time.Second
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
+	cmd.WaitDelay = interrupted
 	lines := out.part(p)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = lines, &said
 	err := cmd.Run()
 	if err != nil {
 		lines.failed(said.Bytes())
-	}
-	if ctx.Err() != nil {
-		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		if ctx.Err() != nil {
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of it
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
 	}
 	lines.end(err)
 	return err

@@ -3,7 +3,10 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -51,7 +54,7 @@ good: built
 bad:
 	@echo went wrong; echo why >&2; printf 'without an end'; exit 3
 hangs:
-	@echo started; sleep 1000 & wait
+	@echo started; sleep 1000
 last:
 	@test -f built
 `)
@@ -64,14 +67,14 @@ last:
 	})
 	for name, want := range map[string]string{
 		"make/built built": "pass", "make/bad bad": "fail", "make/bad ": "fail", "make/last last": "pass", "make/hangs hangs": "fail",
-		"make/good good": "pass", "p TestA": "pass",
+		"make/good ": "pass", "p TestA": "pass",
 	} {
 		if actions[name] != want {
 			t.Errorf("%s: %q, want %q", name, actions[name], want)
 		}
 	}
 	for name, want := range map[string]string{
-		"make/bad bad": "went wrong\nwhy\n", "make/hangs hangs": errTime.Error(), "make/good good": "no event\n",
+		"make/bad bad": "went wrong\nwhy\n", "make/hangs hangs": errTime.Error(), "make/good ": "no event\n",
 	} {
 		if !strings.Contains(output[name], want) {
 			t.Errorf("%s printed %q, want %q in it", name, output[name], want)
@@ -86,28 +89,53 @@ last:
 	}
 }
 
-// TestPartsAreTargets: every part is a documented target of the Makefile, and make test-all has all
-// parts of make test.
+// TestEnd: what a part that is ended has started can still clean up, and then is gone.
+func TestEnd(t *testing.T) {
+	makefile(t, `
+part:
+	@bash -c 'trap "sleep 0.2; touch cleaned; exit 1" INT; touch started; while :; do sleep 0.1; done'
+`)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() {
+		p := part{target: "part", limit: time.Minute, checks: true}
+		done <- p.run(ctx, &stream{to: io.Discard})
+	}()
+	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat("started"); err == nil {
+			break
+		}
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("a part that was ended: %v", err)
+	}
+	if _, err := os.Stat("cleaned"); err != nil {
+		t.Errorf("it could not clean up: %v", err)
+	}
+}
+
+// TestPartsAreTargets: every part is a target of the Makefile, and is in make test-all if the
+// environment asks for it.
 func TestPartsAreTargets(t *testing.T) {
 	text, err := os.ReadFile("../../Makefile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := ofTestAll(func(string) string { return "build" })
-	found := map[string]bool{}
-	for _, p := range all {
-		if !regexp.MustCompile(`(?m)^([a-z-]+ )*` + p.target + `( [a-z-]+)*:`).Match(text) {
+	all := partsOf(true, func(string) string { return "build" })
+	for i, p := range all {
+		if !regexp.MustCompile(`(?m)^([a-z0-9-]+ )*` + p.target + `( [a-z0-9-]+)*:`).Match(text) {
 			t.Errorf("the Makefile has no target %s", p.target)
 		}
-		if found[p.target] {
+		if slices.ContainsFunc(all[:i], func(other part) bool { return other.target == p.target }) {
 			t.Errorf("%s is there twice", p.target)
 		}
-		found[p.target] = true
-	}
-	for _, p := range ofTest {
-		if !found[p.target] {
-			t.Errorf("make test-all leaves out %s", p.target)
+		if p.limitAll < parts[i].limit {
+			t.Errorf("%s has less time in make test-all", p.target)
 		}
+	}
+	if n := len(partsOf(true, func(string) string { return "" })); n != len(all)-2 {
+		t.Errorf("%d of %d parts without Kubernetes and OpenTofu", n, len(all))
 	}
 }
 

@@ -42,12 +42,14 @@ func (s *stream) send(e event) {
 func (s *stream) part(p part) *lines {
 	l := &lines{out: s, part: p, start: time.Now()}
 	s.send(l.event("start"))
-	s.send(l.test("run"))
+	if p.checks {
+		s.send(l.test("run"))
+	}
 	return l
 }
 
-// lines passes on the lines of one part: events as they are, all others as the output of the
-// test that the part is itself. It is for one goroutine.
+// lines passes on the lines of one part: events as they are, all others as output of the package
+// that stands for the part, or of its test if it is one. It is for one goroutine.
 type lines struct {
 	out   *stream
 	part  part
@@ -60,10 +62,12 @@ func (l *lines) event(action string) event {
 	return event{Action: action, Package: "make/" + l.part.target}
 }
 
-// test is an event of the test that the part is.
+// test is an event of the test that a part without Go tests is.
 func (l *lines) test(action string) event {
 	e := l.event(action)
-	e.Test = l.part.target
+	if l.part.checks {
+		e.Test = l.part.target
+	}
 	return e
 }
 
@@ -106,7 +110,11 @@ func (l *lines) end(err error) {
 	} else if len(l.rest) > 0 {
 		l.pass(l.rest)
 	}
-	for _, e := range []event{l.test(action), l.event(action)} {
+	ends := []event{l.event(action)}
+	if l.part.checks {
+		ends = []event{l.test(action), l.event(action)}
+	}
+	for _, e := range ends {
 		e.Elapsed = time.Since(l.start).Seconds()
 		l.out.send(e)
 	}

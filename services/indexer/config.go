@@ -90,8 +90,10 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Config.Validate(), check.Err())
 }
 
+// limits and build name every bound that shards depend on: their digest says whether a repo needs to
+// be built anew.
 func (c *Config) limits() gitsource.Limits {
-	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDocuments: c.MaxFiles}
+	return gitsource.Limits{MaxFileSize: int64(c.MaxFileBytes), MaxDepth: gitsource.DefaultMaxDepth, MaxDocuments: c.MaxFiles}
 }
 
 // bounds returns the times within which the bytes of a deleted repo leave the bucket while
@@ -106,5 +108,5 @@ func (c *Config) bounds() gc.Bounds {
 }
 
 func (c *Config) build() build.Options {
-	return build.Options{MaxFileSize: int(c.MaxFileBytes)}
+	return build.Options{MaxFileSize: int(c.MaxFileBytes), MaxSourceBytes: build.DefaultMaxSourceBytes}
 }

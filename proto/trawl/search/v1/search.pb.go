@@ -207,7 +207,7 @@ const (
 	CutReason_CUT_REASON_UNSPECIFIED CutReason = 0
 	// One more file would make it larger than max_bytes.
 	CutReason_CUT_REASON_MAX_BYTES CutReason = 1
-	// The router holds no more for one query (its setting query-bytes).
+	// The router holds no more for one query (64 MiB).
 	CutReason_CUT_REASON_MEMORY CutReason = 2
 )
 

@@ -83,7 +83,7 @@ func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
 	if size <= maxBytesPerCall {
 		return err
 	}
-	return status.Errorf(codes.ResourceExhausted, "%s: the request for one shard of %d repos has up to %d MiB and cannot be divided: raise max-request-bytes of searchers",
+	return status.Errorf(codes.ResourceExhausted, "%s: the request for one shard of %d repos has up to %d MiB and cannot be divided: narrow the query to fewer repos (repo:)",
 		status.Convert(err).Message(), len(shards[0].Repos), size>>20)
 }
 

@@ -347,7 +347,7 @@ func TestShardTooLargeToAskFor(t *testing.T) {
 		account := searchapi.NewAccount(shards)
 		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 		message := account.Coverage().Uncovered[0].Message
-		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "max-request-bytes"); explained != (len(shards[0].Repos) > 1) {
+		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "narrow the query"); explained != (len(shards[0].Repos) > 1) {
 			t.Errorf("a shard of %d repos: %s", len(shards[0].Repos), message)
 		}
 	}

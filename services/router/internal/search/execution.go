@@ -131,7 +131,7 @@ func (e *execution) checkResolved() error {
 	}
 	if most := e.service.cfg.Limits.queryBytes(); n > len(e.layout.roots) && bytes > most {
 		return searchapi.FieldError(codes.InvalidArgument, "query", fmt.Sprintf(
-			"the type:repo of the query stand for %d repos, which take %d bytes; at most %d (query-bytes): narrow them, or use fewer", n, bytes, most))
+			"the type:repo of the query stand for %d repos, which take %d bytes; at most %d: narrow them, or use fewer", n, bytes, most))
 	}
 	return nil
 }
