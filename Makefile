@@ -125,7 +125,8 @@ unit: ## Run the tests of all packages but the end-to-end ones
 .PHONY: check
 check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
 
-# Packages and tests that `make test` runs under the race detector.
+# Packages and tests that `make test` runs under the race detector. `make test-all` runs all, in their
+# short form: the detector slows them five to ten times.
 RACE := internal/prove/race.txt
 RACE_PACKAGES = $(shell awk '/^\./ { print $$1 }' $(RACE) | sort -u)
 RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
@@ -133,7 +134,7 @@ RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
 .PHONY: race
 race: ## Run tests of what goroutines share under the race detector (needs a C compiler)
 	@if ! command -v "$$(CGO_ENABLED=1 $(GO) env CC)" > /dev/null && [ "$$CI" != true ]; then echo 'not run: the race detector needs a C compiler'; exit; fi; \
-	CGO_ENABLED=1 $(GOTEST) -race $(if $(ALL),./index/... ./internal/... ./services/... ./cmd/...,-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
+	TRAWL_TEST_ALL= CGO_ENABLED=1 $(GOTEST) -race $(if $(ALL),./index/... ./internal/... ./services/... ./cmd/...,-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
 
 .PHONY: integration processes containers
 integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers

@@ -27,11 +27,14 @@ var binary = sync.OnceValues(func() (string, error) {
 	return filepath.Join(root, "bin", "trawl"), nil
 })
 
-// tool builds a program of the module tools and returns its path. Tests run it from
-// there and not with go tool, which would mix its own messages, such as the modules
-// that it downloads, with the program's.
+// tool builds a program of the module tools and returns its path. As that takes minutes, only
+// make test-all and make charts do. Tests run it from there and not with go tool, which would mix
+// its own messages, such as the modules that it downloads, with the program's.
 func tool(t *testing.T, name string) string {
 	t.Helper()
+	if os.Getenv("TRAWL_TEST_ALL") == "" && !*update {
+		t.Skip("not run: make test-all runs it (TRAWL_TEST_ALL=1)")
+	}
 	path, err := exec.CommandContext(t.Context(), "go", "tool", "-modfile="+root+"/tools/go.mod", "-n", name).Output()
 	if err != nil {
 		t.Fatalf("build %s: %v", name, err)
