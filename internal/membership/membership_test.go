@@ -286,6 +286,16 @@ func TestSurvivesRestartOfEtcd(t *testing.T) {
 }
 
 func TestEndsWithItsContext(t *testing.T) {
+	// The connection, and what renews leases, are the client's: its first use starts them.
+	lease, err := shared.Client().Grant(t.Context(), 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := shared.Client().KeepAlive(t.Context(), lease.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-kept
 	others := goleak.IgnoreCurrent()
 	defer func() {
 		// The client ends its stream to etcd in a goroutine of its own, once etcd has answered.
