@@ -91,7 +91,7 @@ generate: ## Generate the Go code of the protos, the description of the HTTP int
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
 	@$(SUMS) > proto/generated.sum
 
-# What generated code is made from, and the code: a hash of each file, and the versions of the generators.
+# Hashes of the inputs and outputs of code generation, and the versions of the generators.
 SUMS = { for file in $$(find buf*.yaml proto tools/openapi docs/api/openapi.json -name '*.proto' -o -name '*.pb.go' -o -name '*.yaml' -o -path '*openapi*' -type f | LC_ALL=C sort); do \
 	echo "$$(git hash-object $$file) $$file"; done; grep -E '^\s(github.com/(bufbuild/buf|grpc-ecosystem/grpc-gateway/v2)|google.golang.org/(grpc/cmd/protoc-gen-go-grpc|protobuf)) ' tools/go.mod; }
 
@@ -179,7 +179,7 @@ terraform-apply: ## Apply and destroy the Terraform example on the cluster of KU
 FRESH ?= demo test
 
 .PHONY: test-fresh
-test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (over an hour)
+test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (twenty minutes)
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -37,10 +39,14 @@ func start(ctx context.Context, args []string) error {
 	commands := map[string]func(context.Context, []string) error{
 		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder,
 	}
-	if len(args) > 0 && commands[args[0]] != nil {
-		return commands[args[0]](ctx, args[1:])
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return inProcess(ctx, args)
 	}
-	return inProcess(ctx, args)
+	command, ok := commands[args[0]]
+	if !ok {
+		return fmt.Errorf("unknown command %q: want %s, or flags alone", args[0], strings.Join(slices.Sorted(maps.Keys(commands)), ", "))
+	}
+	return command(ctx, args[1:])
 }
 
 // inProcess measures the engine and the installed peers.

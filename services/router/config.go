@@ -22,7 +22,7 @@ type Config struct {
 	CallerShare float64 `config:"caller-share" doc:"maximum share of these queries for one token; 1: all"`
 	CallerCalls int     `config:"caller-calls" doc:"most calls of one token in progress at once, streams included"`
 
-	CallerProcessors float64 `config:"caller-processors" doc:"processors of searchers that the queries of one token may keep busy on average, decoding up to 512MiB of content a second each, a minute's worth at once; each router counts for itself; 0: no limit"`
+	CallerProcessors float64 `config:"caller-processors" doc:"processors of searchers that the queries of one token may use on average; each allows 512MiB of decoded content a second; a token may use the allowance of a minute at once; each router counts for itself; 0: no limit"`
 
 	ReposPerMinute int `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`
 

@@ -21,7 +21,7 @@ type Policy struct {
 // Config is the policy, and the credentials of what it allows.
 type Config struct {
 	Policy
-	Credentials string `config:"credentials" doc:"folder with the files of secrets that sources name (a router reads those of webhooks only), and for fetches HOST/username and HOST/password for https, HOST/ssh_key for ssh, known_hosts; HOST:PORT when the URL has a port"`
+	Credentials string `config:"credentials" doc:"folder of secret files: those that sources name (routers read only those of webhooks), and for git HOST/username and HOST/password, or HOST/ssh_key, and known_hosts; HOST:PORT where the URL has a port"`
 }
 
 // SetDefaults allows https and ssh to public addresses.
