@@ -23,8 +23,8 @@ import (
 func main() {
 	all := flag.Bool("all", false, "run everything that proves the project, not only what each change needs")
 	flag.Parse()
-	// SIGPIPE: once nobody reads the events, the parts end too.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGPIPE)
+	// The parts end with the run, also when its terminal goes (SIGHUP) or nobody reads the events (SIGPIPE).
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	parts := partsOf(*all, os.Getenv)
 	results := prove(ctx, parts, &stream{to: os.Stdout})
 	stop()

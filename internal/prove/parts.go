@@ -92,10 +92,12 @@ func (p part) run(ctx context.Context, out *stream) error {
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = lines, &said
 	err := cmd.Run()
+	if cmd.Process != nil {
+		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of it, if anything
+	}
 	if err != nil {
 		lines.failed(said.Bytes())
 		if ctx.Err() != nil {
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of it
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 	}

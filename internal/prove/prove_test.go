@@ -115,6 +115,44 @@ part:
 	}
 }
 
+// TestNothingRunsAfterTheEnd: parts that have not begun when the run is ended fail, and the table has
+// them all.
+func TestNothingRunsAfterTheEnd(t *testing.T) {
+	makefile(t, "one two three:\n\t@touch $@\n")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	results := prove(ctx, []part{
+		{target: "one", lane: first, limit: time.Minute}, {target: "two", lane: waits, limit: time.Minute, checks: true},
+		{target: "three", lane: computes, limit: time.Minute},
+	}, &stream{to: io.Discard})
+	for _, r := range results {
+		if _, err := os.Stat(r.target); !errors.Is(r.err, context.Canceled) || err == nil {
+			t.Errorf("%s: %v, and its file: %v", r.target, r.err, err)
+		}
+	}
+}
+
+// TestLongLines: gotestsum reads no line of 64 KiB and more.
+func TestLongLines(t *testing.T) {
+	makefile(t, "long:\n\t@head -c 200000 /dev/zero | tr '\\0' '\\1'; echo end\n")
+	var events bytes.Buffer
+	p := part{target: "long", limit: time.Minute, checks: true}
+	if err := p.run(t.Context(), &stream{to: &events}); err != nil {
+		t.Fatal(err)
+	}
+	output := 0
+	for line := range bytes.Lines(events.Bytes()) {
+		var e event
+		if err := json.Unmarshal(line, &e); err != nil || len(line) >= 64<<10 {
+			t.Fatalf("a line of %d bytes: %v", len(line), err)
+		}
+		output += len(e.Output)
+	}
+	if want := 200000 + len("end\n"); output != want {
+		t.Errorf("%d bytes of output, want %d", output, want)
+	}
+}
+
 // TestPartsAreTargets: every part is a target of the Makefile, and is in make test-all if the
 // environment asks for it.
 func TestPartsAreTargets(t *testing.T) {

@@ -72,16 +72,21 @@ func (l *lines) test(action string) event {
 }
 
 func (l *lines) Write(b []byte) (int, error) {
-	l.rest = append(l.rest, b...)
+	size := len(b)
 	for {
-		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		line, rest, whole := bytes.Cut(b, []byte("\n"))
+		l.rest = append(l.rest, line...)
 		if !whole {
-			return len(b), nil
+			return size, nil
 		}
-		l.pass(line)
-		l.rest = rest
+		l.pass(l.rest)
+		l.rest, b = l.rest[:0], rest
 	}
 }
+
+// longest is the most bytes of output in one event: gotestsum gives up at lines of 64 KiB, and JSON
+// writes up to six bytes for one.
+const longest = 8 << 10
 
 func (l *lines) pass(line []byte) {
 	var of event
@@ -90,6 +95,11 @@ func (l *lines) pass(line []byte) {
 		return
 	}
 	e := l.test("output")
+	for len(line) > longest {
+		e.Output = string(line[:longest])
+		l.out.send(e)
+		line = line[longest:]
+	}
 	e.Output = string(line) + "\n"
 	l.out.send(e)
 }
