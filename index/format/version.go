@@ -3,7 +3,9 @@ package format
 // Version is the version of the format that Writer writes, and the only one that
 // File reads. A shard names the version that wrote it and the lowest version that
 // a reader must have. After a change, say here what the new version added.
-const Version uint32 = 2
+//
+// Version 3: the reasons to skip a document have other numbers. Versions 1 and 2 were never released.
+const Version uint32 = 3
 
 // Sizes of the frame, in bytes.
 const (
