@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"fmt"
 	"os"
 	"time"
 
@@ -32,10 +33,12 @@ func (f *credentialsFile) RetrieveWithCredContext(cc *credentials.CredContext) (
 		return credentials.Value{}, err
 	}
 	value, err := f.FileAWSCredentials.RetrieveWithCredContext(cc)
-	if err == nil {
-		f.read, f.checked, f.stale = changed, time.Now(), false
+	if err != nil {
+		// The parser's error has the line that it cannot read, which may be a secret.
+		return credentials.Value{}, fmt.Errorf("%s: want the lines [default], aws_access_key_id = KEY and aws_secret_access_key = SECRET", f.Filename)
 	}
-	return value, err
+	f.read, f.checked, f.stale = changed, time.Now(), false
+	return value, nil
 }
 
 // IsExpired implements credentials.Provider. It is called more often than the keys are taken, so

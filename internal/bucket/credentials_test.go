@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -59,6 +60,26 @@ func TestKeysOfTheEnvironment(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", secret)
 		if err := bucket.Reachable(t.Context(), open(t, cfg)); (err == nil) != want {
 			t.Errorf("with the key %s: %v", secret, err)
+		}
+	}
+}
+
+// TestCredentialsFilesThatCannotBeUsed: the error names the file and what it wants, and shows nothing of
+// what is in it.
+func TestCredentialsFilesThatCannotBeUsed(t *testing.T) {
+	cfg := buckettest.StartS3(t).Config("code")
+	cfg.Attempts = 1
+	for _, text := range []string{
+		"", "hunter2\n", "[default]\naws_secret_access_key  hunter2\n", "[other]\naws_access_key_id = hunter2\n",
+		"[default]\naws_secret_access_key = hunter2\n", "[default\nhunter2", "\x00hunter2",
+	} {
+		cfg.CredentialsFile = filepath.Join(t.TempDir(), "credentials")
+		if err := os.WriteFile(cfg.CredentialsFile, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		err := bucket.Reachable(t.Context(), open(t, cfg))
+		if err == nil || !strings.Contains(err.Error(), cfg.CredentialsFile) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q: %v", text, err)
 		}
 	}
 }
