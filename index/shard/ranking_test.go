@@ -149,17 +149,20 @@ func TestPartsShowWhatTheWholeShows(t *testing.T) {
 	}
 }
 
+// shardOf is a shard of a single file that has a word some times.
+func shardOf(t *testing.T, path string, words int) part {
+	t.Helper()
+	return part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{
+		Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{{
+			Path: path, Branches: []string{"main"}, Content: []byte(strings.Repeat("word ", words)),
+		}},
+	}}}))}
+}
+
 // TestALaterShardFillsTheRoom: of three files of three shards, the last one is found before the
 // second one and has no room after the first. The second one still takes its place.
 func TestALaterShardFillsTheRoom(t *testing.T) {
-	of := func(path string, words int) part {
-		return part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{
-			Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{{
-				Path: path, Branches: []string{"main"}, Content: []byte(strings.Repeat("word ", words)),
-			}},
-		}}}))}
-	}
-	first, second, last := of("a", 1), of("b", 1), of("vendor/c", 20)
+	first, second, last := shardOf(t, "a", 1), shardOf(t, "b", 1), shardOf(t, "vendor/c", 20)
 	q := prepare(t, parse(t, "word"))
 	opts := shard.Options{MaxFiles: 2, MaxMatchesPerFile: 100}
 	whole, err := searchParts([]part{first, second, last}, q, opts)
@@ -173,6 +176,22 @@ func TestALaterShardFillsTheRoom(t *testing.T) {
 		if got, err := searchParts(order, q, opts); err != nil || got.Cut || !sameFiles(got.Files, whole.Files) {
 			t.Errorf("%v, %v\nwant %v", got, err, whole.Files)
 		}
+	}
+}
+
+// TestALostFileEndsTheAnswer: a file that the limit left out may belong in the place of one that turns
+// out to be unreadable. It is gone, so the answer ends there, and takes no file that comes later.
+func TestALostFileEndsTheAnswer(t *testing.T) {
+	q := prepare(t, parse(t, "word"))
+	ranking := shard.NewRanking(2, 0)
+	add := func(path string) int {
+		return ranking.Add(find(t, shardOf(t, path, 1).shard, q, shard.Options{MaxFiles: 2, MaxMatchesPerFile: 1}))
+	}
+	first, second, _ := add("a"), add("b"), add("c")
+	ranking.Drop(second)
+	later := add("d")
+	if n, m := ranking.Count(first), ranking.Count(later); n != 1 || m != 0 || !ranking.Result().Cut {
+		t.Errorf("%d and %d files, cut %v, want 1 and 0, cut", n, m, ranking.Result().Cut)
 	}
 }
 
