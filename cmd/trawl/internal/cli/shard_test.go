@@ -1,10 +1,13 @@
 package cli
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trawl-search/trawl/index/format"
 )
 
 // buildPond builds a shard of a small folder and returns its path.
@@ -71,7 +74,7 @@ func TestShardVerifyAndDump(t *testing.T) {
 	if exit, out, errs := run(t, nil, "shard", "dump", shard); exit != 0 || !strings.Contains(out, "repo pond: 3 documents") || strings.Contains(out, "rank") {
 		t.Errorf("dump: exit %d: %s%s", exit, out, errs)
 	}
-	ranked := filepath.Join("..", "..", "..", "..", "index", "testdata", "v2", "ranked.trawl")
+	ranked := filepath.Join("..", "..", "..", "..", "index", "testdata", fmt.Sprintf("v%d", format.Version), "ranked.trawl")
 	if exit, out, errs := run(t, nil, "shard", "dump", ranked); exit != 0 || !strings.Contains(out, "rank 55 of 100") {
 		t.Errorf("dump of a shard with ranks: exit %d: %s%s", exit, out, errs)
 	}
