@@ -94,7 +94,7 @@ func parseFooter(name string, size int64, b []byte) (footer, error) {
 
 func checkVersions(name string, v Versions) error {
 	if v.Writer < Version || v.MinReader > Version {
-		return fmt.Errorf("shard %s has format version %d, for readers of version %d or newer; this one reads version %d: %w", name, v.Writer, v.MinReader, Version, ErrVersion)
+		return fmt.Errorf("shard %s has format version %d, for readers of version %d; this one reads version %d only: %w", name, v.Writer, v.MinReader, Version, ErrVersion)
 	}
 	return nil
 }
