@@ -212,7 +212,7 @@ check-generated: check-sums ## Generate again, and fail if the code is not curre
 	@$(BUF) lint
 	@rm -rf .cache/generated && mkdir -p .cache/generated
 	@$(BUF) generate --output .cache/generated
-	@diff -ru --exclude='*.proto' --exclude='*_test.go' --exclude=third_party proto .cache/generated/proto \
+	@diff -ru --exclude='*.proto' --exclude='*_test.go' --exclude=third_party --exclude=generated.sum proto .cache/generated/proto \
 		|| { echo "generated code is not current: run make generate"; exit 1; }
 	@$(OPENAPI) ../.cache/generated/openapi.json
 	@diff -u docs/api/openapi.json .cache/generated/openapi.json \
