@@ -109,7 +109,7 @@ test: ## Run what every change needs (a quarter of an hour from nothing), and en
 	@$(PROVE)
 
 .PHONY: test-all
-test-all: ## Run everything that proves the project, in its long form (an hour; TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add what builds Kubernetes and OpenTofu)
+test-all: ## Run everything that proves the project, in its long form (TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add what builds Kubernetes and OpenTofu)
 	@TRAWL_TEST_ALL=1 $(PROVE) -all
 
 # What only `make test-all` does in a part that both have.
@@ -179,7 +179,7 @@ terraform-apply: ## Apply and destroy the Terraform example on the cluster of KU
 FRESH ?= demo test
 
 .PHONY: test-fresh
-test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (twenty minutes)
+test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (over a quarter of an hour)
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test

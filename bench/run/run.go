@@ -22,7 +22,7 @@ import (
 const DefaultTimeout = 10 * time.Second
 
 // leastOpen is the least number of open shards for heap and open time: a shard is opened again until
-// there are so many.
+// there are that many.
 const leastOpen = 128
 
 // Config says what to measure.

@@ -54,7 +54,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// startQuiet is a service for so many repos, up to 10,000, on so many shards. Its searcher is a
+// startQuiet is a service for that many repos, up to 10,000, on that many shards. Its searcher is a
 // quiet one in the same process.
 func startQuiet(tb testing.TB, repos, shards int) *cluster {
 	tb.Helper()
