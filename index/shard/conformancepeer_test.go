@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -16,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestConformanceOfZoekt runs each case that is marked as agreeing with zoekt in zoekt itself,
@@ -98,12 +99,7 @@ func startPeer(t *testing.T, git, indexer, webserver string) func(query string) 
 		}
 		run(indexer, "-disable_ctags", "-index", filepath.Join(dir, "index"), "-branches", strings.Join(r.Branches, ","), at)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	listener.Close()
+	address := testrun.Address(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, webserver, "-index", filepath.Join(dir, "index"), "-listen", address, "-rpc")
 	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

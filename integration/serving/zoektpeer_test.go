@@ -3,7 +3,6 @@ package serving_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
@@ -151,10 +151,7 @@ func startZoekt(t *testing.T, indexer, webserver, repo string, files map[string]
 	if err != nil {
 		t.Fatalf("index by zoekt: %v\n%s", err, out)
 	}
-	ln, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	must(err)
-	address := ln.Addr().String()
-	must(ln.Close()) // zoekt cannot be given a listener
+	address := testrun.Address(t)
 	serve := exec.CommandContext(t.Context(), webserver, "-index", index, "-listen", address, "-html=false")
 	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
 	serve.WaitDelay = 10 * time.Second

@@ -17,6 +17,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -136,7 +137,7 @@ type gate struct {
 
 func newGate(t *testing.T, endpoint string) *gate {
 	t.Helper()
-	g := &gate{target: strings.TrimPrefix(endpoint, "unix://"), addr: "127.0.0.1:0", conns: map[net.Conn]bool{}}
+	g := &gate{target: strings.TrimPrefix(endpoint, "unix://"), addr: testrun.Address(t), conns: map[net.Conn]bool{}}
 	g.open(t)
 	t.Cleanup(g.shut)
 	return g
@@ -150,7 +151,7 @@ func (g *gate) open(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.listen, g.addr = l, l.Addr().String()
+	g.listen = l
 	g.done.Go(func() {
 		for {
 			conn, err := l.Accept()

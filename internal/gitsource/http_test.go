@@ -22,6 +22,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // httpRepo serves a new repository over TLS, behind wrap, and returns its URL
@@ -342,13 +343,8 @@ func TestTooManyBytesOfARealPack(t *testing.T) {
 }
 
 func TestServerThatIsDown(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Close()
 	f := newFetcher(t, func(c *FetchConfig) { c.PrivateNetworks = []string{"127.0.0.1/32"} })
-	_, err = f.Branches(t.Context(), "https://"+l.Addr().String()+"/x", nil)
+	_, err := f.Branches(t.Context(), "https://"+testrun.Address(t)+"/x", nil)
 	wantFailure(t, err, Unreachable, "cannot be reached")
 	_, err = f.Branches(t.Context(), "https://no-such-host.invalid/x", nil)
 	wantFailure(t, err, Unreachable, "cannot be reached")

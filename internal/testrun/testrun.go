@@ -1,4 +1,4 @@
-// Package testrun gives tests their random choices and the number of their rounds.
+// Package testrun gives tests their random choices, the number of their rounds and free addresses.
 package testrun
 
 import (

@@ -25,6 +25,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -94,7 +95,7 @@ func runEtcd(dir string) {
 
 func startEtcd(t *testing.T, dir string) *clientv3.Client {
 	t.Helper()
-	address := freeAddress(t)
+	address := testrun.Address(t)
 	self, err := os.Executable()
 	must(t, err)
 	cmd := exec.CommandContext(context.Background(), self)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -27,6 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher"
 )
@@ -51,7 +51,7 @@ func must(t *testing.T, err error) {
 // the registry when it ends.
 func TestLife(t *testing.T) {
 	dir := t.TempDir()
-	etcd := freeAddress(t)
+	etcd := testrun.Address(t)
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{"http://" + etcd}})
 	must(t, err)
 	defer client.Close()
@@ -102,15 +102,6 @@ func TestLife(t *testing.T) {
 	for now = members.Snapshot(); len(now.Searchers) > 0; now = members.Snapshot() {
 		<-now.Changed()
 	}
-}
-
-// freeAddress is where etcd will listen once it is started.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
 }
 
 func startServers(t *testing.T, dir, etcd string) *embedded.Embedded {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // The keys of the server.
@@ -41,37 +41,19 @@ type S3Server struct {
 	output lockedBuffer
 }
 
-// StartS3 builds the server if needed (minutes, the first time), starts it on a
-// free port of the loopback interface, and stops it at the end of the test.
+// StartS3 builds the server if needed (minutes, the first time), starts it on the loopback
+// interface, and stops it at the end of the test.
 func StartS3(tb testing.TB) *S3Server {
 	tb.Helper()
-	s := &S3Server{tb: tb, binary: serverBinary(tb), dir: tb.TempDir()}
+	s := &S3Server{tb: tb, binary: serverBinary(tb), dir: tb.TempDir(), addr: testrun.Address(tb)}
 	for _, sub := range []string{"data", "meta"} {
 		if err := os.Mkdir(filepath.Join(s.dir, sub), 0o700); err != nil {
 			tb.Fatal(err)
 		}
 	}
 	tb.Cleanup(s.Stop)
-	var err error
-	for range 5 { // someone else may be faster to take the port
-		s.addr = freeAddr(tb)
-		if err = s.start(); err == nil {
-			return s
-		}
-	}
-	tb.Fatalf("start the S3 server: %v\n%s", err, s.output.String())
-	return nil
-}
-
-// freeAddr is an address that nobody listened on a moment ago.
-func freeAddr(tb testing.TB) string {
-	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer ln.Close()
-	return ln.Addr().String()
+	s.Start()
+	return s
 }
 
 // Config makes a bucket of the name (at least three characters) and returns its
@@ -103,12 +85,11 @@ func CredentialsText(access, secret string) []byte {
 	return fmt.Appendf(nil, "[default]\naws_access_key_id = %s\naws_secret_access_key = %s\n", access, secret)
 }
 
-// Start starts the server again after Stop, at the same address, and waits
-// until it answers.
+// Start starts the server after Stop, at the address it had, and waits until it answers.
 func (s *S3Server) Start() {
 	s.tb.Helper()
 	if err := s.start(); err != nil {
-		s.tb.Fatalf("start the S3 server again: %v\n%s", err, s.output.String())
+		s.tb.Fatalf("start the S3 server: %v\n%s", err, s.output.String())
 	}
 }
 

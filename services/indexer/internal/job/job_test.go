@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -161,11 +160,6 @@ func TestFailures(t *testing.T) {
 	r.Files("main", "a", "1")
 	empty := gitsourcetest.New(t)
 	_ = empty
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
 	for _, c := range []struct {
 		name, url string
 		branches  []string
