@@ -6,12 +6,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,13 +19,16 @@ import (
 )
 
 // egress is the HTTP proxy on a loopback address through which git makes all https and
-// http connections. It connects only to addresses that the policy allows.
+// http connections. It connects only to the host of the remote repository, at addresses that the
+// policy allows.
 //
 // Checking a URL before the fetch is not enough: a name can resolve to another address a
-// moment later, and a server can redirect to a private one. The proxy connects to the
-// very address that it checked, for every connection. It does not decrypt https.
+// moment later, and what a server answers can name other hosts: redirects, bundles, large files,
+// alternates. The proxy connects to the very address that it checked, for every connection. It
+// does not decrypt https.
 type egress struct {
 	policy   origin.Policy
+	remote   origin.Remote
 	maxBytes int64
 	token    string
 	server   *http.Server
@@ -44,16 +46,17 @@ type egress struct {
 	failed  error // the last failed connection
 }
 
-// openEgress starts a proxy, which the caller must close. After more than maxBytes
-// received over all connections it calls exceeded with a *Failure.
-func openEgress(policy origin.Policy, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
+// openEgress starts a proxy to the host of a remote repository that the policy allows. The caller
+// must close it. After more than maxBytes received over all connections it calls exceeded with a
+// *Failure.
+func openEgress(policy origin.Policy, remote origin.Remote, maxBytes int64, exceeded context.CancelCauseFunc) (*egress, error) {
 	var d net.ListenConfig
 	listener, err := d.Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, failure(Unreachable, err, "cannot listen on a loopback address")
 	}
 	e := &egress{
-		policy: policy, maxBytes: maxBytes, token: rand.Text(), listener: listener, exceeded: exceeded,
+		policy: policy, remote: remote, maxBytes: maxBytes, token: rand.Text(), listener: listener, exceeded: exceeded,
 		dialer: net.Dialer{Timeout: 30 * time.Second},
 	}
 	e.done, e.stop = context.WithCancel(context.Background())
@@ -111,10 +114,6 @@ func (e *egress) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method == http.MethodConnect {
 		e.tunnel(w, r)
-		return
-	}
-	if r.URL.Scheme != "http" || !slices.Contains(e.policy.Schemes, "http") {
-		http.Error(w, "this proxy forwards only http, and tunnels https", http.StatusForbidden)
 		return
 	}
 	e.forward(w, r)
@@ -193,16 +192,12 @@ func (e *egress) dial(ctx context.Context, scheme, hostport string) (net.Conn, e
 }
 
 func (e *egress) dialChecked(ctx context.Context, scheme, hostport string) (net.Conn, error) {
-	u := url.URL{Scheme: scheme, Host: hostport, Path: "/x"}
-	remote, err := origin.Parse(u.String())
-	if err != nil {
-		return nil, err
+	port := e.remote.DialPort()
+	if scheme != e.remote.Scheme || hostport != net.JoinHostPort(e.remote.Host, port) {
+		return nil, &origin.RuleError{Rule: origin.RuleHost, Detail: fmt.Sprintf(
+			"git was sent to %s://%s, and may connect only to the host of the URL that was asked for", scheme, hostport)}
 	}
-	if err := e.policy.Check(remote); err != nil {
-		return nil, err
-	}
-	port := remote.DialPort()
-	addr, err := e.policy.AllowedAddress(ctx, remote.Host, port)
+	addr, err := e.policy.AllowedAddress(ctx, e.remote.Host, port)
 	if err != nil {
 		return nil, err
 	}

@@ -74,7 +74,7 @@ func failure(kind Kind, err error, reason string) error {
 }
 
 // movedReason is why git did not follow a redirect.
-const movedReason = "the host redirects git to another URL, and the credentials of the indexer are for the one that was asked for: " +
+const movedReason = "the host redirects git to another URL, and git reads only the one that was asked for: " +
 	"index the repository by the URL that it has now"
 
 // isMoved reports whether git did not follow a redirect.

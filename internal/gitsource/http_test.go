@@ -3,6 +3,7 @@ package gitsource
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -164,108 +165,118 @@ func TestCredentialsAreNotOnCommandLines(t *testing.T) {
 	}
 }
 
-func TestRedirectToPrivateAddressIsRefused(t *testing.T) {
+// TestRedirectsAreNotFollowed: whoever may request a repository may not be allowed to see the one
+// that its host redirects git to, on whichever host, at whichever step, with credentials or without.
+// Only the same URL with .git at its end is tried, which some hosts insist on.
+func TestRedirectsAreNotFollowed(t *testing.T) {
 	var reached atomic.Bool
-	other, err := net.Listen("tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Skip("no second loopback address here")
-	}
-	defer other.Close()
-	go func() {
-		if c, err := other.Accept(); err == nil {
-			reached.Store(true)
-			c.Close()
-		}
-	}()
-	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
-		return http.RedirectHandler("https://"+other.Addr().String()+"/x/info/refs?service=git-upload-pack", http.StatusFound)
-	})
-	_, err = newFetcher(t, config).Branches(t.Context(), url, nil)
-	wantFailure(t, err, Refused, "rule private-address")
-	if reached.Load() {
-		t.Error("the private address was connected to")
-	}
-}
-
-func TestRedirectToOtherSchemeIsRefused(t *testing.T) {
-	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
-		return http.RedirectHandler("http://127.0.0.1:1/x/info/refs?service=git-upload-pack", http.StatusFound)
-	})
-	if _, err := newFetcher(t, config).Branches(t.Context(), url, nil); err == nil {
-		t.Error("https was redirected to http")
-	}
-}
-
-// TestRedirectDoesNotTakeCredentialsAlong has a server that sends git to
-// another, which asks for a password.
-func TestRedirectDoesNotTakeCredentialsAlong(t *testing.T) {
-	var leaked atomic.Bool
-	thief := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "" {
-			leaked.Store(true)
-		}
-		w.Header().Set("WWW-Authenticate", `Basic realm="x"`)
-		w.WriteHeader(http.StatusUnauthorized)
-	}))
-	thief.StartTLS()
-	defer thief.Close()
-	_, url, config := httpRepo(t, func(http.Handler) http.Handler {
-		return http.RedirectHandler(thief.URL+"/x/info/refs?service=git-upload-pack", http.StatusFound)
-	})
-	f := newFetcher(t, func(c *FetchConfig) { config(c); credentials(t, url, secret)(c) })
-	_, err := f.Branches(t.Context(), url, nil)
-	wantFailure(t, err, Refused, "the URL that it has now")
-	if leaked.Load() {
-		t.Error("the password went to the other server")
-	}
-}
-
-// TestCredentialsAreForOneRepository: if a host redirects git to another of its repositories,
-// as after a renaming, git does not read that one with the host's credentials: a caller who
-// may request the first may not be allowed to see the second. Without credentials git follows
-// the redirect. With credentials it follows only one that adds .git, which some hosts insist
-// on.
-func TestCredentialsAreForOneRepository(t *testing.T) {
-	redirects := func(h http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			for from, to := range map[string]string{"/renamed/": "/repo.git/", "/renamed.git/": "/repo.git/", "/repo/": "/repo.git/"} {
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
+	defer elsewhere.Close()
+	plain := httptest.NewServer(elsewhere.Config.Handler)
+	defer plain.Close()
+	redirect := func(from, to string, status int) func(http.Handler) http.Handler {
+		return func(h http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, to) && strings.HasPrefix(to, "/secret") {
+					reached.Store(true)
+				}
 				if rest, ok := strings.CutPrefix(r.URL.Path, from); ok {
-					http.Redirect(w, r, to+rest+"?"+r.URL.RawQuery, http.StatusMovedPermanently)
+					http.Redirect(w, r, to+rest+"?"+r.URL.RawQuery, status)
 					return
 				}
-			}
-			r.URL.Path = strings.Replace(r.URL.Path, "/repo.git/", "/repo/.git/", 1)
-			h.ServeHTTP(w, r)
-		})
-	}
-	for _, c := range []struct {
-		path        string
-		credentials bool
-		wrap        func(http.Handler) http.Handler
-		ok          bool
-	}{
-		{"/renamed.git", true, withPassword, false},
-		{"/renamed.git", true, asIs, false},
-		{"/renamed", true, asIs, false},
-		{"/renamed.git", false, asIs, true},
-		{"/repo.git", true, withPassword, true},
-		{"/repo", true, withPassword, true},
-		{"/repo/", true, withPassword, true},
-	} {
-		r, url, config := httpRepo(t, func(h http.Handler) http.Handler { return redirects(c.wrap(h)) })
-		r.Files("main", "a", "1")
-		url = strings.TrimSuffix(url, "/repo/.git") + c.path
-		f := newFetcher(t, func(cfg *FetchConfig) {
-			if config(cfg); c.credentials {
-				credentials(t, url, secret)(cfg)
-			}
-		})
-		if !c.ok {
-			_, err := f.Branches(t.Context(), url, nil)
-			wantFailure(t, err, Refused, "the URL that it has now")
-		} else if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), url); got["a@main"] != "1" {
-			t.Errorf("%s: %v", c.path, got)
+				r.URL.Path = strings.Replace(r.URL.Path, "/repo.git/", "/repo/.git/", 1)
+				h.ServeHTTP(w, r)
+			})
 		}
+	}
+	for _, tt := range []struct {
+		what, path string
+		wrap       func(http.Handler) http.Handler
+		ok         bool
+	}{
+		{"to itself with .git", "/repo", redirect("/repo/info", "/repo.git/info", 301), true},
+		{"to itself with .git, from a slash", "/repo/", redirect("/repo/info", "/repo.git/info", 301), true},
+		{"to another repository of the host", "/repo.git", redirect("/repo.git/", "/secret.git/", 302), false},
+		{"to another repository, with .git", "/repo", redirect("/repo", "/secret", 301), false},
+		{"to another host", "/repo.git", redirect("/repo.git/", elsewhere.URL+"/x/", 302), false},
+		{"to another scheme", "/repo.git", redirect("/repo.git/", plain.URL+"/x/", 302), false},
+		{"of the pack alone, to another host", "/repo.git", redirect("/repo.git/git-upload-pack", elsewhere.URL+"/x/git-upload-pack", 307), false},
+		{"of the pack alone, to another repository", "/repo.git", redirect("/repo.git/git-upload-pack", "/secret/git-upload-pack", 308), false},
+	} {
+		for _, withCredentials := range []bool{false, true} {
+			reached.Store(false)
+			r, url, config := httpRepo(t, func(h http.Handler) http.Handler {
+				if withCredentials {
+					h = withPassword(h)
+				}
+				return tt.wrap(h)
+			})
+			r.Files("main", "a", "1")
+			url = strings.TrimSuffix(url, "/repo/.git") + tt.path
+			f := newFetcher(t, func(cfg *FetchConfig) {
+				if config(cfg); withCredentials {
+					credentials(t, url, secret)(cfg)
+				}
+			})
+			mirror := filepath.Join(t.TempDir(), "m")
+			if tt.ok {
+				if got := fetchAll(t, f, mirror, url); got["a@main"] != "1" {
+					t.Errorf("%s: %v", tt.what, got)
+				}
+				continue
+			}
+			_, err := f.Fetch(t.Context(), mirror, url, []docstore.Branch{{Name: "main"}}, nil)
+			wantFailure(t, err, Refused, "the URL that it has now")
+			if reached.Load() {
+				t.Errorf("%s: it was followed", tt.what)
+			}
+		}
+	}
+}
+
+// TestEgressKnowsOneHost: whatever an answer makes git ask for, it gets no connection to another
+// host, port or scheme than those of the repository.
+func TestEgressKnowsOneHost(t *testing.T) {
+	policy := origin.Policy{Schemes: []string{"https", "http"}, PrivateNetworks: []string{"127.0.0.0/8"}}
+	_, url, _ := httpRepo(t, asIs)
+	remote, err := origin.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := httptest.NewServer(http.NotFoundHandler())
+	defer other.Close()
+	e, err := openEgress(policy, remote, 1<<20, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.close()
+	at := remote.HostPort(remote.Host)
+	for _, tt := range []struct {
+		request string
+		status  string
+	}{
+		{"CONNECT " + at, "200"},
+		{"CONNECT " + strings.TrimPrefix(other.URL, "http://"), "403"},
+		{"CONNECT localhost:" + remote.Port, "403"},
+		{"CONNECT 127.1:" + remote.Port, "403"},
+		{"CONNECT [::ffff:127.0.0.1]:" + remote.Port, "403"},
+		{"GET http://" + at + "/x", "502"},
+		{"GET https://" + at + "/x", "502"},
+		{"GET " + other.URL + "/x", "502"},
+		{"GET ftp://" + at + "/x", "502"},
+	} {
+		conn, err := net.Dial("tcp", e.listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		password := base64.StdEncoding.EncodeToString([]byte("trawl:" + e.token))
+		fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Basic %s\r\n\r\n", tt.request, password)
+		answer := make([]byte, 64)
+		n, _ := conn.Read(answer)
+		if !strings.HasPrefix(string(answer[:n]), "HTTP/1.1 "+tt.status) {
+			t.Errorf("%s: %q", tt.request, answer[:n])
+		}
+		conn.Close()
 	}
 }
 
@@ -355,7 +366,7 @@ func TestServerThatIsDown(t *testing.T) {
 
 // TestEgressIsNotForOthers asks the proxy for a connection without its password.
 func TestEgressIsNotForOthers(t *testing.T) {
-	e, err := openEgress(origin.Policy{Schemes: []string{"https"}, PrivateNetworks: []string{"127.0.0.0/8"}}, 1, func(error) {})
+	e, err := openEgress(origin.Policy{}, origin.Remote{Scheme: "https", Host: "git.example"}, 1, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -87,15 +86,14 @@ func unreachable(err error) error {
 func (s *session) openHTTP(remote origin.Remote) error {
 	var err error
 	f := s.fetcher
-	if s.egress, err = openEgress(f.cfg.Policy, int64(f.cfg.MaxBytes), s.exceeded); err != nil {
+	if s.egress, err = openEgress(f.cfg.Policy, remote, int64(f.cfg.MaxBytes), s.exceeded); err != nil {
 		return err
 	}
 	s.ports = []uint16{s.egress.port()}
-	config := allow(remote.Scheme)
-	if remote.Scheme == "http" && slices.Contains(f.cfg.Schemes, "https") {
-		config = allow("http", "https") // a server may redirect to https
-	}
-	config = append(config, [2]string{"http.proxy", s.egress.url()}, [2]string{"http.proxyAuthMethod", "basic"})
+	// A redirect leads to a repository that nobody checked: the requester may not be allowed to see
+	// it, and the indexer reaches more than the requester, by its place and by its credentials.
+	config := append(allow(remote.Scheme), [2]string{"http.followRedirects", "false"},
+		[2]string{"http.proxy", s.egress.url()}, [2]string{"http.proxyAuthMethod", "basic"})
 	if f.cfg.CAFile != "" {
 		authorities, err := f.authorities()
 		if err != nil {
@@ -104,11 +102,6 @@ func (s *session) openHTTP(remote origin.Remote) error {
 		config = append(config, [2]string{"http.sslCAInfo", authorities})
 	}
 	env, secrets := f.httpsCredentials(remote)
-	if len(secrets) > 0 {
-		// Git would use the credentials for every repository of the host that it is
-		// redirected to, and the requester may not be allowed to see that repository.
-		config = append(config, [2]string{"http.followRedirects", "false"})
-	}
 	if f.cfg.Credentials != "" {
 		s.read = append(s.read, filepath.Join(f.cfg.Credentials, remote.HostPort(remote.Host)))
 	}

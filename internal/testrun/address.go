@@ -33,5 +33,9 @@ func Address(tb testing.TB) string {
 	must(syscall.Bind(socket, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
 	at, err := syscall.Getsockname(socket)
 	must(err)
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.(*syscall.SockaddrInet4).Port))
+	v4, ok := at.(*syscall.SockaddrInet4)
+	if !ok {
+		tb.Fatalf("reserve a port: bound to %v", at)
+	}
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(v4.Port))
 }
