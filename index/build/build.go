@@ -82,6 +82,8 @@ type Result struct {
 	// Size of the shard in bytes, and its SHA-256.
 	Size   int64
 	SHA256 [32]byte
+	// Repos counts all repos.
+	Repos int
 	// Documents counts all documents, Skipped those found by name only.
 	Documents, Skipped uint64
 	// Blobs counts distinct contents, ContentBytes their bytes.
@@ -150,6 +152,7 @@ func (b *Builder) AddRepo(r docstore.Repo) error {
 	if err := b.docs.AddRepo(r); err != nil {
 		return b.fail(fmt.Errorf("add repo %s: %w", r.Name, err))
 	}
+	b.result.Repos++
 	b.last = lastDocument{}
 	return nil
 }

@@ -9,8 +9,10 @@ package rank
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/ngram"
@@ -354,27 +356,48 @@ var (
 	placeNames    = [...]string{NoName: "", Directory: "in a folder's name", BaseInside: "inside the file's name", BasePartial: "a part of the file's name", Base: "the file's name"}
 )
 
-// Explain returns the parts of Score in words, for each term in the order of the query.
+// Explain returns the parts of Score in words: those of the terms, the most points first, and then what they have together.
 func (d *Document) Explain() string {
-	var parts []string
+	type part struct {
+		points float64
+		text   string
+	}
+	var parts []part
 	for _, t := range d.Terms {
-		var says []string
+		var of part
+		add := func(points float64, format string, args ...any) {
+			if of.points += points; of.text != "" {
+				of.text += ", "
+			}
+			of.text += fmt.Sprintf(format, args...) + fmt.Sprintf(" %g", points)
+		}
 		if t.Content > None {
 			more := ""
 			if t.Matches == Enough {
 				more = " or more"
 			}
-			says = append(says, fmt.Sprintf("%s %d×%s in %d KiB %g", qualityNames[t.Content], t.Matches, more, max(d.Length, 1)*LengthUnit>>10, t.Loose.Weigh(Content(t.Content, t.Matches, d.Length))))
+			add(t.Loose.Weigh(Content(t.Content, t.Matches, d.Length)), "%s %d×%s in %d KiB", qualityNames[t.Content], t.Matches, more, max(d.Length, 1)*LengthUnit>>10)
 		}
 		if t.Defined {
-			says = append(says, fmt.Sprintf("defined here %g", d.defined()))
+			add(d.defined(), "defined here")
 		}
 		if t.Name > NoName {
-			says = append(says, fmt.Sprintf("%s %g", placeNames[t.Name], t.Loose.Weigh(nameScore[t.Name])))
+			add(t.Loose.Weigh(nameScore[t.Name]), "%s", placeNames[t.Name])
 		}
-		parts = append(parts, strings.Join(says, ", "))
+		parts = append(parts, of)
 	}
-	text := strings.Join(parts, " + ")
+	// The order of Terms is that in which a shard looked them up. What the shard holds besides this
+	// document decides that, and must not show.
+	slices.SortFunc(parts, func(a, b part) int {
+		return cmp.Or(cmp.Compare(b.points, a.points), strings.Compare(a.text, b.text))
+	})
+	text := ""
+	for i, p := range parts {
+		if i > 0 {
+			text += " + "
+		}
+		text += p.text
+	}
 	if d.Compound {
 		text += fmt.Sprintf(" + one name %g", d.compound())
 	}

@@ -230,6 +230,10 @@ func TestExplain(t *testing.T) {
 	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, inside the file's name 60 + in one line 200 + spells the file's name 800"; got != want || d.Score() != 1323 {
 		t.Errorf("%s: %v", got, d.Score())
 	}
+	slices.Reverse(d.Terms)
+	if got, want := d.Explain(), "whole words 3× in 12 KiB 162, a part of the file's name 80 + inside of words 1× in 12 KiB 21, inside the file's name 60 + in one line 200 + spells the file's name 800"; got != want {
+		t.Errorf("the order in which terms were looked up shows: %s", got)
+	}
 	d = Document{Terms: []Term{{Name: BasePartial}}, Length: 3, LowPriority: true, RepoRank: 79}
 	if got, want := d.Explain(), "a part of the file's name 80, halved for a test, documentation, generated or vendored file + repo rank 79 of 100 7"; got != want || d.Score() != 47 {
 		t.Errorf("%s: %v", got, d.Score())

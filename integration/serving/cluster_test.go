@@ -316,7 +316,7 @@ func (c *cluster) upload(fence int64, root *catalogv1.Root, files map[string]str
 	digest := searchapi.Digest(result.SHA256)
 	key := catalog.ShardKey(fence, digest)
 	c.must(c.bucket.Put(c.t.Context(), key, bytes.NewReader(object.Bytes()), bucket.PutOptions{Size: result.Size, SHA256: result.SHA256}))
-	return &catalogv1.ShardRef{Digest: digest[:], Key: key, SizeBytes: uint64(result.Size), Documents: result.Documents}
+	return &catalogv1.ShardRef{Repos: 1, Digest: digest[:], Key: key, SizeBytes: uint64(result.Size), Documents: result.Documents}
 }
 
 func languageOf(path string) string {

@@ -25,6 +25,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
@@ -246,6 +247,58 @@ func TestNoPathIsOpen(t *testing.T) {
 	for _, path := range []string{"/api/search", "/api/list"} {
 		if code, body := get(http.MethodPost, path, "bearer "+string(text)); code != http.StatusOK {
 			t.Errorf("%s with a token: %d %s", path, code, body)
+		}
+	}
+}
+
+// TestScopesOfPaths: which scope opens which path, in the header and in the cookie of a browser. What
+// is not listed needs the scope admin, or does not exist.
+func TestScopesOfPaths(t *testing.T) {
+	tel, spans := telemetrytest.New(t)
+	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
+	tokens := make(map[access.Scope]access.Text)
+	for _, scope := range []access.Scope{access.ScopeSearch, access.ScopeIngest, access.ScopeAdmin} {
+		tokens[scope], _ = c.token(access.Spec{Scopes: []access.Scope{scope}, Allow: []string{"**"}})
+		c.as(tokens[scope])
+	}
+	const all, none = "search ingest admin", ""
+	for _, tt := range []struct{ method, path, header, cookie string }{
+		{"GET", "/", "search", "search"},
+		{"GET", "/?q=x", "search", "search"},
+		{"GET", "/complete?q=x", "search", "search"},
+		{"GET", "/repos", "search", "search"},
+		{"GET", "/help", "search", "search"},
+		{"GET", "/r/none", "search", "search"},
+		{"GET", "/assets/none", all, all},
+		{"GET", "/login", all, all},
+		{"POST", "/api/search", "search", none},
+		{"POST", "/api/list", "search", none},
+		{"POST", "/api/v1/search", "search", none},
+		{"POST", "/api/v1/repos/list", "ingest", none},
+		{"POST", "/api/v1/sources/list", "admin", none},
+		{"POST", "/mcp", "search", none},
+		{"GET", "/api/openapi.json", "search", none},
+	} {
+		for scope, token := range tokens {
+			for _, cookie := range []bool{false, true} {
+				req, err := http.NewRequestWithContext(t.Context(), tt.method, "http://"+c.routerHTTP+tt.path, strings.NewReader("{}"))
+				c.must(err)
+				req.Header.Set("Content-Type", "application/json")
+				opens := tt.header
+				if cookie {
+					req.AddCookie(access.PageCookie(req, token))
+					opens = tt.cookie
+				} else {
+					req.Header.Set("Authorization", "Bearer "+string(token))
+				}
+				resp, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+				c.must(err)
+				resp.Body.Close()
+				refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusSeeOther
+				if refused == strings.Contains(opens, string(scope)) {
+					t.Errorf("%s %s with scope %s, cookie %v: %s", tt.method, tt.path, scope, cookie, resp.Status)
+				}
+			}
 		}
 	}
 }

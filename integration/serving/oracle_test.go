@@ -180,7 +180,7 @@ func (c *cluster) uploadDocuments(fence int64, parts ...part) *catalogv1.ShardRe
 	var object bytes.Buffer
 	b, err := build.NewBuilder(&object, build.Options{})
 	c.must(err)
-	ref := &catalogv1.ShardRef{}
+	ref := &catalogv1.ShardRef{Repos: uint32(len(parts))}
 	for _, p := range parts {
 		facts := docstore.Repo{Name: p.repo.Name, Archived: p.repo.Archived, Fork: p.repo.Fork, Public: p.repo.Public, Meta: p.repo.Meta, Rank: p.repo.Rank}
 		for _, name := range p.repo.Branches {

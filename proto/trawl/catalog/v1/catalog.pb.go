@@ -657,7 +657,10 @@ type ShardRef struct {
 	Compacted bool `protobuf:"varint,13,opt,name=compacted,proto3" json:"compacted,omitempty"`
 	// For each of the root's branches: the number, from 1, of the repo's branch in the shard
 	// that has its documents; 0: none. Empty: the same branches in the same order.
-	Branches      []uint32 `protobuf:"varint,14,rep,packed,name=branches,proto3" json:"branches,omitempty"`
+	Branches []uint32 `protobuf:"varint,14,rep,packed,name=branches,proto3" json:"branches,omitempty"`
+	// Number of repos in the shard, those included that are deleted or served from other shards
+	// since. What a caller may not see of them must not show.
+	Repos         uint32 `protobuf:"varint,15,opt,name=repos,proto3" json:"repos,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -788,6 +791,13 @@ func (x *ShardRef) GetBranches() []uint32 {
 		return x.Branches
 	}
 	return nil
+}
+
+func (x *ShardRef) GetRepos() uint32 {
+	if x != nil {
+		return x.Repos
+	}
+	return 0
 }
 
 // Manifest lists a generation's shards, as an object next to them. It suffices to
@@ -1823,7 +1833,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xce\x03\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xe4\x03\n" +
 	"\bShardRef\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1d\n" +
@@ -1840,7 +1850,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x12live_content_bytes\x18\v \x01(\x04R\x10liveContentBytes\x124\n" +
 	"\x16live_skipped_documents\x18\f \x01(\x04R\x14liveSkippedDocuments\x12\x1c\n" +
 	"\tcompacted\x18\r \x01(\bR\tcompacted\x12\x1a\n" +
-	"\bbranches\x18\x0e \x03(\rR\bbranches\"\xc1\x01\n" +
+	"\bbranches\x18\x0e \x03(\rR\bbranches\x12\x14\n" +
+	"\x05repos\x18\x0f \x01(\rR\x05repos\"\xc1\x01\n" +
 	"\bManifest\x12*\n" +
 	"\x04root\x18\x01 \x01(\v2\x16.trawl.catalog.v1.RootR\x04root\x12+\n" +
 	"\x11skipped_documents\x18\x02 \x01(\x04R\x10skippedDocuments\x12'\n" +

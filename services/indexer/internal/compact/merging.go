@@ -238,6 +238,7 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 		names[i] = p.next.GetRepo()
 		p.made.Digest, p.made.Key, p.made.SizeBytes = ref.GetDigest(), ref.GetKey(), ref.GetSizeBytes()
 		p.made.FormatVersion, p.made.Documents, p.made.ContentBytes = ref.GetFormatVersion(), ref.GetDocuments(), ref.GetContentBytes()
+		p.made.Repos = ref.GetRepos()
 	}
 	if len(parts) == 1 { // all documents are of one repo, so its counts are exact
 		p := parts[0]

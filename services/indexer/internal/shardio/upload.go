@@ -41,7 +41,7 @@ func UploadShard(ctx context.Context, b bucket.Bucket, fence int64, file *os.Fil
 	}
 	return &catalogv1.ShardRef{
 		Digest: built.SHA256[:], Key: key, SizeBytes: uint64(built.Size),
-		FormatVersion: format.Version, Documents: built.Documents,
+		FormatVersion: format.Version, Repos: uint32(built.Repos), Documents: built.Documents,
 		ContentBytes: built.ContentBytes, Languages: built.Languages,
 		LiveDocuments: built.Documents, LiveContentBytes: built.ContentBytes, LiveSkippedDocuments: built.Skipped,
 	}, nil

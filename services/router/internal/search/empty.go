@@ -1,6 +1,9 @@
 package search
 
 import (
+	"context"
+	"time"
+
 	"github.com/trawl-search/trawl/index/query"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -9,13 +12,18 @@ import (
 // searchedRepos bounds the repos that an empty answer names.
 const searchedRepos = 20
 
-// empty returns what was searched and hints about the query, or nil if something matches.
-func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
-	if s.GetFilesMatched() > 0 {
+// empty returns what was searched and hints about the query, or nil if something matches or ctx
+// ends before all repos were looked at. The caller is charged for its time.
+func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
+	if p.statistics.GetFilesMatched() > 0 || p.after != nil {
 		return nil
 	}
-	repos, named := e.filteredRepos()
-	empty := &searchv1.Empty{Hints: e.hints(), Repos: uint64(repos)}
+	defer e.ticket.computed(time.Now())
+	repos, named, err := e.filteredRepos(ctx)
+	if err != nil {
+		return nil
+	}
+	empty := &searchv1.Empty{Hints: e.hints(ctx), Repos: uint64(repos)}
 	for _, name := range named {
 		root := e.layout.roots[name]
 		repo := &searchv1.SearchedRepo{Name: name}
@@ -28,15 +36,19 @@ func (e *execution) empty(s *searchv1.Statistics) *searchv1.Empty {
 }
 
 // filteredRepos counts the repos in which the query can match by their roots, and returns the first of their names.
-// It counts all repos if the query does not restrict them, or if no memory is left for its expressions.
-func (e *execution) filteredRepos() (repos int, named []string) {
+// It counts all repos if the query does not restrict them, or if no memory is left for its expressions. The error
+// is that of ctx.
+func (e *execution) filteredRepos(ctx context.Context) (repos int, named []string, err error) {
 	names := e.layout.names
 	evaluate := e.ofRoots()
 	if evaluate == nil {
-		return len(names), names[:min(len(names), searchedRepos)]
+		return len(names), names[:min(len(names), searchedRepos)], nil
 	}
 	var unknown catalogv1.ShardRef // one for all repos: it holds no facts about them
-	for _, name := range names {
+	for i, name := range names {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return 0, nil, ctx.Err()
+		}
 		if evaluate(e.layout.roots[name], &unknown) == none {
 			continue
 		}
@@ -44,7 +56,7 @@ func (e *execution) filteredRepos() (repos int, named []string) {
 			named = append(named, name)
 		}
 	}
-	return repos, named
+	return repos, named, nil
 }
 
 // ofRoots reduces the query to the part that roots decide. It is nil if there is none.

@@ -21,7 +21,7 @@ func startEmpty(t *testing.T) *cluster {
 	t.Helper()
 	root := func(name string, shard int, languages []string, branches ...string) *catalogv1.Root {
 		digest := d(shard)
-		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Languages: languages}}}
+		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Languages: languages, Repos: 1}}}
 		for _, b := range branches {
 			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b, Commit: "c0-" + b})
 		}

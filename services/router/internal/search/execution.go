@@ -88,8 +88,9 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 }
 
 // prune starts a round of the account with the shards in which the tree can match.
-// A shard that no round wants counts as pruned.
+// A shard that no round wants counts as pruned. The caller is charged for the time.
 func (e *execution) prune(ctx context.Context, tree query.Q) ([]searchapi.Shard, error) {
+	defer e.ticket.computed(time.Now())
 	wanted, err := e.layout.selectWith(ctx, tree, e.compiled)
 	if ctx.Err() != nil {
 		return nil, status.FromContextError(ctx.Err()).Err()

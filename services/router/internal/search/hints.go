@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"regexp"
@@ -21,20 +22,20 @@ const (
 )
 
 // hints say what may be wrong with a query that finds nothing. They name only what the caller is
-// allowed to see.
-func (e *execution) hints() (hints []*searchv1.Hint) {
+// allowed to see. It stops when ctx ends.
+func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
 	h := hinter{layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
 	terms := query.Terms(h.text, h.version)
 	for _, t := range terms[:min(len(terms), hintedTerms)] {
-		if len(h.hints) >= maxHints {
+		if len(h.hints) >= maxHints || ctx.Err() != nil {
 			break
 		}
 		switch t.Field {
 		case "repo:", "r:":
-			h.repo(t)
+			h.repo(ctx, t)
 		case "lang:":
 			h.language(t)
 		case "branch:", "b:":
@@ -72,8 +73,11 @@ func quoted(value string) string {
 }
 
 // nearestTo suggests the names that come closest to one, or returns the empty text if there are
-// none.
+// none. Nothing is close to a text that is far longer than names are.
 func nearestTo(name string, names []string) (text string, best []string) {
+	if len(name) > hintBytes {
+		return "", nil
+	}
 	if best = searchapi.Nearest(name, names); len(best) == 0 {
 		return "", nil
 	}
@@ -84,10 +88,15 @@ func nearestTo(name string, names []string) (text string, best []string) {
 	return "; the nearest: " + strings.Join(shown, ", "), best
 }
 
-func (h *hinter) repo(t query.Term) {
+func (h *hinter) repo(ctx context.Context, t query.Term) {
 	re, err := regexp.Compile(t.Value)
-	if err != nil || slices.ContainsFunc(h.layout.names, re.MatchString) {
+	if err != nil {
 		return
+	}
+	for i, name := range h.layout.names {
+		if re.MatchString(name) || i%lookEvery == 0 && ctx.Err() != nil {
+			return
+		}
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
 	text, best := nearestTo(likely, h.layout.names)

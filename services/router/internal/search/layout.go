@@ -14,8 +14,8 @@ import (
 type Layout struct {
 	// Revision of the roots.
 	Revision int64
-	// Partial is true if a shard also holds repos that this layout hides. The cost of
-	// searching it depends on them, and must not be shown.
+	// Partial is true if a shard also holds repos that this layout hides. The way of a search
+	// through it depends on them. No figure that depends on the way may be shown.
 	Partial bool
 	shards  []layoutShard
 	// all are the shards as queries plan them, in the same order. They are made once for
@@ -38,8 +38,6 @@ type layoutShard struct {
 	refs []*catalogv1.ShardRef
 	// overlays are the changes of repos since the shard was built, by name.
 	overlays map[string]searchapi.Overlay
-	// partial is true if the shard also holds repos that the layout hides.
-	partial bool
 }
 
 // NewLayout groups the shards of roots. It fails if a root names a shard by an invalid
@@ -157,7 +155,9 @@ func (l *Layout) IndexBytes(repo string) uint64 {
 }
 
 // Only is the layout of the repos for which keep holds. It drops the size and the
-// languages of a shard that also holds other repos, since they would reveal those.
+// languages of a shard that also holds other repos, since they would reveal those. A repo
+// that is deleted, or served from another shard since, counts as another: nobody knows
+// anymore who may see what the shard has of it.
 func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	var kept []*catalogv1.Root
 	for _, name := range l.names {
@@ -169,13 +169,9 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := make(map[searchapi.Digest]*layoutShard, len(l.shards))
-	for i := range l.shards {
-		before[l.shards[i].Digest] = &l.shards[i]
-	}
 	for i := range only.shards {
 		s := &only.shards[i]
-		if s.partial = before[s.Digest].partial || len(s.Roots) < len(before[s.Digest].Roots); s.partial {
+		if len(s.Roots) != int(s.Ref.Repos) {
 			s.Ref = &catalogv1.ShardRef{Digest: s.Ref.Digest}
 			for j := range s.refs {
 				s.refs[j] = s.Ref

@@ -10,16 +10,16 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
-// TestOnlyTellsNothingOfOthers: a shard that also holds hidden repos shows neither size nor
-// languages. A shard of visible repos alone keeps both.
+// TestOnlyTellsNothingOfOthers: a shard that also holds hidden repos, or repos that no root names
+// anymore, shows neither size nor languages. A shard of visible repos alone keeps both.
 func TestOnlyTellsNothingOfOthers(t *testing.T) {
-	ref := func(n byte) *catalogv1.ShardRef {
+	ref := func(n byte, repos uint32) *catalogv1.ShardRef {
 		d := searchapi.Digest{n}
-		return &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, Languages: []string{"C"}}
+		return &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, Languages: []string{"C"}, Repos: repos}
 	}
 	layout, err := search.NewLayout(5, []*catalogv1.Root{
-		{Repo: "a", Shards: []*catalogv1.ShardRef{ref(1), ref(2)}}, {Repo: "b", Shards: []*catalogv1.ShardRef{ref(2)}},
-		{Repo: "c", Shards: []*catalogv1.ShardRef{ref(3)}},
+		{Repo: "a", Shards: []*catalogv1.ShardRef{ref(1, 1), ref(2, 2)}}, {Repo: "b", Shards: []*catalogv1.ShardRef{ref(2, 2)}},
+		{Repo: "c", Shards: []*catalogv1.ShardRef{ref(3, 1)}}, {Repo: "d", Shards: []*catalogv1.ShardRef{ref(4, 2)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -30,7 +30,8 @@ func TestOnlyTellsNothingOfOthers(t *testing.T) {
 		partial bool
 		pruned  int // for another language
 	}{
-		{[]string{"a", "b", "c"}, 150, false, 3}, {[]string{"a", "b"}, 150, false, 2}, {[]string{"a"}, 100, true, 1}, {[]string{"c"}, 0, false, 1}, {nil, 0, false, 0},
+		{[]string{"a", "b", "c"}, 150, false, 3}, {[]string{"a", "b"}, 150, false, 2}, {[]string{"a"}, 100, true, 1}, {[]string{"c"}, 0, false, 1}, {[]string{"d"}, 0, true, 0},
+		{nil, 0, false, 0},
 	} {
 		only, err := layout.Only(func(repo string) bool { return slices.Contains(tt.repos, repo) })
 		if err != nil {

@@ -23,6 +23,8 @@ type Roots struct {
 	view *catalog.View
 	// last is the newest layout, so that each snapshot is grouped only once.
 	last atomic.Pointer[snapshotLayouts]
+	// grouping has room for the one call that groups a new snapshot, while others wait for its layout.
+	grouping chan struct{}
 }
 
 // snapshotLayouts are the layout of a snapshot and its parts that principals may see.
@@ -67,7 +69,7 @@ func (g *snapshotLayouts) visibleTo(p access.Principal) (*Layout, error) {
 }
 
 // NewRoots follows the view, which the caller closes.
-func NewRoots(view *catalog.View) *Roots { return &Roots{view: view} }
+func NewRoots(view *catalog.View) *Roots { return &Roots{view: view, grouping: make(chan struct{}, 1)} }
 
 // At is the layout of the repos that the caller may see. It waits until ctx ends for
 // roots that meet the wanted consistency and are at least of the given revision. Its
@@ -81,7 +83,7 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	if err != nil {
 		return nil, err
 	}
-	g, err := r.group(snapshot)
+	g, err := r.group(ctx, snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +94,16 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	return layout, nil
 }
 
-func (r *Roots) group(snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
+func (r *Roots) group(ctx context.Context, snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
+	if g := r.last.Load(); g != nil && g.from == snapshot {
+		return g, nil
+	}
+	select {
+	case r.grouping <- struct{}{}:
+		defer func() { <-r.grouping }()
+	case <-ctx.Done():
+		return nil, rootsError(ctx.Err())
+	}
 	if g := r.last.Load(); g != nil && g.from == snapshot {
 		return g, nil
 	}

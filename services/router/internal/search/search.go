@@ -47,11 +47,11 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 		return nil, err
 	}
 	p.shape(e.asked.answer)
-	asking, stop := within(asking, start, e.asked.answer)
+	searching, stop := within(asking, start, e.asked.answer)
 	defer stop()
 	results := s.newFileSet()
 	var lists []*fileList
-	e.search(asking, p, results, func(r *searchReply) {
+	e.search(searching, p, results, func(r *searchReply) {
 		p.add(r)
 		lists = append(lists, r.files)
 	})
@@ -59,15 +59,16 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 	_, span := s.tracer.Start(whole, "merge")
 	defer span.End()
 	files, cut := results.merge(int(p.options.MaxFiles)+1, lists...)
+	p.answer(files, cut == notCut && len(files) <= int(p.options.MaxFiles))
 	e.setCommits(files)
+	p.finish(start, e.layout)
 	resp = &searchv1.SearchResponse{
 		Statistics: p.statistics, RevisionToken: catalog.EncodeToken(e.layout.Revision), Facets: p.counted(), Selected: p.selected,
-		Empty: e.empty(p.statistics),
+		Empty: e.empty(asking, p),
 	}
 	if resp.Coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
 		return nil, err
 	}
-	p.finish(start, e.layout)
 	p.explain.ends("merge")
 	resp.Explanation = p.explain.explained(e.layout, int(p.options.MaxBytes))
 	if err := p.fill(resp, files, cut, e.layout.Revision); err != nil {
@@ -93,7 +94,12 @@ type searchPage struct {
 	selected   searchv1.Facet
 	facets     []shard.FacetCounts // of the options, in their order
 	statistics *searchv1.Statistics
-	explain    *explainer
+	// answered counts the files of the answer and their matches.
+	answered struct {
+		files, matches uint64
+		exact          bool
+	}
+	explain *explainer
 }
 
 // newPage starts the page that the request asks for. It lowers the options, which have
@@ -216,11 +222,25 @@ func (p *searchPage) endAt(files []*searchv1.FileMatch, revision int64) (kept []
 	return kept, next
 }
 
-// finish completes the statistics. It hides what searchers read if the caller sees
-// only part of a shard: that depends on the hidden repos too.
+// answer counts files of the answer. All says that they end it, and that no other file matches.
+func (p *searchPage) answer(files []*searchv1.FileMatch, all bool) {
+	a := &p.answered
+	a.files, a.exact = a.files+uint64(len(files)), all && p.after == nil
+	for _, f := range files {
+		a.matches, a.exact = a.matches+f.MatchCount, a.exact && !f.MatchCountAtLeast
+	}
+}
+
+// finish completes the statistics. If the caller sees only part of a shard, the way of the
+// search depends on the rest of it too. What searchers read is hidden then, and counts of
+// MODE_TOP_K, which say how many files a search met before it could stop, become those of
+// the answer.
 func (p *searchPage) finish(start time.Time, layout *Layout) {
 	if s := p.statistics; layout.Partial {
 		s.FilesConsidered, s.BytesDecoded, s.UnitsDecoded, s.PostingListsRead, s.ShardsScanned = 0, 0, 0, 0, 0
+		if p.options.Mode == searchv1.Mode_MODE_TOP_K && !p.options.CountOnly {
+			s.FilesMatched, s.Matches, s.CountsExact = p.answered.files, p.answered.matches, p.answered.exact
+		}
 	}
 	p.statistics.Duration = durationpb.New(time.Since(start))
 }

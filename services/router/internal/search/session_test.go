@@ -80,13 +80,13 @@ func TestRepoNames(t *testing.T) {
 
 // TestLanguagesOfSession: the languages of all repos of a shard, and none of a shard with a hidden repo.
 func TestLanguagesOfSession(t *testing.T) {
-	root := func(name string, shard int, language string) *catalogv1.Root {
+	root := func(name string, shard int, repos uint32, language string) *catalogv1.Root {
 		digest := d(shard)
-		return &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Languages: []string{language}}}}
+		return &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 10, Repos: repos, Languages: []string{language}}}}
 	}
 	c := start(t, 1, func(c *cluster) {
 		var err error
-		c.layout, err = search.NewLayout(1, []*catalogv1.Root{root("a", 1, "C"), root("b", 1, "Go"), root("c", 2, "Rust"), root("d", 3, ""), root("e", 4, "Zig")})
+		c.layout, err = search.NewLayout(1, []*catalogv1.Root{root("a", 1, 2, "C"), root("b", 1, 2, "Go"), root("c", 2, 1, "Rust"), root("d", 3, 1, ""), root("e", 4, 1, "Zig")})
 		if err != nil {
 			t.Fatal(err)
 		}

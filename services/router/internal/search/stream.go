@@ -76,11 +76,11 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 		return err
 	}
 	p.shape(e.asked.answer)
-	asking, stop := within(asking, start, e.asked.answer)
+	searching, stop := within(asking, start, e.asked.answer)
 	defer stop()
 	out := &pieces{to: to, execution: e, page: p, results: s.newFileSet()}
 	stopFirst := out.sendFirst()
-	e.search(asking, p, out.results, out.add)
+	e.search(searching, p, out.results, out.add)
 	stopFirst()
 	p.explain.ends("fan out")
 	out.sendHeld()
@@ -95,7 +95,7 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 	return to.send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
 		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
-		Facets: p.counted(), Selected: p.selected, Empty: e.empty(p.statistics),
+		Facets: p.counted(), Selected: p.selected, Empty: e.empty(asking, p),
 	})
 }
 
@@ -180,6 +180,7 @@ func (p *pieces) sendHeld() {
 	if cut != notCut {
 		p.cut = cutReasons[cut]
 	}
+	p.page.answer(files, cut == notCut && p.files+len(files) < int(p.page.options.MaxFiles))
 	p.send(files)
 	for _, l := range p.held {
 		l.drop()

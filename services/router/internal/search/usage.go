@@ -84,6 +84,11 @@ func take(rates *access.Rates, caller string, n int) {
 	}
 }
 
+// computed charges the caller for what this router computed since then, at most one processor.
+func (t *ticket) computed(since time.Time) {
+	take(t.usage.processor, t.slot.caller, int(time.Since(since).Microseconds()))
+}
+
 // charge charges the caller for a call to a searcher that took that long. A call that the
 // caller did not wait for has no account: it counts as one processor for all of its time.
 func (t *ticket) charge(result *callResult, took time.Duration) {
