@@ -67,7 +67,7 @@ func startSmall(t *testing.T, mode string) *small {
 		name: "router-and-all", image: s.images.Indexer, ports: []string{"7430/tcp", "7431/tcp"}, volumes: []string{"/data"}, memory: smallMemory,
 		ready: wait.ForHTTP("/readyz").WithPort("7431/tcp"),
 		args: concat([]string{
-			"up", "--data-dir", "/data", "--grpc", "0.0.0.0:7430", "--http", "0.0.0.0:7431", "--etcd-listen", "127.0.0.1:2379",
+			"up", "--data-dir", "/data", "--grpc", "0.0.0.0:7430", "--http", "0.0.0.0:7431",
 			"--access-mode", mode, "--indexer-workers", "2",
 		}, s.policy()),
 	})
@@ -87,7 +87,7 @@ func (s *small) newToken(name, scopes string) access.Text {
 	if s.mode != "tokens" {
 		return ""
 	}
-	out := s.node.run(s.t, "/trawl", "tokens", "create", "--etcd-endpoints", "http://127.0.0.1:2379", "--name", name, "--allow", "**", "--scopes", scopes)
+	out := s.node.run(s.t, "/trawl", "tokens", "create", "--etcd-endpoints", "unix:///data/etcd/sockets/client.sock", "--name", name, "--allow", "**", "--scopes", scopes)
 	token := regexp.MustCompile(`trawl_\S+`).FindString(out)
 	if token == "" {
 		s.t.Fatalf("no token in %q", out)

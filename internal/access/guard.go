@@ -49,6 +49,8 @@ type Guard struct {
 	calls   *calls
 	refused *prometheus.CounterVec // by reason
 	log     *slog.Logger
+	// pages are the patterns of pages for people.
+	pages http.ServeMux
 	// unavailable is called with the method or path of each call that is refused as Unavailable.
 	unavailable func(method string)
 }
@@ -242,12 +244,12 @@ func (g *Guard) HTTP(next http.Handler) http.Handler {
 				return
 			}
 		}
-		scope := scopeOfPath(r.URL.Path)
-		if isPage(r) {
+		scope, page := scopeOfPath(r.URL.Path), g.isPage(r)
+		if page {
 			scope = ScopeSearch
 		}
-		ctx, leave, err := g.enter(r.Context(), r.URL.Path, shownBy(r), scope)
-		if status.Code(err) == codes.Unauthenticated && isPage(r) {
+		ctx, leave, err := g.enter(r.Context(), r.URL.Path, shownBy(r, page), scope)
+		if status.Code(err) == codes.Unauthenticated && page {
 			toLogin(w, r)
 			return
 		}

@@ -15,17 +15,15 @@ import (
 // LoginPath is the page at which people show their token.
 const LoginPath = "/login"
 
+// Page makes a pattern of http.ServeMux, with its method, a page for people: to read it takes
+// ScopeSearch, and the token may come from the cookie. It must be called before the first call
+// arrives.
+func (g *Guard) Page(pattern string) { g.pages.Handle(pattern, http.NotFoundHandler()) }
+
 // isPage reports whether the request reads a page for people.
-func isPage(r *http.Request) bool {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return false
-	}
-	switch path := r.URL.Path; path {
-	case "/", "/repos", "/help":
-		return true
-	default:
-		return strings.HasPrefix(path, "/r/")
-	}
+func (g *Guard) isPage(r *http.Request) bool {
+	_, pattern := g.pages.Handler(r)
+	return pattern != ""
 }
 
 // PageCookie is the cookie that holds a token for pages; an empty token removes it. Where
@@ -74,9 +72,9 @@ func pageCookie(r *http.Request) string {
 
 // shownBy returns the credentials of a request over HTTP: those in the header or, for a
 // page, in the cookie.
-func shownBy(r *http.Request) []string {
+func shownBy(r *http.Request, page bool) []string {
 	header := r.Header.Values("Authorization")
-	if len(header) > 0 || !isPage(r) {
+	if len(header) > 0 || !page {
 		return header
 	}
 	if token := pageCookie(r); token != "" {

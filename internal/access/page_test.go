@@ -28,6 +28,9 @@ func (o one) Authenticate(_ context.Context, shown access.Text) (access.Principa
 // back.
 func TestCookieIsForPages(t *testing.T) {
 	g, _ := guard(t, one{"good"}, access.Limits{Calls: 10})
+	for _, pattern := range []string{"GET /{$}", "GET /repos", "GET /r/{rest...}"} {
+		g.Page(pattern)
+	}
 	ask := func(method, target, cookie, header string) *httptest.ResponseRecorder {
 		r := httptest.NewRequestWithContext(t.Context(), method, target, nil)
 		if cookie != "" {
@@ -56,7 +59,10 @@ func TestCookieIsForPages(t *testing.T) {
 		{"GET", "/api/search", "good", "", http.StatusUnauthorized},
 		{"POST", "/mcp", "good", "", http.StatusUnauthorized},
 		{"GET", "/nothing", "good", "", http.StatusUnauthorized},
-		{"GET", "/r", "good", "", http.StatusUnauthorized},
+		{"GET", "/r", "good", "", http.StatusTeapot}, // the server leads it to /r/
+		{"POST", "/repos", "good", "", http.StatusUnauthorized},
+		{"GET", "/repos/x", "good", "", http.StatusUnauthorized},
+		{"GET", "/help", "good", "", http.StatusUnauthorized}, // nobody made it a page
 	} {
 		if w := ask(c.method, c.target, c.cookie, c.header); w.Code != c.want {
 			t.Errorf("%s %s with cookie %q and header %q: %d, want %d", c.method, c.target, c.cookie, c.header, w.Code, c.want)

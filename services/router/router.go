@@ -239,6 +239,7 @@ func (r *Router) servePages(searches *search.Service, repos *ingest.Service) *we
 	pages := web.New(cfg)
 	guarded, open := pages.Routes()
 	for pattern, handler := range guarded {
+		r.guard.Page(pattern)
 		r.server.Handle(pattern, handler)
 	}
 	for pattern, handler := range open {

@@ -108,20 +108,22 @@ func TestUpOverTLS(t *testing.T) {
 	var log strings.Builder
 	var ended sync.WaitGroup
 	ended.Go(func() {
-		Run(ctx, []string{"up", "--data-dir", t.TempDir(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--etcd-listen", "127.0.0.1:0",
+		Run(ctx, []string{"up", "--data-dir", t.TempDir(), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
 			"--access-mode", "tokens", "--tls-cert-file", own.Cert, "--tls-key-file", own.Key}, Process{Out: pw, Err: &log})
 		pw.Close()
 	})
 	defer ended.Wait()
 	defer cancel()
-	var line string
-	if err := readLine(pr, &line); err != nil || !strings.HasPrefix(line, "ready: gRPC 127.0.0.1:") {
+	printed := make([]byte, 4096)
+	n, err := pr.Read(printed)
+	lines := strings.Split(string(printed[:n]), "\n")
+	if err != nil || len(lines) < 3 || !strings.HasPrefix(lines[0], "ready: gRPC 127.0.0.1:") {
 		cancel()
 		ended.Wait()
-		t.Fatalf("printed %q, %v\n%s", line, err, log.String())
+		t.Fatalf("printed %q, %v\n%s", lines, err, log.String())
 	}
-	parts := strings.Split(strings.TrimPrefix(line, "ready: gRPC "), ", ")
-	addr, etcd := parts[0], strings.TrimPrefix(parts[2], "etcd ")
+	addr, _, _ := strings.Cut(strings.TrimPrefix(lines[0], "ready: gRPC "), ", ")
+	etcd := strings.TrimPrefix(lines[2], "tokens: trawl tokens create --etcd-endpoints ")
 	exit, token, errs := run(t, nil, "tokens", "create", "--name", "t", "--allow", "**", "--etcd-endpoints", etcd)
 	if exit != 0 {
 		t.Fatal(errs)

@@ -32,6 +32,9 @@ When all roles are ready it prints where they are, and the address of the page f
   ready: gRPC 127.0.0.1:7430, HTTP 127.0.0.1:7431
   page: http://127.0.0.1:7431/
 
+With --access-mode tokens it also prints the command that makes tokens. That reaches etcd by a socket in the data
+folder, which only the user who runs Trawl may enter.
+
 With --roles none it hosts etcd and NATS only, for roles in processes of their own, and the first line says where
 they are.`,
 	}

@@ -45,6 +45,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{[]string{"up", "--roles", "indexer,queen"}, []string{"roles", "queen"}},
 		{[]string{"up", "--roles", "none,router"}, []string{"roles", "none alone"}},
 		{[]string{"up", "--data-dir", ""}, []string{"data-dir"}},
+		{[]string{"up", "--access-mode", "tokens", "--etcd-listen", "127.0.0.1:0"}, []string{"etcd.listen", "make tokens"}},
+		{[]string{"up", "--access-mode", "tokens", "--nats-listen", "127.0.0.1:0"}, []string{"nats.listen", "make tokens"}},
 		{[]string{"up", "--router-grpc", "127.0.0.1:1"}, []string{"router.grpc", "grpc decides"}},
 		{[]string{"up", "--indexer-source-folders", "/x"}, []string{`indexer.source.folders = "/x" (--indexer-source-folders): want nothing here: source decides`}},
 		{[]string{"up", "--searcher-cache-dir", "/x"}, []string{"searcher.cache-dir", "data-dir decides"}},

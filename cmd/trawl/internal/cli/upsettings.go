@@ -77,6 +77,10 @@ func (s *upSettings) Validate() error {
 	check.Nested("source", &s.Source)
 	check.Nested("access", &s.Access)
 	s.Access.CheckReach(&check, s.GRPC, s.HTTP)
+	for _, l := range []struct{ setting, listen string }{{"etcd.listen", s.Etcd.Listen}, {"nats.listen", s.NATS.Listen}} {
+		check.That(!s.Access.Asked() || l.listen == "", l.setting, l.listen,
+			"none where callers need tokens, as every process of this machine could make tokens and requests there")
+	}
 	check.Nested("indexer", &s.Indexer)
 	check.Nested("searcher", &s.Searcher)
 	check.Nested("router", &s.Router)
