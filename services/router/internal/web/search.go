@@ -30,9 +30,12 @@ const (
 	// lineBytes bounds what is shown of one line, nameBytes of one name.
 	lineBytes = 240
 	nameBytes = 200
-	// pageBytes bounds the HTML of all results of a page. Files beyond it are shown
-	// without lines, and then not at all.
+	// oddNameBytes bounds what is shown of names that take more HTML than headBytes together.
+	oddNameBytes = 30
+	// pageBytes bounds the HTML of all results of a page, headBytes that of the names and links of
+	// one. All files are shown, since the next page begins behind them; lines take what room is left.
 	pageBytes = 64 << 10
+	headBytes = pageBytes / pageFiles
 	// answerBytes bounds the answer that a page is made of.
 	answerBytes = 2 << 20
 	// liveTime bounds a search while somebody types.
@@ -52,9 +55,7 @@ type results struct {
 	Asked   bool
 	Account *account
 	Files   []resultFile
-	// Hidden is how many files of the page are too large to be shown.
-	Hidden int
-	Facets []facet
+	Facets  []facet
 	// Selected is what the query lists in place of files.
 	Selected *facet
 	Empty    *empty
@@ -156,17 +157,16 @@ func (page *results) countRepos(ctx context.Context, answers Answers) reply {
 	return page.reply()
 }
 
-// fill adds the files, with lines as far as there is room.
+// fill adds all files, with lines as far as there is room.
 func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchResponse) {
 	room, coloured := pageBytes, time.Now().Add(colourTime)
-	for i, f := range resp.GetFiles() {
+	for _, f := range resp.GetFiles() {
 		file := describe(f)
-		room -= len(file.Repo) + len(file.Path) + len(file.Branch) + len(file.URL) + len(file.RepoURL)
-		if room < 0 {
-			page.Hidden = len(resp.GetFiles()) - i
-			return
-		}
-		shown := 0
+		room -= file.head()
+		page.Files = append(page.Files, file)
+	}
+	for i, f := range resp.GetFiles() {
+		file, shown := &page.Files[i], 0
 		for _, c := range f.GetChunks() {
 			if c.GetFileName() {
 				file.Path = namedMatch(c)
@@ -186,7 +186,6 @@ func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchRe
 			file.Chunks = append(file.Chunks, lines)
 		}
 		file.More = max(file.Matches, uint64(shown)) - uint64(shown)
-		page.Files = append(page.Files, file)
 	}
 }
 
@@ -211,10 +210,20 @@ func describe(f *searchv1.FileMatch) resultFile {
 	if to := at.address(); len(to) <= maxURL {
 		file.URL, file.RepoURL = to, place{at.repo, at.rev, ""}.address()
 	}
+	if file.head() > headBytes {
+		file.Repo, file.Path, file.Branch = name(cut(at.repo, oddNameBytes)), name(cutFront(path, oddNameBytes)), name(cut(branch, oddNameBytes))
+		file.URL, file.RepoURL = "", ""
+	}
 	return file
 }
 
-// maxURL bounds the addresses of links. Names with longer ones are shown without a link.
+// head is the HTML of the names and links of a file, in bytes.
+func (f *resultFile) head() int {
+	return len(f.Repo) + len(f.Path) + len(f.Branch) + len(f.URL) + len(f.RepoURL)
+}
+
+// maxURL bounds the addresses of links. Names with longer ones are shown without a link, and so
+// are names that take more than headBytes.
 const maxURL = 2048
 
 // cutFront is the end of a path, which says more than its beginning.

@@ -1,0 +1,160 @@
+package serving_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"html"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/trawl-search/trawl/internal/testrun"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestPagesReachEveryFile: at each interface that gives pages, whatever their limits, all pages
+// together are the whole answer in its order, and no file is there twice.
+func TestPagesReachEveryFile(t *testing.T) {
+	rng := testrun.Rand(t)
+	c := startCluster(t, 2, 1)
+	for repo := range 3 {
+		var shards []map[string]string
+		for part := range 2 {
+			files := make(map[string]string)
+			for n := range 25 {
+				id := fmt.Sprintf("file%d-%d-%d", repo, part, n)
+				path := id + strings.Repeat("/folder", rng.IntN(20))
+				if rng.IntN(5) == 0 {
+					path += strings.Repeat("\xff<&", rng.IntN(200))
+				}
+				files[path+"/"+id+".go"] = strings.Repeat(strings.Repeat("x ", rng.IntN(300))+"needle\n", 1+rng.IntN(200))
+			}
+			shards = append(shards, files)
+		}
+		c.publish(fmt.Sprintf("host/repo%d", repo), shards...)
+	}
+	whole := c.find("needle", &searchv1.SearchOptions{MaxFiles: 1000, MaxMatchesPerFile: 1, RequireComplete: true})
+	want := fileNames(whole.Files)
+	if len(want) != 150 {
+		t.Fatalf("%d files", len(want))
+	}
+	agent, err := c.agent("")
+	c.must(err)
+	for name, pages := range map[string]func() []string{
+		"Search": func() []string { return pagesOfSearch(c, rng) }, "JSON": func() []string { return pagesOfJSON(c, rng) },
+		"page": func() []string { return pagesForPeople(c) }, "MCP": func() []string { return pagesForAgents(c, agent, rng) },
+	} {
+		for range testrun.Rounds(3, 50) {
+			got, want := pages(), want
+			if name == "MCP" { // groups the files of an answer by repo
+				got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %d files of %d, or in another order:\n%q\n%q", name, len(got), len(want), got, want)
+			}
+		}
+	}
+}
+
+// numbered is how the path of every file begins and ends: long ones are shown in part.
+var numbered = regexp.MustCompile(`file\d+-\d+-\d+`)
+
+func fileNames(files []*searchv1.FileMatch) (names []string) {
+	for _, f := range files {
+		names = append(names, numbered.FindString(string(f.Path)))
+	}
+	return names
+}
+
+// randomPage asks for pages of any size, in files, matches and bytes.
+func randomPage(rng *rand.Rand) *searchv1.SearchOptions {
+	return &searchv1.SearchOptions{
+		MaxFiles: 1 + rng.Uint32N(40), MaxMatchesPerFile: 1 + rng.Uint32N(100), ContextLines: rng.Uint32N(3), MaxBytes: 2<<10 + rng.Uint64N(200<<10),
+	}
+}
+
+func pagesOfSearch(c *cluster, rng *rand.Rand) (names []string) {
+	for token := []byte(nil); ; {
+		resp, err := c.search.Search(c.t.Context(), &searchv1.SearchRequest{Query: "needle", PageToken: token, Options: randomPage(rng)})
+		c.must(err)
+		names = append(names, fileNames(resp.Files)...)
+		if token = resp.NextPageToken; len(token) == 0 {
+			return names
+		}
+	}
+}
+
+func pagesOfJSON(c *cluster, rng *rand.Rand) (names []string) {
+	for token := ""; ; {
+		o := randomPage(rng)
+		answer := c.postAs("", "/api/v1/search", fmt.Sprintf(`{"query":"needle","pageToken":%q,"options":{"maxFiles":%d,"maxMatchesPerFile":%d,"maxBytes":"%d"}}`,
+			token, o.MaxFiles, o.MaxMatchesPerFile, o.MaxBytes))
+		var page struct {
+			Files         []struct{ Path []byte }
+			NextPageToken string
+		}
+		c.must(json.Unmarshal([]byte(answer[strings.Index(answer, "{"):]), &page))
+		for _, f := range page.Files {
+			names = append(names, numbered.FindString(string(f.Path)))
+		}
+		if token = page.NextPageToken; token == "" {
+			return names
+		}
+	}
+}
+
+// nextPage is the address of the next page of results.
+var nextPage = regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
+
+func pagesForPeople(c *cluster) (names []string) {
+	for next := "/?q=needle"; ; {
+		code, _, page := c.reader().open(next, nil)
+		if code != http.StatusOK {
+			c.t.Fatalf("%s: %d", next, code)
+		}
+		for article := range strings.SplitSeq(page, "<article ") {
+			if name := numbered.FindString(article); name != "" {
+				names = append(names, name)
+			}
+		}
+		link := nextPage.FindStringSubmatch(page)
+		if link == nil {
+			return names
+		}
+		next = html.UnescapeString(link[1])
+	}
+}
+
+func pagesForAgents(c *cluster, agent *mcp.ClientSession, rng *rand.Rand) (names []string) {
+	args := map[string]any{"patterns": []string{"needle"}, "detail": "files"}
+	for {
+		args["max_tokens"] = 500 + rng.IntN(2000)
+		result, err := agent.CallTool(c.t.Context(), &mcp.CallToolParams{Name: "grep", Arguments: args})
+		c.must(err)
+		data, err := json.Marshal(result.StructuredContent)
+		c.must(err)
+		var page struct {
+			Results []struct {
+				Repos  []struct{ Files []struct{ Path string } }
+				Cursor string
+			}
+		}
+		c.must(json.Unmarshal(data, &page))
+		if result.IsError || len(page.Results) != 1 {
+			c.t.Fatalf("%s", data)
+		}
+		for _, repo := range page.Results[0].Repos {
+			for _, f := range repo.Files {
+				names = append(names, numbered.FindString(f.Path))
+			}
+		}
+		if args["cursor"] = page.Results[0].Cursor; args["cursor"] == "" {
+			return names
+		}
+	}
+}
