@@ -45,6 +45,7 @@ func TestPagesReachEveryFile(t *testing.T) {
 	}
 	agent, err := c.agent("")
 	c.must(err)
+	defer func() { c.must(agent.Close()) }()
 	for name, pages := range map[string]func() []string{
 		"Search": func() []string { return pagesOfSearch(c, rng) }, "JSON": func() []string { return pagesOfJSON(c, rng) },
 		"page": func() []string { return pagesForPeople(c) }, "MCP": func() []string { return pagesForAgents(c, agent, rng) },

@@ -143,7 +143,9 @@ func allFailed(list []*finding) error {
 
 // run requests the first page: as much as the budget could show.
 func (f *finding) run(ctx context.Context, c *call) {
-	files, matches := uint32(c.budget.bytes()/24), uint32(c.budget.bytes())
+	// The files that an earlier call showed of this page are in it again. That call may have had
+	// another budget.
+	files, matches := uint32(min(f.from.Skip, maxCountFiles)+c.budget.bytes()/24), uint32(c.budget.bytes())
 	if f.fixed {
 		matches = 100_000
 	}
