@@ -24,6 +24,7 @@ func (m *merger) plan() error {
 		if err := m.docs.AddRepo(repos[i].record); err != nil {
 			return err
 		}
+		m.result.Repos++
 		if err := repos[i].documents(m.add); err != nil {
 			return err
 		}
