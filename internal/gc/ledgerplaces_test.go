@@ -20,9 +20,10 @@ type indexerDisk struct {
 	away bool
 	// copies are of repos, by the life that they belong to.
 	copies map[int64]string
-	// life is that of the repo in a job, claim that of a compaction.
-	life  int64
-	claim *catalog.Claim
+	// life is that of the repo in a job, claim that of a compaction. Since is a revision before the
+	// claim: etcd may have granted a claim whose answer is still on its way.
+	life, since int64
+	claim       *catalog.Claim
 }
 
 // indexerActs loses a claim, or the record of the disk while it keeps a claim. An
@@ -81,8 +82,8 @@ func (m *ledgerModel) sweep(x *indexerDisk) {
 	if x.life > 0 && over(x.life, x.copies[x.life]) {
 		return
 	}
-	if x.claim != nil {
-		revision = min(revision, x.claim.Fence())
+	if x.since > 0 {
+		revision = min(revision, x.since)
 	}
 	if x.told = revision; !x.away {
 		m.tell(membership.IndexerDisk, x.name, revision)

@@ -49,7 +49,8 @@ type Worker struct {
 	Metrics *Metrics
 	Log     *slog.Logger
 
-	// since is the fencing token of the running compaction, 0 without one.
+	// since is a revision before the running compaction, or before the one that is being claimed; 0
+	// without one.
 	since atomic.Int64
 }
 
@@ -95,7 +96,13 @@ func (w *Worker) Next(ctx context.Context) (did bool, err error) {
 			if c.Claimed || c.Record.GetPressing() != pressing || waiting && !late || now.Before(c.Record.GetNotBefore().AsTime()) {
 				continue
 			}
+			// etcd may grant the claim long before its answer is here, and a disk that is reported clean
+			// meanwhile must not be clean of repos that this compaction will have on it.
+			w.since.Store(c.Revision)
 			claim, err := w.Store.Claim(ctx, c, w.LeaseTTL, now.Add(retryAfter(c.Record.GetAttempts())))
+			if err != nil {
+				w.since.Store(0)
+			}
 			if errors.Is(err, catalog.ErrLeased) || errors.Is(err, catalog.ErrStale) {
 				continue // another indexer claimed it or is done with it
 			}
@@ -130,7 +137,6 @@ func retryAfter(attempts uint32) time.Duration {
 // it ended.
 func (w *Worker) compact(ctx context.Context, claim *catalog.Claim) error {
 	start := time.Now()
-	w.since.Store(claim.Fence())
 	defer w.since.Store(0)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
