@@ -251,8 +251,8 @@ func TestNoPathIsOpen(t *testing.T) {
 	}
 }
 
-// TestScopesOfPaths: which scope opens which path, in the header and in the cookie of a browser. What
-// is not listed needs the scope admin, or does not exist.
+// TestScopesOfPaths: which scopes open which path, in the header and in the cookie of a browser. The
+// scope admin opens all.
 func TestScopesOfPaths(t *testing.T) {
 	tel, spans := telemetrytest.New(t)
 	c := startWith(t, &cluster{replication: 1, access: guarded(), tel: tel, spans: spans}, 1)
@@ -263,21 +263,21 @@ func TestScopesOfPaths(t *testing.T) {
 	}
 	const all, none = "search ingest admin", ""
 	for _, tt := range []struct{ method, path, header, cookie string }{
-		{"GET", "/", "search", "search"},
-		{"GET", "/?q=x", "search", "search"},
-		{"GET", "/complete?q=x", "search", "search"},
-		{"GET", "/repos", "search", "search"},
-		{"GET", "/help", "search", "search"},
-		{"GET", "/r/none", "search", "search"},
+		{"GET", "/", "search admin", "search admin"},
+		{"GET", "/?q=x", "search admin", "search admin"},
+		{"GET", "/complete?q=x", "search admin", "search admin"},
+		{"GET", "/repos", "search admin", "search admin"},
+		{"GET", "/help", "search admin", "search admin"},
+		{"GET", "/r/none", "search admin", "search admin"},
 		{"GET", "/assets/none", all, all},
 		{"GET", "/login", all, all},
-		{"POST", "/api/search", "search", none},
-		{"POST", "/api/list", "search", none},
-		{"POST", "/api/v1/search", "search", none},
-		{"POST", "/api/v1/repos/list", "ingest", none},
+		{"POST", "/api/search", "search admin", none},
+		{"POST", "/api/list", "search admin", none},
+		{"POST", "/api/v1/search", "search admin", none},
+		{"POST", "/api/v1/repos/list", "ingest admin", none},
 		{"POST", "/api/v1/sources/list", "admin", none},
-		{"POST", "/mcp", "search", none},
-		{"GET", "/api/openapi.json", "search", none},
+		{"POST", "/mcp", "search admin", none},
+		{"GET", "/api/openapi.json", "search admin", none},
 	} {
 		for scope, token := range tokens {
 			for _, cookie := range []bool{false, true} {
