@@ -151,6 +151,9 @@ func (p *pass) run(ctx context.Context) error {
 	if err := p.findPacks(ctx, reach); err != nil {
 		return err
 	}
+	if p.ledger.disks, err = p.Store.ListDisks(ctx); err != nil {
+		return err
+	}
 	if err := p.condemn(ctx, reach); err != nil || p.DryRun {
 		return err
 	}

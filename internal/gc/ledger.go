@@ -17,8 +17,9 @@ import (
 type ledger struct {
 	// before is what earlier passes noted.
 	before *catalogv1.Collection
-	// disks were read before the bucket was listed. A process that had reported that its
-	// disk holds nothing of a deleted repo puts no more objects of the repo.
+	// disks were read before the bucket was listed: a process that had reported that its
+	// disk holds nothing of a deleted repo puts no more objects of the repo. They were read
+	// after the leases and claims: a process whose record is away for a while has those.
 	disks []*catalogv1.Disk
 	// oldest is the least After of the batches that are not all deleted.
 	oldest int64
@@ -32,10 +33,7 @@ type ledger struct {
 // that the ledger counts as condemned.
 func (p *pass) openLedger(ctx context.Context) (err error) {
 	p.ledger.oldest, p.ledger.packs = math.MaxInt64, map[string]catalog.Pack{}
-	if p.ledger.before, err = p.Store.Collection(ctx); err != nil {
-		return err
-	}
-	p.ledger.disks, err = p.Store.ListDisks(ctx)
+	p.ledger.before, err = p.Store.Collection(ctx)
 	return err
 }
 

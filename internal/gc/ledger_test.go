@@ -38,10 +38,7 @@ type ledgerModel struct {
 // process stalls, dies, goes away or comes back. When all is quiet everything is gone,
 // and reported gone.
 func TestLedger(t *testing.T) {
-	schedules, seed, gone := testrun.Rounds(100, 500), uint64(1), 0
-	if testrun.All() {
-		seed = testrun.Seed(t)
-	}
+	schedules, seed, gone := testrun.Rounds(100, 500), testrun.Seed(t), 0
 	for i := range uint64(schedules) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newLedgerModel(t, seed+i)
@@ -175,7 +172,7 @@ func (m *ledgerModel) compact(a *actor, x *indexerDisk) {
 		return
 	}
 	defer claim.Release(ctx) //nolint:errcheck // it ends by itself
-	x.claim = claim
+	x.claim, x.since = claim, claim.Fence()
 	a.step()
 	flips, err := pack(ctx, m.gatedBucket(a), claim)
 	if err != nil || m.one(8) {

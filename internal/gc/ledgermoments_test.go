@@ -53,6 +53,75 @@ func TestLedgerAtEveryMoment(t *testing.T) {
 	}
 }
 
+// TestIndexerIsBackAtEveryMoment: the record of an indexer's disk is away while the indexer has
+// claimed a compaction with a repo that is then deleted. At each moment of a pass the record comes
+// back, and then the claim is lost. Nothing is reported gone before the indexer has said that its disk
+// is clean: it may still put what it built.
+func TestIndexerIsBackAtEveryMoment(t *testing.T) {
+	tried := 0
+	for moment, reached := 1, true; reached; moment++ {
+		reached = false
+		synctest.Test(t, func(t *testing.T) {
+			m := &momentWorld{world: newWorld(t), what: fmt.Sprintf("moment %d", moment)}
+			claim := m.beginCompaction()
+			passed := 0
+			m.at = func() {
+				if passed++; passed != moment {
+					return
+				}
+				reached = true
+				m.tell(membership.IndexerDisk, "indexer", 0)
+				if err := claim.Release(context.Background()); err != nil {
+					t.Error(err)
+				}
+			}
+			for range 5 {
+				m.pass(m.momentCollector())
+				if !m.left().InBucket() {
+					t.Errorf("%s: the bucket is said to be clean", m.what)
+				}
+				time.Sleep(hold + time.Second)
+			}
+			if !reached { // the claim's goroutine ends with it
+				_ = claim.Release(context.Background())
+			}
+		})
+		if reached {
+			tried++
+		}
+	}
+	if tried < 15 {
+		t.Errorf("only %d moments", tried)
+	}
+}
+
+// beginCompaction claims a compaction with the repo a, which is deleted then. No disk has a record.
+func (m *momentWorld) beginCompaction() *catalog.Claim {
+	ctx := m.t.Context()
+	for _, repo := range []string{"a", "b"} {
+		m.want(repo)
+		m.publish(repo, 1)
+	}
+	err := planAll(ctx, m.truth)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	all, err := m.truth.ListCompactions(ctx)
+	if err != nil || len(all) == 0 {
+		m.t.Fatalf("%d compactions, %v", len(all), err)
+	}
+	claim, err := m.truth.Claim(ctx, all[0], leaseTTL, time.Time{})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	revision, err := m.truth.DeleteRepo(ctx, "a")
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.deletion = deletion{"a", revision}
+	return claim
+}
+
 // momentWorld is a world with a repo that was deleted while it was indexed.
 type momentWorld struct {
 	*world

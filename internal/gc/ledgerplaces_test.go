@@ -20,8 +20,8 @@ type indexerDisk struct {
 	away bool
 	// copies are of repos, by the life that they belong to.
 	copies map[int64]string
-	// life is that of the repo in a job, claim that of a compaction. Since is a revision before the
-	// claim: etcd may have granted a claim whose answer is still on its way.
+	// life is that of the repo in a job, claim that of a compaction. Since is its fencing token, or a
+	// revision before it: etcd may have granted a claim whose answer is still on its way.
 	life, since int64
 	claim       *catalog.Claim
 }
@@ -177,13 +177,6 @@ func (s *searcherDisk) cleared() int64 {
 		}
 	}
 	return cleared
-}
-
-// forget ends the record of a disk, as if its lease had ended.
-func (m *ledgerModel) forget(name string) {
-	if _, err := m.etcd.Client(nil).Delete(context.Background(), catalog.DefaultPrefix+"disks/"+name); err != nil {
-		m.t.Error(err)
-	}
 }
 
 // checkPlaces compares the report of each deletion with what is there.

@@ -41,6 +41,13 @@ func (w *world) tell(role, name string, revision int64) {
 	}
 }
 
+// forget ends the record of a disk, as if its lease had ended.
+func (w *world) forget(name string) {
+	if _, err := w.etcd.Client(nil).Delete(context.Background(), catalog.DefaultPrefix+"disks/"+name); err != nil {
+		w.t.Error(err)
+	}
+}
+
 // deletion is one that was acknowledged.
 type deletion struct {
 	repo     string

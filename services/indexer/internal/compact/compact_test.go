@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/goleak"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -313,4 +314,38 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 	w.settle()
 	w.check("at the end")
 	w.clean()
+}
+
+// TestSinceIsBeforeTheClaim: from the moment at which etcd has granted a claim, even if the answer is
+// not here yet, until the claim ends, no disk is said to be clean of repos deleted after it.
+func TestSinceIsBeforeTheClaim(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.fill(12)
+		time.Sleep(leaseTTL + time.Second)
+		if err := w.scheduler(nil).Pass(t.Context(), time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		client, looks := w.etcd.Client(nil), 0
+		var x *Worker
+		x = w.worker(func() error {
+			claims, err := client.Get(t.Context(), catalog.DefaultPrefix+"claims/", clientv3.WithPrefix())
+			if err != nil {
+				return err
+			}
+			for _, kv := range claims.Kvs {
+				if since := x.Since(claims.Header.Revision + 1); since > kv.CreateRevision { // as if a repo were deleted now
+					t.Errorf("clean as of %d while a claim of %d is held", since, kv.CreateRevision)
+				}
+				looks++
+			}
+			return nil
+		})
+		if did, err := x.Next(t.Context()); !did || err != nil {
+			t.Fatal(did, err)
+		}
+		if revision, err := w.truth.CurrentRevision(t.Context()); err != nil || x.Since(revision) != revision || looks < 5 {
+			t.Errorf("afterwards since %d at %d, %v, %d looks", x.Since(revision), revision, err, looks)
+		}
+	})
 }

@@ -49,8 +49,8 @@ type Worker struct {
 	Metrics *Metrics
 	Log     *slog.Logger
 
-	// since is a revision before the running compaction, or before the one that is being claimed; 0
-	// without one.
+	// since is the fencing token of the running compaction, or a revision before that of the one that
+	// is being claimed; 0 without one.
 	since atomic.Int64
 }
 
@@ -137,6 +137,7 @@ func retryAfter(attempts uint32) time.Duration {
 // it ended.
 func (w *Worker) compact(ctx context.Context, claim *catalog.Claim) error {
 	start := time.Now()
+	w.since.Store(claim.Fence())
 	defer w.since.Store(0)
 	running, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
