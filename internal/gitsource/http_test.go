@@ -165,9 +165,9 @@ func TestCredentialsAreNotOnCommandLines(t *testing.T) {
 	}
 }
 
-// TestRedirectsAreNotFollowed: whoever may request a repository may not be allowed to see the one
-// that its host redirects git to, on whichever host, at whichever step, with credentials or without.
-// Only the same URL with .git at its end is tried, which some hosts insist on.
+// TestRedirectsAreNotFollowed: a caller who may request a repository may not be allowed to see the one
+// to which its host redirects git. No redirect is followed, to any host, at any step, with credentials
+// or without. Only the same URL with .git at its end is tried, which some hosts insist on.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var reached atomic.Bool
 	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) }))
