@@ -92,7 +92,7 @@ func testLargeJSONAnswer(t *testing.T, oneProcess bool) {
 	c.publishDense(files, matches, 4)
 	const limit = 64 << 20
 	for _, chunks := range []bool{false, true} {
-		code, answer := c.postZoekt("/api/search", fmt.Sprintf(`{"Q":"(x|y)","Opts":{"ChunkMatches":%v,"MaxWallTime":60000000000}}`, chunks))
+		code, answer := c.post("", "/api/search", fmt.Sprintf(`{"Q":"(x|y)","Opts":{"ChunkMatches":%v,"MaxWallTime":60000000000}}`, chunks))
 		var reply struct {
 			Result struct {
 				FileCount, MatchCount, Crashes, FlushReason int

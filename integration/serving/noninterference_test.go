@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -193,11 +192,11 @@ var doors = map[string]func(c *cluster, token access.Text, req *searchv1.SearchR
 	"JSON": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
 		options := proto.CloneOf(req.Options)
 		options.Explain = false // its times would have to be taken out of the text
-		return untimed(c.postAs(token, "/api/v1/search", protojson.Format(&searchv1.SearchRequest{Query: req.Query, Options: options})))
+		return c.untimed(token, "/api/v1/search", protojson.Format(&searchv1.SearchRequest{Query: req.Query, Options: options}))
 	},
 	"zoekt": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
-		return untimed(c.postAs(token, "/api/search", fmt.Sprintf(`{"Q":%q,"Opts":{"MaxDocDisplayCount":%d,"NumContextLines":%d}}`,
-			req.Query, req.Options.MaxFiles, req.Options.ContextLines)))
+		return c.untimed(token, "/api/search", fmt.Sprintf(`{"Q":%q,"Opts":{"MaxDocDisplayCount":%d,"NumContextLines":%d}}`,
+			req.Query, req.Options.MaxFiles, req.Options.ContextLines))
 	},
 }
 
@@ -222,20 +221,9 @@ func seen(resp *searchv1.SearchResponse) string {
 // timely are the parts of a JSON answer that times, revisions and their encodings decide.
 var timely = regexp.MustCompile(`"(duration|revisionToken|nextPageToken|Duration|Wait|MatchTreeConstruction|MatchTreeSearch|CrashTime)": ?("[^"]*"|[0-9]+)`)
 
-func untimed(answer string) string { return timely.ReplaceAllString(answer, "") }
-
-// postAs posts a question with a token, and returns the status and the answer.
-func (c *cluster) postAs(token access.Text, path, body string) string {
+// untimed asks like post, and returns the status and the answer without times.
+func (c *cluster) untimed(token access.Text, path, body string) string {
 	c.t.Helper()
-	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+c.routerHTTP+path, strings.NewReader(body))
-	c.must(err)
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer "+string(token))
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	resp, err := client.Do(req)
-	c.must(err)
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(resp.Body)
-	c.must(err)
-	return resp.Status + string(answer)
+	code, answer := c.post(token, path, body)
+	return fmt.Sprint(code, " ", timely.ReplaceAllString(string(answer), ""))
 }

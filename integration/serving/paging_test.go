@@ -93,13 +93,13 @@ func pagesOfSearch(c *cluster, rng *rand.Rand) (names []string) {
 func pagesOfJSON(c *cluster, rng *rand.Rand) (names []string) {
 	for token := ""; ; {
 		o := randomPage(rng)
-		answer := c.postAs("", "/api/v1/search", fmt.Sprintf(`{"query":"needle","pageToken":%q,"options":{"maxFiles":%d,"maxMatchesPerFile":%d,"maxBytes":"%d"}}`,
+		_, answer := c.post("", "/api/v1/search", fmt.Sprintf(`{"query":"needle","pageToken":%q,"options":{"maxFiles":%d,"maxMatchesPerFile":%d,"maxBytes":"%d"}}`,
 			token, o.MaxFiles, o.MaxMatchesPerFile, o.MaxBytes))
 		var page struct {
 			Files         []struct{ Path []byte }
 			NextPageToken string
 		}
-		c.must(json.Unmarshal([]byte(answer[strings.Index(answer, "{"):]), &page))
+		c.must(json.Unmarshal(answer, &page))
 		for _, f := range page.Files {
 			names = append(names, numbered.FindString(string(f.Path)))
 		}

@@ -22,6 +22,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/internal/access"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -53,10 +54,10 @@ type zoektFile struct {
 	}
 }
 
-// postZoekt sends a request to the router's HTTP address.
-func (c *cluster) postZoekt(path, body string) (code int, answer []byte) {
+// post sends a request to the router's HTTP address, with a token unless it is empty.
+func (c *cluster) post(token access.Text, path, body string) (code int, answer []byte) {
 	c.t.Helper()
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Transport: bearer{token, &http.Transport{DisableKeepAlives: true}}}
 	req, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, "http://"+c.routerHTTP+path, strings.NewReader(body))
 	c.must(err)
 	req.Header.Set("Content-Type", "application/json")
@@ -73,7 +74,7 @@ func (c *cluster) zoekt(query, opts string) (result zoektResult) {
 	c.t.Helper()
 	q, err := json.Marshal(query)
 	c.must(err)
-	code, answer := c.postZoekt("/api/search", fmt.Sprintf(`{"q":%s,"opts":%s}`, q, opts))
+	code, answer := c.post("", "/api/search", fmt.Sprintf(`{"q":%s,"opts":%s}`, q, opts))
 	if code != http.StatusOK {
 		c.t.Fatalf("query %q: status %d, %s", query, code, answer)
 	}
@@ -97,7 +98,7 @@ func TestZoektGolden(t *testing.T) {
 		"list":     {"/api/list", `{"Q":"needle"}`},
 		"reposmap": {"/api/list", `{"Q":"r:one","Opts":{"Field":2}}`},
 	} {
-		code, answer := c.postZoekt(ask.path, ask.body)
+		code, answer := c.post("", ask.path, ask.body)
 		var tree map[string]any
 		c.must(json.Unmarshal(answer, &tree))
 		tree["status"] = code
@@ -249,7 +250,7 @@ func TestZoektRepoIDs(t *testing.T) {
 	for _, name := range []string{"host/one", "host/two", "host/three"} {
 		c.publish(name, map[string]string{"a": "needle\n", "b": "hay\n"})
 	}
-	code, answer := c.postZoekt("/api/list", `{"Q":"r:one or r:two","Opts":{"Field":2}}`)
+	code, answer := c.post("", "/api/list", `{"Q":"r:one or r:two","Opts":{"Field":2}}`)
 	var list struct {
 		List struct{ ReposMap map[uint32]any }
 	}
@@ -260,7 +261,7 @@ func TestZoektRepoIDs(t *testing.T) {
 	ids, err := json.Marshal(slices.Collect(maps.Keys(list.List.ReposMap)))
 	c.must(err)
 	for query, want := range map[string]int{"needle": 2, "needle (type:repo hay)": 2, "needle -(type:repo r:one)": 1, "needle r:three": 0} {
-		code, answer = c.postZoekt("/api/search", fmt.Sprintf(`{"Q":%q,"RepoIDs":%s,"Opts":{"Whole":true}}`, query, ids))
+		code, answer = c.post("", "/api/search", fmt.Sprintf(`{"Q":%q,"RepoIDs":%s,"Opts":{"Whole":true}}`, query, ids))
 		var got struct{ Result zoektResult }
 		c.must(json.Unmarshal(answer, &got))
 		if code != http.StatusOK || len(got.Result.Files) != want || !got.Result.Trawl.Complete {
@@ -286,7 +287,7 @@ func TestZoektUnderLoad(t *testing.T) {
 			if i%2 == 0 {
 				opts = `{"MaxWallTime":30000000000,"ChunkMatches":true}`
 			}
-			code, answer := c.postZoekt("/api/search", `{"Q":"needle","Opts":`+opts+`}`)
+			code, answer := c.post("", "/api/search", `{"Q":"needle","Opts":`+opts+`}`)
 			var got struct {
 				Result zoektResult
 				Error  string

@@ -122,7 +122,7 @@ var forbidden = []struct {
 var allowed = []struct{ from, reach, why string }{
 	{"index/indextest", "testing", "it is test code: the oracle and its generators"},
 	{"internal/gitsource/gitsourcetest", "testing", "it is test code: repositories made for tests"},
-	{"internal/testrun", "testing", "it is test code: random choices and numbers of rounds"},
+	{"internal/testrun", "testing", "it is test code: random choices, numbers of rounds and addresses"},
 	{"internal/telemetry/telemetrytest", "testing", "it is test code: telemetry that a test can read"},
 	{"services/searcher", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
 	{"services/router", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},

@@ -22,7 +22,7 @@ const (
 )
 
 // hints say what may be wrong with a query that finds nothing. They name only what the caller is
-// allowed to see. It stops when ctx ends.
+// allowed to see. They end when ctx ends.
 func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
