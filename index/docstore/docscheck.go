@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 )
 
 // check checks a document against the rules of DocsWriter.AddDocument.
@@ -58,6 +59,9 @@ func (d *DocsWriter) checkLabels(doc *Document) error {
 		if b >= uint32(len(d.repo.Branches)) {
 			return fmt.Errorf("it is on branch %d of %d", b, len(d.repo.Branches))
 		}
+	}
+	if !utf8.ValidString(doc.Language) {
+		return fmt.Errorf("its language %q is not UTF-8", doc.Language)
 	}
 	if _, ok := d.languages[doc.Language]; !ok && len(d.languages) == maxLanguages {
 		return fmt.Errorf("a shard holds at most %d languages", maxLanguages)

@@ -81,6 +81,9 @@ func (d *DocsWriter) AddRepo(r Repo) error {
 	if d.err == nil && r.Rank > MaxRank {
 		d.err = fmt.Errorf("repo %q has the rank %d: want 0 to %d", r.Name, r.Rank, MaxRank)
 	}
+	if d.err == nil && !r.isText() {
+		d.err = fmt.Errorf("repo %q: its name, URL, branches and facts have to be UTF-8", r.Name)
+	}
 	d.endRepo()
 	d.repo, d.repoOIDs, d.hasRepo, d.lastPath = r, -1, true, nil
 	d.repo.Branches, d.repo.Meta = slices.Clone(r.Branches), maps.Clone(r.Meta)

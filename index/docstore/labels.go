@@ -3,6 +3,7 @@ package docstore
 import (
 	"bytes"
 	"math"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -44,6 +45,9 @@ func (d *Docs) eachLanguage(f func(name []byte) bool) error {
 		name := dec.BytesWithLength()
 		if i > 0 && bytes.Compare(name, last) <= 0 {
 			dec.Failf("language %q follows %q", name, last)
+		}
+		if !utf8.Valid(name) {
+			dec.Failf("language %q is not UTF-8", name)
 		}
 		if dec.Err() != nil || !f(name) {
 			return dec.Err()

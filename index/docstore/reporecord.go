@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -13,6 +14,18 @@ type repoHead struct {
 	oidLength int
 	flags     uint8
 	branches  int
+}
+
+// isText reports whether all strings of the record are UTF-8, as Decoder.String wants them.
+func (r *Repo) isText() bool {
+	texts := []string{r.Name, r.URL}
+	for _, b := range r.Branches {
+		texts = append(texts, b.Name, b.Commit)
+	}
+	for key, value := range r.Meta {
+		texts = append(texts, key, value)
+	}
+	return !slices.ContainsFunc(texts, func(s string) bool { return !utf8.ValidString(s) })
 }
 
 // appendRepo encodes a repo's record; decodeRepo is its inverse.

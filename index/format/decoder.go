@@ -1,6 +1,9 @@
 package format
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
 
 // Decoder reads successive fields from bytes that may be hostile. The first
 // error stays: later reads return zero values, so that a caller checks Err once
@@ -122,8 +125,16 @@ func (d *Decoder) Count(size int) int {
 // BytesWithLength reads a length and that many bytes.
 func (d *Decoder) BytesWithLength() []byte { return d.Bytes(d.Count(1)) }
 
-// String reads a length and that many bytes, and copies them into a string.
-func (d *Decoder) String() string { return string(d.BytesWithLength()) }
+// String reads a length and that many bytes of UTF-8, and copies them into a string. Protocol
+// buffers carry it, and one field that is not UTF-8 makes them refuse a whole answer.
+func (d *Decoder) String() string {
+	text := d.BytesWithLength()
+	if !utf8.Valid(text) {
+		d.Failf("%q is not UTF-8", text)
+		return ""
+	}
+	return string(text)
+}
 
 // AppendString appends the form that Decoder.String reads.
 func AppendString[T ~string | ~[]byte](dst []byte, s T) []byte {

@@ -369,3 +369,40 @@ func TestUvarintHasOneForm(t *testing.T) {
 		}
 	})
 }
+
+// TestRecheck: what was read is checked again, piece by piece, and what was not is left out.
+func TestRecheck(t *testing.T) {
+	data := write(t, written{TagUnits, Required, make([]byte, 5<<20)})
+	f, err := NewFile("test", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := f.Section(TagUnits)
+	start, _ := s.place()
+	const first, n = 1 << 20, 3 << 20
+	if _, err := s.Bytes(first, n); err != nil {
+		t.Fatal(err)
+	}
+	recheck := func() (read int64, err error) {
+		for from := int64(0); ; {
+			next, piece, err := f.Recheck(from)
+			if piece > verifyStep {
+				t.Fatalf("%d bytes in a piece", piece)
+			}
+			if read += piece; err != nil || next == 0 {
+				return read, err
+			}
+			from = next
+		}
+	}
+	if read, err := recheck(); err != nil || read < n || read > n+2*ChecksumBlock {
+		t.Fatalf("%d bytes were read, %v", read, err)
+	}
+	for at, found := range map[int64]bool{first: true, first + n - 1: true, first + n/2: true, 0: false, 5<<20 - 1: false} {
+		data[start+at] ^= 1
+		if _, err := recheck(); found != errors.Is(err, ErrCorrupt) {
+			t.Errorf("byte %d: %v", at, err)
+		}
+		data[start+at] ^= 1
+	}
+}

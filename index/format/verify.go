@@ -45,6 +45,30 @@ func (f *File) verifyBlocks(ctx context.Context) error {
 	return nil
 }
 
+// Recheck checks blocks again that an earlier read found to be sound: memory and disks change bytes
+// also after they were read. It begins at a block, 0 at first, and checks at most verifyStep bytes.
+// It returns the block to continue with, 0 after the last one, and the bytes that it read. It
+// returns the first *CorruptError.
+func (f *File) Recheck(from int64) (next, read int64, err error) {
+	err = f.Guard(func() error {
+		for next = from; next < f.blocks() && read < verifyStep; next++ {
+			if !f.isVerified(next) {
+				continue
+			}
+			if !f.sound(next) {
+				off := next << checksumShift
+				return corruptf(f.name, f.partAt(off), off, "checksum of the %d bytes here does not match any more", ChecksumBlock)
+			}
+			read += ChecksumBlock
+		}
+		return nil
+	})
+	if next >= f.blocks() {
+		next = 0
+	}
+	return next, read, err
+}
+
 func (f *File) verifySection(ctx context.Context, s SectionInfo) error {
 	data, crc := f.data[s.Offset:][:s.Length], uint32(0)
 	for len(data) > 0 {

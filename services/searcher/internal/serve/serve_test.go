@@ -150,15 +150,20 @@ func start(t testing.TB, contents ...string) *serve.Service {
 // startWith is start with further settings.
 func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
 	t.Helper()
-	b := bucket.NewMemory(1 << 20)
-	stored := shardcache.NewMetrics(prometheus.NewRegistry())
-	metrics := serve.NewMetrics(prometheus.NewRegistry())
 	open := func(path string) (shardcache.Shard, error) {
 		content, err := os.ReadFile(path)
 		return act(content), err
 	}
-	log := slog.New(slog.DiscardHandler)
-	s, err := shardcache.New(shardcache.Config{Dir: t.TempDir(), Loads: 2, Retry: time.Hour}, b, open, log, stored)
+	return serviceOf(cfg, storeOf(t, t.TempDir(), open, contents...))
+}
+
+// storeOf makes a store in a folder, whose shards have these contents and are loaded, except those
+// named "missing".
+func storeOf(t testing.TB, dir string, open func(string) (shardcache.Shard, error), contents ...string) *shardcache.Store {
+	t.Helper()
+	b := bucket.NewMemory(1 << 20)
+	stored := shardcache.NewMetrics(prometheus.NewRegistry())
+	s, err := shardcache.New(shardcache.Config{Dir: dir, Loads: 2, Retry: time.Hour}, b, open, slog.New(slog.DiscardHandler), stored)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,11 +173,12 @@ func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Servic
 	t.Cleanup(func() { cancel(); running.Wait() })
 	var refs []shardcache.Ref
 	for _, c := range contents {
-		refs = append(refs, shardcache.Ref{Digest: digestOf(c), Key: c, Size: int64(len(c))})
+		d := digestOf(c)
+		refs = append(refs, shardcache.Ref{Digest: d, Key: d.String(), Size: int64(len(c))})
 		if c == "missing" {
 			continue
 		}
-		if err := b.Put(t.Context(), c, strings.NewReader(c), bucket.PutOptions{Size: int64(len(c))}); err != nil {
+		if err := b.Put(t.Context(), d.String(), strings.NewReader(c), bucket.PutOptions{Size: int64(len(c))}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -180,8 +186,13 @@ func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Servic
 	for counts, changed := s.Counts(); !counts.Settled(); counts, changed = s.Counts() {
 		<-changed
 	}
+	return s
+}
+
+func serviceOf(cfg serve.Config, s *shardcache.Store) *serve.Service {
 	cfg.Parallel, cfg.LoadWait = 2, 20*time.Millisecond
-	return serve.New(cfg, s, applied{}, noop.NewTracerProvider().Tracer(""), metrics, log)
+	metrics := serve.NewMetrics(prometheus.NewRegistry())
+	return serve.New(cfg, s, applied{}, noop.NewTracerProvider().Tracer(""), metrics, slog.New(slog.DiscardHandler))
 }
 
 func planOf(repo string, contents ...string) *searchv1.Plan {

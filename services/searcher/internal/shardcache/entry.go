@@ -82,9 +82,8 @@ func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error)
 	case e == nil:
 		return nil, nil, ErrNotCovered
 	case e.state == ready:
-		e.current.users++
 		s.count(e)
-		return &Handle{Shard: e.current.shard, store: s, opened: e.current, digest: d}, nil, nil
+		return s.use(e, d), nil, nil
 	case !e.unwanted.IsZero():
 		return nil, nil, ErrNotCovered
 	case errors.Is(e.failure, ErrCorrupt):
@@ -93,6 +92,12 @@ func (s *Store) tryAcquire(d searchapi.Digest) (*Handle, <-chan struct{}, error)
 		return nil, nil, fmt.Errorf("%w: %w", ErrUnavailable, e.failure)
 	}
 	return nil, s.changed.Next(), nil
+}
+
+// use returns a handle of an entry that is ready. Callers hold mu.
+func (s *Store) use(e *entry, d searchapi.Digest) *Handle {
+	e.current.users++
+	return &Handle{Shard: e.current.shard, store: s, opened: e.current, digest: d}
 }
 
 // Ready reports whether Acquire would return the shard at once.

@@ -18,6 +18,9 @@ type Metrics struct {
 	corrupt prometheus.Counter
 	loads   *prometheus.HistogramVec
 	evicted prometheus.Counter
+	// scrubbed is in bytes. scrubbedAt is when the last pass of Scrub ended.
+	scrubbed   prometheus.Counter
+	scrubbedAt prometheus.Gauge
 	// requests for shards by where they were served from
 	fromDisk, fromBucket prometheus.Counter
 	budget               atomic.Pointer[disk.Budget]
@@ -33,6 +36,12 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		evicted: with.NewCounter(prometheus.CounterOpts{
 			Name: "trawl_searcher_shard_evictions_total", Help: "Whole files of shards that made room and have been read by ranges since.",
+		}),
+		scrubbed: with.NewCounter(prometheus.CounterOpts{
+			Name: "trawl_searcher_scrubbed_bytes_total", Help: "Bytes of open shards that were verified again after their first use.",
+		}),
+		scrubbedAt: with.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_searcher_scrub_last_pass_timestamp_seconds", Help: "When all open shards had last been verified again.",
 		}),
 		fromDisk: asked.WithLabelValues("file"), fromBucket: asked.WithLabelValues("ranges"),
 		ready: with.NewGauge(prometheus.GaugeOpts{

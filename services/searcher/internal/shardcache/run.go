@@ -14,16 +14,17 @@ import (
 // longestRetry bounds the pause between tries to load a shard.
 const longestRetry = time.Minute
 
-// Run fetches wanted shards and removes unwanted ones, until ctx ends. Then it closes
-// every unused shard; the last user of any other closes that one. A store runs once.
+// Run fetches wanted shards, scrubs open ones, and removes unwanted ones, until ctx ends. Then
+// it closes every unused shard; the last user of any other closes that one. A store runs once.
 func (s *Store) Run(ctx context.Context) {
-	var loads sync.WaitGroup
+	var working sync.WaitGroup
 	slots := make(chan struct{}, s.cfg.Loads)
+	working.Go(func() { s.scrubAlways(ctx) })
 	for ctx.Err() == nil {
 		work, pause := s.next(time.Now(), len(slots) < cap(slots))
 		if work != nil {
 			slots <- struct{}{}
-			loads.Go(func() {
+			working.Go(func() {
 				work(ctx)
 				<-slots
 				s.wake()
@@ -38,7 +39,7 @@ func (s *Store) Run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
-	loads.Wait()
+	working.Wait()
 	s.closeAll()
 	s.ranges.Close()
 }
