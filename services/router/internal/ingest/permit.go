@@ -13,13 +13,14 @@ import (
 )
 
 // permit reports whether the caller may have the repository at a URL indexed under a
-// name, and returns the condition on a repo of this name that is there already.
+// name and with a rank, and returns the condition on a repo of this name that is there already.
 //
 // The indexer fetches with its own credentials, which may reach repositories that the caller may
 // not see. So the caller must see both the name and the repository at the URL, by the name that its
-// URL implies. Only an administrator may give it another name, or a name another URL. No error
+// URL implies. Only an administrator may give it another name, or a name another URL. Only an
+// administrator may raise a rank, since ranks order everybody's answers. No error
 // depends on which repos there are, except those that the caller sees.
-func permit(ctx context.Context, name, url string) (replaceable func(old *catalogv1.Desired) error, err error) {
+func permit(ctx context.Context, name, url string, rank uint32) (replaceable func(old *catalogv1.Desired) error, err error) {
 	caller, err := access.From(ctx)
 	if err != nil || !caller.Sees(name) {
 		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token does not allow a repo named %q", name))
@@ -42,6 +43,10 @@ func permit(ctx context.Context, name, url string) (replaceable func(old *catalo
 			fmt.Sprintf("the repository at this URL is %q: leave out the name, or use a token with the scope admin to give it another one", own))
 	}
 	return func(old *catalogv1.Desired) error {
+		if rank > old.GetFacts().GetRank() {
+			return searchapi.FieldError(codes.PermissionDenied, "facts.rank",
+				fmt.Sprintf("raising the rank of %q needs a token with the scope admin: it orders everybody's answers", name))
+		}
 		if old == nil || origin.SameRepository(old.GetUrl(), url) {
 			return nil
 		}

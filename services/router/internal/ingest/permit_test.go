@@ -164,6 +164,36 @@ func TestNamesStayWithTheirURL(t *testing.T) {
 	}
 }
 
+// TestRanksAreRaisedByAdministrators: ranks order everybody's answers, so a caller who may only index
+// keeps or lowers the rank of its repos.
+func TestRanksAreRaisedByAdministrators(t *testing.T) {
+	d := newDesk(t)
+	caller := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
+	narrow := d.as(access.Spec{Allow: []string{"git.example.com/*"}, Scopes: []access.Scope{access.ScopeAdmin}})
+	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
+	for _, step := range []struct {
+		what string
+		who  context.Context
+		rank uint32
+		want codes.Code
+	}{
+		{"a new repo", caller, 1, codes.PermissionDenied},
+		{"a new repo without a rank", caller, 0, codes.OK},
+		{"a repo of one's own", caller, 100, codes.PermissionDenied},
+		{"an administrator of these", narrow, 80, codes.OK},
+		{"the same", caller, 80, codes.OK},
+		{"higher", caller, 81, codes.PermissionDenied},
+		{"lower", caller, 10, codes.OK},
+		{"back", caller, 80, codes.PermissionDenied},
+		{"an administrator", admin, 100, codes.OK},
+	} {
+		_, err := d.PutRepo(step.who, &ingestv1.PutRepoRequest{Url: "https://git.example.com/a", Facts: &ingestv1.RepoFacts{Rank: step.rank}})
+		if status.Code(err) != step.want {
+			t.Errorf("%s: %v, want %v", step.what, err, step.want)
+		}
+	}
+}
+
 // TestRequestsToIndexAreBounded: a caller that exceeds its quota is refused with the time to retry,
 // and costs no other caller a request.
 func TestRequestsToIndexAreBounded(t *testing.T) {
