@@ -46,14 +46,23 @@ func TestPagesReachEveryFile(t *testing.T) {
 	agent, err := c.agent("")
 	c.must(err)
 	defer func() { c.must(agent.Close()) }()
+	first := 0 // of the next answer of zoekt's interface, which has a limit and no pages
 	for name, pages := range map[string]func() []string{
+		"events": func() []string { return filesOfEvents(c, rng) },
+		"zoekt": func() []string {
+			first = 1 + rng.IntN(2*len(want))
+			return firstForZoekt(c, first)
+		},
 		"Search": func() []string { return pagesOfSearch(c, rng) }, "JSON": func() []string { return pagesOfJSON(c, rng) },
 		"page": func() []string { return pagesForPeople(c) }, "MCP": func() []string { return pagesForAgents(c, agent, rng) },
 	} {
 		for range testrun.Rounds(3, 50) {
 			got, want := pages(), want
-			if name == "MCP" { // groups the files of an answer by repo
+			switch name {
+			case "MCP", "events": // one groups files by repo, the other sends them as they are found
 				got, want = slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))
+			case "zoekt":
+				want = want[:min(first, len(want))]
 			}
 			if !slices.Equal(got, want) {
 				t.Errorf("%s: %d files of %d, or in another order:\n%q\n%q", name, len(got), len(want), got, want)
@@ -109,6 +118,39 @@ func pagesOfJSON(c *cluster, rng *rand.Rand) (names []string) {
 	}
 }
 
+// filesOfEvents returns the files of a stream, of which a long one is in several messages.
+func filesOfEvents(c *cluster, rng *rand.Rand) (names []string) {
+	o := randomPage(rng)
+	_, answer := c.post("", "/api/v1/search/stream", fmt.Sprintf(`{"query":"needle","options":{"maxFiles":1000,"maxMatchesPerFile":%d,"contextLines":%d}}`,
+		o.MaxMatchesPerFile, o.ContextLines))
+	for line := range strings.Lines(string(answer)) {
+		data, ok := strings.CutPrefix(line, "data: ")
+		if !ok {
+			continue
+		}
+		var message struct {
+			Files []struct {
+				Path      []byte
+				Continued bool
+			}
+		}
+		c.must(json.Unmarshal([]byte(data), &message))
+		for _, f := range message.Files {
+			if !f.Continued {
+				names = append(names, numbered.FindString(string(f.Path)))
+			}
+		}
+	}
+	return names
+}
+
+func firstForZoekt(c *cluster, n int) (names []string) {
+	for _, f := range c.zoekt("needle", fmt.Sprintf(`{"MaxDocDisplayCount":%d,"MaxMatchDisplayCount":1000000}`, n)).Files {
+		names = append(names, numbered.FindString(string(f.FileName)))
+	}
+	return names
+}
+
 // nextPage is the address of the next page of results.
 var nextPage = regexp.MustCompile(`<a href="([^"]*)" rel="next">`)
 
@@ -156,6 +198,34 @@ func pagesForAgents(c *cluster, agent *mcp.ClientSession, rng *rand.Rand) (names
 		}
 		if args["cursor"] = page.Results[0].Cursor; args["cursor"] == "" {
 			return names
+		}
+	}
+}
+
+// TestPagesWhilePushesCome publishes a generation before each page: one with the same files, whose
+// texts name it. Each page is of one generation, the newest, and the pages have each path. The last
+// one of a page may come again with its new text.
+func TestPagesWhilePushesCome(t *testing.T) {
+	c := startCluster(t, 2, 1)
+	for generations, rounds := 0, testrun.Rounds(5, 50); rounds > 0; rounds-- {
+		var names []string
+		for token := []byte(nil); ; {
+			generations++
+			c.publish("host/flip", generation(generations)...)
+			resp, err := c.search.Search(t.Context(), &searchv1.SearchRequest{Query: "token", PageToken: token, Options: &searchv1.SearchOptions{MaxFiles: 3}})
+			c.must(err)
+			for _, f := range resp.Files {
+				if want := fmt.Sprintf("generation%04d", generations); !strings.Contains(string(f.Chunks[0].Content), want) {
+					t.Errorf("%s: %s, want %s", f.Path, f.Chunks[0].Content, want)
+				}
+				names = append(names, string(f.Path))
+			}
+			if token = resp.NextPageToken; len(token) == 0 {
+				break
+			}
+		}
+		if got := strings.Join(slices.Compact(names), " "); got != "a0 a1 a2 a3 b0 b1 b2 b3" {
+			t.Errorf("the pages have %s", got)
 		}
 	}
 }
