@@ -88,7 +88,7 @@ func (e *execution) ofRoots() (evaluate evaluator) {
 func onlyRepos(q query.Q) query.Q {
 	return query.Map(q, func(n query.Q) query.Q {
 		if c, ok := n.(*query.Const); ok && !c.Value {
-			return &query.Language{}
+			return &query.Substring{} // only shards know it
 		}
 		return n
 	})

@@ -165,7 +165,7 @@ func evaluateBranch(q *query.Branch, root *catalogv1.Root) verdict {
 
 // evaluateLanguage treats a shard that names no languages as unknown.
 func evaluateLanguage(q *query.Language, ref *catalogv1.ShardRef) verdict {
-	if q.Name == "" || len(ref.Languages) == 0 || slices.Contains(ref.Languages, q.Name) {
+	if len(ref.Languages) == 0 || slices.Contains(ref.Languages, q.Name) {
 		return maybe
 	}
 	return none

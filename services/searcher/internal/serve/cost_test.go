@@ -36,6 +36,7 @@ func TestCallsReportTheirCost(t *testing.T) {
 	}{
 		{[]string{"good"}, time.Minute, searchapi.Cost{}, false},
 		{[]string{"dear-1", "dear-2", "dear-3"}, time.Minute, searchapi.Cost{Processor: 3 * dearTime, Decoded: 3 * decodedByDear}, false},
+		{[]string{"shown-dear"}, time.Minute, searchapi.Cost{Processor: dearTime}, false},
 		{[]string{"dear-1", "bucket-1", "panic", "error"}, time.Minute, searchapi.Cost{Processor: dearTime, Decoded: decodedByDear}, true},
 		{[]string{"dear-1"}, dearTime, searchapi.Cost{Processor: dearTime*855/1000 + dearLag, Decoded: decodedByDear}, true}, // a twentieth to answer, a tenth to show
 	} {

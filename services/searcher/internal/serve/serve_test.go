@@ -85,6 +85,8 @@ func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result
 		return nil, &format.CorruptError{File: "f", Section: "units", Reason: "test"}
 	case "error-when-shown":
 		return nil, errors.New("something else")
+	case "shown-dear":
+		r.Incomplete = dear(ctx)
 	case "slow-when-shown":
 		<-ctx.Done()
 		r.Incomplete = ctx.Err()
