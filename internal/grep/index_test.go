@@ -30,7 +30,7 @@ func write(t *testing.T, path, content string) {
 // pond makes a folder with enough files that Update indexes them.
 func pond(t *testing.T) *searcher {
 	t.Helper()
-	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
+	s := &searcher{tree: filepath.Join(t.TempDir(), "\xff"), cache: t.TempDir(), now: long}
 	for i := range 100 {
 		write(t, filepath.Join(s.tree, fmt.Sprintf("d%d/f%d.txt", i%7, i)), fmt.Sprintf("fish %d\nwater\n", i))
 	}

@@ -14,26 +14,27 @@ import (
 // oddTree has files that are rare in real trees: other encodings, binary files, invalid UTF-8.
 func oddTree(t *testing.T) *searcher {
 	t.Helper()
-	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
+	s := &searcher{tree: filepath.Join(t.TempDir(), "\xff"), cache: t.TempDir(), now: long}
 	line := strings.Repeat("x", 99) + "\n"
 	files := map[string]string{
-		"a.go":     "foo\nx\nx\nx\nfoo\nx\nx\nfoo\n",
-		"a/b":      "foo\n",
-		"a-b":      "foo\n",
-		"bom":      "\xef\xbb\xbffoo bom\n",
-		"crlf":     "a foo\r\nb\r\n\r\nfoo\n",
-		"empty":    "",
-		"invalid":  "foo\xe9bar\nfoo\uFFFDbar\nfoo bar\n\nfoo\xff\n\xfffoo é\n",
-		"kelvin":   "k \u212A s \u017F K\n\u212Afoo\n",
-		"lines":    "\n\n\nfoo\n\n",
-		"noend":    "bar\nfoo no newline",
-		"nul":      "foo\nbar foo\n\x00foo\n",
-		"utf16be":  "\xfe\xff\x00f\x00o\x00o\x00\n\x26\x3a",
-		"utf16le":  "\xff\xfef\x00o\x00o\x00\n\x00\x3d\xd8\x00\xdef\x00\x3d\xd8f",
-		"words":    "éfoo\nfooé\n_foo\nfoo-bar foo\n(foo)\nfoo\u0301 foo\u200dfoo\n٣foo ٣\n",
-		"nul60000": "foo\n" + strings.Repeat(line, 600) + "\x00" + line + "foo\n",
-		"nul70000": "foo\n" + strings.Repeat(line, 700) + "\x00" + line + "foo\n",
-		"nulmore":  "foo\n" + strings.Repeat(line, 2000) + "foo\n" + strings.Repeat(line, 700) + "\x00foo\n",
+		"a.go":      "foo\nx\nx\nx\nfoo\nx\nx\nfoo\n",
+		"a/b":       "foo\n",
+		"a-b":       "foo\n",
+		"bom":       "\xef\xbb\xbffoo bom\n",
+		"crlf":      "a foo\r\nb\r\n\r\nfoo\n",
+		"empty":     "",
+		"invalid":   "foo\xe9bar\nfoo\uFFFDbar\nfoo bar\n\nfoo\xff\n\xfffoo é\n",
+		"kelvin":    "k \u212A s \u017F K\n\u212Afoo\n",
+		"lines":     "\n\n\nfoo\n\n",
+		"noend":     "bar\nfoo no newline",
+		"nul":       "foo\nbar foo\n\x00foo\n",
+		"utf16be":   "\xfe\xff\x00f\x00o\x00o\x00\n\x26\x3a",
+		"utf16le":   "\xff\xfef\x00o\x00o\x00\n\x00\x3d\xd8\x00\xdef\x00\x3d\xd8f",
+		"\xe9/\xff": "foo\n",
+		"words":     "éfoo\nfooé\n_foo\nfoo-bar foo\n(foo)\nfoo\u0301 foo\u200dfoo\n٣foo ٣\n",
+		"nul60000":  "foo\n" + strings.Repeat(line, 600) + "\x00" + line + "foo\n",
+		"nul70000":  "foo\n" + strings.Repeat(line, 700) + "\x00" + line + "foo\n",
+		"nulmore":   "foo\n" + strings.Repeat(line, 2000) + "foo\n" + strings.Repeat(line, 700) + "\x00foo\n",
 		// The last: ripgrep's buffer stays large for the files after it.
 		"znullong": "foo\n" + strings.Repeat("y", 200_000) + "foo\nfoo\n" + strings.Repeat(line, 3000) + "\x00foo\n",
 	}

@@ -136,7 +136,7 @@ func decode(data []byte) (*record, error) {
 	} else if crc32.Checksum(data[:body], castagnoli) != binary.LittleEndian.Uint32(data[body:]) {
 		d.Failf("its checksum is wrong")
 	}
-	r := &record{generation: d.Uvarint(), root: d.String(), lastID: uint32(d.Uvarint()), outside: decodeRules(&d)}
+	r := &record{generation: d.Uvarint(), root: string(d.BytesWithLength()), lastID: uint32(d.Uvarint()), outside: decodeRules(&d)}
 	for range d.Count(2) {
 		r.shards = append(r.shards, shardInfo{id: uint32(d.Uvarint()), bytes: int64(d.Uvarint())})
 	}
@@ -155,7 +155,7 @@ func decodeStamp(d *format.Decoder) stamp {
 
 func decodeRules(d *format.Decoder) (rules []ruleFile) {
 	for range d.Count(1 + stampSize) {
-		rules = append(rules, ruleFile{path: d.String(), stamp: decodeStamp(d)})
+		rules = append(rules, ruleFile{path: string(d.BytesWithLength()), stamp: decodeStamp(d)})
 	}
 	return rules
 }
@@ -165,9 +165,9 @@ func decodeFolder(d *format.Decoder, depth int) *folder {
 		d.Failf("more than %d folders are in one another", deepest)
 		return nil
 	}
-	f := &folder{name: d.String(), stamp: decodeStamp(d), rules: decodeRules(d)}
+	f := &folder{name: string(d.BytesWithLength()), stamp: decodeStamp(d), rules: decodeRules(d)}
 	f.files = make([]file, d.Count(2+stampSize))
-	names := d.String() // one string for all
+	names := string(d.BytesWithLength()) // one string for all
 	for i := range f.files {
 		f.files[i] = file{stamp: decodeStamp(d), shard: uint32(d.Uvarint())}
 		f.files[i].name, names, _ = strings.Cut(names, "/")
