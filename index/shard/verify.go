@@ -5,9 +5,12 @@ import (
 	"context"
 	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; it protects nothing here
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
@@ -79,10 +82,28 @@ func (s *search) verifyDocument(doc uint32, repo int) error {
 	if err != nil || f.Skip != docstore.NotSkipped {
 		return err
 	}
-	if sum := objectID(f.Content, len(f.Blob)); sum != nil && !bytes.Equal(sum, f.Blob) {
+	if sum := objectID(f.Content, len(f.Blob)); sum != nil && !bytes.Equal(sum, f.Blob) && !isTextOf(f.Content, f.Blob) {
 		return s.corrupt("content of document %d has object id %x, not %x", doc, sum, f.Blob)
 	}
 	return nil
+}
+
+// isTextOf reports whether a blob may have been decoded into a text: it had a byte order mark, and may
+// have been in UTF-16. A text with U+FFFD may have been decoded from bytes that nobody knows.
+func isTextOf(text, blob []byte) bool {
+	const mark = "\ufeff"
+	if bytes.Equal(objectID(append([]byte(mark), text...), len(blob)), blob) || bytes.ContainsRune(text, utf8.RuneError) {
+		return true
+	}
+	var little, big []byte
+	var units []uint16
+	for _, r := range mark + string(text) {
+		units = utf16.AppendRune(units[:0], r)
+		for _, unit := range units {
+			little, big = binary.LittleEndian.AppendUint16(little, unit), binary.BigEndian.AppendUint16(big, unit)
+		}
+	}
+	return bytes.Equal(objectID(little, len(blob)), blob) || bytes.Equal(objectID(big, len(blob)), blob)
 }
 
 // verifyColumns reads all columns of a document.
