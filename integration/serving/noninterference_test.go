@@ -1,15 +1,19 @@
 package serving_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/proto"
@@ -28,7 +32,7 @@ import (
 func TestHiddenContentsDoNotShow(t *testing.T) {
 	seed := testrun.Seed(t)
 	asked, found := 0, 0
-	for round := range testrun.Rounds[uint64](2, 100) {
+	for round := range testrun.Rounds[uint64](1, 40) {
 		n, some := sameWhateverIsHidden(t, seed+round)
 		asked, found = asked+n, found+some
 	}
@@ -194,6 +198,28 @@ var doors = map[string]func(c *cluster, token access.Text, req *searchv1.SearchR
 		options.Explain = false // its times would have to be taken out of the text
 		return c.untimed(token, "/api/v1/search", protojson.Format(&searchv1.SearchRequest{Query: req.Query, Options: options}))
 	},
+	"page": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
+		live := ""
+		if req.Options.Mode == searchv1.Mode_MODE_TOP_K {
+			live = "&live=1" // as while somebody types
+		}
+		code, _, page := c.request(http.MethodGet, "http://"+c.routerHTTP+"/?q="+url.QueryEscape(req.Query)+live, "", token)
+		return fmt.Sprint(code, " ", timesOnPage.ReplaceAllString(page, ""))
+	},
+	"MCP": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
+		agent, err := c.agent(token)
+		c.must(err)
+		defer func() { c.must(agent.Close()) }()
+		name, args := "search", map[string]any{"query": req.Query, "max_tokens": 500 * (1 + req.Options.MaxFiles)}
+		if req.Options.Mode == searchv1.Mode_MODE_EXHAUSTIVE {
+			name, args = "grep", map[string]any{"patterns": []string{req.Query}, "max_tokens": 500 * (1 + req.Options.MaxFiles)}
+		}
+		result, err := agent.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
+		c.must(err)
+		answer, err := json.Marshal(result)
+		c.must(err)
+		return cursorOfAgent.ReplaceAllString(string(answer), "")
+	},
 	"zoekt": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
 		return c.untimed(token, "/api/search", fmt.Sprintf(`{"Q":%q,"Opts":{"MaxDocDisplayCount":%d,"NumContextLines":%d}}`,
 			req.Query, req.Options.MaxFiles, req.Options.ContextLines))
@@ -220,6 +246,12 @@ func seen(resp *searchv1.SearchResponse) string {
 
 // timely are the parts of a JSON answer that times, revisions and their encodings decide.
 var timely = regexp.MustCompile(`"(duration|revisionToken|nextPageToken|Duration|Wait|MatchTreeConstruction|MatchTreeSearch|CrashTime)": ?("[^"]*"|[0-9]+)`)
+
+// timesOnPage and cursorOfAgent match what times and revisions decide: code has no colours that take too long.
+var (
+	timesOnPage   = regexp.MustCompile(`[0-9.]+ ?(ns|µs|ms|s)\b|page=[^"&]*|rev(ision)?=[^"&]*|<time.*?</time>|</?span[^>]*>`)
+	cursorOfAgent = regexp.MustCompile(`cursor\\?":\\?"[^"]*"|cursor [^ ]*`)
+)
 
 // untimed asks like post, and returns the status and the answer without times.
 func (c *cluster) untimed(token access.Text, path, body string) string {
