@@ -35,6 +35,18 @@ func (w *inWords) of(end uint32) []tally {
 	return w.tallies[:n]
 }
 
+// placed reports whether tallies say which opaque superblocks have matches. Those that know only that a
+// blob has opaque superblocks have no tally of them, or one without matches.
+func placed(tallies []tally) (some bool) {
+	for _, t := range tallies {
+		if t.opaque && t.matches == 0 {
+			return false
+		}
+		some = some || t.opaque
+	}
+	return some
+}
+
 // upTo returns the first tallies that have n matches together.
 func upTo(n int, tallies []tally) []tally {
 	for i := range tallies {
@@ -58,21 +70,35 @@ func (w *inWords) read(s *search, blob uint32, keep int, to uint32, list *spanLi
 		return keep == 0 || list.n < keep
 	}
 	tallies := w.of(first + to)
+	// Where matches in opaque superblocks are is not known, or they may reach beyond.
+	anywhere := w.opaque && (w.most == 0 || !placed(tallies))
 	if keep > 0 {
 		tallies = upTo(keep, tallies)
 	}
-	if w.opaque || s.text.holds(blob) || to <= mostWhole && len(tallies)*wholeShare >= int(to) {
+	if anywhere || s.text.holds(blob) || to <= mostWhole && len(tallies)*wholeShare >= int(to) {
 		return w.readFirst(s, blob, to, add)
 	}
 	for len(tallies) > 0 && (keep == 0 || list.n < keep) {
 		n, matches := 1, tallies[0].matches.all()
-		for n < len(tallies) && tallies[n].superblock == tallies[n-1].superblock+1 {
+		for n < len(tallies) && tallies[n].superblock == tallies[n-1].superblock+1 && tallies[n].opaque == tallies[0].opaque {
 			matches += tallies[n].matches.all()
 			n++
 		}
-		r := wordReader{s: s, m: w.matching, blob: blob, wanted: matches, found: add}
-		if err := r.read(tallies[0].superblock-first, tallies[n-1].superblock+1-first); err != nil {
-			return err
+		run := opaqueRun{tallies[0].superblock, tallies[n-1].superblock + 1}
+		if tallies[0].opaque {
+			opaque, err := s.words.Opaque()
+			if err != nil {
+				return err
+			}
+			err = s.wordRanges(w.matching, opaquePart(&opaque, blob, first, run), add)
+			if err != nil {
+				return err
+			}
+		} else {
+			r := wordReader{s: s, m: w.matching, blob: blob, wanted: matches, found: add}
+			if err := r.read(run.from-first, run.to-first); err != nil {
+				return err
+			}
 		}
 		tallies = tallies[n:]
 	}

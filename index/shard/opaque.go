@@ -47,7 +47,7 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 			}
 			part := opaqueRun{run.from, min(run.to, end)}
 			run.from = part.to
-			if dst, err = s.tallyOpaque(dst, m, &opaque, blob, first, part); err != nil {
+			if dst, err = s.tallyOpaque(dst, m, opaquePart(&opaque, blob, first, part), first); err != nil {
 				return dst, err
 			}
 		}
@@ -151,19 +151,10 @@ func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
 	return append(runs, opaqueRun{from, to})
 }
 
-// tallyOpaque appends the tallies of a run in a blob; first is the blob's first superblock.
-func (s *search) tallyOpaque(dst []tally, m *matching, opaque *eliasfano.List, blob, first uint32, run opaqueRun) ([]tally, error) {
-	is := func(superblock uint32) bool {
-		_, found := opaque.Find(uint64(superblock))
-		return found
-	}
-	part := wordPart{
-		blob: blob, from: run.from - first, to: run.to - first,
-		head: run.from > first && !is(run.from-1),
-		cut:  is(run.to),
-	}
+// tallyOpaque appends the tallies of a part of a blob; first is the blob's first superblock.
+func (s *search) tallyOpaque(dst []tally, m *matching, part wordPart, first uint32) ([]tally, error) {
 	err := s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
-		superblock := min(first+start/docstore.SuperblockSize, run.to-1)
+		superblock := first + min(start/docstore.SuperblockSize, part.to-1)
 		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
 			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
 		}
@@ -181,6 +172,19 @@ type wordPart struct {
 	head bool
 	// cut says that the next superblock is opaque too, so that words may end anywhere.
 	cut bool
+}
+
+// opaquePart is a run of opaque superblocks of a blob, whose first superblock is first.
+func opaquePart(opaque *eliasfano.List, blob, first uint32, run opaqueRun) wordPart {
+	is := func(superblock uint32) bool {
+		_, found := opaque.Find(uint64(superblock))
+		return found
+	}
+	return wordPart{
+		blob: blob, from: run.from - first, to: run.to - first,
+		head: run.from > first && !is(run.from-1),
+		cut:  is(run.to),
+	}
 }
 
 // contextBytes are read before and after the words: the longest rune.
