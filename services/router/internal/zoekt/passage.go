@@ -57,6 +57,8 @@ func (p *passage) cut(from, to int) []byte { return p.text[p.start(from):p.start
 // span is a match: bytes [start, end) of text, in lines [first, last].
 type span struct {
 	start, end, first, last int
+	// at is where it is in the file.
+	at textRange
 	// symbol is the definition whose name it is in, if that is known.
 	symbol *symbolInfo
 }
@@ -69,6 +71,11 @@ func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	}
 	s.start, s.end = int(from-p.offset), int(to-p.offset)
 	s.first, s.last = p.lineOf(s.start), p.lineOf(s.end-1)
+	s.at = textRange{place(r.Start), place(r.End)}
+	if p.text[s.end-1] == '\n' { // it ends in the line of that newline
+		s.at.End.LineNumber = p.line + uint32(s.last)
+		s.at.End.Column = uint32(utf8.RuneCount(p.text[p.start(s.last):s.end])) + 1
+	}
 	if symbol := searchapi.SymbolOf(p.file, r); symbol != nil && r.GetDefinition() {
 		s.symbol = &symbolInfo{Sym: symbol.GetName(), Kind: searchapi.SymbolKind(symbol.GetKind()), Parent: symbol.GetScope()}
 	}
@@ -109,7 +116,7 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 		Ranges:        make([]textRange, 0, len(group)),
 	}
 	for i, s := range group {
-		m.Ranges = append(m.Ranges, textRange{p.locate(s.start, s.first), p.locate(s.end, s.last)})
+		m.Ranges = append(m.Ranges, s.at)
 		if s.symbol != nil {
 			if m.SymbolInfo == nil {
 				m.SymbolInfo = make([]*symbolInfo, len(group))
@@ -118,13 +125,6 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 		}
 	}
 	return m
-}
-
-// locate is the location in the file. A match that ends with a newline ends in the line
-// of that newline.
-func (p *passage) locate(at, line int) location {
-	column := utf8.RuneCount(p.text[p.start(line):at]) + 1
-	return location{p.offset + uint32(at), p.line + uint32(line), uint32(column)}
 }
 
 // lineMatches shows each line that has a part of a range, without newlines.
