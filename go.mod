@@ -9,7 +9,6 @@ require (
 	github.com/RoaringBitmap/roaring/v2 v2.19.0
 	github.com/alecthomas/chroma/v2 v2.27.0
 	github.com/anishathalye/porcupine v1.3.1
-	github.com/bmatcuk/doublestar/v4 v4.10.0
 	github.com/cespare/xxhash/v2 v2.3.0
 	github.com/containerd/errdefs v1.0.0
 	github.com/failsafe-go/failsafe-go v0.9.8

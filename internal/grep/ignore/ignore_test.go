@@ -134,6 +134,55 @@ func TestFilesOfGit(t *testing.T) {
 	}
 }
 
+// TestGlobsOfGit tries globs on names with the characters that mean something in them, and with bytes beyond ASCII.
+func TestGlobsOfGit(t *testing.T) {
+	root := t.TempDir()
+	listed(t, root, "git", "init", "-q")
+	for _, dir := range []string{"", "d", "d/e", "d/e/]"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"a", "x", "]f", "]", "[", "-", "^", "!", "ab", "é", "è", "éa", "\xff", "\xc3", "a]", "a-b", "aab", `\`, "*"} {
+			if err := os.WriteFile(filepath.Join(root, dir, name+"."), nil, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if name != "]" { // there it is a folder
+				if err := os.WriteFile(filepath.Join(root, dir, name), nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	for _, glob := range []string{
+		"[]x]", "[]-x]", "[^]x]", "[!]x]", "[]]", "[^]]", "[!a]", "[a-]", "[-a]", "[!-a]", "[a-b-x]", "[x-a]", "[!x-a]", `[\]a]`, `[\a-\x]`, `[\\]`, `[\-x]`, "[[]", "[[a]", "[^^]", "[!!]",
+		"[a", "[", "[]", "[!", "[^]", "a[", `a\`, "[é]", "[!é]", "[é]a", "?", "??", "???", "?a", "[é-ÿ]", "[\xc3][\xa9]", "\xff", "[\xff]", "[\x80-\xff]*", `\[`, `\*`, `\\`, `\é`, "*]", "*[]b]",
+		"**/[]x]", "d/[]x]", "d/**/[]x]", "/[]x]", "d/**", "d/*/a", "**/e/**", "d/**/a", "**/a*b", "*a*b", "a*a*b", "/**/e/*", "d**a", "**", "/**", "d/[^a]", "d[/]a", "d?a", "d*a",
+	} {
+		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(glob+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		compare(t, 0, root, files(t, root, &ignore.Options{Hidden: true}), listed(t, root, "git", "ls-files", "--others", "--exclude-standard", "-z"))
+	}
+}
+
+// TestBraces: ripgrep has {a,b} in globs, which Git has not.
+func TestBraces(t *testing.T) {
+	for glob, want := range map[string]string{
+		"*.{c,h}": "a.c a.h b.c .c", "{a,b}.c": "a.c b.c", "{a.{c,h},b.c}": "a.c a.h b.c", "a.{c}": "a.c", "{,a}.c": "a.c .c", "a.[{,c]": "a.c a.{", `a.\{`: "a.{", "{a": "", "a}": "",
+		strings.Repeat("{a,b}", 12) + "*": "", "*.{[c],?}": "a.c a.h b.c a.{ .c", strings.Repeat("a", 5000): "", strings.Repeat("{", 40_000) + strings.Repeat("}", 40_000): "",
+	} {
+		var matched []string
+		for _, path := range []string{"a.c", "a.h", "b.c", "a.{", ".c", strings.Repeat("a", 12)} {
+			if ignore.Parse([]byte(glob)).Match(path, false) == ignore.Ignore {
+				matched = append(matched, path)
+			}
+		}
+		if got := strings.Fields(want); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(matched))) {
+			t.Errorf("%.40s matches %q", glob, matched)
+		}
+	}
+}
+
 func TestFilesOfRipgrep(t *testing.T) {
 	if _, err := exec.LookPath("rg"); err != nil {
 		t.Skip("rg is not installed")

@@ -5,8 +5,6 @@ package ignore
 import (
 	"bytes"
 	"strings"
-
-	"github.com/bmatcuk/doublestar/v4"
 )
 
 // Decision is the verdict of the rules on a path.
@@ -69,28 +67,32 @@ func (r *Rules) add(line string) {
 		line, anchored = strings.CutPrefix(line, "/")
 	}
 	line, next.onlyDirs = strings.CutSuffix(line, "/")
-	if line == "" || !doublestar.ValidatePattern(line) {
+	if line == "" {
 		return
 	}
-	next.text = line
-	isGlob := strings.ContainsAny(line, `*?[{\`)
+	for _, next.text = range alternatives(line) {
+		r.rules = append(r.rules, next.of(anchored))
+	}
+}
+
+// of is the rule with its kind. An anchored text is that of a path, even without a slash.
+func (r rule) of(anchored bool) rule {
+	const special = `*?[\`
+	isGlob := strings.ContainsAny(r.text, special)
 	switch {
-	case anchored || strings.Contains(line, "/"):
-		next.kind = path
+	case anchored || strings.Contains(r.text, "/"):
+		r.kind = path
 		if isGlob {
-			next.kind = glob
-		}
-		if strings.HasSuffix(line, "/**") { // matches what is in the folder, not the folder
-			next.text += "/*"
+			r.kind = glob
 		}
 	case !isGlob:
-		next.kind = name
-	case line[0] == '*' && !strings.ContainsAny(line[1:], `*?[{\`):
-		next.kind, next.text = suffix, line[1:]
+		r.kind = name
+	case r.text[0] == '*' && !strings.ContainsAny(r.text[1:], special):
+		r.kind, r.text = suffix, r.text[1:]
 	default:
-		next.kind = base
+		r.kind = base
 	}
-	r.rules = append(r.rules, next)
+	return r
 }
 
 // Match decides about a path, with slashes, relative to the folder of the rules.
@@ -121,9 +123,9 @@ func (r *rule) matches(p, last string) bool {
 	case path:
 		return p == r.text
 	case base:
-		return doublestar.MatchUnvalidated(r.text, last)
+		return match(r.text, last)
 	}
-	return doublestar.MatchUnvalidated(r.text, p)
+	return match(r.text, p)
 }
 
 // Globs are the globs of -g: in gitignore's syntax, but files that match are searched, and with ! they
