@@ -10,6 +10,7 @@ package grep
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"runtime"
@@ -21,7 +22,8 @@ import (
 
 // Search is one search of a folder.
 type Search struct {
-	// Folder is the folder as the caller named it; shown paths begin with it. "" is the working directory.
+	// Folder is the folder as the caller named it; shown paths begin with it. "" is the working directory. Without an index
+	// it is a file.
 	Folder  string
 	Pattern *Pattern
 	Show    Show
@@ -36,18 +38,13 @@ type Search struct {
 // batch is how many files one goroutine searches at a time.
 const batch = 32
 
-// Run searches the files of index, which it does not change, and reports whether a line is selected.
+// Run searches the files of index, which it does not change, or with nil the file Folder, and reports whether a line is selected.
 func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, err error) {
-	needs := s.Pattern.Needs()
-	if s.Show.Invert {
-		needs = nil // any file may have lines that do not match
-	}
-	candidates, warnings, err := index.Candidates(ctx, needs)
-	if err != nil {
-		return false, err
-	}
-	for _, w := range warnings {
-		s.Warn(w)
+	candidates := []localindex.Candidate{{}}
+	if index != nil {
+		if candidates, err = s.candidates(ctx, index); err != nil {
+			return false, err
+		}
 	}
 	queue := inorder.New[result](runtime.GOMAXPROCS(0))
 	take := func() error {
@@ -79,6 +76,27 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 	return found, errors.Join(err, ctx.Err())
 }
 
+// candidates are the files that may have a line to select.
+func (s *Search) candidates(ctx context.Context, index *localindex.Index) ([]localindex.Candidate, error) {
+	needs := s.Pattern.Needs()
+	if s.Show.Invert {
+		needs = nil // any file may have lines that do not match
+	}
+	candidates, warnings, err := index.Candidates(ctx, needs)
+	for _, w := range warnings {
+		s.Warn(w)
+	}
+	return candidates, err
+}
+
+// shown is the path of a file as it is printed: below the folder as the caller named it.
+func (s *Search) shown(path string) string {
+	if s.Folder == "" || path == "" || s.Folder[len(s.Folder)-1] == '/' {
+		return s.Folder + path
+	}
+	return s.Folder + "/" + path
+}
+
 // result is the output for some files.
 type result struct {
 	out      []byte
@@ -106,7 +124,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 		if ctx.Err() != nil {
 			break
 		}
-		shown := localindex.JoinShown(s.Folder, file.Path)
+		shown := s.shown(file.Path)
 		if known && file.Found {
 			r.out = append(append(r.out, s.printed(shown)...), '\n')
 			continue
@@ -123,8 +141,12 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			r.out = append(r.out, s.Show.separator()...)
 		}
 		var found bool
-		if r.out, found = s.Show.show(r.out, s.printed(shown), localindex.TextOf(content), s.Pattern); !found {
+		text := localindex.TextOf(content)
+		if r.out, found = s.Show.show(r.out, s.printed(shown), text, s.Pattern); !found {
 			r.out = r.out[:before]
+			if file.Path == "" && text.NUL >= 0 {
+				r.warnings = append(r.warnings, fmt.Errorf("%s is binary: what comes after its NUL byte at offset %d was not searched", shown, text.NUL))
+			}
 		}
 		if *buf = content; cap(content) > keptContent {
 			*buf = nil

@@ -283,3 +283,43 @@ func TestForget(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestIndexesOfGoneFolders: a new index takes the place of those whose folders are gone, and of no others.
+func TestIndexesOfGoneFolders(t *testing.T) {
+	base, cache := t.TempDir(), t.TempDir()
+	index := func(name string) {
+		s := &searcher{tree: filepath.Join(base, name), cache: cache, now: long}
+		write(t, filepath.Join(s.tree, "f"), "heron\n")
+		s.lines(t, "heron")
+	}
+	for _, name := range []string{"stays", "below/gone", "replaced", strings.Repeat("long/", 700) + "gone", "gone"} {
+		index(name)
+	}
+	for _, name := range []string{"below", "replaced", "long", "gone"} {
+		if err := os.RemoveAll(filepath.Join(base, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, filepath.Join(base, "replaced"), "a file")
+	write(t, filepath.Join(cache, "other/files"), "of another program")
+	index("stays") // makes none
+	if n := len(entries(t, cache)); n != 6 {
+		t.Errorf("%d entries, want 6", n)
+	}
+	index("new")
+	if got := entries(t, cache); len(got) != 3 {
+		t.Errorf("%q are left, want those of two folders and what is not ours", got)
+	}
+}
+
+func entries(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}

@@ -15,7 +15,7 @@ type Options struct {
 	Hidden bool
 	// NoRules ignores all files with rules.
 	NoRules bool
-	// Globs precede all rules. They match shown paths, and may be nil.
+	// Globs precede all rules. They match paths from the working directory, and may be nil.
 	Globs *Globs
 	// GlobalGit is the path of the file with rules for all Git repositories, "" if there is none.
 	GlobalGit string
@@ -106,10 +106,10 @@ func read(path string) *Rules {
 	return Parse(content)
 }
 
-// PassesOver reports whether the search skips an entry of the folder, with everything in it. Shown is the
-// entry's shown path, for Options.Globs.
-func (t *Tree) PassesOver(name, shown string, isDir bool) bool {
-	if d := t.opts.Globs.Match(shown, isDir); d != None {
+// PassesOver reports whether the search skips an entry of the folder, with everything in it. Path is the
+// entry's path from the working directory, for Options.Globs.
+func (t *Tree) PassesOver(name, path string, isDir bool) bool {
+	if d := t.opts.Globs.Match(path, isDir); d != None {
 		return d == Ignore
 	}
 	switch t.decide(filepath.Join(t.dir, name), isDir) {

@@ -32,12 +32,10 @@ import (
 
 // Options of an index.
 type Options struct {
-	// Cache is the folder in which indexes are kept.
+	// Cache is the folder in which indexes are kept. With "" none is kept.
 	Cache string
 	// Ignore chooses the files. With globs the index is used, but not changed.
 	Ignore ignore.Options
-	// Shown is the shown path of the folder, which Ignore.Globs match.
-	Shown string
 	// Now is the time by the clock of files. Nil means the clock of this machine.
 	Now func() time.Time
 }
@@ -46,16 +44,21 @@ type Options struct {
 type Index struct {
 	opts   Options
 	root   string
+	path   string // of the folder from the working directory, for Ignore.Globs; "" for that itself
 	dir    string // of the index
 	record *record
 	// relisted is set if folders differ from the record.
 	relisted bool
 	// damage is why the stored index could not be used, nil if it could.
 	damage error
+	// unusable is why no index can be kept, nil if one can.
+	unusable error
 }
 
-// Open reads the index of a folder. A missing or damaged index is empty: see Damage.
+// Open reads the index of a folder. A missing or damaged index is empty: see Damage. So is one that cannot be
+// read, which Update reports.
 func Open(root string, opts Options) (*Index, error) {
+	path := fromHere(root)
 	root, err := resolved(root)
 	if err != nil {
 		return nil, err
@@ -63,13 +66,38 @@ func Open(root string, opts Options) (*Index, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	x := &Index{opts: opts, root: root, dir: place(root, opts)}
-	x.record, err = load(x.dir, root)
-	if errors.Is(err, format.ErrCorrupt) || err == nil && x.record.root != root {
-		x.damage, x.record = err, newRecord(root)
+	x := &Index{opts: opts, root: root, path: path, record: newRecord(root)}
+	if opts.Cache == "" {
+		x.unusable = errors.New("there is no folder for it")
 		return x, nil
 	}
-	return x, err
+	x.dir = place(root, opts)
+	switch stored, err := load(x.dir, root); {
+	case errors.Is(err, format.ErrCorrupt):
+		x.damage = err
+	case err != nil:
+		x.unusable = err
+	case stored.root == root:
+		x.record = stored
+	}
+	return x, nil
+}
+
+// fromHere is the path of a folder from the working directory, "" for that itself.
+func fromHere(folder string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		return folder
+	}
+	if filepath.IsAbs(folder) {
+		if folder, err = filepath.Rel(here, folder); err != nil {
+			return folder
+		}
+	}
+	if folder = filepath.Clean(folder); folder == "." {
+		return ""
+	}
+	return folder
 }
 
 // resolved is the path of a folder without symbolic links.
@@ -150,13 +178,13 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidat
 			return err
 		})
 	}
-	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), shown: x.opts.Shown, passBy: x.dir}
+	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), passBy: x.dir}
 	tree := x.record.tree
 	var outside []ruleFile
 	group.Go(func() (err error) {
 		outside = w.outside(x.root)
 		changed := x.opts.Ignore.Globs != nil || !slices.Equal(outside, x.record.outside)
-		return w.walk(tree, x.root, changed)
+		return w.walk(tree, x.root, x.path, changed)
 	})
 	if err := group.Wait(); err != nil {
 		return nil, nil, err

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -53,6 +56,25 @@ func load(dir, root string) (*record, error) {
 		return nil, fmt.Errorf("reading the index: %w", err)
 	}
 	return decode(data)
+}
+
+// rootOf reads the path of the folder from the beginning of the record in dir; not ok if there is none.
+func rootOf(dir string) (root string, ok bool) {
+	f, err := os.Open(filepath.Join(dir, recordName))
+	if err != nil {
+		return "", false
+	}
+	defer func() { _ = f.Close() }() // nothing was written
+	head := make([]byte, len(recordMagic)+2*binary.MaxVarintLen64+unix.PathMax)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return "", false
+	}
+	d := format.NewDecoder(recordName, recordTag, head[:n])
+	magic := string(d.Bytes(len(recordMagic)))
+	d.Uvarint() // its generation
+	root = d.String()
+	return root, d.Err() == nil && magic == recordMagic && filepath.IsAbs(root)
 }
 
 // save writes the record, whole or not at all.

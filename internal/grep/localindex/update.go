@@ -44,8 +44,11 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 	if !much && !x.relisted {
 		return nil
 	}
-	if err := os.MkdirAll(x.dir, 0o700); err != nil {
-		return fmt.Errorf("making the folder of the index: %w", err)
+	if x.unusable != nil {
+		return x.unusable
+	}
+	if err := x.makeFolder(); err != nil {
+		return err
 	}
 	unlock, ok, err := lock(x.dir)
 	if err != nil || !ok {
@@ -62,6 +65,53 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 		progress(changed.files, changed.bytes)
 	}
 	return x.index(ctx)
+}
+
+// makeFolder makes the folder of an index. A new one takes the place of those whose folders are gone.
+func (x *Index) makeFolder() error {
+	if err := os.MkdirAll(x.opts.Cache, 0o700); err != nil {
+		return fmt.Errorf("making the folder of indexes: %w", err)
+	}
+	switch err := os.Mkdir(x.dir, 0o700); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("making the folder of the index: %w", err)
+	}
+	return removeGone(x.opts.Cache)
+}
+
+// removeGone deletes the indexes of folders that do not exist. It leaves those that another process writes, and those without a
+// record.
+func removeGone(cache string) error {
+	entries, err := os.ReadDir(cache)
+	if err != nil {
+		return fmt.Errorf("looking for indexes of folders that are gone: %w", err)
+	}
+	var errs []error
+	for _, e := range entries {
+		dir := filepath.Join(cache, e.Name())
+		root, ok := rootOf(dir)
+		if !ok || !isGone(root) {
+			continue
+		}
+		unlock, ok, err := lock(dir)
+		if ok {
+			err = os.RemoveAll(dir)
+			unlock()
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// isGone reports whether there is no folder at a path. One that cannot be looked at may be there.
+func isGone(root string) bool {
+	info, err := os.Stat(root)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR)
+	}
+	return !info.IsDir()
 }
 
 // lock takes the lock of an index; not ok if another process has it.

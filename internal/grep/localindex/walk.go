@@ -46,7 +46,6 @@ type walker struct {
 	ctx    context.Context
 	opts   *ignore.Options
 	began  time.Time
-	shown  string // shown path of the folder
 	passBy string // a folder to skip
 
 	group  *errgroup.Group
@@ -56,11 +55,11 @@ type walker struct {
 }
 
 // walk brings the record f of the folder at dir, an absolute path, up to date. It may be empty
-// before.
-func (w *walker) walk(f *folder, dir string, rulesChanged bool) error {
+// before. Path is the folder's from the working directory, "" for that itself.
+func (w *walker) walk(f *folder, dir, path string, rulesChanged bool) error {
 	w.group = new(errgroup.Group)
 	w.group.SetLimit(2 * runtime.GOMAXPROCS(0))
-	w.visit(f, dir, w.shown, rulesChanged, &lazyRules{dir: dir, opts: w.opts})
+	w.visit(f, dir, path, rulesChanged, &lazyRules{dir: dir, opts: w.opts})
 	if err := w.group.Wait(); err != nil {
 		return err
 	}
@@ -95,7 +94,7 @@ func (w *walker) fail(err error) {
 }
 
 // visit brings f, the folder at dir, up to date, and the folders in it.
-func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *lazyRules) {
+func (w *walker) visit(f *folder, dir, path string, rulesChanged bool, rules *lazyRules) {
 	if w.ctx.Err() != nil {
 		return
 	}
@@ -105,12 +104,12 @@ func (w *walker) visit(f *folder, dir, shown string, rulesChanged bool, rules *l
 		w.fail(err)
 		return
 	}
-	rulesChanged = w.look(f, fd, dir, shown, rulesChanged, rules)
+	rulesChanged = w.look(f, fd, dir, path, rulesChanged, rules)
 	_ = unix.Close(fd) // before descending: a path may have more folders than a process may have open files
 	for _, below := range f.folders {
-		path := filepath.Join(dir, below.name)
+		dir := filepath.Join(dir, below.name)
 		visit := func() error {
-			w.visit(below, path, JoinShown(shown, below.name), rulesChanged, &lazyRules{parent: rules, dir: path, opts: w.opts})
+			w.visit(below, dir, joined(path, below.name), rulesChanged, &lazyRules{parent: rules, dir: dir, opts: w.opts})
 			return nil
 		}
 		if !w.group.TryGo(visit) {
@@ -135,7 +134,7 @@ func openFolder(dir string) (fd int, err error) {
 
 // look brings f, which is open as fd, up to date, without the folders in it. It reports whether the rules for these
 // changed.
-func (w *walker) look(f *folder, fd int, dir, shown string, rulesChanged bool, rules *lazyRules) bool {
+func (w *walker) look(f *folder, fd int, dir, path string, rulesChanged bool, rules *lazyRules) bool {
 	var s unix.Stat_t
 	if err := unix.Fstat(fd, &s); err != nil {
 		*f = folder{name: f.name}
@@ -153,21 +152,13 @@ func (w *walker) look(f *folder, fd int, dir, shown string, rulesChanged bool, r
 	rulesChanged = rulesChanged || !slices.Equal(f.rules, before)
 	if !same || rulesChanged {
 		w.listed.Add(1)
-		if err := w.list(f, dir, shown, rules.get()); err != nil {
+		if err := w.list(f, dir, path, rules.get()); err != nil {
 			f.stamp = stamp{}
 			w.fail(err)
 		}
 	}
 	w.stat(f, fd)
 	return rulesChanged
-}
-
-// JoinShown is the shown path of an entry of a folder: below the path by which the caller named the folder.
-func JoinShown(folder, name string) string {
-	if folder == "" || folder[len(folder)-1] == '/' {
-		return folder + name
-	}
-	return folder + "/" + name
 }
 
 // lookAtRules fills in the files with rules. In an unchanged folder they are the same as before.
@@ -231,13 +222,13 @@ func (w *walker) outside(dir string) []ruleFile {
 }
 
 // list updates which regular files and folders are in f, without skipped ones. It keeps the records of those that stay.
-func (w *walker) list(f *folder, dir, shown string, rules *ignore.Tree) error {
+func (w *walker) list(f *folder, dir, path string, rules *ignore.Tree) error {
 	entries, err := os.ReadDir(dir) // sorted by name; with an error, the entries before it
 	oldFiles, oldFolders := f.files, f.folders
 	f.files, f.folders = nil, nil
 	for _, e := range entries {
 		name, isDir := e.Name(), e.IsDir()
-		if !isDir && !e.Type().IsRegular() || rules.PassesOver(name, JoinShown(shown, name), isDir) {
+		if !isDir && !e.Type().IsRegular() || rules.PassesOver(name, joined(path, name), isDir) {
 			continue
 		}
 		switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -28,11 +29,11 @@ type grepFlags struct {
 func newGrep(p Process) *cobra.Command {
 	var f grepFlags
 	cmd := &cobra.Command{
-		Use:   "grep PATTERN [DIR]",
+		Use:   "grep PATTERN [FOLDER|FILE]",
 		Short: "Search the files of a folder, through an index that is kept of it",
-		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -n --no-heading --sort path" does.
+		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -nH --no-heading --sort path" does.
 The first search reads all files, and then makes an index in the user's cache folder. Later searches check the files' times
-and sizes, and read only what changed and what the index finds.
+and sizes, and read only what changed and what the index finds. A FILE is read, whatever ignores it.
 
 The exit status is 0 if a line was selected, 1 if none was, and 2 after an error.`,
 		Args: usageArgs(cobra.MaximumNArgs(2)),
@@ -68,25 +69,23 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags.BoolVar(&f.forget, "forget", false, "delete the indexes of a folder instead; without one, of the working directory")
 }
 
-// grepCache is the folder for indexes.
-func grepCache(p Process) (string, error) {
-	base := p.env("XDG_CACHE_HOME")
-	if base == "" && p.env("HOME") != "" {
-		base = filepath.Join(p.env("HOME"), ".cache")
+// grepCache is the folder for indexes, "" if there is none.
+func grepCache(p Process) string {
+	for _, base := range []string{p.env("XDG_CACHE_HOME"), filepath.Join(p.env("HOME"), ".cache")} {
+		if filepath.IsAbs(base) { // a relative one does not count
+			return filepath.Join(base, "trawl", "grep")
+		}
 	}
-	if !filepath.IsAbs(base) {
-		return "", errors.New("no folder for the index: set XDG_CACHE_HOME or HOME to an absolute path")
-	}
-	return filepath.Join(base, "trawl", "grep"), nil
+	return ""
 }
 
 func (f *grepFlags) forgetIndex(p Process, args []string) error {
 	if len(args) > 1 {
 		return usageError{errors.New("--forget takes one folder")}
 	}
-	cache, err := grepCache(p)
-	if err != nil {
-		return err
+	cache := grepCache(p)
+	if cache == "" {
+		return errors.New("there is no folder with indexes: set XDG_CACHE_HOME or HOME to an absolute path")
 	}
 	folder := "."
 	if len(args) == 1 {
@@ -100,7 +99,7 @@ func (f *grepFlags) forgetIndex(p Process, args []string) error {
 	return err
 }
 
-// read takes the patterns and the folder from the command line.
+// read takes the patterns and the folder, or the file, from the command line.
 func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err error) {
 	if len(f.patterns) == 0 {
 		if len(args) == 0 {
@@ -109,7 +108,7 @@ func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err 
 		f.patterns, args = args[:1], args[1:]
 	}
 	if len(args) > 1 {
-		return "", usageError{errors.New("only one folder can be searched; see trawl grep --help")}
+		return "", usageError{errors.New("only one folder or file can be searched; see trawl grep --help")}
 	}
 	flags := cmd.Flags()
 	if !flags.Changed("after-context") {
@@ -144,9 +143,11 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	index, err := f.open(p, folder)
-	if err != nil {
-		return false, err
+	var index *localindex.Index
+	if info, err := os.Stat(folder); folder == "" || err != nil || info.IsDir() {
+		if index, err = f.open(p, folder); err != nil {
+			return false, err
+		}
 	}
 	failed := false
 	search := grep.Search{Folder: folder, Pattern: compiled, Show: f.show, Warn: func(err error) {
@@ -164,19 +165,17 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	f.update(cmd.Context(), p, index)
+	if index != nil {
+		f.update(cmd.Context(), p, index)
+	}
 	if failed {
-		return false, errors.New("some files were not searched")
+		return false, errors.New("not all was searched")
 	}
 	return found, nil
 }
 
 func (f *grepFlags) open(p Process, folder string) (*localindex.Index, error) {
-	cache, err := grepCache(p)
-	if err != nil {
-		return nil, err
-	}
-	opts := localindex.Options{Cache: cache, Shown: folder, Ignore: ignore.Options{
+	opts := localindex.Options{Cache: grepCache(p), Ignore: ignore.Options{
 		Hidden: f.hidden, NoRules: f.noIgnore, GlobalGit: ignore.GlobalGit(p.env("HOME"), p.env("XDG_CONFIG_HOME")),
 	}}
 	if len(f.globs) > 0 {

@@ -18,6 +18,7 @@ func TestGrep(t *testing.T) {
 		"pond/.ignore":         "*.log\n",
 		"pond/old.log":         "fish\n",
 		"pond/.hidden/fish.md": "fish\n",
+		"nul":                  "\x00\nfish\n",
 	} {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
@@ -25,6 +26,9 @@ func TestGrep(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink("pond/old.log", "link"); err != nil {
+		t.Fatal(err)
 	}
 	for _, c := range []struct {
 		args string
@@ -48,6 +52,17 @@ func TestGrep(t *testing.T) {
 		{"-l -c fish pond", 2, "exclude each other"},
 		{"-A -1 fish pond", 2, "invalid argument"},
 		{"-e fish pond pond", 2, "one folder"},
+		{"fish pond/old.log", 0, "pond/old.log:1:fish\n"},
+		{"-l fish pond/.hidden/fish.md", 0, "pond/.hidden/fish.md\n"},
+		{"-c fish ./link", 0, "./link:1\n"},
+		{"whale link", 1, ""},
+		{"fish nul", 2, "nul is binary"},
+		{"fish nul -g *.go", 2, "nul is binary"},
+		{"fish . -l -g pond/**/*.py", 0, "./pond/net/a.py\n"},
+		{"fish ./pond -l -g /pond/net/*", 0, "./pond/net/a.py\n"},
+		{"fish pond -l -g ./pond/net/*", 1, ""}, // as ripgrep: a glob has no . in it
+		{"fish . -l -g !pond/net/**", 1, ""},
+		{"fish pond/../pond/net -l -g pond/**/*.py", 0, "pond/../pond/net/a.py\n"},
 		{"", 2, "pattern is missing"},
 		{"--forget pond", 0, "forgot pond: "},
 	} {
@@ -57,8 +72,43 @@ func TestGrep(t *testing.T) {
 			t.Errorf("trawl grep %s: exit %d\n%s%s", c.args, exit, out, errs)
 		}
 	}
-	if exit, _, errs := run(t, nil, "grep", "fish", "pond"); exit != 2 || !strings.Contains(errs, "XDG_CACHE_HOME") {
-		t.Errorf("without a folder for the index: exit %d: %s", exit, errs)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if exit, out, errs := run(t, env, "grep", "-l", "fish", here, "-g", "pond/**/*.py"); exit != 0 || out != here+"/pond/net/a.py\n" {
+		t.Errorf("a glob for an absolute folder: exit %d: %s%s", exit, out, errs)
+	}
+}
+
+// TestGrepWithoutAnIndex: a search needs no folder for its index.
+func TestGrepWithoutAnIndex(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.Mkdir("pond", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"pond/a", "file"} {
+		if err := os.WriteFile(path, []byte("fish\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, err := filepath.Abs("file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, env := range [][]string{
+		nil, {"HOME="}, {"HOME=relative"}, {"XDG_CACHE_HOME=relative"}, {"XDG_CACHE_HOME=" + file}, {"HOME=" + file}, {"HOME=/proc/1/none"}, {"XDG_CACHE_HOME=/dev/null"},
+	} {
+		exit, out, errs := run(t, env, "grep", "fish", "pond")
+		if exit != 0 || out != "pond/a:1:fish\n" || !strings.Contains(errs, "index") {
+			t.Errorf("%q: exit %d: %s%s", env, exit, out, errs)
+		}
+	}
+	if exit, _, errs := run(t, nil, "grep", "--forget", "pond"); exit == 0 || !strings.Contains(errs, "XDG_CACHE_HOME") {
+		t.Errorf("forgetting without a folder: exit %d: %s", exit, errs)
+	}
+	if _, err := os.Stat("relative"); err == nil {
+		t.Error("an index was made in the working directory")
 	}
 }
 
