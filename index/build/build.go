@@ -73,7 +73,7 @@ type Document struct {
 	OID []byte
 	// Skip says why the content must not be indexed.
 	Skip docstore.SkipReason
-	// Size of the original in bytes; len(Content) when 0.
+	// Size in bytes, of a skipped document that of the file; len(Content) when 0.
 	Size uint64
 }
 

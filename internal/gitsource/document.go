@@ -56,8 +56,8 @@ type Source interface {
 	//
 	// A document is valid until the next one is asked for. Its Branches are ordinals
 	// into those of the source; they are shared and must not be changed. Content is
-	// nil unless Skip is docstore.NotSkipped. Size is the size of the content even if
-	// it is skipped; a symbolic link has the size of its target's name, a submodule
+	// the text of the file (build.Text), nil unless Skip is docstore.NotSkipped. Size is
+	// that of the text; of a skipped file, that of the file; a symbolic link has the size of its target's name, a submodule
 	// has size 0. OID is empty in a plain folder.
 	Documents(ctx context.Context) iter.Seq2[*build.Document, error]
 	// Total returns the number of documents, 0 if it is not known beforehand.
@@ -74,12 +74,13 @@ func (l Limits) tooDeep(path []byte) bool {
 	return bytes.Count(path, []byte("/")) >= l.MaxDepth
 }
 
-// classify completes a document by its content, which may turn out to be unsearchable.
+// classify completes a document by its content, whose text may turn out to be unsearchable.
 func classify(d *build.Document, content []byte, limits Limits, detector *language.Detector) {
 	d.Size = uint64(len(content))
-	if d.Skip = build.ContentSkip(content, int(limits.MaxFileSize)); d.Skip != docstore.NotSkipped {
+	text := build.Text(content)
+	if d.Skip = build.ContentSkip(text, int(limits.MaxFileSize)); d.Skip != docstore.NotSkipped {
 		return
 	}
-	d.Content = content
-	d.Language = detector.Detect(d.Path, content)
+	d.Content, d.Size = text, uint64(len(text))
+	d.Language = detector.Detect(d.Path, text)
 }

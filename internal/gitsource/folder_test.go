@@ -140,3 +140,46 @@ func TestFolderVeryDeep(t *testing.T) {
 		t.Errorf("%d documents: %v", len(docs), docs)
 	}
 }
+
+// TestMarks: a byte order mark is not part of the text that is indexed, and UTF-16 with one is indexed in UTF-8.
+func TestMarks(t *testing.T) {
+	utf16le := func(text string) string {
+		content := "\xff\xfe"
+		for _, c := range []byte(text) {
+			content += string([]byte{c, 0})
+		}
+		return content
+	}
+	dir := t.TempDir()
+	for path, content := range map[string]string{
+		"bom.py": "\xef\xbb\xbfdef f(): pass\n", "bom": "\xef\xbb\xbf#!/bin/sh\n", "le.rc": utf16le("pelican\r\n"), "le": utf16le("#!/bin/sh\n"), "be.txt": "\xfe\xff\x00a\x00b",
+		"empty": "\xef\xbb\xbf", "nul": utf16le("a\x00b"), "unmarked": utf16le("abc")[2:], "grows": "\xff\xfe" + strings.Repeat("\x3a\x26", 40), "just": "\xef\xbb\xbf" + strings.Repeat("x", 97),
+	} {
+		write(t, dir, path, content)
+	}
+	f, err := OpenFolder(dir, Limits{MaxFileSize: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	type document struct {
+		content, language string
+		skip              docstore.SkipReason
+		size              int
+	}
+	want := map[string]document{
+		"bom.py": {content: "def f(): pass\n", language: "Python", size: 14}, "bom": {content: "#!/bin/sh\n", language: "Shell", size: 10},
+		"le.rc": {content: "pelican\r\n", size: 9}, "le": {content: "#!/bin/sh\n", language: "Shell", size: 10}, "be.txt": {content: "ab", language: "Text", size: 2},
+		"empty": {}, "nul": {skip: docstore.Binary, size: 8}, "unmarked": {skip: docstore.Binary, size: 6}, "grows": {skip: docstore.TooLarge, size: 82}, "just": {content: strings.Repeat("x", 97), size: 97},
+	}
+	for _, d := range collect(t, f) {
+		got := document{string(d.Content), d.Language, d.Skip, int(d.Size)}
+		if want, ok := want[string(d.Path)]; !ok || got != want {
+			t.Errorf("%s: %+v, want %+v", d.Path, got, want)
+		}
+		delete(want, string(d.Path))
+	}
+	if len(want) > 0 {
+		t.Errorf("not there: %v", want)
+	}
+}

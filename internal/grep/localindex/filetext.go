@@ -2,14 +2,13 @@ package localindex
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"io/fs"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/trawl-search/trawl/index/build"
 )
 
 // MaxSize bounds the size of a searched file, in bytes.
@@ -66,14 +65,7 @@ func again(call func() (int, error)) (int, error) {
 
 // TextOf returns the text of a file's content. The text shares memory with the content unless that is UTF-16.
 func TextOf(content []byte) Text {
-	switch {
-	case bytes.HasPrefix(content, []byte("\xef\xbb\xbf")):
-		content = content[3:]
-	case bytes.HasPrefix(content, []byte("\xff\xfe")):
-		content = decodeUTF16(content[2:], binary.LittleEndian)
-	case bytes.HasPrefix(content, []byte("\xfe\xff")):
-		content = decodeUTF16(content[2:], binary.BigEndian)
-	}
+	content = build.Text(content)
 	nul := bytes.IndexByte(content, 0)
 	if nul < 0 {
 		return Text{Bytes: content, NUL: -1}
@@ -103,27 +95,4 @@ func searchedBytes(content []byte, nul int) int {
 			capacity *= 3 // ripgrep's buffer grows for a long line, and stays large
 		}
 	}
-}
-
-// decodeUTF16 turns UTF-16 into UTF-8. Invalid text becomes U+FFFD.
-func decodeUTF16(content []byte, order binary.ByteOrder) []byte {
-	text := make([]byte, 0, len(content))
-	for len(content) >= 2 {
-		r := rune(order.Uint16(content))
-		content = content[2:]
-		if utf16.IsSurrogate(r) {
-			if len(content) < 2 {
-				return utf8.AppendRune(text, utf8.RuneError) // for half a rune and half of another
-			}
-			r2 := rune(order.Uint16(content))
-			if r = utf16.DecodeRune(r, r2); r != utf8.RuneError {
-				content = content[2:]
-			}
-		}
-		text = utf8.AppendRune(text, r)
-	}
-	if len(content) > 0 {
-		text = utf8.AppendRune(text, utf8.RuneError)
-	}
-	return text
 }
