@@ -66,6 +66,14 @@ func TestHints(t *testing.T) {
 		{"a OR b", `the operator is "or"`, "a or b"},
 		{"a AND b", "terms side by side must all match", ""},
 		{"a NOT b", "a dash before a term negates it", ""},
+		{"$user", `the $ of "$user" is the beginning or the end of a line; \$ is the character`, `"\\$user"`},
+		{"{$IFDEF X}", `\$ is the character`, `"{\\$IFDEF" X}`},
+		{"c:a^b", `\^ is the character`, `c:"a\\^b"`},
+		{`"$a $b"`, `\$ is the character`, `"\\$a $b"`},
+		{"heron;$", `\r?$ does`, `"heron;\\r?$"`},
+		{"(a$|b)", `\r?$ does`, `"(a\\r?$|b)"`},
+		{"“foo bar”", "not those of a keyboard", `"foo bar"`},
+		{"it’s –x", "not those of a keyboard", "it's -x"},
 		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
 	} {
 		empty := c.ask(t, tt.query, 2).GetEmpty()
@@ -76,7 +84,7 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: %v, want %q, %s", tt.query, empty.GetHints(), tt.says, tt.instead)
 		}
 	}
-	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp"} {
+	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe"} {
 		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
 			t.Errorf("%s: %v", q, hints)
 		}
@@ -102,7 +110,7 @@ func (c *cluster) ask(t *testing.T, query string, version uint32) *searchv1.Sear
 func TestHintsOfAnyQuery(t *testing.T) {
 	c := startEmpty(t)
 	piece := rapid.SampledFrom([]string{
-		"r:", "lang:", "b:", "-", "(", ")", " ", "or", "OR", "Foo", "foo(", "[0]", `"`, `\`, ":", "path:", "count:", "x", "日", "pond", "*", "ext:", "select:repo ",
+		"r:", "lang:", "b:", "-", "$", "^", "“", "[", "]", "(", ")", " ", "or", "OR", "Foo", "foo(", "[0]", `"`, `\`, ":", "path:", "count:", "x", "日", "pond", "*", "ext:", "select:repo ",
 	})
 	rapid.Check(t, func(rt *rapid.T) {
 		query := strings.Join(rapid.SliceOfN(piece, 1, 12).Draw(rt, "pieces"), "")

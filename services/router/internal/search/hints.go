@@ -164,8 +164,47 @@ var (
 	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
 )
 
+// typographic maps the characters that word processors and chat programs put in the place of those of code.
+var typographic = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "–", "-", "—", "-", "\u00a0", " ")
+
+// lineEnd finds the first unescaped ^ or $ of an expression at which no line can begin or end, or else its last $. It returns
+// -1 if there is none. A text before ^, or after $, is never in the same line.
+func lineEnd(expression string) (at int, inside bool) {
+	at = -1
+	for i := 0; i < len(expression); i++ {
+		rest := expression[i+1:]
+		switch expression[i] {
+		case '\\':
+			i++
+		case '[':
+			i += max(strings.IndexByte(rest, ']'), 0) // close enough for a hint
+		case '^':
+			if i > 0 && !strings.ContainsRune("(|:)\n", rune(expression[i-1])) {
+				return i, true
+			}
+		case '$':
+			if rest != "" && !strings.ContainsRune("()|?*{[.\\\n", rune(rest[0])) {
+				return i, true
+			}
+			at = i
+		}
+	}
+	return at, false
+}
+
 // content adds hints about a text.
 func (h *hinter) content(t query.Term) {
+	if usual := typographic.Replace(t.Value); usual != t.Value && len(h.hints) == 0 {
+		h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf(`the quotation marks, dashes or spaces in %s are not those of a keyboard; "..." quotes a text`, quoted(t.Value)), Query: typographic.Replace(h.text)})
+		return
+	}
+	if at, inside := lineEnd(t.Value); inside {
+		escaped := t.Value[:at] + `\` + t.Value[at:]
+		h.addf(t, t.Field+query.Quote(escaped), `the %[2]c of %[1]s is the beginning or the end of a line; \%[2]c is the character`, quoted(t.Value), t.Value[at])
+		return
+	} else if at >= 0 && !strings.HasSuffix(t.Value[:at], `\r?`) {
+		h.addf(t, t.Field+query.Quote(t.Value[:at]+`\r?`+t.Value[at:]), `$ of %s does not match before the carriage return of a line that ends in CRLF; \r?$ does`, quoted(t.Value))
+	}
 	prefix := looksLikeField.FindString(t.Value)
 	instead, operator := operators[t.Value]
 	switch {
