@@ -110,7 +110,7 @@ func (l *lineFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status is 0 if there is a match, 1 if there is none")
 	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte")
-	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too")
+	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too, in bytes from 1, as ripgrep does")
 	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
 	flags.BoolVarP(&l.noNumbers, "no-line-number", "N", false, "print no numbers of lines")
 }
@@ -173,7 +173,7 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 	var out printer
 	switch {
 	case l.quiet:
-		return render.NewPaths(io.Discard, p.Err, false, false, false), nil
+		return render.NewPaths(io.Discard, io.Discard, false, false, false), nil
 	case l.filesAlone():
 		paths := render.NewPaths(p.Out, p.Err, color, l.count, l.null)
 		paths.Link = link

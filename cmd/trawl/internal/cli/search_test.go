@@ -79,7 +79,7 @@ func TestLinesLikeGrep(t *testing.T) {
 		args []string
 		want []string
 	}{
-		{[]string{"-o", "--column"}, []string{`r:a\x1b.go:2:1:fish`, `r:a\x1b.go:2:8:fish`, `r:a\x1b.go:3:1:fish`, `r:a\x1b.go:9:1:fish`, `r:fish.md`}},
+		{[]string{"-o", "--column"}, []string{`r:a\x1b.go:2:1:fish`, `r:a\x1b.go:2:9:fish`, `r:a\x1b.go:3:1:fish`, `r:a\x1b.go:9:1:fish`, `r:fish.md`}},
 		{[]string{"-oN"}, []string{`r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:fish.md`}},
 		{[]string{"-A1"}, []string{
 			`r:a\x1b.go:2:fish é fish`, `r:a\x1b.go:3:fish`, `r:a\x1b.go-4-four`, "--", `r:a\x1b.go:9:fish`, `r:fish.md`,
@@ -135,6 +135,16 @@ func TestAllPagesArePrinted(t *testing.T) {
 		exit, out, notes := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &paged{}) }, append([]string{"search", "-l", "x"}, tt.args...)...)
 		if exit != 0 || out != tt.out || notes != tt.notes {
 			t.Errorf("%v: exit %d, printed %q and %q", tt.args, exit, out, notes)
+		}
+	}
+}
+
+// TestQuiet: -q prints nothing, whatever else is asked for or found.
+func TestQuiet(t *testing.T) {
+	for _, args := range [][]string{nil, {"--explain"}, {"--json"}, {"-l"}, {"-c"}, {"--max-files", "1"}, {"--heading"}} {
+		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &paged{}) }, append([]string{"search", "-q", "x"}, args...)...)
+		if exit != 0 || out+errs != "" {
+			t.Errorf("-q %q: exit %d, printed %q and %q", args, exit, out, errs)
 		}
 	}
 }

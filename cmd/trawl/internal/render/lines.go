@@ -17,7 +17,7 @@ type LineStyle struct {
 	Context bool
 	// Only prints each match alone instead of its line.
 	Only bool
-	// Column adds the column of the first match of a line, or of each match with Only, from 1, in runes.
+	// Column adds the column of the first match of a line, or of each match with Only, from 1, in bytes.
 	Column bool
 	// NoNumbers leaves out the numbers of lines.
 	NoNumbers bool
@@ -79,30 +79,30 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 	if len(line.matches) == 0 {
 		separator = "-"
 	}
-	head := func(column int) {
+	head := func(from int) {
 		l.place(b, f)
 		b.WriteString(separator)
 		if !l.style.NoNumbers {
 			l.style.Link.linked(b, f, line.number, func(b *strings.Builder) { paint(b, l.style.Color, styleLine, fmt.Append(nil, line.number)) })
 			b.WriteString(separator)
 		}
-		if l.style.Column && column > 0 {
-			fmt.Fprintf(b, "%d%s", column, separator)
+		if l.style.Column && len(line.matches) > 0 {
+			fmt.Fprintf(b, "%d%s", from+1, separator)
 		}
 	}
 	if l.style.Only {
 		for _, m := range line.matches {
-			head(m.column)
+			head(m.from)
 			paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
 			b.WriteByte('\n')
 		}
 		return
 	}
-	column := 0
+	from := 0
 	if len(line.matches) > 0 {
-		column = line.matches[0].column
+		from = line.matches[0].from
 	}
-	head(column)
+	head(from)
 	at := 0
 	for _, m := range line.matches {
 		paint(b, l.style.Color, stylePlain, line.text[at:m.from])
@@ -154,11 +154,8 @@ type matchedLine struct {
 	matches []matchInLine
 }
 
-// matchInLine is the part of a match that lies in a line.
-type matchInLine struct {
-	from, to int // bytes of the line
-	column   int // of its beginning, from 1, in runes
-}
+// matchInLine is the part of a match that lies in a line, in bytes.
+type matchInLine struct{ from, to int }
 
 // linesOf splits a chunk into its lines.
 func linesOf(c *searchv1.ChunkMatch) (lines []matchedLine) {
@@ -178,7 +175,7 @@ func linesOf(c *searchv1.ChunkMatch) (lines []matchedLine) {
 			from := clamp(int(r.GetStart().GetByteOffset())-offset, 0, len(line.text))
 			to := clamp(int(r.GetEnd().GetByteOffset())-offset, 0, len(line.text))
 			if to > from {
-				line.matches = append(line.matches, matchInLine{from, to, 1 + len([]rune(string(line.text[:from])))})
+				line.matches = append(line.matches, matchInLine{from, to})
 			}
 		}
 		lines = append(lines, line)
