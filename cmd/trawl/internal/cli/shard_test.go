@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -106,5 +108,53 @@ func TestShardBuildLeavesNothingOfAFailure(t *testing.T) {
 	}
 	if files, _ := os.ReadDir(dir); len(files) > 0 {
 		t.Errorf("left behind: %v", files)
+	}
+}
+
+// TestShardBuildReplacesFilesOnly: --out replaces a regular file, also behind a link, and nothing else, and leaves files beside it alone.
+func TestShardBuildReplacesFilesOnly(t *testing.T) {
+	source, dir := t.TempDir(), t.TempDir()
+	for path, content := range map[string]string{filepath.Join(source, "a"): "fish\n", filepath.Join(dir, "file"): "old", filepath.Join(dir, "file.tmp"): "the user's"} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"link": "file", "dangling": "nowhere", "null": "/dev/null", "loop": "loop", "tofolder": "folder"} {
+		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600), os.Mkdir(filepath.Join(dir, "folder"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	modes := func() (all string) {
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			all += fmt.Sprintln(e.Name(), e.Type())
+		}
+		return all
+	}
+	before := modes()
+	for _, name := range []string{"pipe", "folder", "dangling", "null", "loop", "tofolder", "."} {
+		if exit, _, errs := run(t, nil, "shard", "build", "--out", filepath.Join(dir, name), source); exit != 1 || !strings.Contains(errs, "no regular file") {
+			t.Errorf("--out %s: exit %d: %s", name, exit, errs)
+		}
+	}
+	for _, name := range []string{"file", "link"} {
+		if exit, _, errs := run(t, nil, "shard", "build", "--out", filepath.Join(dir, name), source); exit != 0 {
+			t.Errorf("--out %s: exit %d: %s", name, exit, errs)
+		}
+		if exit, _, errs := run(t, nil, "shard", "verify", filepath.Join(dir, "file")); exit != 0 {
+			t.Errorf("--out %s: %s", name, errs)
+		}
+	}
+	if after := modes(); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+	if content, err := os.ReadFile(filepath.Join(dir, "file.tmp")); err != nil || string(content) != "the user's" {
+		t.Errorf("file.tmp is %q, %v", content, err)
 	}
 }

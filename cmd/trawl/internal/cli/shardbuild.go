@@ -68,35 +68,20 @@ func newDocumentBar(p Process) *progressbar.ProgressBar {
 		progressbar.OptionShowCount(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }
 
-// run builds the shard of the source at path as the file out, which appears
-// whole or not at all.
+// run builds the shard of the source at path as the file out.
 func (b *shardBuild) run(ctx context.Context, path, out string, branches []string) (err error) {
 	src, err := gitsource.Open(ctx, path, branches, gitsource.Limits{})
 	if err != nil {
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	file, err := os.OpenFile(out+".tmp", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o666)
-	if err != nil {
-		return fmt.Errorf("making the shard: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			file.Close()
-			err = errors.Join(err, os.Remove(file.Name()))
+	return writeFile(out, func(file *os.File) error {
+		w := bufio.NewWriterSize(file, 1<<20)
+		if err := b.write(ctx, w, src); err != nil {
+			return fmt.Errorf("building the shard: %w", err)
 		}
-	}()
-	w := bufio.NewWriterSize(file, 1<<20)
-	if err := b.write(ctx, w, src); err != nil {
-		return fmt.Errorf("building the shard: %w", err)
-	}
-	if err := errors.Join(w.Flush(), file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("writing the shard: %w", err)
-	}
-	if err := os.Rename(file.Name(), out); err != nil {
-		return fmt.Errorf("putting the shard in its place: %w", err)
-	}
-	return nil
+		return w.Flush()
+	})
 }
 
 func (b *shardBuild) write(ctx context.Context, w *bufio.Writer, src gitsource.Source) error {

@@ -1,0 +1,52 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// writeFile writes the file that a user names, which appears whole or not at all. A link is followed. What is there and is no regular
+// file, such as a device, stays and is an error, before write is called.
+func writeFile(path string, write func(*os.File) error) (err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	if err := replaceable(path); err != nil {
+		return err
+	}
+	file, err := os.OpenFile(fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return fmt.Errorf("making a file beside %s: %w", path, err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(file.Name()))
+		}
+	}()
+	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("writing %s: %w", path, err)
+	}
+	if err := replaceable(path); err != nil { // it may have changed in the meantime
+		return err
+	}
+	if err := os.Rename(file.Name(), path); err != nil {
+		return fmt.Errorf("putting %s in its place: %w", path, err)
+	}
+	return nil
+}
+
+// replaceable is an error if there is something at path that is no regular file.
+func replaceable(path string) error {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking at what a file would replace: %w", err)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("%s is no regular file, and stays: name another file to write", path)
+	}
+	return nil
+}
