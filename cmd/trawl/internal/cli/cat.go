@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
@@ -24,9 +26,9 @@ func newCat(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat REPO:PATH...",
 		Short: "Print files as they are indexed",
-		Long: `Print files as they are indexed, named as trawl search prints them:
+		Long: `Print files as they are indexed, named as trawl search prints them, or by their own bytes:
 
-  trawl search -l -F 'struct pond' | xargs -d '\n' trawl cat
+  trawl search -l -0 -F 'struct pond' | xargs -0 trawl cat
 
 On a terminal, control characters are escaped. Any other output gets the bytes as they are.`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
@@ -54,17 +56,20 @@ func cat(ctx context.Context, c client, p Process, name, branch string) error {
 	return withNearest(ctx, c, name, err)
 }
 
-// forFile calls do for the file named REPO:PATH. Repos and paths may hold colons: the first split that names a file counts.
+// forFile calls do for the file named REPO:PATH, in its own bytes or as it is printed. Repos and paths may hold colons: the first
+// split that names a file counts.
 func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error {
 	missing := usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
 	var err error = missing
-	for at := range len(name) {
-		if name[at] != ':' || at == 0 || at == len(name)-1 {
-			continue
-		}
-		req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
-		if err = do(req); status.Code(err) != codes.NotFound {
-			return err
+	for _, name := range slices.Compact([]string{name, render.Meant(name)}) {
+		for at := range len(name) {
+			if name[at] != ':' || at == 0 || at == len(name)-1 || !utf8.ValidString(name[:at]) {
+				continue
+			}
+			req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
+			if err = do(req); status.Code(err) != codes.NotFound {
+				return err
+			}
 		}
 	}
 	if errors.Is(err, missing) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -59,9 +60,10 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 	return cmd
 }
 
-var withLine = regexp.MustCompile(`^(.*?[^:]):([1-9][0-9]{0,8})(?::.*)?$`)
+// triedLines bounds at how many numbers in a name a file is looked for before them.
+const triedLines = 4
 
-// pageOf is the address of the page of REPO:PATH, or of a line of it, which may be followed by its text.
+// pageOf is the address of the page of REPO:PATH, or of a line of it, which may be followed by its text, or of a repo.
 func pageOf(ctx context.Context, c client, name, branch string) (at string, err error) {
 	var found *searchv1.GetFileRequest
 	exists := func(req *searchv1.GetFileRequest) error {
@@ -69,11 +71,24 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 		_, err := c.search.GetFile(ctx, req)
 		return err
 	}
-	if m := withLine.FindStringSubmatch(name); m != nil && forFile(m[1], branch, exists) == nil {
-		line, err := strconv.Atoi(m[2])
-		return searchapi.PageOfLine(found.GetRepo(), branch, string(found.GetPath()), line), err
+	for at, tried := 0, 0; at < len(name) && tried < triedLines; at++ {
+		if name[at] != ':' {
+			continue
+		}
+		digits, _, _ := strings.Cut(name[at+1:], ":")
+		line, err := strconv.ParseUint(digits, 10, 31)
+		if err != nil || line == 0 {
+			continue
+		}
+		if tried++; forFile(name[:at], branch, exists) == nil {
+			return searchapi.PageOfLine(found.GetRepo(), branch, string(found.GetPath()), int(line)), nil
+		}
 	}
 	if err := forFile(name, branch, exists); err != nil {
+		repos, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), MaxBytes: comparedBytes})
+		if failed == nil && len(repos.GetRepos()) > 0 { // its name has a colon, as with a port
+			return searchapi.PageOf(name, branch, ""), nil
+		}
 		return "", withNearest(ctx, c, name, err)
 	}
 	return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil

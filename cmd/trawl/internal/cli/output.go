@@ -109,7 +109,7 @@ func (l *lineFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.noHeading, "no-heading", false, "print the file before each line; default where there is no terminal")
 	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status is 0 if there is a match, 1 if there is none")
-	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte")
+	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte, and print its name as it is")
 	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too, in bytes from 1, as ripgrep does")
 	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
 	flags.BoolVarP(&l.noNumbers, "no-line-number", "N", false, "print no numbers of lines")
@@ -176,7 +176,7 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 		return render.NewPaths(io.Discard, io.Discard, false, false, false), nil
 	case l.filesAlone():
 		paths := render.NewPaths(p.Out, p.Err, color, l.count, l.null)
-		paths.Link = link
+		paths.Link, paths.Raw = link, l.null && !isTerminal(p.Out)
 		return paths, nil
 	case l.json:
 		out = render.NewJSON(p.Out)

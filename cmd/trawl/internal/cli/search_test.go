@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -101,7 +102,7 @@ func TestLinesLikeGrep(t *testing.T) {
 		}
 	}
 	_, out, _ := trawl(t, &scripted{answer: lake()}, "search", "fish", "-l0")
-	if out != "r:a\\x1b.go\x00r:fish.md\x00" {
+	if out != "r:a\x1b.go\x00r:fish.md\x00" {
 		t.Errorf("with -0: %q", out)
 	}
 }
@@ -146,6 +147,71 @@ func TestQuiet(t *testing.T) {
 		if exit != 0 || out+errs != "" {
 			t.Errorf("-q %q: exit %d, printed %q and %q", args, exit, out, errs)
 		}
+	}
+}
+
+// oddNames has files whose names do not print, or look like escaped ones.
+type oddNames struct{ scripted }
+
+var odd = []string{"new\nline", "bad\xff", "rlo\u202etxt.exe", `C:\new\table`, `\101`, `a\`, "a\\\n", "a:b\t1:2", "plain name"}
+
+func (*oddNames) Search(context.Context, *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	answer := &searchv1.SearchResponse{Statistics: &searchv1.Statistics{FilesMatched: uint64(len(odd))}, Coverage: &searchv1.Coverage{Complete: true}}
+	for _, path := range odd {
+		answer.Files = append(answer.Files, &searchv1.FileMatch{Repo: "host:80/r", Path: []byte(path), MatchCount: 1})
+	}
+	return answer, nil
+}
+
+func (*oddNames) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	if i := slices.Index(odd, string(req.GetPath())); req.GetRepo() == "host:80/r" && i >= 0 {
+		return &searchv1.GetFileResponse{Content: []byte(odd[i]), SizeBytes: uint64(len(odd[i]))}, nil
+	}
+	return nil, status.Error(codes.NotFound, "there is no such file")
+}
+
+func (*oddNames) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	if req.GetQuery() == `r:"^host:80/r$"` {
+		return &searchv1.ListResponse{Repos: []*searchv1.RepoEntry{{Name: "host:80/r"}}}, nil
+	}
+	return &searchv1.ListResponse{}, nil
+}
+
+// TestPrintedNamesAreTaken: what trawl search prints names the same file to trawl cat and trawl open, with -0 and without, and before
+// a line.
+func TestPrintedNamesAreTaken(t *testing.T) {
+	run := func(args ...string) string {
+		t.Helper()
+		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &oddNames{}) }, args...)
+		if exit != 0 {
+			t.Errorf("%q: exit %d, %s", args, exit, errs)
+		}
+		return out
+	}
+	for flag, end := range map[string]string{"-l": "\n", "-l0": "\x00"} {
+		names := strings.Split(strings.TrimSuffix(run("search", flag, "x"), end), end)
+		if len(names) != len(odd) {
+			t.Fatalf("%s: %d names: %q", flag, len(names), names)
+		}
+		for i, name := range names {
+			if raw := "host:80/r:" + odd[i]; flag == "-l0" && name != raw {
+				t.Errorf("-l0 prints %q for %q", name, raw)
+			}
+			if got := run("cat", name); got != odd[i] {
+				t.Errorf("cat %s: %q, want %q", name, got, odd[i])
+			}
+			page := "http://pages" + searchapi.PageOf("host:80/r", "", odd[i]) + "\n"
+			if got := run("open", "--pages", "http://pages", name); got != page {
+				t.Errorf("open %s: %s", name, got)
+			}
+			line := "http://pages" + searchapi.PageOfLine("host:80/r", "", odd[i], 7) + "\n"
+			if got := run("open", "--pages", "http://pages", name+":7:text"); got != line {
+				t.Errorf("open %s:7:text: %s", name, got)
+			}
+		}
+	}
+	if got, want := run("open", "--pages", "http://pages", "host:80/r"), "http://pages"+searchapi.PageOf("host:80/r", "", "")+"\n"; got != want {
+		t.Errorf("open host:80/r: %s, want %s", got, want)
 	}
 }
 

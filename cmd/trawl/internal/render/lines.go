@@ -122,7 +122,7 @@ func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch) {
 	link.linked(b, f, 0, func(b *strings.Builder) {
 		paint(b, color, styleRepo, []byte(f.GetRepo()))
 		b.WriteByte(':')
-		paint(b, color, stylePath, f.GetPath())
+		paint(b, color, stylePath, []byte(Name(f.GetPath())))
 	})
 }
 

@@ -13,6 +13,8 @@ import (
 type Paths struct {
 	// Link of paths, set before the first file.
 	Link Link
+	// Raw prints names in their own bytes instead of the form of Name, and without colours and links. It is not for terminals.
+	Raw bool
 
 	w, notes io.Writer
 	color    bool
@@ -33,7 +35,11 @@ func NewPaths(w, notes io.Writer, color, count, null bool) *Paths {
 // File prints one file. The error is the writer's.
 func (p *Paths) File(f *searchv1.FileMatch) error {
 	var b strings.Builder
-	place(&b, p.color, p.Link, f)
+	if p.Raw {
+		b.WriteString(f.GetRepo() + ":" + string(f.GetPath()))
+	} else {
+		place(&b, p.color, p.Link, f)
+	}
 	if p.count {
 		fmt.Fprintf(&b, ":%d", f.GetMatchCount())
 	}

@@ -176,3 +176,22 @@ func TestUnitsForPeople(t *testing.T) {
 		}
 	}
 }
+
+// TestNames: a printed name holds nothing that does not print, and means the name that it was made of.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"a.go": "a.go", "plain name": "plain name", "new\nline": `new\nline`, `new\nline`: `new\\nline`, "bad\xff": `bad\xff`, `C:\dir`: `C:\dir`, `C:\new`: `C:\\new`, "größe": "größe",
+	} {
+		if got := Name([]byte(name)); got != want {
+			t.Errorf("%q is printed as %s, want %s", name, got, want)
+		}
+	}
+	piece := rapid.SampledFrom([]string{`\`, "x", "ff", "n", "\n", "\xff", "\xc3", "é", "\u202e", "u202e", "101", "'", `"`, "\t", "a"})
+	rapid.Check(t, func(t *rapid.T) {
+		name := strings.Join(rapid.SliceOfN(piece, 0, 8).Draw(t, "name"), "")
+		printed := Name([]byte(name))
+		if Safe([]byte(printed)) != printed || Meant(printed) != name {
+			t.Fatalf("%q is printed as %q, which means %q", name, printed, Meant(printed))
+		}
+	})
+}

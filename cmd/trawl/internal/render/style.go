@@ -4,6 +4,7 @@
 package render
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode"
@@ -60,6 +61,36 @@ func writeSafe(b *strings.Builder, text []byte) {
 func hexByte(c byte) string {
 	const digits = "0123456789abcdef"
 	return string([]byte{digits[c>>4], digits[c&15]})
+}
+
+// Name is a name in a form that is safe to print, and that Meant reads. A name that prints is itself, unless Meant would read it as
+// another one.
+func Name(name []byte) string {
+	if safe := Safe(name); safe == string(name) && Meant(safe) == safe {
+		return safe
+	}
+	return Safe(bytes.ReplaceAll(name, []byte(`\`), []byte(`\\`)))
+}
+
+// Meant is the name whose form is Name. A text that is not such a form means itself.
+func Meant(text string) string {
+	if !strings.Contains(text, `\`) || !utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for rest := text; rest != ""; {
+		r, isRune, tail, err := strconv.UnquoteChar(rest, 0)
+		switch {
+		case err != nil:
+			return text
+		case isRune:
+			b.WriteRune(r)
+		default:
+			b.WriteByte(byte(r))
+		}
+		rest = tail
+	}
+	return b.String()
 }
 
 // Safe makes bytes of a stranger printable: control characters and invalid
