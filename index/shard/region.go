@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"errors"
+	"math"
 
 	"github.com/trawl-search/trawl/index/docstore"
 )
@@ -28,7 +29,10 @@ func (s *search) contentChunks(blob uint32, spans []span) ([]Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := blobLines{s: s, blob: blob, size: size}
+	b := blobLines{s: s, blob: blob, size: size, room: s.room}
+	if s.opts.MaxLine > 0 {
+		b.room = math.MaxInt64 // a long line takes little room
+	}
 	var chunks []Chunk
 	for len(spans) > 0 && !s.noRoom {
 		r, err := b.region(spans)
@@ -58,6 +62,7 @@ type blobLines struct {
 	s    *search
 	blob uint32
 	size uint32
+	room int64 // for a line
 }
 
 // region is [lo, hi) of a blob: whole lines that hold the first n of some spans with their context.
@@ -73,7 +78,7 @@ type region struct {
 // it, or that has no room. The error is errNoRoom if the first span has no room.
 func (b *blobLines) region(spans []span) (r region, err error) {
 	context := b.s.opts.ContextLines
-	if r.lo, err = b.lineStart(spans[0].start, context, b.s.room); err != nil {
+	if r.lo, err = b.lineStart(spans[0].start, context, b.room); err != nil {
 		return r, err
 	}
 	covered := uint32(0) // end of the last line with a span
@@ -102,7 +107,7 @@ func (b *blobLines) region(spans []span) (r region, err error) {
 		if err != nil {
 			return r, err
 		}
-		if r.hi = max(r.hi, end, sp.end); r.n == 0 && int64(r.hi-r.lo) > b.s.room {
+		if r.hi = max(r.hi, end, sp.end); r.n == 0 && int64(r.hi-r.lo) > b.room {
 			return r, errNoRoom
 		}
 	}
@@ -138,7 +143,7 @@ func (b *blobLines) lineStart(off uint32, n int, limit int64) (uint32, error) {
 // end of the blob. The error is errNoRoom if it is farther away than there is room.
 func (b *blobLines) lineEnd(off uint32, n int) (uint32, error) {
 	for lo := off; lo < b.size; {
-		if int64(lo-off) > b.s.room {
+		if int64(lo-off) > b.room {
 			return 0, errNoRoom
 		}
 		step := stepAfter(lo - off)
@@ -196,5 +201,5 @@ func (b *blobLines) appendChunks(chunks []Chunk, lo, hi uint32, spans []span) ([
 		spans[i].start -= lo
 		spans[i].end -= lo
 	}
-	return b.s.shelf.appendChunks(chunks, text, Location{Offset: lo, Line: line + 1}, spans, b.s.opts.ContextLines), nil
+	return b.s.shelf.appendChunks(chunks, text, Location{Offset: lo, Line: line + 1}, spans, b.s.opts.ContextLines, b.s.opts.MaxLine), nil
 }

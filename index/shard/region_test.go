@@ -79,7 +79,7 @@ func TestChunksOfPartsAreThoseOfTheWhole(t *testing.T) {
 		lines := rapid.IntRange(0, 4).Draw(t, "context")
 		s := oneDocument(t, content)
 		err := s.with(context.Background(), Options{ContextLines: lines}, func(run *search) error {
-			want := new(shelf).appendChunks(nil, content, Location{Line: 1}, spans, lines)
+			want := new(shelf).appendChunks(nil, content, Location{Line: 1}, spans, lines, 0)
 			if rapid.Bool().Draw(t, "bounded") {
 				run.room = int64(rapid.IntRange(0, 20_000).Draw(t, "room"))
 				want = within(want, run.room)

@@ -31,6 +31,9 @@ type Options struct {
 	MaxMatchesPerFile int
 	// ContextLines is the number of lines shown before and after each match.
 	ContextLines int
+	// MaxLine is the most bytes shown of a line, around its first match; 0 means no bound. A longer line has a chunk of its own.
+	// Lines of context that it separates from all matches are not shown.
+	MaxLine int
 	// MaxBytes bounds the total size of the files, as FileMatch.Size measures it, and the memory
 	// for finding them; 0 means no bound. The first file that exceeds it is left out with all later
 	// ones, and Result.Cut reports that. The best file is returned whatever its size.
@@ -151,6 +154,9 @@ type Chunk struct {
 	Ranges []Range
 	// FileName says that Content is the document's path.
 	FileName bool
+	// CutBefore and CutAfter are the bytes of the line before and after Content that Options.MaxLine leaves out, CutRanges the
+	// further ranges in it.
+	CutBefore, CutAfter, CutRanges int
 }
 
 // Range is a match, [Start, End).

@@ -252,8 +252,9 @@ func (s *shelf) rangesFrom(n int) []Range { return s.ranges[n:len(s.ranges):len(
 
 // appendChunks cuts out the lines with spans and the context lines around them. Spans ascend. Those that share a line, or
 // whose contexts touch, share a chunk. It looks at each byte of those lines only a few times, however many spans a line has.
-// The text starts at the start of a line, at the location start of its document.
-func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context int) []Chunk {
+// The text starts at the start of a line, at the location start of its document. It cuts lines of more bytes than limit, which 0
+// does not bound.
+func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context, limit int) []Chunk {
 	s.ranges = withRoom(s.ranges, len(spans))
 	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
 	for i := 0; i < len(spans); {
@@ -272,8 +273,8 @@ func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans 
 			hi = max(hi, int(spans[i].end))
 			s.ranges = append(s.ranges, Range{Start: pos.locate(int(spans[i].start)), End: pos.locate(int(spans[i].end))})
 		}
-		c.Content, c.Ranges = s.keep(text[lo:hi]), s.rangesFrom(ranges)
-		chunks = append(chunks, c)
+		c.Content, c.Ranges = text[lo:hi], s.rangesFrom(ranges)
+		chunks = s.appendCut(chunks, c, limit)
 	}
 	return chunks
 }

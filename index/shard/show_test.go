@@ -40,7 +40,7 @@ func TestChunksHoldTheirRanges(t *testing.T) {
 		context := rapid.IntRange(0, 3).Draw(t, "context")
 		var ranges []Range
 		end := uint32(0)
-		for i, c := range new(shelf).appendChunks(nil, text, Location{Line: 1}, spans, context) {
+		for i, c := range new(shelf).appendChunks(nil, text, Location{Line: 1}, spans, context, 0) {
 			lo, hi := c.Start.Offset, c.Start.Offset+uint32(len(c.Content))
 			if c.Start != naiveLocation(text, lo) {
 				t.Fatalf("chunk %d starts at %+v, want %+v", i, c.Start, naiveLocation(text, lo))
@@ -88,7 +88,7 @@ func TestContextIsCountedInLines(t *testing.T) {
 			return
 		}
 		context := rapid.IntRange(0, 3).Draw(t, "context")
-		chunk := new(shelf).appendChunks(nil, text, Location{Line: 1}, spans[:1], context)[0]
+		chunk := new(shelf).appendChunks(nil, text, Location{Line: 1}, spans[:1], context, 0)[0]
 		lo, hi := int(chunk.Start.Offset), int(chunk.Start.Offset)+len(chunk.Content)
 		lines := lineBounds(text)
 		first, last := 0, 0
@@ -176,7 +176,7 @@ func TestShelfIsNotCopied(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	var s shelf
 	for range files {
-		s.appendChunks(nil, text, Location{Line: 1}, spans, 0)
+		s.appendChunks(nil, text, Location{Line: 1}, spans, 0, 0)
 	}
 	runtime.ReadMemStats(&after)
 	const needed = files * (each*uint64(unsafe.Sizeof(Range{})) + each)

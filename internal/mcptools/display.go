@@ -49,26 +49,37 @@ func cut(text string, limit int) string {
 	return text[:runeStart(text, max(limit-len(mark), 0))] + mark
 }
 
-// cutAround shortens a line to about limit bytes around the place that matters.
-func cutAround(text string, at, limit int) string {
-	if len(text) <= limit {
-		return text
+// part is a part of a line, with the bytes that are missing on both sides.
+type part struct {
+	text          string
+	before, after int
+}
+
+// around shortens p to about limit bytes around the place that matters.
+func (p part) around(at, limit int) part {
+	if len(p.text) <= limit {
+		return p
 	}
-	from := runeStart(text, max(min(at-limit/3, len(text)-limit), 0))
-	to := runeStart(text, min(from+limit, len(text)))
-	text, before, after := text[from:to], from > 0, to < len(text)
-	if before {
-		text = "…" + text
+	from := runeStart(p.text, max(min(at-limit/3, len(p.text)-limit), 0))
+	to := runeStart(p.text, min(from+limit, len(p.text)))
+	return part{p.text[from:to], p.before + from, p.after + len(p.text) - to}
+}
+
+// String is the part in a form that is safe to show, and says what is missing.
+func (p part) String() string {
+	text := clean([]byte(p.text))
+	if p.before > 0 {
+		text = fmt.Sprintf("(%d bytes left out)…", p.before) + text
 	}
-	if after {
-		text += "…"
+	if p.after > 0 {
+		text += fmt.Sprintf("…(%d bytes left out)", p.after)
 	}
 	return text
 }
 
 // runeStart is i, or the start of the rune that i is within.
 func runeStart(text string, i int) int {
-	for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
+	for n := 1; n < utf8.UTFMax && n <= i && i < len(text) && !utf8.RuneStart(text[i]); n++ {
 		i--
 	}
 	return i

@@ -154,6 +154,7 @@ func (f *finding) run(ctx context.Context, c *call) {
 	}
 	options := &searchv1.SearchOptions{
 		SyntaxVersion: syntaxVersion, MaxFiles: files, MaxMatchesPerFile: matches, ContextLines: f.context, MaxBytes: maxFindBytes, Symbols: f.symbols,
+		MaxLineBytes: maxLine,
 	}
 	if f.ladder[0] == Files || f.ladder[0] == Directories {
 		options.MaxMatchesPerFile, options.ContextLines = 1, 0

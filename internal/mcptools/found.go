@@ -141,16 +141,16 @@ func linesOf(f *searchv1.FileMatch, rung Detail, limit int) (lines []line) {
 				}
 				if !touched {
 					touched, at = true, int(max(from, offset)-offset)
-					l.Symbol = cutAround(clean([]byte(searchapi.SymbolNote(f, r))), 0, maxSymbol)
+					l.Symbol = part{text: searchapi.SymbolNote(f, r)}.around(0, maxSymbol).String()
+					l.matches += uint64(chunk.GetCutRanges())
 				}
 				if from >= offset {
 					l.matches++
 				}
 			}
 			if l.Context = !touched; touched || rung == Lines {
-				whole := strings.TrimRight(text, "\r\n")
-				before := len(clean([]byte(whole[:min(at, len(whole))])))
-				l.Text = cutAround(clean([]byte(whole)), before, limit)
+				whole := part{strings.TrimRight(text, "\r\n"), int(chunk.GetCutBefore()), int(chunk.GetCutAfter())}
+				l.Text = whole.around(at, limit).String()
 				lines = append(lines, l)
 			}
 			number, offset = number+1, end
@@ -167,7 +167,7 @@ func complete(files []*searchv1.FileMatch, total *searchv1.Statistics) bool {
 	for _, f := range files {
 		shown := uint64(0)
 		for _, c := range f.GetChunks() {
-			shown += uint64(len(c.GetRanges()))
+			shown += uint64(len(c.GetRanges())) + uint64(c.GetCutRanges())
 		}
 		if shown < f.GetMatchCount() {
 			return false

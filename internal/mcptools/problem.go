@@ -34,7 +34,7 @@ func (e *queryError) Error() string {
 		return e.otherwise
 	}
 	at := min(e.position, len(e.text))
-	around := cutAround(clean([]byte(e.text[:at]))+"⟨here⟩"+clean([]byte(e.text[at:])), at, 200)
+	around := part{text: e.text[:at] + "⟨here⟩" + e.text[at:]}.around(at, 200)
 	return fmt.Sprintf("cannot read %s: position %d: found %s, expected %s%s", around, e.position, e.found, e.expected, e.hint)
 }
 

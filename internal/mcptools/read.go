@@ -160,6 +160,7 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 	req := &searchv1.GetFileRequest{Repo: meant(r.asked.Repo), Path: []byte(meant(r.asked.Path)), Branch: r.asked.Branch, MaxBytes: readPage}
 	var blob, rest []byte
 	number, room := 1, c.budget.bytes()
+	dropped := 0 // bytes at the end of rest, which is one line
 	for {
 		resp, err := c.api.GetFile(ctx, req)
 		if err != nil {
@@ -181,11 +182,11 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 				break
 			}
 			if number >= r.asked.Start && (r.asked.End == 0 || number <= r.asked.End) && room > 0 {
-				shownLine := cutAround(clean(bytes.TrimSuffix(text, []byte("\r"))), 0, min(maxLine, c.budget.bytes()/4))
+				shownLine := part{text: string(bytes.TrimSuffix(text, []byte("\r"))), after: dropped}.around(0, min(maxLine, c.budget.bytes()/4)).String()
 				r.lines = append(r.lines, shownLine)
 				room -= len(shownLine) + 1
 			}
-			rest, number = after, number+1
+			rest, number, dropped = after, number+1, 0
 			if over := r.asked.End > 0 && number > r.asked.End; (over || room <= 0) && !(last && len(rest) == 0) {
 				return nil // the caller did not ask for more
 			}
@@ -195,6 +196,7 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 			return r.pastEnd()
 		}
 		if len(rest) > readPage {
+			dropped += len(rest) - readPage
 			rest = slices.Clone(rest[:readPage]) // a line that is longer than anything shown
 		}
 	}

@@ -369,3 +369,38 @@ func TestProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestLongLines: one long line, with however many matches, does not hide the lines of other files, and is shown around its first match
+// with the bytes that are left out, in every detail that shows lines and by every tool that does.
+func TestLongLines(t *testing.T) {
+	long := strings.Repeat("q", 900_000) + " stork(9) " + strings.Repeat("w stork ", 500) + strings.Repeat("é", 400_000)
+	files := map[string]string{"dist/bundle.js": long + "\n", "dist/other.js": "short\n" + long + "\nstork(4)\n", "five.txt": strings.Repeat("q", 5000) + " END\n"}
+	for i := range 3 {
+		files[fmt.Sprintf("src/f%d.js", i)] = fmt.Sprintf("function f%d() { return stork(%d) }\n", i, i)
+	}
+	session := connect(t, newLibrary(t, map[string]map[string]string{"r": files}))
+	const match = " bytes left out)…"
+	for _, c := range []struct {
+		tool string
+		args args
+	}{
+		{"grep", args{"patterns": []string{"stork"}}},
+		{"grep", args{"patterns": []string{"stork"}, "context": 2}},
+		{"grep", args{"patterns": []string{"stork"}, "detail": "short"}},
+		{"grep", args{"patterns": []string{"stork"}, "detail": "lines"}},
+		{"references", args{"names": []string{"stork"}}},
+		{"search", args{"query": "stork"}},
+	} {
+		r := good(t, session, c.tool, c.args)
+		for _, want := range []string{"return stork(0)", "return stork(1)", "return stork(2)", "stork(4)", match, "q stork(9) w", "1006 matches in 5 files"} {
+			if !strings.Contains(r.text, want) && !(c.tool == "search" && (want == "stork(4)" || strings.HasSuffix(want, " files"))) {
+				t.Errorf("%s %v: no %q in\n%.3000s", c.tool, c.args, want, r.text)
+			}
+		}
+	}
+	for path, want := range map[string]string{"five.txt": "…(3004 bytes left out)", "dist/bundle.js": fmt.Sprintf("…(%d bytes left out)", len(long)-2000)} {
+		if r := good(t, session, "read_file", args{"files": []args{{"repo": "r", "path": path}}}); !strings.Contains(r.text, want) {
+			t.Errorf("%s: no %q in %.100q", path, want, r.text)
+		}
+	}
+}

@@ -53,6 +53,7 @@ func chunks(in []shard.Chunk) []*searchv1.ChunkMatch {
 		out[i] = &all[i]
 		out[i].Content, out[i].ContentStart = c.Content, m.location(c.Start)
 		out[i].Ranges, out[i].FileName = m.someRanges(c.Ranges), c.FileName
+		out[i].CutBefore, out[i].CutAfter, out[i].CutRanges = uint32(c.CutBefore), uint32(c.CutAfter), uint32(c.CutRanges)
 	}
 	return out
 }

@@ -52,7 +52,7 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	c := &searchv1.SearchOptions{
 		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
 		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
-		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly,
+		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly, MaxLineBytes: o.MaxLineBytes,
 	}
 	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.ProtoReflect().SetUnknown(unknown)
@@ -80,6 +80,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) s
 		MaxFiles:          FilesOf(o),
 		MaxMatchesPerFile: int(o.MaxMatchesPerFile),
 		ContextLines:      int(o.ContextLines),
+		MaxLine:           int(o.MaxLineBytes),
 		MaxBytes:          int64(o.MaxBytes),
 		Repos:             Only(repos),
 		After:             after,

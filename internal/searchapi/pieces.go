@@ -111,7 +111,9 @@ func divide(c *searchv1.ChunkMatch, room int, alone bool) (head, rest *searchv1.
 		return nil, c
 	}
 	room -= chunkFrame
-	head = &searchv1.ChunkMatch{ContentStart: c.ContentStart, FileName: c.FileName, Continued: c.Continued}
+	head = &searchv1.ChunkMatch{
+		ContentStart: c.ContentStart, FileName: c.FileName, Continued: c.Continued, CutBefore: c.CutBefore, CutAfter: c.CutAfter, CutRanges: c.CutRanges,
+	}
 	rest = &searchv1.ChunkMatch{Continued: true}
 	n := min(len(c.Content), max(room, leastRoom))
 	head.Content, rest.Content = c.Content[:n:n], c.Content[n:]

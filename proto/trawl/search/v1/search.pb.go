@@ -1352,7 +1352,10 @@ type SearchOptions struct {
 	// Most values of each facet; default 10. The size of the answer bounds them too.
 	MaxFacetValues uint32 `protobuf:"varint,12,opt,name=max_facet_values,json=maxFacetValues,proto3" json:"max_facet_values,omitempty"`
 	// No files, only the statistics and facets: counts are exact whatever the mode.
-	CountOnly     bool `protobuf:"varint,13,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"`
+	CountOnly bool `protobuf:"varint,13,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"`
+	// Most bytes returned of a line; default as many as it has. A longer line has a chunk of its own, with a part around its first
+	// match. Lines of context that such a line separates from all matches are left out.
+	MaxLineBytes  uint32 `protobuf:"varint,14,opt,name=max_line_bytes,json=maxLineBytes,proto3" json:"max_line_bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1476,6 +1479,13 @@ func (x *SearchOptions) GetCountOnly() bool {
 		return x.CountOnly
 	}
 	return false
+}
+
+func (x *SearchOptions) GetMaxLineBytes() uint32 {
+	if x != nil {
+		return x.MaxLineBytes
+	}
+	return 0
 }
 
 // FacetCounts counts the files of an answer by one facet.
@@ -2842,7 +2852,12 @@ type ChunkMatch struct {
 	FileName bool `protobuf:"varint,4,opt,name=file_name,json=fileName,proto3" json:"file_name,omitempty"`
 	// In a stream: this continues the file's previous chunk. Append content and ranges to
 	// those of that chunk; nothing else is set.
-	Continued     bool `protobuf:"varint,5,opt,name=continued,proto3" json:"continued,omitempty"`
+	Continued bool `protobuf:"varint,5,opt,name=continued,proto3" json:"continued,omitempty"`
+	// With max_line_bytes: the bytes of the line before and after content, and the further ranges in it, which are left out. A range
+	// that goes on after content ends with it.
+	CutBefore     uint32 `protobuf:"varint,6,opt,name=cut_before,json=cutBefore,proto3" json:"cut_before,omitempty"`
+	CutAfter      uint32 `protobuf:"varint,7,opt,name=cut_after,json=cutAfter,proto3" json:"cut_after,omitempty"`
+	CutRanges     uint32 `protobuf:"varint,8,opt,name=cut_ranges,json=cutRanges,proto3" json:"cut_ranges,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2910,6 +2925,27 @@ func (x *ChunkMatch) GetContinued() bool {
 		return x.Continued
 	}
 	return false
+}
+
+func (x *ChunkMatch) GetCutBefore() uint32 {
+	if x != nil {
+		return x.CutBefore
+	}
+	return 0
+}
+
+func (x *ChunkMatch) GetCutAfter() uint32 {
+	if x != nil {
+		return x.CutAfter
+	}
+	return 0
+}
+
+func (x *ChunkMatch) GetCutRanges() uint32 {
+	if x != nil {
+		return x.CutRanges
+	}
+	return 0
 }
 
 // Range is a match: [start, end).
@@ -5313,7 +5349,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fKIND_FILE_MATCH\x10\x01\x12\x12\n" +
 	"\x0eKIND_FILE_NAME\x10\x02\x12\r\n" +
-	"\tKIND_REPO\x10\x03\"\xe5\x04\n" +
+	"\tKIND_REPO\x10\x03\"\x96\x05\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -5330,7 +5366,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x06facets\x18\v \x03(\x0e2\x16.trawl.search.v1.FacetB\x13\xbaH\x10\x92\x01\r\x10\x04\x18\x01\"\a\x82\x01\x04\x10\x01 \x00R\x06facets\x122\n" +
 	"\x10max_facet_values\x18\f \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\x0emaxFacetValues\x12\x1d\n" +
 	"\n" +
-	"count_only\x18\r \x01(\bR\tcountOnly\"\xc4\x01\n" +
+	"count_only\x18\r \x01(\bR\tcountOnly\x12/\n" +
+	"\x0emax_line_bytes\x18\x0e \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80@R\fmaxLineBytes\"\xc4\x01\n" +
 	"\vFacetCounts\x12,\n" +
 	"\x05facet\x18\x01 \x01(\x0e2\x16.trawl.search.v1.FacetR\x05facet\x123\n" +
 	"\x06values\x18\x02 \x03(\v2\x1b.trawl.search.v1.FacetValueR\x06values\x12&\n" +
@@ -5434,14 +5471,19 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x06Symbol\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +
-	"\x05scope\x18\x03 \x01(\tR\x05scope\"\xd1\x01\n" +
+	"\x05scope\x18\x03 \x01(\tR\x05scope\"\xac\x02\n" +
 	"\n" +
 	"ChunkMatch\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12>\n" +
 	"\rcontent_start\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\fcontentStart\x12.\n" +
 	"\x06ranges\x18\x03 \x03(\v2\x16.trawl.search.v1.RangeR\x06ranges\x12\x1b\n" +
 	"\tfile_name\x18\x04 \x01(\bR\bfileName\x12\x1c\n" +
-	"\tcontinued\x18\x05 \x01(\bR\tcontinued\"\x9d\x01\n" +
+	"\tcontinued\x18\x05 \x01(\bR\tcontinued\x12\x1d\n" +
+	"\n" +
+	"cut_before\x18\x06 \x01(\rR\tcutBefore\x12\x1b\n" +
+	"\tcut_after\x18\a \x01(\rR\bcutAfter\x12\x1d\n" +
+	"\n" +
+	"cut_ranges\x18\b \x01(\rR\tcutRanges\"\x9d\x01\n" +
 	"\x05Range\x12/\n" +
 	"\x05start\x18\x01 \x01(\v2\x19.trawl.search.v1.LocationR\x05start\x12+\n" +
 	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\x12\x16\n" +
