@@ -7,6 +7,8 @@ import (
 	"slices"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // atom reads a token that stands for a text or a field.
@@ -193,6 +195,9 @@ func hasCapture(tree *syntax.Regexp) bool {
 // withoutCaptures gives the same expression without capturing groups. It parses the result again,
 // so that literals separated by groups are joined: (abc)(de) is abcde.
 func withoutCaptures(tree *syntax.Regexp) *syntax.Regexp {
+	if regex.IsWholeWord(tree) { // which is no group but what the expression finds
+		return &syntax.Regexp{Op: syntax.OpCapture, Flags: tree.Flags, Cap: 1, Name: tree.Name, Sub: []*syntax.Regexp{withoutCaptures(tree.Sub[0])}}
+	}
 	tree = uncapture(tree)
 	joined, err := syntax.Parse(tree.String(), Flags)
 	if err != nil { // should not happen; the tree is correct, only less simple

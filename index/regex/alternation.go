@@ -31,6 +31,9 @@ func expand(tree *syntax.Regexp, fold bool) (list []Literal, ok bool) {
 	case syntax.OpCharClass:
 		return expandClass(tree.Rune, fold)
 	case syntax.OpCapture:
+		if IsWholeWord(tree) {
+			return nil, false
+		}
 		return expand(tree.Sub[0], fold)
 	case syntax.OpConcat:
 		return expandConcat(tree.Sub, fold)

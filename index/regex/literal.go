@@ -10,7 +10,7 @@ import (
 // LiteralOf returns the literal that the expression consists of, if it is one:
 // its matches are then exactly the occurrences of the literal.
 func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
-	for tree.Op == syntax.OpCapture {
+	for tree.Op == syntax.OpCapture && !IsWholeWord(tree) {
 		tree = tree.Sub[0]
 	}
 	if tree.Op != syntax.OpLiteral {

@@ -17,7 +17,7 @@ type Matcher interface {
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
-// NewMatcher compiles the expression: literals and alternations of them into a search for these,
+// NewMatcher compiles the expression: of whole words to a filter of what it finds otherwise, literals and alternations of them into a search for these,
 // other expressions into automata that make their states when texts need them, and expressions too
 // large for automata with the standard library. All find the same. The errors are those of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
@@ -27,6 +27,9 @@ func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 // NewMatcherIn is NewMatcher with a bound on the states in all goroutines that search: memory. When
 // it is used up, the standard library searches, which finds the same more slowly.
 func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
+	if IsWholeWord(tree) {
+		return newWholeWords(memory, tree.Sub[0], caseSensitive)
+	}
 	if literals, ok := LiteralsOf(tree, caseSensitive); ok && worthFinding(literals) {
 		return newFinder(literals), nil
 	}
@@ -83,6 +86,8 @@ func FindWhile(m Matcher, text []byte, from int, goOn func() bool) (start, end i
 	case *automata:
 		return m.findWhile(text, from, goOn)
 	case *library:
+		return m.findWhile(text, from, goOn)
+	case *wholeWords:
 		return m.findWhile(text, from, goOn)
 	}
 	return m.Find(text, from)

@@ -33,7 +33,7 @@ func TestRangesWhile(t *testing.T) {
 		library    bool // forces the standard library
 	}{
 		{`[ab]+x`, false}, {`(?s)a.*b`, false}, {`a.*c`, false}, {`.`, false}, {`\A(?s).*x`, false}, {`[^q]+q`, false}, {`q*`, false},
-		{`\bx\b`, false}, {`(?s)x.{900}.*b\z`, false},
+		{`\bx\b`, false}, {`(?s)x.{900}.*b\z`, false}, {`(?P<word>x)`, false}, {`(?P<word>[ab]+x)`, false}, {`(?P<word>[^ä]+)`, false},
 		{`[ab]+x`, true}, {`(?s)a.*c`, true}, {`\bx\b`, true}, {`[^q]{3}q`, true}, {`.`, true},
 	} {
 		tree := mustParse(t, try.expression)

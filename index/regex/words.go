@@ -12,7 +12,7 @@ import (
 // ngram). Then an index of words knows all matches. \b and \B are allowed; ends of lines
 // and expressions that can match the empty text are not.
 func WithinWords(tree *syntax.Regexp, caseSensitive bool) bool {
-	return MinLen(tree, caseSensitive) > 0 && ofWords(tree)
+	return !IsWholeWord(tree) && MinLen(tree, caseSensitive) > 0 && ofWords(tree)
 }
 
 func ofWords(tree *syntax.Regexp) bool {

@@ -253,7 +253,7 @@ func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {
 			scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0,
 			withinWords: regex.WithinWords(q.Tree, q.CaseSensitive), followed: true,
 		}
-		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes {
+		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes && !regex.IsWholeWord(q.Tree) {
 			m.most = most
 		}
 		if m.needs, err = regex.Analyze(q.Tree, q.CaseSensitive); err != nil {

@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/testrun"
 )
@@ -26,6 +30,7 @@ var expressions = []string{
 	`\Aneedle`, `needle\z`, `\Bthread\B`, `^.*needle.*$`, `\bneedle\W+thread\b`, `[nt](eedle|hread)+`, `needle|thread\n`, `task(s|_)`, `(kelvin|needle)`, `sk.n`,
 	`nee\w+[\s]+thread\b`, `(needle|x)\s+\w+\s+thread`, `thread[^t]*needle`, `(thread\s*){2,}`, `(?:\s*needle\s*)+`, `needle(\n|x)*thread`, `\s+needle\s+`, `(needle\W+thread|thread\W+nee)`,
 	`needle\x{FFFD}`, `\x{FFFD}thread`, `(?:needle)+`, `[^\n]needle`, `[^a]thread`, `needle|`, `threads{1}`, `(?i:needle)Thread`,
+	`(?P<word>needle)`, `(?P<word>need|needle)`, `(?P<word>needle\s+thread)`, `(?P<word>\bthread\b)`, `(?P<word>\w+needle)`, `(?P<word>日)`, `(?P<word>[^x]needle)`, `(?P<word>(needle|thread)s?)`,
 }
 
 // pieces are placed at and across the borders of blocks, units and superblocks.
@@ -100,12 +105,11 @@ func checkExpressions(t *testing.T, seed uint64, s *shard.Shard, texts map[strin
 	for _, e := range expressions {
 		for _, fold := range []string{"yes", "no"} {
 			flags := map[string]string{"yes": "(?m)", "no": "(?mi)"}[fold]
-			re := regexp.MustCompile(flags + e)
 			q := prepare(t, parse(t, "content:"+e+" case:"+fold))
 			got, files := searchRanges(t, s, q, 1<<20)
 			few, counted := searchRanges(t, s, q, 2)
 			for path, text := range texts {
-				want := nonEmpty(re.FindAllIndex(text, -1))
+				want := wanted(t, flags, e, text)
 				if !slices.Equal(got[path], want) {
 					t.Fatalf("seed %d: %s case:%s in %s: %v, want %v", seed, e, fold, path, got[path], want)
 				}
@@ -116,6 +120,26 @@ func checkExpressions(t *testing.T, seed uint64, s *shard.Shard, texts map[strin
 			}
 		}
 	}
+}
+
+// wanted are the matches that the standard library finds, or of whole words the engine itself in the whole text.
+func wanted(t *testing.T, flags, e string, text []byte) (ranges []indextest.Range) {
+	t.Helper()
+	if !strings.HasPrefix(e, "(?P<word>") {
+		return nonEmpty(regexp.MustCompile(flags+e).FindAllIndex(text, -1))
+	}
+	tree, err := syntax.Parse(e, query.Flags)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := regex.NewMatcher(tree, flags == "(?m)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start, end := range regex.Ranges(m, text) {
+		ranges = append(ranges, indextest.Range{Start: start, End: end})
+	}
+	return ranges
 }
 
 // rated has the fields that do not depend on how many matches of a file are

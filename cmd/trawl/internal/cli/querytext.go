@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // queryFlags are the flags of a search that become parts of its query.
@@ -55,6 +56,9 @@ func (q *queryFlags) text(args []string) (string, error) {
 	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
 }
 
+// surelyWords matches texts that begin and end with a word character of ASCII in any case: k and s have capitals beyond ASCII.
+var surelyWords = regexp.MustCompile(`^[0-9A-JL-RT-Za-jl-rt-z_](\w*[0-9A-JL-RT-Za-jl-rt-z_])?$`)
+
 // expression is the part of the query that looks for patterns in contents; "" without any.
 func (q *queryFlags) expression(patterns []string) string {
 	alternatives := make([]string, len(patterns))
@@ -63,7 +67,10 @@ func (q *queryFlags) expression(patterns []string) string {
 			p = regexp.QuoteMeta(p)
 		}
 		if q.word {
-			p = `\b(?:` + p + `)\b`
+			if surelyWords.MatchString(p) {
+				p = `\b` + p + `\b` // which the index knows
+			}
+			p = "(?P<" + regex.WholeWord + ">" + p + ")"
 		}
 		alternatives[i] = "content:" + query.Quote(p)
 	}
