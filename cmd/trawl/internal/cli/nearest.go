@@ -46,7 +46,10 @@ func withNearest(ctx context.Context, c client, name string, err error) error {
 	}
 	text := fmt.Sprintf("%s: there is no such %s, or you may not see it", render.Safe([]byte(wanted)), missing)
 	if nearest := searchapi.Nearest(wanted, names); len(nearest) > 0 {
-		text += "; the nearest: " + render.Safe([]byte(strings.Join(nearest, ", ")))
+		for i, name := range nearest {
+			nearest[i] = render.Name([]byte(name))
+		}
+		text += "; the nearest: " + strings.Join(nearest, ", ")
 	}
 	return exitStatus{1, fmt.Errorf("%s", text)}
 }

@@ -126,7 +126,7 @@ func printRepos(out io.Writer, rows []repoRow) error {
 			fmt.Fprintf(out, "%s: %s\n", render.Safe([]byte(r.status.GetName())), render.Safe([]byte(reason)))
 		}
 		for _, f := range r.index.GetSkippedFiles() {
-			fmt.Fprintf(out, "%s: %s: %s, %s\n", render.Safe([]byte(r.status.GetName())), render.Safe(f.GetPath()),
+			fmt.Fprintf(out, "%s: %s: %s, %s\n", render.Safe([]byte(r.status.GetName())), render.Name(f.GetPath()),
 				render.SkipReason(f.GetReason()), render.Bytes(f.GetSizeBytes()))
 		}
 	}
