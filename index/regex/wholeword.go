@@ -40,6 +40,9 @@ type wholeWords struct {
 
 func newWholeWords(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (m *wholeWords, err error) {
 	m = new(wholeWords)
+	if inner, ok := betweenBoundaries(tree); ok {
+		tree = inner
+	}
 	if m.all, err = NewMatcherIn(memory, tree, caseSensitive); err != nil {
 		return nil, err
 	}
@@ -51,6 +54,16 @@ func newWholeWords(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (m *
 		return nil, fmt.Errorf("compiling %q for whole words: %w", source, err)
 	}
 	return m, nil
+}
+
+// betweenBoundaries returns the literal that an expression finds at word boundaries of ASCII, which whole
+// words have anyway if it begins and ends with a word character.
+func betweenBoundaries(tree *syntax.Regexp) (inner *syntax.Regexp, ok bool) {
+	if tree.Op != syntax.OpConcat || len(tree.Sub) != 3 || tree.Sub[0].Op != syntax.OpWordBoundary || tree.Sub[2].Op != syntax.OpWordBoundary {
+		return nil, false
+	}
+	inner = tree.Sub[1]
+	return inner, inner.Op == syntax.OpLiteral && inWord(inner.Rune[0]) && inWord(inner.Rune[len(inner.Rune)-1])
 }
 
 // Find implements Matcher.

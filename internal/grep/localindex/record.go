@@ -73,7 +73,7 @@ func rootOf(dir string) (root string, ok bool) {
 	d := format.NewDecoder(recordName, recordTag, head[:n])
 	magic := string(d.Bytes(len(recordMagic)))
 	d.Uvarint() // its generation
-	root = d.String()
+	root = string(d.BytesWithLength())
 	return root, d.Err() == nil && magic == recordMagic && filepath.IsAbs(root)
 }
 
