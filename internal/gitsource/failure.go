@@ -30,7 +30,8 @@ const (
 	TooLarge
 	// TimedOut: the limit on time was reached.
 	TimedOut
-	// Refused: the policy forbids it; the error wraps a *origin.RuleError.
+	// Refused: the policy forbids it, and the error wraps a *origin.RuleError, or an index cannot
+	// hold it.
 	Refused
 	// Unreachable: the host or the network to it is down.
 	Unreachable
@@ -111,7 +112,9 @@ var messages = sync.OnceValue(func() []message {
 			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
 			`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +
 			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
-		{Damaged, regexp.MustCompile(`(?i)fsck|index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
+		{Refused, regexp.MustCompile(`fsck error|error in tree`), "a folder of the repository has entries that git does not write, and no index can hold: " +
+			"commit the folder anew with git, and index the repository again"},
+		{Damaged, regexp.MustCompile(`(?i)index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
 			`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|object file .* is empty|` +
 			`not a git repository|shallow file has changed|Unable to create '[^']*lock'|dumb http transport`),
 			"the repository's objects are not sound"},
@@ -165,6 +168,9 @@ const maxSaid = 400
 // credentials are missing.
 const askpassFailed = "unable to read askpass response"
 
+// unknownCheck is the start of git's warning that it is older than one of the checks in harmless.
+const unknownCheck = "warning: Skipping unknown msg id"
+
 // userinfo is the part of a URL that can hold credentials.
 var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@`)
 
@@ -177,7 +183,7 @@ func sanitize(stderr string) string {
 		for _, prefix := range []string{"fatal: ", "error: ", "remote: ", "ERROR: "} {
 			line = strings.TrimPrefix(line, prefix)
 		}
-		if line != "" && !strings.HasPrefix(line, askpassFailed) {
+		if line != "" && !strings.HasPrefix(line, askpassFailed) && !strings.HasPrefix(line, unknownCheck) {
 			kept = append(kept, line)
 		}
 	}

@@ -34,12 +34,20 @@ var hardened = [][2]string{
 	{"http.lowSpeedTime", "60"},
 }
 
-// harmless are fsck checks that old but sound repositories fail: the form of names and
-// dates in commits, and modes with a leading zero.
+// harmless are the checks of git fsck about what git clones all the same and no index depends
+// on: people and dates of commits, the form of tags, modes, and files with a meaning for git alone.
+// What remains checks that trees are in order and that their names are names: changes are found by
+// comparing trees in order, and a path with a component such as .. names another document.
 var harmless = []string{
-	"badDate", "badDateOverflow", "badEmail", "badTimezone", "missingEmail", "missingNameBeforeEmail",
-	"missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nullSha1", "zeroPaddedDate",
-	"zeroPaddedFilemode",
+	"badDate", "badDateOverflow", "badEmail", "badName", "badTimezone", "missingAuthor", "missingCommitter", "missingEmail",
+	"missingNameBeforeEmail", "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "multipleAuthors", "nulInCommit", "zeroPaddedDate",
+	"badTagName", "extraHeaderEntry", "missingTag", "missingTagEntry", "missingTaggerEntry",
+	"badFilemode", "hasDotgit", "nullSha1", "zeroPaddedFilemode",
+	"gitattributesBlob", "gitattributesLarge", "gitattributesLineLength", "gitattributesMissing", "gitattributesSymlink",
+	"gitmodulesBlob", "gitmodulesLarge", "gitmodulesMissing", "gitmodulesName", "gitmodulesParse", "gitmodulesPath", "gitmodulesSymlink",
+	"gitmodulesUpdate", "gitmodulesUrl",
+	// Checks of git from 2.41, 2.44 and 2.45 on. Others ignore their names, with a warning.
+	"largePathname", "symlinkPointsToGitDir", "symlinkTargetBlob", "symlinkTargetLength", "symlinkTargetMissing",
 }
 
 // gitEnv returns the environment of a run of git. It takes over only the locations of
