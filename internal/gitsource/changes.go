@@ -47,8 +47,7 @@ func (c *Changes) From() []int { return c.from }
 // not with the repository. Errors are ErrNoCommit, ErrManyChanges for more paths than
 // most, a *Failure, or the cause of ctx.
 func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Branch, most int, limits Limits) (*Changes, error) {
-	r := &Repository{gitDir: gitDir, limits: limits.withDefaults(), branches: branches, env: repositoryEnv(), folders: foldersOf(gitDir)}
-	c := &Changes{Repository: r}
+	c := &Changes{Repository: newRepository(gitDir, branches, limits)}
 	err := c.list(ctx, old, most)
 	switch {
 	case err == nil:

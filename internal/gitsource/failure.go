@@ -39,6 +39,8 @@ const (
 	Damaged
 	// NoSpace: the local disk is full.
 	NoSpace
+	// Moved: a wanted branch was deleted between the look at the branches and their fetch.
+	Moved
 	// Killed: the machine ran out of memory, perhaps because of other work.
 	Killed
 )
@@ -49,7 +51,7 @@ func (k Kind) Permanent() bool {
 	switch k {
 	case NotFound, NeedsCredentials, Empty, NoBranch, TooLarge, Refused:
 		return true
-	case Unknown, TimedOut, Unreachable, Damaged, NoSpace, Killed:
+	case Unknown, TimedOut, Unreachable, Damaged, NoSpace, Moved, Killed:
 	}
 	return false
 }
@@ -96,7 +98,7 @@ type message struct {
 var messages = sync.OnceValue(func() []message {
 	return []message{
 		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
-		{NoBranch, regexp.MustCompile(`couldn't find remote ref`), "the repository has no such branch"},
+		{Moved, regexp.MustCompile(`couldn't find remote ref`), "a branch was deleted meanwhile"},
 		{NeedsCredentials, regexp.MustCompile(`Host key verification failed`),
 			"the ssh host key is not in the indexer's known_hosts"},
 		{NotFound, regexp.MustCompile(`(?i)repository '?[^\n]*not found|does not appear to be a git repository|no such repository|` +

@@ -91,9 +91,10 @@ func (f *Fetcher) Close() error {
 	return os.RemoveAll(f.dir)
 }
 
-// Branches asks the remote repository for the commits of the wanted branches and
-// returns each once, in the order given. None, or "HEAD", means the default branch.
-// It fetches no objects. Every error is a *Failure, except the cause of ctx.
+// Branches asks the remote repository for the commits of the wanted branches and tags and
+// returns each once, in the order given. None, or "HEAD", means the default branch. It leaves out
+// branches that do not exist, unless no wanted one does. Names are those of origin.BranchName; the commit
+// of a tag is that of what it tags. It fetches no objects. Every error is a *Failure, except the cause of ctx.
 func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]docstore.Branch, error) {
 	var branches []docstore.Branch
 	err := f.session(ctx, url, func(ctx context.Context, s *session) error {

@@ -2,7 +2,6 @@ package gitsource
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -52,12 +51,11 @@ func fetchAll(t testing.TB, f *Fetcher, mirror, url string, want ...string) map[
 	if !slices.Equal(branches, fetched) {
 		t.Errorf("asked for %v, fetched %v", branches, fetched)
 	}
-	var list []string
-	for _, b := range fetched {
-		list = append(list, b.Name)
+	repo, err := OpenBranches(t.Context(), mirror, fetched, Limits{})
+	if err != nil {
+		t.Fatal(err)
 	}
 	docs := make(map[string]string)
-	repo := openRepository(t, mirror, Limits{}, list...)
 	for _, d := range collect(t, repo) {
 		docs[string(d.Path)+"@"+names(repo, d)] = string(d.Content)
 	}
@@ -169,7 +167,9 @@ func TestFetchFailures(t *testing.T) {
 	}{
 		{"empty", empty.Dir, nil, Empty, "empty"},
 		{"empty, branch", empty.Dir, []string{"main"}, Empty, "empty"},
-		{"no branch", r.Dir, []string{"main", "other"}, NoBranch, `no branch "other"`},
+		{"no branch", r.Dir, []string{"gone", "refs/tags/v1"}, NoBranch, `no branch "gone"`},
+		{"no tag", r.Dir, []string{"refs/tags/v1"}, NoBranch, `no "refs/tags/v1"`},
+		{"another ref", r.Dir, []string{"refs/pull/1/head"}, Refused, "refs/tags/"},
 		{"branch as option", r.Dir, []string{"--upload-pack=x"}, Refused, "dash"},
 		{"branch as refspec", r.Dir, []string{"a:b"}, Refused, "branch"},
 		{"no folder", filepath.Join(plain, "none"), nil, NotFound, "no such folder"},
@@ -194,7 +194,10 @@ func TestFetchFailures(t *testing.T) {
 		t.Error("an argument ran a program")
 	}
 	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), r.Dir, []docstore.Branch{{Name: "gone"}}, nil)
-	wantFailure(t, err, NoBranch, "no such branch")
+	wantFailure(t, err, Moved, "was deleted")
+	if Moved.Permanent() {
+		t.Error("a branch that is deleted during a fetch stops the repository for ever")
+	}
 }
 
 func TestFetchLimits(t *testing.T) {
@@ -219,90 +222,6 @@ func TestFetchLimits(t *testing.T) {
 	}
 	tooLarge("200000", func(c *FetchConfig) { c.MaxBytes = 200_000 })
 	tooLarge("3 objects", func(c *FetchConfig) { c.MaxObjects = 2 })
-}
-
-// oddObjects are repositories with objects that today's git does not write. Each is made of a
-// repository with a file and the raw name of its content.
-var oddObjects = []struct {
-	what  string
-	write func(r *gitsourcetest.Repo, blob string) (tree, commit string) // one of them may be ""
-	// refused is the check that does not let it into an index, "" if there is none.
-	refused string
-}{
-	{what: "a long line in .gitattributes", write: file(".gitattributes", "# "+strings.Repeat("a", 3000)+"\n")},
-	{what: "odd .gitmodules", write: file(".gitmodules", "[submodule \"../x\"]\n\tpath = -p\n\turl = -u\n\tupdate = !sh\n")},
-	{what: ".gitmodules that cannot be read", write: file(".gitmodules", "[\x00")},
-	{what: ".gitmodules that is a folder", write: func(r *gitsourcetest.Repo, blob string) (string, string) {
-		return "40000 .gitmodules\x00" + object(r, "tree", "100644 a\x00"+blob) + "100644 a\x00" + blob, ""
-	}},
-	{what: ".gitattributes that is a link", write: tree("120000 .gitattributes\x00%[1]s100644 a\x00%[1]s")},
-	{what: "modes with a leading zero, and of the group", write: tree("0100664 a\x00%[1]s100600 b\x00%[1]s")},
-	{what: "a submodule without a commit", write: tree("100644 a\x00%[1]s160000 b\x00" + strings.Repeat("\x00", 20))},
-	{what: "a folder .git", write: func(r *gitsourcetest.Repo, blob string) (string, string) {
-		return "40000 .git\x00" + object(r, "tree", "100644 a\x00"+blob) + "100644 a\x00" + blob, ""
-	}},
-	{what: "a commit without people", write: commit("\n\nx\n")},
-	{what: "a commit with two authors, and bad dates", write: commit("\nauthor a 01 +0\nauthor <a> <b> 99999999999999999999 +9999999\ncommitter a\n\nx\n")},
-	{what: "a commit with a zero in its message", write: commit("\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\x00y\n")},
-
-	{what: "an entry ..", write: tree("100644 ..\x00%[1]s100644 a\x00%[1]s"), refused: "hasDotdot"},
-	{what: "an entry .", write: tree("100644 .\x00%[1]s100644 a\x00%[1]s"), refused: "hasDot"},
-	{what: "an entry with a slash", write: tree("100644 a\x00%[1]s100644 a/b\x00%[1]s"), refused: "fullPathname"},
-	{what: "two entries of one name", write: tree("100644 a\x00%[1]s100644 a\x00%[1]s"), refused: "duplicateEntries"},
-	{what: "a tree out of order", write: tree("100644 b\x00%[1]s100644 a\x00%[1]s"), refused: "treeNotSorted"},
-}
-
-func file(name, content string) func(*gitsourcetest.Repo, string) (string, string) {
-	return func(r *gitsourcetest.Repo, blob string) (string, string) {
-		return fmt.Sprintf("100644 %s\x00%s100644 a\x00%s", name, rawName(r.Blob(content)), blob), ""
-	}
-}
-
-func tree(entries string) func(*gitsourcetest.Repo, string) (string, string) {
-	return func(_ *gitsourcetest.Repo, blob string) (string, string) { return fmt.Sprintf(entries, blob), "" }
-}
-
-func commit(rest string) func(*gitsourcetest.Repo, string) (string, string) {
-	return func(r *gitsourcetest.Repo, _ string) (string, string) {
-		return "", "tree " + r.Git("rev-parse", "main^{tree}") + rest
-	}
-}
-
-// object writes an object as it is, and returns its raw name.
-func object(r *gitsourcetest.Repo, kind, content string) string {
-	return rawName(r.GitIn(content, "hash-object", "-w", "-t", kind, "--literally", "--stdin"))
-}
-
-func rawName(oid string) string {
-	raw, _ := hex.DecodeString(oid)
-	return string(raw)
-}
-
-// TestFetchTakesWhatGitClones: git fsck has objections to repositories that everybody clones. Only
-// those count that protect the index, and they are final and say what to do.
-func TestFetchTakesWhatGitClones(t *testing.T) {
-	for _, tt := range oddObjects {
-		t.Run(tt.what, func(t *testing.T) {
-			r := gitsourcetest.New(t)
-			r.Files("main", "a", "1")
-			tree, commit := tt.write(r, rawName(r.Blob("1")))
-			if commit == "" {
-				commit = "tree " + hex.EncodeToString([]byte(object(r, "tree", tree))) + "\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
-			}
-			r.Git("update-ref", "refs/heads/main", hex.EncodeToString([]byte(object(r, "commit", commit))))
-			r.Git("clone", "-q", "--bare", ".", "clone")
-			f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
-			if tt.refused == "" {
-				if got := fetchAll(t, f, mirror, r.Dir); got["a@main"] != "1" {
-					t.Errorf("%.200q", got)
-				}
-				return
-			}
-			_, err := f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "main"}}, nil)
-			wantFailure(t, err, Refused, tt.refused)
-			wantFailure(t, err, Refused, "commit the folder anew")
-		})
-	}
 }
 
 // TestFetchOddDefaultBranch has a default branch that no record can name.
@@ -362,32 +281,4 @@ func TestFetchSSH(t *testing.T) {
 	if got["a@main"] != "1" {
 		t.Errorf("got %v", got)
 	}
-}
-
-// TestBranchPatterns: a pattern stands for the branches that it matches at the time.
-func TestBranchPatterns(t *testing.T) {
-	r := gitsourcetest.New(t)
-	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {
-		r.Files(branch, "a", branch)
-	}
-	f := newFetcher(t, local(r))
-	for _, c := range []struct{ want, got []string }{
-		{[]string{"release/*"}, []string{"release/1", "release/2"}},
-		{[]string{"main", "**"}, []string{"main", "release/1", "release/2", "release/x/fix"}},
-		{[]string{"HEAD", "none*", "m*"}, []string{"main"}},
-	} {
-		branches, err := f.Branches(t.Context(), r.Dir, c.want)
-		var got []string
-		for _, b := range branches {
-			got = append(got, b.Name)
-			if !hexOID(b.Commit) {
-				t.Errorf("%q: %+v", c.want, b)
-			}
-		}
-		if err != nil || !slices.Equal(got, c.got) {
-			t.Errorf("%q: %q, %v; want %q", c.want, got, err, c.got)
-		}
-	}
-	_, err := f.Branches(t.Context(), r.Dir, []string{"v*"})
-	wantFailure(t, err, NoBranch, "no branch like v*")
 }

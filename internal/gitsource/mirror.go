@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,40 +30,57 @@ const (
 	maxPacks = 16
 )
 
-// refs are the references of a remote repository.
+// refs are the refs of a remote repository.
 type refs struct {
-	head    string // name of the default branch, if HEAD names one
-	commits map[string]string
+	head    string            // the branch that HEAD names, else HEAD itself; empty if HEAD names no commit
+	commits map[string]string // by ref
 }
 
-// listRefs lists the remote repository's branches, and HEAD if it is wanted.
+// listRefs lists the remote repository's branches, and HEAD and the tags if they are wanted.
 func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	r := refs{commits: make(map[string]string)}
-	// With --heads the server need not send other references, which can be a hundred
-	// times as many. It does not include HEAD.
-	args := []string{"ls-remote", "--quiet", "--heads", "--", s.url}
+	// With --heads and --tags the server need not send other refs, which can be a hundred times
+	// as many. They do not include HEAD.
+	args := []string{"ls-remote", "--quiet", "--heads", "--tags", "--", s.url}
+	tags := slices.ContainsFunc(want, func(name string) bool { return strings.HasPrefix(name, tagPrefix) })
+	if !tags {
+		args = slices.Delete(args, 3, 4)
+	}
 	if len(want) == 0 || slices.Contains(want, "HEAD") {
-		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*"}
+		// These patterns also match ends of names, such as refs/remotes/origin/HEAD.
+		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*", "refs/tags/*"}
 	}
 	out, err := s.remote(ctx, "", nil, nil, args...)
 	if err != nil {
 		return r, err
 	}
 	for line := range bytes.Lines(out) {
-		value, name, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
-		target, symbolic := strings.CutPrefix(value, "ref: refs/heads/")
-		switch {
-		case !ok:
-		case symbolic && name == "HEAD":
-			r.head = target
-		case !symbolic && hexOID(value):
-			r.commits[strings.TrimPrefix(name, "refs/heads/")] = value
+		value, ref, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
+		if ok && (ref == "HEAD" || strings.HasPrefix(ref, "refs/heads/") || tags && strings.HasPrefix(ref, tagPrefix)) {
+			r.add(ref, value)
 		}
 	}
-	if commit, ok := r.commits["HEAD"]; ok && r.head != "" {
-		r.commits[r.head] = commit
-	}
 	return r, nil
+}
+
+const tagPrefix = "refs/tags/"
+
+// add adds a line of git ls-remote. The line of a tag is followed by that of the object that it
+// tags, with ^{} after its name.
+func (r *refs) add(ref, value string) {
+	target, symbolic := strings.CutPrefix(value, "ref: ")
+	switch {
+	case symbolic && ref == "HEAD" && strings.HasPrefix(target, "refs/heads/"):
+		r.head = target
+	case !hexOID(value):
+	case ref == "HEAD":
+		if r.head == "" {
+			r.head = ref
+		}
+		r.commits[r.head] = value
+	default:
+		r.commits[strings.TrimSuffix(ref, "^{}")] = value
+	}
 }
 
 func hexOID(s string) bool {
@@ -72,7 +90,9 @@ func hexOID(s string) bool {
 // maxBranches bounds the branches of one repo.
 const maxBranches = 1024
 
-// choose returns the wanted branches, those of one pattern in the order of their names.
+// choose returns the wanted branches, those of one pattern in the order of their names. It leaves
+// out those that do not exist, which may have been deleted since they were wanted, unless
+// none is left.
 func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	if len(want) == 0 {
 		want = []string{"HEAD"}
@@ -81,59 +101,58 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 		return nil, failure(Empty, nil, "the repository is empty: it has no commits")
 	}
 	var chosen []docstore.Branch
+	var missing error
 	for _, name := range want {
-		names, err := r.named(name)
-		if err != nil {
+		selected, err := r.selected(name)
+		if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == NoBranch {
+			missing = cmp.Or(missing, err)
+		} else if err != nil {
 			return nil, err
 		}
-		for _, name := range names {
-			if !slices.ContainsFunc(chosen, func(b docstore.Branch) bool { return b.Name == name }) {
-				chosen = append(chosen, docstore.Branch{Name: name, Commit: r.commits[name]})
+		for _, ref := range selected {
+			b := docstore.Branch{Name: origin.BranchName(ref), Commit: r.commits[ref]}
+			if !slices.Contains(chosen, b) {
+				chosen = append(chosen, b)
 			}
 		}
 	}
 	switch {
 	case len(chosen) == 0:
-		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch like %s", strings.Join(want, ", ")))
+		return nil, missing
 	case len(chosen) > maxBranches:
 		return nil, failure(TooLarge, nil, fmt.Sprintf("%d branches are wanted; the limit is %d", len(chosen), maxBranches))
 	}
 	return chosen, nil
 }
 
-// named returns the branches that a wanted name or pattern selects.
-func (r refs) named(want string) ([]string, error) {
+// selected returns the refs that a wanted name or pattern selects.
+func (r refs) selected(want string) ([]string, error) {
+	if err := origin.CheckBranchPattern(want); err != nil {
+		return nil, err
+	}
 	if strings.Contains(want, "*") {
-		if err := origin.CheckBranchPattern(want); err != nil {
-			return nil, err
-		}
-		names := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(name string) bool {
-			return name == "HEAD" || !origin.MatchPattern(want, name) || origin.CheckBranch(name) != nil
+		refs := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(ref string) bool {
+			name := origin.BranchName(ref)
+			return !origin.MatchBranch([]string{want}, name) || origin.CheckBranch(name) != nil
 		})
-		return names, nil
+		if len(refs) == 0 {
+			return nil, failure(NoBranch, nil, "the repository has no branch like "+want)
+		}
+		return refs, nil
 	}
-	name, err := r.one(want)
-	return []string{name}, err
-}
-
-// one returns the branch of a name that is not a pattern.
-func (r refs) one(name string) (string, error) {
-	if err := origin.CheckBranch(name); err != nil {
-		return "", err
+	ref := origin.BranchRef(want)
+	if ref == "HEAD" {
+		ref = r.head
 	}
-	_, ok := r.commits[name]
-	if name == "HEAD" {
-		name = r.head
+	switch _, ok := r.commits[ref]; {
+	case ok:
+		return []string{ref}, origin.CheckBranch(origin.BranchName(ref)) // the remote chose the name of its default branch
+	case ref == r.head:
+		return nil, failure(NoBranch, nil, "the repository's default branch does not exist; name the branches to index")
+	case ref == want:
+		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no %q", want))
 	}
-	switch {
-	case !ok && name == r.head:
-		return "", failure(NoBranch, nil, "the repository's default branch does not exist; name the branches to index")
-	case !ok:
-		return "", failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q", name))
-	case name == "":
-		return "", failure(NoBranch, nil, "the repository's HEAD is not on a branch; name the branches to index")
-	}
-	return name, origin.CheckBranch(name) // the remote chose the name of its default branch
+	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; a tag of this name is %s%[1]s", want, tagPrefix))
 }
 
 // prepareMirror creates an empty bare repository, or cleans an existing one of the files
@@ -159,22 +178,35 @@ func (s *session) prepareMirror(ctx context.Context, mirror string, branches []d
 }
 
 func (s *session) dropBranches(ctx context.Context, mirror string, wanted []docstore.Branch) error {
-	have, err := s.heads(ctx, mirror)
+	have, err := s.local(ctx, mirror, nil, "for-each-ref", "--format=%(refname)")
 	if err != nil {
 		return err
 	}
+	drop := make(map[string]bool)
+	for ref := range strings.Lines(string(have)) {
+		drop[strings.TrimSuffix(ref, "\n")] = true
+	}
 	for _, b := range wanted {
-		delete(have, b.Name)
+		delete(drop, mirrorRef(b.Name))
 	}
-	var drop strings.Builder
-	for name := range have {
-		fmt.Fprintf(&drop, "delete refs/heads/%s\n", name)
+	var stdin strings.Builder
+	for ref := range drop {
+		fmt.Fprintf(&stdin, "delete %s\n", ref)
 	}
-	if drop.Len() == 0 {
+	if stdin.Len() == 0 {
 		return nil
 	}
-	_, err = s.local(ctx, mirror, strings.NewReader(drop.String()), "update-ref", "--stdin")
+	_, err = s.local(ctx, mirror, strings.NewReader(stdin.String()), "update-ref", "--stdin")
 	return err
+}
+
+// mirrorRef returns the ref of a branch in a mirror. It is that of the remote repository, except
+// for a HEAD that names no branch, since git does not fetch into HEAD.
+func mirrorRef(name string) string {
+	if name == "HEAD" {
+		return "refs/HEAD"
+	}
+	return origin.BranchRef(name)
 }
 
 func removeLeftovers(mirror string) error {
@@ -193,7 +225,7 @@ func removeLeftovers(mirror string) error {
 func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
 	var stdin strings.Builder
 	for _, b := range branches {
-		fmt.Fprintf(&stdin, "+refs/heads/%s:refs/heads/%s\n", b.Name, b.Name)
+		fmt.Fprintf(&stdin, "+%s:%s\n", origin.BranchRef(b.Name), mirrorRef(b.Name))
 	}
 	if err := s.fetchRefs(ctx, mirror, stdin.String(), progress); err != nil {
 		return err
@@ -304,30 +336,28 @@ func outgrown(files []string) bool {
 	return 2*largest <= sum
 }
 
-// heads returns the commits of a mirror's branches.
-func (s *session) heads(ctx context.Context, mirror string) (map[string]string, error) {
-	out, err := s.local(ctx, mirror, nil,
-		"for-each-ref", "--format=%(objectname)%09%(refname:lstrip=2)", "refs/heads")
-	at := make(map[string]string)
-	for line := range bytes.Lines(out) {
-		commit, name, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
-		at[name] = commit
-	}
-	return at, err
-}
-
 // commits returns the branches with their commits in the mirror. They may have moved
-// since listRefs.
+// since listRefs. A tag of a folder counts as a commit of it.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
-	at, err := s.heads(ctx, mirror)
+	var stdin strings.Builder
+	for _, b := range branches {
+		fmt.Fprintf(&stdin, "%s^{}\n", mirrorRef(b.Name))
+	}
+	out, err := s.local(ctx, mirror, strings.NewReader(stdin.String()), "cat-file", "--buffer", "--batch-check=%(objectname) %(objecttype)")
 	if err != nil {
 		return nil, err
 	}
+	lines := strings.Split(string(out), "\n")
 	fetched := slices.Clone(branches)
 	for i, b := range branches {
-		if fetched[i].Commit = at[b.Name]; fetched[i].Commit == "" {
+		commit, kind, _ := strings.Cut(lines[i], " ")
+		switch {
+		case !hexOID(commit):
 			return nil, failure(Damaged, nil, fmt.Sprintf("branch %q did not arrive", b.Name))
+		case kind == "blob":
+			return nil, failure(NoBranch, nil, fmt.Sprintf("%s is a single file; name the tags that are commits", b.Name))
 		}
+		fetched[i].Commit = commit
 	}
 	return fetched, nil
 }

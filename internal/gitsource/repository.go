@@ -70,6 +70,24 @@ func OpenRepository(ctx context.Context, dir string, want []string, limits Limit
 	return nil, asFailure(err)
 }
 
+// OpenBranches lists the documents of branches of the repository at gitDir, at the commits that are
+// given. It is otherwise as OpenRepository.
+func OpenBranches(ctx context.Context, gitDir string, branches []docstore.Branch, limits Limits) (*Repository, error) {
+	r := newRepository(gitDir, branches, limits)
+	var err error
+	switch r.listing, err = r.list(ctx); {
+	case err == nil:
+		return r, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	}
+	return nil, asFailure(err)
+}
+
+func newRepository(gitDir string, branches []docstore.Branch, limits Limits) *Repository {
+	return &Repository{gitDir: gitDir, branches: branches, limits: limits.withDefaults(), env: repositoryEnv(), folders: foldersOf(gitDir)}
+}
+
 // repositoryEnv returns the environment of git for a local repository.
 func repositoryEnv() []string {
 	return gitEnv([][2]string{
@@ -149,16 +167,15 @@ func (r *Repository) resolve(ctx context.Context, want []string) ([]docstore.Bra
 }
 
 func (r *Repository) resolveOne(ctx context.Context, name string) (docstore.Branch, error) {
-	ref := "refs/heads/" + name
-	if name == "HEAD" {
-		ref = name
+	ref := origin.BranchRef(name)
+	if ref == "HEAD" {
 		if out, err := r.git(ctx, nil, "symbolic-ref", "--quiet", "HEAD"); err == nil {
-			name = strings.TrimPrefix(strings.TrimSpace(string(out)), "refs/heads/")
+			ref = strings.TrimSpace(string(out))
 		}
 	}
 	out, err := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", ref+"^{commit}")
 	if err == nil {
-		return docstore.Branch{Name: name, Commit: strings.TrimSpace(string(out))}, nil
+		return docstore.Branch{Name: origin.BranchName(ref), Commit: strings.TrimSpace(string(out))}, nil
 	}
 	if heads, listErr := r.git(ctx, nil, "for-each-ref", "--count=1", "refs/heads"); listErr == nil && len(heads) == 0 {
 		return docstore.Branch{}, failure(Empty, err, "the repository is empty: it has no commits")

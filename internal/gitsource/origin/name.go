@@ -2,6 +2,7 @@ package origin
 
 import (
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -68,21 +69,49 @@ func CheckName(s string) error {
 	return nil
 }
 
-// CheckBranch reports, as a *RuleError, whether s cannot name a branch, by the
-// rules of git-check-ref-format(1). "HEAD" is allowed: it means the default
-// branch.
+// BranchRef returns the ref that the name or pattern of a branch stands for: main for
+// refs/heads/main, and a full name such as refs/tags/v1 for itself. HEAD stands for the default
+// branch, or for what HEAD names if it names no branch.
+func BranchRef(name string) string {
+	if name == "HEAD" || strings.HasPrefix(name, "refs/") {
+		return name
+	}
+	return "refs/heads/" + name
+}
+
+// BranchName is the name by which a ref is indexed, the inverse of BranchRef: that of a branch without
+// refs/heads/, unless the rest would stand for something else or be taken for an option.
+func BranchName(ref string) string {
+	name, isBranch := strings.CutPrefix(ref, "refs/heads/")
+	if !isBranch || BranchRef(name) != ref || strings.HasPrefix(name, "-") {
+		return ref
+	}
+	return name
+}
+
+// MatchBranch reports whether any of the wanted names and patterns selects the branch of this name.
+func MatchBranch(want []string, name string) bool {
+	return slices.ContainsFunc(want, func(w string) bool { return MatchPattern(BranchRef(w), BranchRef(name)) })
+}
+
+// CheckBranch reports, as a *RuleError, whether s cannot name a branch or tag, by the
+// rules of git-check-ref-format(1). "HEAD" is allowed, see BranchRef. Names that are not UTF-8
+// or hold control characters are refused although git allows them.
 func CheckBranch(s string) error {
 	if err := checkText(RuleBranch, "the branch name", s, MaxName); err != nil {
 		return err
 	}
 	if strings.HasPrefix(s, "-") {
-		return broken(RuleLeadingDash, "the branch name starts with a dash, as options do")
+		return broken(RuleLeadingDash, "the branch name starts with a dash, as options do: write refs/heads/%s", s)
 	}
-	if strings.ContainsAny(s, " ~^:?*[\\") || strings.Contains(s, "..") || strings.Contains(s, "@{") ||
-		s == "@" || strings.HasSuffix(s, ".") {
+	ref := BranchRef(s)
+	if ref != "HEAD" && !strings.HasPrefix(ref, "refs/heads/") && !strings.HasPrefix(ref, "refs/tags/") {
+		return broken(RuleBranch, "a full name is refs/heads/ and a branch, or refs/tags/ and a tag; other refs are not indexed")
+	}
+	if strings.ContainsAny(s, " ~^:?*[\\") || strings.Contains(s, "..") || strings.Contains(s, "@{") || strings.HasSuffix(s, ".") {
 		return broken(RuleBranch, "the branch name holds what git does not allow in one")
 	}
-	for part := range strings.SplitSeq(s, "/") {
+	for part := range strings.SplitSeq(ref, "/") {
 		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
 			return broken(RuleBranch, "a component of the branch name is empty, starts with a dot or ends in .lock")
 		}
@@ -91,7 +120,7 @@ func CheckBranch(s string) error {
 }
 
 // CheckBranchPattern is CheckBranch for a pattern, in which stars stand for parts of
-// branch names.
+// names.
 func CheckBranchPattern(s string) error {
 	if strings.Contains(s, "***") {
 		return broken(RuleBranch, "* stands for anything up to a slash, ** for anything; *** has no meaning")

@@ -309,17 +309,34 @@ func TestSameRepository(t *testing.T) {
 }
 
 func TestCheckBranch(t *testing.T) {
-	for _, ok := range []string{"main", "HEAD", "a/b", "release-1.2", "größe", "a.b"} {
+	for _, ok := range []string{"main", "HEAD", "a/b", "release-1.2", "größe", "a.b", "@", "refs/heads/main", "refs/heads/-x", "refs/heads/HEAD", "refs/tags/v1", "tags/v1"} {
 		if err := CheckBranch(ok); err != nil {
 			t.Errorf("%q: %v", ok, err)
 		}
 	}
 	for _, bad := range []string{
 		"", "-x", "--upload-pack=x", "a b", "a..b", "a:b", "+a:b", "a^", "a~1", "a*", "a[", "a\\b", "a?", "/a", "a/", "a//b",
-		".a", "a/.b", "a.lock", "a.", "@", "a@{1}", "a\nb", "a\x7f", "\xff", strings.Repeat("a", MaxName+1),
+		".a", "a/.b", "a.lock", "a.", "a@{1}", "refs/x", "refs/heads/", "refs/tags", "refs/pull/1/head", "refs/heads/.a", "a\nb", "a\x7f", "\xff", strings.Repeat("a", MaxName+1),
 	} {
 		if CheckBranch(bad) == nil {
 			t.Errorf("%q is accepted", bad)
+		}
+	}
+}
+
+// TestMatchBranch: a wanted name selects a branch however either is written, and a pattern of branches no tags.
+func TestMatchBranch(t *testing.T) {
+	for _, tt := range []struct {
+		want, name string
+		matches    bool
+	}{
+		{"main", "main", true}, {"refs/heads/main", "main", true}, {"main", "refs/tags/main", false}, {"main", "HEAD", false},
+		{"**", "a/b", true}, {"*", "a/b", false}, {"**", "refs/heads/HEAD", true}, {"**", "refs/tags/v1", false}, {"**", "HEAD", false},
+		{"refs/tags/*", "refs/tags/v1", true}, {"refs/tags/*", "v1", false}, {"refs/heads/r*", "release", true}, {"HEAD", "HEAD", true},
+		{"refs/heads/HEAD", "HEAD", false},
+	} {
+		if got := MatchBranch([]string{"none", tt.want}, tt.name); got != tt.matches {
+			t.Errorf("%q selects %q: %v", tt.want, tt.name, got)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -50,7 +52,7 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
-	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise the default branch")
+	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise the default branch")
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
@@ -88,7 +90,7 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 		}
 		return err
 	}
-	return printIndexed(ctx, c, p.Out, done, time.Since(began))
+	return printIndexed(ctx, c, p, req, done, time.Since(began))
 }
 
 // errIndexing is a request that ended without a published index.
@@ -141,8 +143,8 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 	}
 }
 
-// printIndexed prints what the index of a published repo holds.
-func printIndexed(ctx context.Context, c client, out io.Writer, s *ingestv1.RepoStatus, took time.Duration) error {
+// printIndexed prints what the index of a published repo holds, and which wanted branches it lacks.
+func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, s *ingestv1.RepoStatus, took time.Duration) error {
 	answer, err := c.search.List(ctx, &searchv1.ListRequest{
 		Query:       "repo:^" + regexp.QuoteMeta(s.GetName()) + "$",
 		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: s.GetRevisionToken()}},
@@ -154,7 +156,12 @@ func printIndexed(ctx context.Context, c client, out io.Writer, s *ingestv1.Repo
 		if n := r.GetSkippedDocuments(); n > 0 {
 			line += fmt.Sprintf(", %d found by name only", n)
 		}
+		for _, want := range req.GetBranches() {
+			if want != "HEAD" && !slices.ContainsFunc(r.GetBranches(), func(b *searchv1.BranchEntry) bool { return origin.MatchBranch([]string{want}, b.GetName()) }) {
+				fmt.Fprintf(p.Err, "%s: there is no branch %s; it is left out\n", s.GetName(), render.Safe([]byte(want)))
+			}
+		}
 	}
-	_, err = fmt.Fprintln(out, line)
+	_, err = fmt.Fprintln(p.Out, line)
 	return err
 }

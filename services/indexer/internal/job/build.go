@@ -77,11 +77,7 @@ func (t *task) buildShards(ctx context.Context, dir string, branches []docstore.
 		if plan.cause != nil {
 			t.Log.InfoContext(ctx, "building the repo in full", "repo", t.desired.GetName(), "reason", string(plan.full), "error", plan.cause)
 		}
-		var names []string
-		for _, b := range branches {
-			names = append(names, b.Name)
-		}
-		src, err := gitsource.OpenRepository(ctx, dir, names, t.Limits)
+		src, err := gitsource.OpenBranches(ctx, dir, branches, t.Limits)
 		if err == nil {
 			built, err = t.buildDocuments(ctx, src)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -177,5 +178,35 @@ func TestDamagedCopyIsFetchedAnew(t *testing.T) {
 	}
 	if got := e.found(e.root(), "needle"); err != nil || !slices.Equal(got, []string{"a@main", "b@main"}) {
 		t.Errorf("found %v, %v", got, err)
+	}
+}
+
+// TestDeletedBranchDoesNotStopTheOthers: a branch or tag that was named and is deleted leaves the
+// index, and the others go on. They fail only once none is left.
+func TestDeletedBranchDoesNotStopTheOthers(t *testing.T) {
+	r, e := newRepo(t, nil)
+	found := func(want ...string) {
+		t.Helper()
+		if got := e.found(e.done(e.want(r.Dir, "gone", "main", "refs/tags/v1")), "needle"); !slices.Equal(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	r.Files("gone", "a", "needle 1")
+	r.Files("main", "a", "needle 1")
+	r.Git("tag", "-a", "-m", "x", "v1", "main")
+	found("a@gone,main,refs/tags/v1")
+	r.Git("branch", "-D", "gone")
+	r.Files("main", "b", "needle 2")
+	found("a@refs/tags/v1", "b@main")
+	r.Git("tag", "-d", "v1")
+	found("b@main")
+	r.Files("gone", "c", "needle 3")
+	found("b@main", "c@gone")
+	r.Files("other", "a", "1")
+	r.Git("update-ref", "-d", "refs/heads/gone")
+	r.Git("update-ref", "-d", "refs/heads/main")
+	d := e.want(r.Dir, "gone", "main", "refs/tags/v1")
+	if err := e.Handle(t.Context(), d); !queue.IsPermanent(err) || !strings.Contains(e.status().GetReason(), `no branch "gone"`) {
+		t.Errorf("without any: %v, %v", err, e.status())
 	}
 }

@@ -239,7 +239,7 @@ func (h *Webhooks) handle(ctx context.Context, source string, push codehost.Push
 func pushedBranch(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Push, now time.Time) *catalogv1.Seen {
 	for _, branch := range slices.Sorted(maps.Keys(push.Branches)) {
 		commit := push.Branches[branch]
-		indexed := origin.MatchAny(desired.GetBranches(), branch) ||
+		indexed := origin.MatchBranch(desired.GetBranches(), branch) ||
 			slices.ContainsFunc(root.GetBranches(), func(b *catalogv1.Branch) bool { return b.GetName() == branch })
 		if indexed && isCommit(commit) {
 			return &catalogv1.Seen{Branch: branch, Commit: commit, At: timestamppb.New(now), By: ingestv1.SeenBy_SEEN_BY_WEBHOOK}
@@ -265,7 +265,7 @@ func changes(desired *catalogv1.Desired, root *catalogv1.Root, push codehost.Pus
 		if at >= 0 && root.GetBranches()[at].GetCommit() != commit {
 			return true
 		}
-		if at < 0 && origin.MatchAny(desired.GetBranches(), branch) {
+		if at < 0 && origin.MatchBranch(desired.GetBranches(), branch) {
 			return true
 		}
 	}

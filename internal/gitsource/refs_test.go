@@ -1,0 +1,147 @@
+package gitsource
+
+import (
+	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/docstore"
+
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/gitsource/origin"
+)
+
+// TestRefsAreBranchesAndTags has refs of all kinds, whose names end or begin as others do.
+func TestRefsAreBranchesAndTags(t *testing.T) {
+	r := gitsourcetest.New(t)
+	for branch, content := range map[string]string{
+		"main": "1", "dev": "2", "HEAD": "3", "refs/heads/main": "4", "refs/tags/v1": "5", "-x": "6", "@": "7", "v1": "8", "tags/v1": "9",
+	} {
+		r.Files(branch, "a", content)
+	}
+	r.Git("update-ref", "refs/remotes/origin/main", "refs/heads/main")
+	r.Git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+	r.Git("update-ref", "refs/original/refs/heads/main", "refs/heads/dev")
+	r.Git("update-ref", "refs/original/refs/tags/v1", "refs/heads/dev")
+	r.Git("update-ref", "refs/tags/v1", "refs/heads/dev")
+	r.Git("tag", "-a", "-m", "x", "v2", "refs/heads/dev")
+	r.Git("tag", "-a", "-m", "x", "v3", "refs/tags/v2")
+	r.Git("update-ref", "refs/tags/HEAD", "refs/heads/main")
+	r.Git("update-ref", "refs/tags/folder", r.Git("rev-parse", "refs/remotes/origin/main^{tree}"))
+	r.Git("update-ref", "refs/tags/x/file", r.Blob("1"))
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	branches := map[string]string{
+		"a@main": "1", "a@dev": "2", "a@refs/heads/HEAD": "3", "a@refs/heads/refs/heads/main": "4", "a@refs/heads/refs/tags/v1": "5",
+		"a@refs/heads/-x": "6", "a@@": "7", "a@v1": "8", "a@tags/v1": "9",
+	}
+	for _, tt := range []struct {
+		want []string
+		got  map[string]string
+	}{
+		{nil, map[string]string{"a@main": "1"}},
+		{[]string{"HEAD"}, map[string]string{"a@main": "1"}},
+		{[]string{"**"}, branches},
+		{[]string{"HEAD", "**"}, branches},
+		{[]string{"refs/heads/**", "main"}, branches},
+		{[]string{"v1"}, map[string]string{"a@v1": "8"}},
+		{[]string{"refs/heads/main"}, map[string]string{"a@main": "1"}},
+		{[]string{"refs/heads/HEAD"}, map[string]string{"a@refs/heads/HEAD": "3"}},
+		{[]string{"refs/heads/-x", "@"}, map[string]string{"a@refs/heads/-x": "6", "a@@": "7"}},
+		{[]string{"refs/tags/*"}, map[string]string{
+			"a@refs/tags/HEAD,refs/tags/folder": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2",
+		}},
+		{[]string{"HEAD", "refs/tags/v*"}, map[string]string{"a@main": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2"}},
+		{[]string{"main", "gone", "refs/tags/gone", "gone/*"}, map[string]string{"a@main": "1"}},
+		{[]string{"gone", "dev"}, map[string]string{"a@dev": "2"}},
+	} {
+		if got := fetchAll(t, f, mirror, r.Dir, tt.want...); !maps.Equal(got, tt.got) {
+			t.Errorf("%q: %v, want %v", tt.want, got, tt.got)
+		}
+	}
+	_, err := f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "refs/tags/x/file"}}, nil)
+	wantFailure(t, err, NoBranch, "a single file")
+}
+
+// TestDetachedHead: what is checked out is indexed as HEAD when it is not on a branch.
+func TestDetachedHead(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Git("update-ref", "--no-deref", "HEAD", r.Files("dev", "a", "2"))
+	r.Git("checkout", "-q", "--detach", "dev")
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	for _, want := range [][]string{nil, {"HEAD"}} {
+		if got := fetchAll(t, f, mirror, r.Dir, want...); !maps.Equal(got, map[string]string{"a@HEAD": "2"}) {
+			t.Errorf("%q: %v", want, got)
+		}
+	}
+	if got := fetchAll(t, f, mirror, r.Dir, "HEAD", "**"); !maps.Equal(got, map[string]string{"a@HEAD,dev": "2", "a@main": "1"}) {
+		t.Errorf("with all branches: %v", got)
+	}
+	r.Git("checkout", "-q", "main")
+	if got := fetchAll(t, f, mirror, r.Dir, "HEAD"); !maps.Equal(got, map[string]string{"a@main": "1"}) {
+		t.Errorf("attached again: %v", got)
+	}
+	// No branch is left, as in a clone of a tag.
+	r.Git("checkout", "-q", "--detach", "main")
+	r.Git("branch", "-q", "-D", "main", "dev")
+	if got := fetchAll(t, f, mirror, r.Dir); !maps.Equal(got, map[string]string{"a@HEAD": "1"}) {
+		t.Errorf("without branches: %v", got)
+	}
+}
+
+// TestBranchesAreNamedAsInGit compares with git which names branches may have, for every character at
+// the start, in the middle and at the end. Only for control characters git says yes, where Trawl says no.
+func TestBranchesAreNamedAsInGit(t *testing.T) {
+	var names []string
+	for c := range rune(128) {
+		for _, form := range []string{"%s", "%sa", "a%sb", "a%s", "a/%s", "%s/a", "a%[1]s%[1]sb", "a%s{b"} {
+			names = append(names, fmt.Sprintf(form, string(c)))
+		}
+	}
+	names = append(names, "a.lock", "a.lock/b", "a.lockb", "refs", "refs/heads/x", "HEAD/x", "heads/x", "日本", "e\u0301", "👍", "a\u202eb")
+	for _, name := range names {
+		if strings.ContainsRune(name, 0) {
+			continue // no argument of a program
+		}
+		ref := "refs/heads/" + name
+		want := exec.CommandContext(t.Context(), "git", "check-ref-format", ref).Run() == nil
+		if got := origin.CheckBranch(ref) == nil; got != want {
+			t.Errorf("%q: %v, and git says %v", name, got, want)
+		}
+		if short := origin.BranchName(ref); want && (origin.BranchRef(short) != ref || origin.CheckBranch(short) != nil) {
+			t.Errorf("%q: its name is %q, which stands for %q", ref, short, origin.BranchRef(short))
+		}
+	}
+}
+
+// TestBranchPatterns: a pattern stands for the branches that it matches at the time.
+func TestBranchPatterns(t *testing.T) {
+	r := gitsourcetest.New(t)
+	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {
+		r.Files(branch, "a", branch)
+	}
+	f := newFetcher(t, local(r))
+	for _, c := range []struct{ want, got []string }{
+		{[]string{"release/*"}, []string{"release/1", "release/2"}},
+		{[]string{"main", "**"}, []string{"main", "release/1", "release/2", "release/x/fix"}},
+		{[]string{"HEAD", "none*", "m*"}, []string{"main"}},
+	} {
+		branches, err := f.Branches(t.Context(), r.Dir, c.want)
+		var got []string
+		for _, b := range branches {
+			got = append(got, b.Name)
+			if !hexOID(b.Commit) {
+				t.Errorf("%q: %+v", c.want, b)
+			}
+		}
+		if err != nil || !slices.Equal(got, c.got) {
+			t.Errorf("%q: %q, %v; want %q", c.want, got, err, c.got)
+		}
+	}
+	_, err := f.Branches(t.Context(), r.Dir, []string{"v*"})
+	wantFailure(t, err, NoBranch, "no branch like v*")
+}
