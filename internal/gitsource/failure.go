@@ -114,6 +114,8 @@ var messages = sync.OnceValue(func() []message {
 			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
 			`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +
 			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
+		{Refused, regexp.MustCompile(`from promisor remote|lazy fetching disabled`), "the repository is a partial clone that lacks files of the branch: index the repository " +
+			"that it was cloned from, or check the branch out in it"},
 		{Refused, regexp.MustCompile(`fsck error|error in tree`), "a folder of the repository has entries that git does not write, and no index can hold: " +
 			"commit the folder anew with git, and index the repository again"},
 		{Damaged, regexp.MustCompile(`(?i)index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +

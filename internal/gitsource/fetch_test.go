@@ -224,6 +224,21 @@ func TestFetchLimits(t *testing.T) {
 	tooLarge("3 objects", func(c *FetchConfig) { c.MaxObjects = 2 })
 }
 
+// TestFetchPartialClone: a partial clone serves what it has; git fetches nothing into it.
+func TestFetchPartialClone(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Git("config", "uploadpack.allowFilter", "true")
+	r.Git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+r.Dir, filepath.Join(filepath.Dir(r.Dir), "partial"))
+	r.Git("clone", "-q", "--filter=blob:none", "file://"+r.Dir, filepath.Join(filepath.Dir(r.Dir), "complete"))
+	f := newFetcher(t, local(r))
+	if got := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), filepath.Dir(r.Dir)+"/complete"); got["a@main"] != "1" {
+		t.Errorf("got %v", got)
+	}
+	_, err := f.Fetch(t.Context(), filepath.Join(t.TempDir(), "m"), filepath.Dir(r.Dir)+"/partial", []docstore.Branch{{Name: "main"}}, nil)
+	wantFailure(t, err, Refused, "partial clone")
+}
+
 // TestFetchOddDefaultBranch has a default branch that no record can name.
 func TestFetchOddDefaultBranch(t *testing.T) {
 	r := gitsourcetest.New(t)

@@ -230,18 +230,23 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 		statuses: []*ingestv1.RepoStatus{
 			published(1, ingestv1.State_STATE_QUEUED), published(1, ingestv1.State_STATE_BUILDING), published(2, ingestv1.State_STATE_PUBLISHED),
 		},
-		repos: []*searchv1.RepoEntry{{Name: "example.org/r", Documents: 3, ContentBytes: 2000, IndexBytes: 1000}},
+		repos: []*searchv1.RepoEntry{{
+			Name: "example.org/r", Documents: 3, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
+		}},
 	}
 	dir := t.TempDir()
 	t.Chdir(filepath.Dir(dir))
-	exit, out, errs := trawl(t, s, "index", "--branch", "a,b", "--name", "n", "--rank", "40", filepath.Base(dir))
+	exit, out, errs := trawl(t, s, "index", "-b", "a,b", "-b", "refs/heads/c", "-b", "gone/*", "--name", "n", "--rank", "40", filepath.Base(dir))
 	if exit != 0 || !strings.HasPrefix(out, "example.org/r: generation 5 in ") || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
 		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
 	}
 	if !strings.Contains(errs, "building") {
 		t.Errorf("no progress: %q", errs)
 	}
-	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 2 || s.put.GetFacts().GetRank() != 40 {
+	if got := strings.Count(errs, "there is no branch"); got != 1 || !strings.Contains(errs, "there is no branch gone/*") {
+		t.Errorf("missing branches: %q", errs)
+	}
+	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 3 || s.put.GetBranches()[0] != "a,b" || s.put.GetFacts().GetRank() != 40 {
 		t.Errorf("asked for %v", s.put)
 	}
 }

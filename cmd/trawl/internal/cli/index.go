@@ -52,7 +52,7 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
-	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise the default branch")
+	cmd.Flags().StringArrayVarP(&branches, "branch", "b", nil, "`name` of a branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise the default branch")
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd

@@ -47,7 +47,7 @@ func newShardBuild(p Process) *cobra.Command {
 	}
 	cmd.Flags().StringVarP(&out, "out", "o", "", "file to write")
 	cmd.Flags().StringVar(&name, "name", "", "name of the repository in the shard; otherwise that of the folder")
-	cmd.Flags().StringSliceVarP(&branches, "branch", "b", nil, "branch to index, may be repeated; otherwise what is checked out")
+	cmd.Flags().StringArrayVarP(&branches, "branch", "b", nil, "`name` of a branch to index, or a tag as refs/tags/v1; may be repeated; otherwise what is checked out")
 	return cmd
 }
 
