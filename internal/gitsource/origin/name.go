@@ -39,16 +39,33 @@ func barePath(p string) string {
 // SameRepository reports whether two clone URLs lead to one repository in the same
 // way: they differ at most in how scheme, host and port are written, and in ".git" and
 // slashes at the end. Paths that differ in letter case are different: hosts need not
-// fold it. An invalid URL is the same as no other.
+// fold it. Folders with and without ".git" are different, too. An invalid URL is the same as no other.
 func SameRepository(a, b string) bool {
 	left, errLeft := Parse(a)
 	right, errRight := Parse(b)
 	if errLeft != nil || errRight != nil {
 		return false
 	}
+	if left.Scheme == SchemeFile && right.Scheme == SchemeFile {
+		return strings.TrimSuffix(left.Path, "/.git") == strings.TrimSuffix(right.Path, "/.git")
+	}
 	relative := left.escaped == "" && right.escaped == "" || left.escaped != "" && right.escaped != ""
 	return relative && left.Scheme == right.Scheme && left.User == right.User && left.HostPort(left.Host) == right.HostPort(right.Host) &&
 		barePath(left.Path) == barePath(right.Path)
+}
+
+// MayShareName reports whether two clone URLs may have one repo without anybody having
+// chosen its name: both imply the same name, and neither is a folder of another path.
+func MayShareName(a, b string) bool {
+	left, errLeft := RepoName(a)
+	right, errRight := RepoName(b)
+	return errLeft == nil && errRight == nil && left == right &&
+		(SameRepository(a, b) || !isFolder(a) && !isFolder(b))
+}
+
+func isFolder(raw string) bool {
+	r, err := Parse(raw)
+	return err == nil && r.Scheme == SchemeFile
 }
 
 // CheckName reports, as a *RuleError, whether s cannot name a repo: names are

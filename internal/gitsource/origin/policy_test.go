@@ -303,8 +303,34 @@ func TestSameRepository(t *testing.T) {
 			t.Errorf("%q is the same as %q", pair[0], pair[1])
 		}
 	}
-	if !SameRepository("/srv/git/a.git", "file:///srv/git/a") {
+	if !SameRepository("/srv/git/a.git", "file:///srv/git/a.git/.git/") {
 		t.Error("a path and the URL of the same folder differ")
+	}
+}
+
+// TestNamesThatMeet: a name that nobody chose may stand for one host's repository over any transport, but
+// not for two folders, nor for a folder and a host.
+func TestNamesThatMeet(t *testing.T) {
+	for _, tt := range []struct {
+		a, b  string
+		share bool
+	}{
+		{"https://git.example.com/o/r", "git@git.example.com:o/r.git", true},
+		{"https://git.example.com/o/r", "http://git.example.com/o/r.git", true},
+		{"https://git.example.com/o/r", "https://git.example.com/o/other", false},
+		{"/srv/git/a", "file:///srv/git/a/", true},
+		{"/srv/git/a", "/srv/git/a/.git", true},
+		{"/srv/git/a", "/srv/git/a.git", false},
+		{"/srv/git/a.git", "/srv/git/a.git.git", false},
+		{"/srv/git/a.git", "/srv/git/a.GIT", false},
+		{"/srv/git/a", "/srv/git/a.git/.git", false},
+		{"/srv/git/a", "https://localhost/srv/git/a", false},
+		{"/srv/git/a", "ssh://localhost/srv/git/a.git", false},
+		{"/srv/git/a", "", false},
+	} {
+		if MayShareName(tt.a, tt.b) != tt.share || MayShareName(tt.b, tt.a) != tt.share {
+			t.Errorf("%q and %q: want %v", tt.a, tt.b, tt.share)
+		}
 	}
 }
 

@@ -194,6 +194,32 @@ func TestRanksAreRaisedByAdministrators(t *testing.T) {
 	}
 }
 
+// TestNamesAreNotTakenSilently: a repository takes the place of another one only under a name that its
+// caller chose.
+func TestNamesAreNotTakenSilently(t *testing.T) {
+	d := newDesk(t)
+	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
+	for _, step := range []struct {
+		name, url string
+		want      codes.Code
+	}{
+		{"", "/srv/git/mine/a", codes.OK},
+		{"", "/srv/git/mine/a.git", codes.AlreadyExists},
+		{"", "file:///srv/git/mine/a.git", codes.AlreadyExists},
+		{"", "/srv/git/mine/a/.git", codes.OK},
+		{"localhost/srv/git/mine/a", "/srv/git/mine/a.git", codes.OK},
+		{"", "/srv/git/mine/a", codes.AlreadyExists},
+		{"git.example.com/o/r", "https://git.example.com/o/fork", codes.OK},
+		{"", "https://git.example.com/o/r", codes.AlreadyExists},
+		{"git.example.com/o/r", "https://git.example.com/o/r", codes.OK},
+		{"", "git@git.example.com:o/r.git", codes.OK},
+	} {
+		if err := d.put(admin, step.name, step.url); status.Code(err) != step.want {
+			t.Errorf("put %q at %s: %v, want %v", step.name, step.url, err, step.want)
+		}
+	}
+}
+
 // TestRequestsToIndexAreBounded: a caller that exceeds its quota is refused with the time to retry,
 // and costs no other caller a request.
 func TestRequestsToIndexAreBounded(t *testing.T) {

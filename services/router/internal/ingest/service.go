@@ -6,6 +6,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"log/slog"
 
@@ -71,7 +72,14 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	var refused error
 	epoch, _, err := s.store.PutDesiredIf(ctx, &catalogv1.Desired{
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
-	}, func(old *catalogv1.Desired) error { refused = replaceable(old); return refused })
+	}, func(old *catalogv1.Desired) error {
+		if refused = replaceable(old); refused == nil && req.Name == "" && old != nil && !origin.MayShareName(old.GetUrl(), req.Url) {
+			refused = searchapi.FieldError(codes.AlreadyExists, "name", fmt.Sprintf(
+				"%q is already the name of the repository at %s: choose a name for one of them, as with trawl index --name, or delete the other one first",
+				name, old.GetUrl()))
+		}
+		return refused
+	})
 	if refused != nil {
 		return nil, refused
 	}
