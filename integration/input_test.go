@@ -198,6 +198,7 @@ func oddFiles(t *testing.T, c *cluster) {
 	r.git("commit", "-q", "-m", "odd")
 	c.index(t, r, "odd")
 	c.expect(t, "r:odd oddities -f:deep", "odd:new\nline.txt", "odd:latin\xe9.txt", "odd:-dash.txt")
+	c.expect(t, "r:odd binary.bin f:^link$", "odd:link") // by its target
 	list, err := c.search.List(t.Context(), &searchv1.ListRequest{Query: "r:^odd$", MaxSkippedFiles: 100})
 	if err != nil || len(list.GetRepos()) != 1 {
 		t.Fatalf("List: %v, %v", list, err)
@@ -209,7 +210,6 @@ func oddFiles(t *testing.T, c *cluster) {
 	for path, want := range map[string]searchv1.SkipReason{
 		"binary.bin": searchv1.SkipReason_SKIP_REASON_BINARY,
 		"huge.txt":   searchv1.SkipReason_SKIP_REASON_TOO_LARGE,
-		"link":       searchv1.SkipReason_SKIP_REASON_SYMLINK,
 		"module":     searchv1.SkipReason_SKIP_REASON_SUBMODULE,
 	} {
 		if reasons[path] != want {

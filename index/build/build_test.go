@@ -117,12 +117,12 @@ func TestWhatIsFoundByNameOnly(t *testing.T) {
 		doc("empty", ""),
 		doc("large", string(bytes.Repeat([]byte("x"), 100_001))),
 		doc("noise", noise.String()),
-		build.Document{Path: []byte("symlink"), Skip: docstore.Symlink, Size: 7},
+		build.Document{Path: []byte("submodule"), Skip: docstore.Submodule, Size: 7},
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []docstore.SkipReason{docstore.Binary, docstore.NotSkipped, docstore.TooLarge, docstore.NotSkipped, docstore.Symlink}
+	want := []docstore.SkipReason{docstore.Binary, docstore.NotSkipped, docstore.TooLarge, docstore.NotSkipped, docstore.Submodule}
 	sizes := []uint64{3, 0, 100_001, uint64(noise.Len()), 7}
 	docs := open(t, buf.Bytes())
 	for i := range want {

@@ -14,8 +14,7 @@ const (
 	TooLarge
 	// Binary files contain a NUL byte.
 	Binary
-	// Symlink entries have a path and no content.
-	Symlink
+	_
 	// Submodule entries have a commit of another repo.
 	Submodule
 	// Unreadable files could not be read from the source.
@@ -28,7 +27,6 @@ var skipWords = [...]string{
 	NotSkipped: "searchable",
 	TooLarge:   "too large",
 	Binary:     "binary",
-	Symlink:    "symbolic link",
 	Submodule:  "submodule",
 	Unreadable: "unreadable",
 	TooDeep:    "too many folders deep",
@@ -36,7 +34,7 @@ var skipWords = [...]string{
 
 // String describes the reason in plain words.
 func (r SkipReason) String() string {
-	if int(r) < len(skipWords) {
+	if int(r) < len(skipWords) && skipWords[r] != "" {
 		return skipWords[r]
 	}
 	return "unknown reason " + strconv.Itoa(int(r))

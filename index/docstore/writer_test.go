@@ -114,7 +114,7 @@ func TestSkipReasonsAreThoseOfTheProto(t *testing.T) {
 	}
 	names := map[string]SkipReason{
 		"UNSPECIFIED": NotSkipped, "TOO_LARGE": TooLarge, "BINARY": Binary,
-		"SYMLINK": Symlink, "SUBMODULE": Submodule, "UNREADABLE": Unreadable, "TOO_DEEP": TooDeep,
+		"SUBMODULE": Submodule, "UNREADABLE": Unreadable, "TOO_DEEP": TooDeep,
 	}
 	found := regexp.MustCompile(`SKIP_REASON_(\w+) = (\d+);`).FindAllStringSubmatch(string(text), -1)
 	if len(found) != len(names) {

@@ -71,7 +71,7 @@ func (c *Changes) nearest(ctx context.Context, candidates []int, before []string
 }
 
 // lost adds the changes that deleted branches cause on others. An object that was a
-// file on a deleted branch and is, for example, a symbolic link on another counted as a
+// file on a deleted branch and is named as a submodule's commit on another counted as a
 // file until now.
 func (c *Changes) lost(ctx context.Context, changes map[string][]change, before, after []string) error {
 	var gone, stays []string

@@ -57,8 +57,8 @@ type Source interface {
 	// A document is valid until the next one is asked for. Its Branches are ordinals
 	// into those of the source; they are shared and must not be changed. Content is
 	// the text of the file (build.Text), nil unless Skip is docstore.NotSkipped. Size is
-	// that of the text; of a skipped file, that of the file; a symbolic link has the size of its target's name, a submodule
-	// has size 0. OID is empty in a plain folder.
+	// that of the text; of a skipped file, that of the file. The content of a symbolic link is its
+	// target, which is not followed; a submodule has size 0. OID is empty in a plain folder.
 	Documents(ctx context.Context) iter.Seq2[*build.Document, error]
 	// Total returns the number of documents, 0 if it is not known beforehand.
 	Total() int

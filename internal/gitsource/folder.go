@@ -21,8 +21,8 @@ import (
 const folderBranch = "HEAD"
 
 // Folder is a Source of the files below a plain folder, which it reads during
-// enumeration. It lists symbolic links without following them, and opens nothing outside
-// of the folder, even if the folder changes meanwhile. It leaves out ".git" entries.
+// enumeration. The content of a symbolic link is its target, and nothing outside
+// of the folder is opened, even if the folder changes meanwhile. It leaves out ".git" entries.
 type Folder struct {
 	root    *os.File
 	limits  Limits
@@ -167,13 +167,31 @@ func (w *folderWalk) document(dir *os.File, path string, e fs.DirEntry) *build.D
 		return doc
 	}
 	if e.Type()&fs.ModeSymlink != 0 {
-		doc.Skip = docstore.Symlink
+		w.link(int(dir.Fd()), e.Name(), doc)
+		return doc
 	}
 	var stat unix.Stat_t
 	if unix.Fstatat(int(dir.Fd()), e.Name(), &stat, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		doc.Size = uint64(max(stat.Size, 0))
 	}
 	return doc
+}
+
+// maxTarget is longer than any target of a symbolic link, in bytes.
+const maxTarget = unix.PathMax + 1
+
+// link reads the target of a symbolic link and completes its document.
+func (w *folderWalk) link(dir int, name string, doc *build.Document) {
+	w.buf = slices.Grow(w.buf[:0], maxTarget)[:maxTarget]
+	n, err := restart(func() (int, error) { return unix.Readlinkat(dir, name, w.buf) })
+	switch {
+	case err != nil || n == maxTarget:
+	case w.limits.tooDeep(doc.Path):
+		doc.Size, doc.Skip = uint64(n), docstore.TooDeep
+	default:
+		doc.Skip = docstore.NotSkipped
+		classify(doc, w.buf[:n], w.limits, &w.detector)
+	}
 }
 
 // open opens and reads a file and completes its document. The file may have been

@@ -147,12 +147,10 @@ func parseTreeLine(line []byte) (treeEntry, int, error) {
 // skipByMode returns why an entry of this mode has no content.
 func skipByMode(mode string) docstore.SkipReason {
 	switch mode {
-	case "120000":
-		return docstore.Symlink
 	case "160000":
 		return docstore.Submodule
-	case "100644", "100755", "100664":
-		return docstore.NotSkipped
+	case "100644", "100755", "100664", "120000":
+		return docstore.NotSkipped // the content of a symbolic link is its target
 	}
 	return docstore.Unreadable
 }
@@ -179,8 +177,8 @@ func (l *listing) merge(tree []treeEntry, branch uint32) {
 			})
 			continue
 		}
-		// An object that is a file on one branch and a symbolic link on another counts as
-		// a file.
+		// An object that is a file on one branch and named as a submodule's commit on another
+		// counts as a file.
 		old[0].set = l.sets.with(old[0].set, branch)
 		old[0].skip = min(old[0].skip, t.skip)
 	}

@@ -64,7 +64,7 @@ func TestRepositoryOddEntries(t *testing.T) {
 		t.Errorf("total %d, omitted %d of %d", repo.Total(), repo.Omitted(), len(docs))
 	}
 	want := map[string]docstore.SkipReason{
-		"binary.bin": docstore.Binary, "huge": docstore.TooLarge, "link": docstore.Symlink,
+		"binary.bin": docstore.Binary, "huge": docstore.TooLarge,
 		"sub": docstore.Submodule, deep: docstore.TooDeep,
 	}
 	if len(docs) != 16 {
@@ -84,6 +84,10 @@ func TestRepositoryOddEntries(t *testing.T) {
 		case "bad\xff\xfeutf8.go":
 			if string(d.Content) != "package x\n" || d.Language != "Go" || hex.EncodeToString(d.OID) != text {
 				t.Errorf("%q: %q %s %x", d.Path, d.Content, d.Language, d.OID)
+			}
+		case "link":
+			if string(d.Content) != "package x\n" || d.Size != 10 {
+				t.Errorf("link: %q, size %d", d.Content, d.Size)
 			}
 		case "huge":
 			if d.Size != 1001 {

@@ -216,8 +216,9 @@ type PutRepoRequest struct {
 	// Name to search it by; empty derives it from the URL (host/path without .git). Only an
 	// administrator may give a repository another name.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	// Branches to index, in which * stands for anything but a slash and ** for
-	// anything; empty means the default branch.
+	// Branches to index, as main, and tags, as refs/tags/v1; * stands for anything but a slash
+	// and ** for anything. Those that do not exist are left out, unless none does. Empty means
+	// the default branch.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	// Further facts. Queries can ask for archived, fork, public and meta.KEY.
 	Facts         *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`

@@ -49,7 +49,7 @@ func documents(n int) []build.Document {
 			Path: fmt.Appendf(nil, "f%03d", i), Content: fmt.Appendf(nil, "%d %s", i, strings.Repeat("x", 50)), Branches: []uint32{0},
 		})
 	}
-	docs[0].Content, docs[0].Skip = nil, docstore.Symlink
+	docs[0].Content, docs[0].Skip = nil, docstore.Submodule
 	return docs
 }
 

@@ -320,8 +320,6 @@ func skipped(reason searchv1.SkipReason) string {
 		return "too large to be indexed"
 	case searchv1.SkipReason_SKIP_REASON_BINARY:
 		return "binary"
-	case searchv1.SkipReason_SKIP_REASON_SYMLINK:
-		return "a symbolic link"
 	case searchv1.SkipReason_SKIP_REASON_SUBMODULE:
 		return "a submodule"
 	}
