@@ -245,6 +245,8 @@ func TestLowPriority(t *testing.T) {
 		"vendor/a/b.go": true, "a/vendor/b.go": true, "a/myvendor/b.go": false,
 		"a_test.go": true, "a/testing.go": false, "x/a.pb.go": true, "test/a.c": true, "latest/a.c": false,
 		"docs/a.c": true, "a/doc.go": false, "CHANGELOG.md": true, "src/AbcTest.java": true, "a-bench/b.c": true, "third_party/a.c": true, "x.min.js": true,
+		"a/external/b.c": true, "external-dns/b.c": false, "internal/b.c": false, "dist/a.c": true, "dist.c": false, "a/distance/a.c": false,
+		"x/Godeps/_workspace/a.c": true, "Pods/a/a.c": true, "3rdparty/a.c": true, "a/cache/a.c": false, "env/a.c": false,
 		"README.md": true, "a/b.rst": true, "CHANGES": true, "HISTORY.txt": true, "history.ts": false, "a/md.go": false, ".md": false, "CMakeLists.txt": false,
 	} {
 		if got := LowPriority([]byte(path)); got != want {

@@ -17,6 +17,8 @@ import (
 
 	enry "github.com/go-enry/go-enry/v2"
 	"github.com/go-enry/go-enry/v2/data"
+
+	"github.com/trawl-search/trawl/index/rank"
 )
 
 var update = flag.Bool("update", false, "write the tables anew")
@@ -213,5 +215,30 @@ func TestInterpretersAsGoEnry(t *testing.T) {
 		if got := byShebang([]byte(line)); got != want {
 			t.Errorf("%q: got %q, want %q", line, got, want)
 		}
+	}
+}
+
+// TestVendoredFolders: the folders that go-enry takes for vendored code have low priority, except
+// those that are as often folders of one's own code.
+func TestVendoredFolders(t *testing.T) {
+	own := []string{"cache/", "env/", "gradle/wrapper/", ".mvn/wrapper/", "inst/extdata/", ".github/", ".gitpod/", ".obsidian/", ".teamcity/", ".vscode/"}
+	folder := regexp.MustCompile(`^\(\^\|/\)((?:[\w-]|\\\.|/)+/)(?:\.\*.*)?$`)
+	found := 0
+	for _, m := range data.VendorMatchers {
+		if parts := folder.FindStringSubmatch(m.String()); parts != nil && !slices.Contains(own, strings.ReplaceAll(parts[1], `\`, "")) {
+			found++
+			path := "a/" + strings.ReplaceAll(parts[1], `\`, "") + "b.c"
+			if !rank.LowPriority([]byte(path)) {
+				t.Errorf("%s has no low priority", path)
+			}
+		}
+	}
+	for _, path := range []string{"a/3rd-party/b.c", "a/ThirdParty/b.c", "a/vendors/b.c", "a/Vendor/b.c", "a/externals/b.c", "a/Extern/b.c"} {
+		if !enry.IsVendor(path) || !rank.LowPriority([]byte(path)) {
+			t.Errorf("%s: go-enry says %v, want that and low priority", path, enry.IsVendor(path))
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d folders were read from go-enry", found)
 	}
 }
