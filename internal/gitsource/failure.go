@@ -86,6 +86,15 @@ func isMoved(err error) bool {
 	return ok && strings.HasPrefix(f.Reason, movedReason)
 }
 
+// deepReason is why a host sent nothing when it was asked for the newest commits alone.
+const deepReason = "the host cannot send commits without their history"
+
+// isDeep reports whether the host sends whole histories only.
+func isDeep(err error) bool {
+	f, ok := errors.AsType[*Failure](err)
+	return ok && strings.HasPrefix(f.Reason, deepReason)
+}
+
 // message is one of git's messages, in the C locale.
 type message struct {
 	kind   Kind
@@ -108,6 +117,9 @@ var messages = sync.OnceValue(func() []message {
 		{NeedsCredentials, regexp.MustCompile(`could not read (Username|Password)|Authentication failed|Permission denied \(|` +
 			`terminal prompts disabled|returned error: 40[13]|HTTP Basic: Access denied|Permission denied, please try again`),
 			"the repository needs credentials that the indexer does not have"},
+		{Refused, regexp.MustCompile(`does not support shallow`), deepReason},
+		{Refused, regexp.MustCompile(`alternate disabled by http.followRedirects`), "the repository borrows objects from another one, and git reads only " +
+			"the one that was asked for: repack it with git repack -a -d, and remove its file objects/info/alternates"},
 		{Refused, regexp.MustCompile(`requested URL returned error: 30\d`), movedReason},
 		{Refused, regexp.MustCompile(`transport '[^']*' not allowed`), "the transport is not allowed"},
 		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
@@ -119,8 +131,8 @@ var messages = sync.OnceValue(func() []message {
 		{Refused, regexp.MustCompile(`fsck error|error in tree`), "a folder of the repository has entries that git does not write, and no index can hold: " +
 			"commit the folder anew with git, and index the repository again"},
 		{Damaged, regexp.MustCompile(`(?i)index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
-			`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|object file .* is empty|` +
-			`not a git repository|shallow file has changed|Unable to create '[^']*lock'|dumb http transport`),
+			`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|cannot obtain needed|object file .* is empty|` +
+			`not a git repository|shallow file has changed|Unable to create '[^']*lock'`),
 			"the repository's objects are not sound"},
 	}
 })

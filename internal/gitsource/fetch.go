@@ -144,7 +144,9 @@ func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []doc
 			}
 			wanted.WriteString(b.Commit + "\n")
 		}
-		if err := s.fetchRefs(ctx, mirror, wanted.String(), nil); err != nil {
+		stop := s.watchSize(ctx, mirror)
+		err := s.fetchRefs(ctx, mirror, wanted.String(), nil, "--depth=1", "--", s.url)
+		if stop(); err != nil {
 			return err
 		}
 		return f.checkSize(mirror)

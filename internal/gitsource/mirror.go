@@ -165,15 +165,19 @@ func (s *session) prepareMirror(ctx context.Context, mirror string, branches []d
 		}
 		return s.dropBranches(ctx, mirror, branches)
 	}
+	return s.initBare(ctx, mirror, branches)
+}
+
+// initBare creates an empty bare repository for the branches.
+func (s *session) initBare(ctx context.Context, dir string, branches []docstore.Branch) error {
 	format := "sha1"
 	if len(branches) > 0 && len(branches[0].Commit) == 64 {
 		format = "sha256"
 	}
-	if err := os.MkdirAll(mirror, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create a copy of the repository: %w", err)
 	}
-	_, err := s.local(ctx, mirror, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format,
-		"--initial-branch=trawl")
+	_, err := s.local(ctx, dir, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--initial-branch=trawl")
 	return err
 }
 
@@ -214,7 +218,10 @@ func removeLeftovers(mirror string) error {
 		if err != nil {
 			return err
 		}
-		if !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")) {
+		switch {
+		case d.IsDir() && strings.HasPrefix(d.Name(), "tmp_"):
+			return errors.Join(os.RemoveAll(path), fs.SkipDir)
+		case !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")):
 			return os.Remove(path)
 		}
 		return nil
@@ -223,23 +230,40 @@ func removeLeftovers(mirror string) error {
 
 // fetch fetches the newest commits of the branches into the mirror.
 func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
-	var stdin strings.Builder
+	defer s.watchSize(ctx, mirror)()
+	var refs, copied strings.Builder
 	for _, b := range branches {
-		fmt.Fprintf(&stdin, "+%s:%s\n", origin.BranchRef(b.Name), mirrorRef(b.Name))
+		ref := mirrorRef(b.Name)
+		fmt.Fprintf(&refs, "+%s:%s\n", origin.BranchRef(b.Name), ref)
+		fmt.Fprintf(&copied, "+%s:%[1]s\n", ref)
 	}
-	if err := s.fetchRefs(ctx, mirror, stdin.String(), progress); err != nil {
+	err := s.fetchRefs(ctx, mirror, refs.String(), progress, "--depth=1", "--", s.url)
+	if isDeep(err) {
+		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
+		// all checks: git checks nothing that comes from a server of plain files.
+		history := filepath.Join(mirror, "tmp_history")
+		if err = errors.Join(os.RemoveAll(history), s.initBare(ctx, history, branches)); err != nil {
+			return err
+		}
+		if err = s.fetchRefs(ctx, history, refs.String(), nil, "--", s.url); err == nil {
+			err = s.fetchRefs(ctx, mirror, copied.String(), progress, "--depth=1", "--", "file://"+history)
+		}
+		err = errors.Join(err, os.RemoveAll(history))
+	}
+	if err != nil {
 		return err
 	}
 	return s.repack(ctx, mirror)
 }
 
-// fetchRefs fetches the given refspecs, one a line.
-func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress)) error {
-	stop := s.watchSize(ctx, mirror)
-	_, err := s.remote(ctx, mirror, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) },
-		"--git-dir="+mirror, "fetch", "--progress", "--depth=1", "--no-tags", "--force", "--update-shallow", "--stdin",
-		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance", "--", s.url)
-	stop()
+// fetchRefs fetches the given refspecs, one a line. The last argument is where from.
+func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress), args ...string) error {
+	args = append([]string{"--git-dir=" + mirror, "fetch", "--progress", "--no-tags", "--force", "--update-shallow", "--stdin",
+		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...)
+	if strings.HasPrefix(args[len(args)-1], "file://") { // it is one of the indexer's own: a remote one is named by its path
+		args = append([]string{"-c", "protocol.file.allow=always"}, args...)
+	}
+	_, err := s.remote(ctx, mirror, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) }, args...)
 	return err
 }
 

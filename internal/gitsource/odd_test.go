@@ -64,6 +64,9 @@ func object(r *gitsourcetest.Repo, kind, content string) string {
 	return rawName(r.GitIn(content, "hash-object", "-w", "-t", kind, "--literally", "--stdin"))
 }
 
+// nameOf is the inverse of rawName.
+func nameOf(raw string) string { return hex.EncodeToString([]byte(raw)) }
+
 func rawName(oid string) string {
 	raw, _ := hex.DecodeString(oid)
 	return string(raw)
@@ -78,9 +81,9 @@ func TestFetchTakesWhatGitClones(t *testing.T) {
 			r.Files("main", "a", "1")
 			tree, commit := tt.write(r, rawName(r.Blob("1")))
 			if commit == "" {
-				commit = "tree " + hex.EncodeToString([]byte(object(r, "tree", tree))) + "\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
+				commit = "tree " + nameOf(object(r, "tree", tree)) + "\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\n"
 			}
-			r.Git("update-ref", "refs/heads/main", hex.EncodeToString([]byte(object(r, "commit", commit))))
+			r.Git("update-ref", "refs/heads/main", nameOf(object(r, "commit", commit)))
 			r.Git("clone", "-q", "--bare", ".", "clone")
 			f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
 			if tt.refused == "" {
