@@ -54,7 +54,7 @@ func TestFetchFromPlainFiles(t *testing.T) {
 	r.Git("tag", "-a", "-m", "x", "v1", "dev")
 	publish()
 	url, config, _ := plainFiles(t, root)
-	f, mirror := newFetcher(t, config), filepath.Join(t.TempDir(), "m")
+	f, mirror := newFetcher(t, config), filepath.Join(t.TempDir(), "m %20#é")
 	if got := fetchAll(t, f, mirror, url+"/r.git"); len(got) != 1 || got["a@main"] != "1" {
 		t.Errorf("got %v", got)
 	}

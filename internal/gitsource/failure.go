@@ -86,13 +86,13 @@ func isMoved(err error) bool {
 	return ok && strings.HasPrefix(f.Reason, movedReason)
 }
 
-// deepReason is why a host sent nothing when it was asked for the newest commits alone.
-const deepReason = "the host cannot send commits without their history"
+// notShallowReason is why a host sent nothing when it was asked for the newest commits alone.
+const notShallowReason = "the host cannot send commits without their history"
 
-// isDeep reports whether the host sends whole histories only.
-func isDeep(err error) bool {
+// isNotShallow reports whether the host sends whole histories only.
+func isNotShallow(err error) bool {
 	f, ok := errors.AsType[*Failure](err)
-	return ok && strings.HasPrefix(f.Reason, deepReason)
+	return ok && strings.HasPrefix(f.Reason, notShallowReason)
 }
 
 // message is one of git's messages, in the C locale.
@@ -117,7 +117,7 @@ var messages = sync.OnceValue(func() []message {
 		{NeedsCredentials, regexp.MustCompile(`could not read (Username|Password)|Authentication failed|Permission denied \(|` +
 			`terminal prompts disabled|returned error: 40[13]|HTTP Basic: Access denied|Permission denied, please try again`),
 			"the repository needs credentials that the indexer does not have"},
-		{Refused, regexp.MustCompile(`does not support shallow`), deepReason},
+		{Refused, regexp.MustCompile(`does not support shallow`), notShallowReason},
 		{Refused, regexp.MustCompile(`alternate disabled by http.followRedirects`), "the repository borrows objects from another one, and git reads only " +
 			"the one that was asked for: repack it with git repack -a -d, and remove its file objects/info/alternates"},
 		{Refused, regexp.MustCompile(`requested URL returned error: 30\d`), movedReason},
@@ -128,8 +128,8 @@ var messages = sync.OnceValue(func() []message {
 			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
 		{Refused, regexp.MustCompile(`from promisor remote|lazy fetching disabled`), "the repository is a partial clone that lacks files of the branch: index the repository " +
 			"that it was cloned from, or check the branch out in it"},
-		{Refused, regexp.MustCompile(`fsck error|error in tree`), "a folder of the repository has entries that git does not write, and no index can hold: " +
-			"commit the folder anew with git, and index the repository again"},
+		{Refused, regexp.MustCompile(`fsck error`), "the repository has a folder or commit that git itself would not write, and that an index cannot hold: " +
+			"make it anew with git, and index the repository again"},
 		{Damaged, regexp.MustCompile(`(?i)index-pack failed|invalid index-pack|corrupt|bad object|unable to read|` +
 			`did not send all necessary objects|inflate|bad pack|missing (blob|tree|commit)|cannot obtain needed|object file .* is empty|` +
 			`not a git repository|shallow file has changed|Unable to create '[^']*lock'`),

@@ -145,7 +145,7 @@ func (f *Fetcher) FetchCommits(ctx context.Context, mirror, url string, at []doc
 			wanted.WriteString(b.Commit + "\n")
 		}
 		stop := s.watchSize(ctx, mirror)
-		err := s.fetchRefs(ctx, mirror, wanted.String(), nil, "--depth=1", "--", s.url)
+		err := s.fetchRefs(ctx, mirror, s.url, wanted.String(), nil, "--depth=1")
 		if stop(); err != nil {
 			return err
 		}

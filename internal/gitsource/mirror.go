@@ -237,16 +237,16 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		fmt.Fprintf(&refs, "+%s:%s\n", origin.BranchRef(b.Name), ref)
 		fmt.Fprintf(&copied, "+%s:%[1]s\n", ref)
 	}
-	err := s.fetchRefs(ctx, mirror, refs.String(), progress, "--depth=1", "--", s.url)
-	if isDeep(err) {
+	err := s.fetchRefs(ctx, mirror, s.url, refs.String(), progress, "--depth=1")
+	if isNotShallow(err) {
 		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
 		// all checks: git checks nothing that comes from a server of plain files.
 		history := filepath.Join(mirror, "tmp_history")
 		if err = errors.Join(os.RemoveAll(history), s.initBare(ctx, history, branches)); err != nil {
 			return err
 		}
-		if err = s.fetchRefs(ctx, history, refs.String(), nil, "--", s.url); err == nil {
-			err = s.fetchRefs(ctx, mirror, copied.String(), progress, "--depth=1", "--", "file://"+history)
+		if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {
+			err = s.fetchRefs(ctx, mirror, history, copied.String(), progress, "--depth=1")
 		}
 		err = errors.Join(err, os.RemoveAll(history))
 	}
@@ -256,13 +256,16 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 	return s.repack(ctx, mirror)
 }
 
-// fetchRefs fetches the given refspecs, one a line. The last argument is where from.
-func (s *session) fetchRefs(ctx context.Context, mirror, refspecs string, progress func(Progress), args ...string) error {
-	args = append([]string{"--git-dir=" + mirror, "fetch", "--progress", "--no-tags", "--force", "--update-shallow", "--stdin",
-		"--no-write-fetch-head", "--no-recurse-submodules", "--no-auto-maintenance"}, args...)
-	if strings.HasPrefix(args[len(args)-1], "file://") { // it is one of the indexer's own: a remote one is named by its path
-		args = append([]string{"-c", "protocol.file.allow=always"}, args...)
+// fetchRefs fetches the given refspecs, one a line, from the remote repository or from one that this
+// session made.
+func (s *session) fetchRefs(ctx context.Context, mirror, from, refspecs string, progress func(Progress), options ...string) error {
+	args := []string{"--git-dir=" + mirror}
+	if from != s.url {
+		args = append(args, "-c", "protocol.file.allow=always")
 	}
+	args = append(args, "fetch", "--progress", "--no-tags", "--force", "--update-shallow", "--stdin", "--no-write-fetch-head",
+		"--no-recurse-submodules", "--no-auto-maintenance")
+	args = append(append(args, options...), "--", from)
 	_, err := s.remote(ctx, mirror, strings.NewReader(refspecs), func(line string) { s.onProgress(line, progress) }, args...)
 	return err
 }

@@ -94,7 +94,7 @@ func TestFetchTakesWhatGitClones(t *testing.T) {
 			}
 			_, err := f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "main"}}, nil)
 			wantFailure(t, err, Refused, tt.refused)
-			wantFailure(t, err, Refused, "commit the folder anew")
+			wantFailure(t, err, Refused, "make it anew")
 		})
 	}
 }

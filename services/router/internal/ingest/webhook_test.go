@@ -361,9 +361,9 @@ func TestForgeriesCostNoRead(t *testing.T) {
 // deleted branch.
 func TestBranchPatterns(t *testing.T) {
 	w := newWorld(t)
-	w.put("github", "main", "release/*")
+	w.put("github", "main", "release/*", "refs/heads/next", "refs/tags/*")
 	w.publish("c1")
-	for branch, want := range map[string]outcome{"release/1": queued, "feature": current} {
+	for branch, want := range map[string]outcome{"release/1": queued, "next": queued, "feature": current, "tags/v1": current} {
 		body := hubBody(branch, "c9")
 		if got := w.send("github", hosts["github"].sign(secret, body), body); got != want.status {
 			t.Errorf("%s: HTTP %d, want %v", branch, got, want)
