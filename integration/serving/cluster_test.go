@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -60,6 +61,7 @@ type cluster struct {
 	zones       map[int]string // of searchers started from now on
 	access      access.Config  // zero: off
 	processors  float64        // that one caller may keep busy; 0: no limit
+	calls       int            // of one caller at once; 0: the default
 	// oneProcess: the router calls the searchers directly, as in a process of all roles.
 	oneProcess bool
 	locals     map[string]*server.Local // the searchers, by address
@@ -214,7 +216,7 @@ func (c *cluster) startRouter() {
 	cfg.SetDefaults()
 	free(&cfg.Config)
 	cfg.Replication = c.replication
-	cfg.CallerProcessors = c.processors
+	cfg.CallerProcessors, cfg.CallerCalls = c.processors, cmp.Or(c.calls, cfg.CallerCalls)
 	if c.access.Asked() {
 		cfg.Access = c.access
 	}

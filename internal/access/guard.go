@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -305,7 +306,7 @@ const howTo = "send a token as authorization: Bearer TOKEN; the command line tak
 const retryCalls = time.Second
 
 // enter returns the context of a known caller with the scope, and counts its call
-// until leave. Its error is a status that does not reveal the token.
+// until leave, and until its answers are read. Its error is a status that does not reveal the token.
 func (g *Guard) enter(ctx context.Context, method string, shown []string, scope Scope) (_ context.Context, leave func(), err error) {
 	if g.who == nil {
 		return With(ctx, Anyone), func() {}, nil
@@ -326,7 +327,11 @@ func (g *Guard) enter(ctx context.Context, method string, shown []string, scope 
 		return nil, nil, searchapi.Overloaded(fmt.Sprintf(
 			"%d calls of this token are in progress, which is the limit (caller-calls)", g.limits.Calls), retryCalls)
 	}
-	return With(ctx, p), func() { g.calls.end(p.ID()) }, nil
+	leave = func() { g.calls.end(p.ID()) }
+	if delivery.Hold(ctx, p.ID(), leave) {
+		leave = func() {}
+	}
+	return With(ctx, p), leave, nil
 }
 
 // identify returns the caller if it has the scope. Its error is that of enter.

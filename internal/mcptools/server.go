@@ -93,12 +93,8 @@ func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
 	return nil
 }
 
-const (
-	// maxBody bounds a message over HTTP in bytes.
-	maxBody = 1 << 20
-	// sendTime bounds the sending of an answer, beyond the time for computing it.
-	sendTime = time.Minute
-)
+// maxBody bounds a message over HTTP in bytes.
+const maxBody = 1 << 20
 
 // Handler serves streamable HTTP. A request carries one call, so limits on requests are
 // limits on calls. The router's gate checks the callers; Handler does not.
@@ -107,8 +103,6 @@ func (s *Server) Handler(wallTime time.Duration) http.Handler {
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody, DisableLocalhostProtection: true,
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A connection without deadlines has none to move.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(wallTime + sendTime))
 		if r.Method == http.MethodPost {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			if err != nil {

@@ -40,6 +40,11 @@ type Limits struct {
 	// ConnectionsPerAddress is how many of these may come from one IPv4 address or
 	// IPv6 /64; a proxy before the role is one address.
 	ConnectionsPerAddress int
+	// UnreadBytes bounds the answers that callers have not read, together; internal/delivery
+	// divides it among them.
+	UnreadBytes int64
+	// Patience is how long a caller may take nothing of an answer.
+	Patience time.Duration
 }
 
 // The limits of every role but for what it changes.
@@ -56,6 +61,10 @@ const (
 	// maxConnections is far more than the clients of a role need, and bounds its memory for them.
 	maxConnections           = 4000
 	maxConnectionsPerAddress = maxConnections / 4
+	// maxUnreadBytes holds the answers to all calls of a few routers, and twelve of the largest.
+	maxUnreadBytes = 1 << 30
+	// patience outlasts a short failure of a network.
+	patience = 30 * time.Second
 )
 
 // SetDefaults implements config.Settings: loopback only, and a drain that fits into
@@ -66,6 +75,7 @@ func (c *Config) SetDefaults() {
 		Limits: Limits{
 			RequestBytes: maxRequestBytes, BodyBytes: maxBodyBytes, ResponseBytes: MaxResponseBytes, Streams: maxStreams,
 			Connections: maxConnections, ConnectionsPerAddress: maxConnectionsPerAddress,
+			UnreadBytes: maxUnreadBytes, Patience: patience,
 		},
 		DrainDelay: 3 * time.Second, DrainTimeout: 20 * time.Second,
 	}
@@ -100,10 +110,8 @@ const (
 	// again by itself.
 	maxIdle = 10 * time.Minute
 
-	// readHeaderTimeout, readTimeout, writeTimeout and idleTimeout bound HTTP.
-	// A handler that streams extends its own by http.ResponseController.
+	// readHeaderTimeout, readTimeout and idleTimeout bound HTTP. Limits.Patience bounds writing.
 	readHeaderTimeout = 5 * time.Second
 	readTimeout       = 30 * time.Second
-	writeTimeout      = time.Minute
 	idleTimeout       = 2 * time.Minute
 )

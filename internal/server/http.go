@@ -24,11 +24,11 @@ func (s *Server) newHTTP() *http.Server {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
 	}))
 	return &http.Server{
-		Handler:           http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), s.cfg.Limits.BodyBytes),
+		Handler:           s.answers.HTTP(http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), s.cfg.Limits.BodyBytes)),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
-		WriteTimeout:      writeTimeout,
+		HTTP2:             &http.HTTP2Config{WriteByteTimeout: s.cfg.Limits.Patience},
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
@@ -12,6 +13,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/delivery"
 )
 
 // interceptors returns the interceptors that run before every handler. The metrics are
@@ -28,9 +31,11 @@ func (s *Server) interceptors(m *metrics) (unary []grpc.UnaryServerInterceptor, 
 // already: growing one takes a tenth of the time of a short call.
 var streamWorkers = uint32(4 * runtime.GOMAXPROCS(0))
 
-// grpcOptions puts the limits and the interceptors together. Requests from the
-// network are validated after the gate.
+// grpcOptions puts the limits and the interceptors together. Requests from the network are
+// validated after the gate, and their answers are held until they are read, whatever their
+// status is.
 func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) []grpc.ServerOption {
+	unary, stream = slices.Insert(slices.Clone(unary), 1, s.answers.Unary), slices.Insert(slices.Clone(stream), 1, s.answers.Stream)
 	options := append(append(s.transport(), s.tracing()...),
 		grpc.MaxRecvMsgSize(s.cfg.Limits.RequestBytes),
 		grpc.MaxSendMsgSize(s.cfg.Limits.ResponseBytes),
@@ -39,6 +44,7 @@ func (s *Server) grpcOptions(unary []grpc.UnaryServerInterceptor, stream []grpc.
 		grpc.ConnectionTimeout(handshakeTimeout),
 		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: maxIdle, Time: keepaliveTime, Timeout: keepaliveTimeout}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: keepaliveLeast, PermitWithoutStream: true}),
+		grpc.ForceServerCodecV2(delivery.Codec()),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 		grpc.ChainStreamInterceptor(validateStream),

@@ -26,6 +26,7 @@ import (
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 
+	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
@@ -50,7 +51,8 @@ type Server struct {
 	gate       Gate             // nil: all calls are admitted
 	tls        *tlsfiles.Server // nil: plain text
 	// early means that the gate runs before requests are read.
-	early bool
+	early   bool
+	answers *delivery.Answers
 	// openRequests are slots for reading requests that do not pass the gate.
 	openRequests chan struct{}
 	// signed are the patterns of HandleSigned.
@@ -88,6 +90,9 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 		return nil, fmt.Errorf("register the server's metrics: %w", err)
 	}
 	s.metrics = m
+	if s.answers, err = delivery.New(cfg.Limits.UnreadBytes, cfg.Limits.Patience, tel.Metrics()); err != nil {
+		return nil, fmt.Errorf("register the metrics of answers: %w", err)
+	}
 	unary, stream := s.interceptors(m)
 	s.grpc, s.local = grpc.NewServer(s.grpcOptions(unary, stream)...), newLocal(unary, stream)
 	s.readiness = newReadiness(s.setHealth, s.log)
@@ -171,7 +176,7 @@ func (s *Server) Listen(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("listen for HTTP on %s: %w", s.cfg.HTTP, err), g.Close())
 	}
 	most, perAddress := s.cfg.Limits.Connections, s.cfg.Limits.ConnectionsPerAddress
-	s.grpcLn = limitConnections(g, "grpc", most, perAddress, s.metrics)
+	s.grpcLn = s.answers.Listener(limitConnections(g, "grpc", most, perAddress, s.metrics))
 	s.httpLn = limitConnections(h, "http", most, perAddress, s.metrics)
 	return nil
 }

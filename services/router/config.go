@@ -40,6 +40,9 @@ const (
 	maxRequestBytes = 1 << 20
 	// maxStreams is the number of calls at once on one connection of a caller.
 	maxStreams = 250
+	// maxUnreadBytes bounds the answers that callers have not read. One caller may have
+	// half of it, which holds the largest answer.
+	maxUnreadBytes = 256 << 20
 	// coverWait is how long a query waits for shards that searchers are still loading:
 	// about the time in which a searcher fetches a shard.
 	coverWait = 3 * time.Second
@@ -61,7 +64,7 @@ func (c *Config) SetDefaults() {
 	c.Config.SetDefaults()
 	c.Replication = 2
 	c.MaxTimeout = time.Minute
-	c.Limits.RequestBytes, c.Limits.Streams = maxRequestBytes, maxStreams
+	c.Limits.RequestBytes, c.Limits.Streams, c.Limits.UnreadBytes = maxRequestBytes, maxStreams, maxUnreadBytes
 	c.MaxQueries, c.CallerShare, c.CallerCalls = 1000, 0.1, 250
 	c.CallerProcessors = 2
 	c.PushPause = 10 * time.Second

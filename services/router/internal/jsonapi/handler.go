@@ -55,9 +55,6 @@ func New(conn grpc.ClientConnInterface, limits Limits, log *slog.Logger) (*Handl
 	return &Handler{conn: conn, limits: limits, routes: routes, log: log}, nil
 }
 
-// sendTime bounds the sending of an answer, or of one event, beyond the time for computing it.
-const sendTime = time.Minute
-
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route := h.routes[r.URL.Path]
@@ -81,8 +78,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	// A connection without deadlines has none to move.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.WallTime + sendTime))
 	ctx := r.Context()
 	if timeout > 0 {
 		var cancel context.CancelFunc

@@ -131,7 +131,6 @@ func (e *events) write(format string, args ...any) error {
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Accel-Buffering", "no") // nginx would hold events back
 	}
-	_ = e.conn.SetWriteDeadline(time.Now().Add(sendTime)) // a connection without deadlines has none to move
 	if _, err := fmt.Fprintf(e.w, format, args...); err != nil {
 		return err
 	}

@@ -85,9 +85,6 @@ func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 	return pages, open
 }
 
-// sendTime bounds the sending of a page, beyond the time for making it.
-const sendTime = time.Minute
-
 // reply is a page that is to be sent.
 type reply struct {
 	status   int
@@ -106,8 +103,6 @@ func (p *Pages) page(answer func(ctx context.Context, r *http.Request) reply) ht
 			http.Error(w, "pages of other sites may link to this one, not embed or fetch it", http.StatusForbidden)
 			return
 		}
-		// A connection without deadlines has none to move.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.cfg.WallTime + sendTime))
 		ctx, cancel := context.WithTimeout(r.Context(), p.cfg.WallTime)
 		defer cancel()
 		p.send(w, r, answer(ctx, r))

@@ -64,9 +64,6 @@ func (h *Handler) List() http.Handler { return endpoint(h, h.list) }
 // defaultWallTime is what zoekt gives a request in JSON without MaxWallTime.
 const defaultWallTime = 20 * time.Second
 
-// sendTime bounds the sending of an answer, beyond the time for computing it.
-const sendTime = time.Minute
-
 // wallTime is the time that a request gets.
 func (h *Handler) wallTime(asked time.Duration) time.Duration {
 	if asked == 0 {
@@ -83,8 +80,6 @@ func endpoint[Q, R any](h *Handler, answer func(context.Context, *Q) (*R, error)
 			h.fail(w, r, refused(http.StatusMethodNotAllowed, "only POST is supported"))
 			return
 		}
-		// A connection without deadlines has none to move.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(h.limits.WallTime + sendTime))
 		done, err := h.admit(r)
 		if err != nil {
 			h.fail(w, r, err)

@@ -1,0 +1,154 @@
+package delivery
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/fair"
+)
+
+// Listener makes a gRPC server with Unary, Stream and Codec close connections of which
+// nothing is taken.
+func (a *Answers) Listener(ln net.Listener) net.Listener { return listener{ln, a} }
+
+type listener struct {
+	net.Listener
+	answers *Answers
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	raw, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return l.answers.wrap(raw), nil
+}
+
+func (a *Answers) wrap(raw net.Conn) *conn {
+	c := &conn{Conn: raw, answers: a, caller: fair.Network(raw.RemoteAddr().String()), queue: make(map[*charged]struct{})}
+	c.late = time.AfterFunc(a.patience, c.cutOff)
+	c.late.Stop()
+	return c
+}
+
+// conn is a connection of a gRPC server.
+type conn struct {
+	net.Conn
+
+	answers *Answers
+	caller  string
+
+	mu     sync.Mutex
+	closed bool
+	// queue are the messages that are not read.
+	queue map[*charged]struct{}
+	// late closes the connection unless something of the queue is read before.
+	late *time.Timer
+}
+
+// connAddr is the address of a peer. Through it calls find their connection.
+type connAddr struct {
+	net.Addr
+	conn *conn
+}
+
+// RemoteAddr implements net.Conn.
+func (c *conn) RemoteAddr() net.Addr { return connAddr{c.Conn.RemoteAddr(), c} }
+
+// Write implements net.Conn. It closes a connection that takes nothing: gRPC notices
+// errors of reading only.
+func (c *conn) Write(p []byte) (n int, err error) {
+	if err := c.Conn.SetWriteDeadline(time.Now().Add(c.answers.patience)); err != nil {
+		return 0, err
+	}
+	if n, err = c.Conn.Write(p); errors.Is(err, os.ErrDeadlineExceeded) {
+		c.answers.cutOff.Inc()
+		c.Close() // the error is that of the write
+	}
+	return n, err
+}
+
+// Close implements net.Conn. What was not read is dropped.
+func (c *conn) Close() error {
+	c.mu.Lock()
+	dropped := c.queue
+	c.closed, c.queue = true, nil
+	c.late.Stop()
+	c.mu.Unlock()
+	for m := range dropped {
+		m.give()
+	}
+	return c.Conn.Close()
+}
+
+func (c *conn) cutOff() {
+	c.mu.Lock()
+	waiting := len(c.queue) > 0
+	c.mu.Unlock()
+	if waiting {
+		c.answers.cutOff.Inc()
+		c.Close() // the peer is gone, whatever the error is
+	}
+}
+
+// charged is what a message that waits on a connection was charged.
+type charged struct {
+	conn *conn
+	give func()
+}
+
+// enqueue charges a call for a message. The error is a status.
+func (c *conn) enqueue(of *call, bytes int64) (*charged, error) {
+	give, err := of.charge(bytes)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		defer give()
+		return nil, status.Error(codes.Unavailable, "the connection was closed")
+	}
+	if len(c.queue) == 0 {
+		c.late.Reset(c.answers.patience)
+	}
+	m := &charged{c, give}
+	c.queue[m] = struct{}{}
+	return m, nil
+}
+
+// progress notes that a part of the message was read.
+func (m *charged) progress() {
+	m.conn.mu.Lock()
+	defer m.conn.mu.Unlock()
+	m.conn.moved()
+}
+
+// moved gives the peer the time of patience for the next part. The connection is locked.
+func (c *conn) moved() {
+	if len(c.queue) > 0 {
+		c.late.Reset(c.answers.patience)
+	} else {
+		c.late.Stop()
+	}
+}
+
+// done gives back the charge, once.
+func (m *charged) done() {
+	c := m.conn
+	c.mu.Lock()
+	_, waiting := c.queue[m]
+	delete(c.queue, m)
+	c.moved()
+	c.mu.Unlock()
+	if waiting {
+		m.give()
+	}
+}

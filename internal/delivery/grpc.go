@@ -1,0 +1,165 @@
+package delivery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/encoding"
+	encodingproto "google.golang.org/grpc/encoding/proto"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/protobuf/proto"
+)
+
+// Unary is the interceptor of calls over connections of Listener. Codec sends what it returns.
+func (a *Answers) Unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	ctx, c, conn, err := a.accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer c.end()
+	resp, err := next(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	return conn.encode(c, resp)
+}
+
+// Stream is the interceptor of streams over connections of Listener.
+func (a *Answers) Stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	ctx, c, conn, err := a.accept(stream.Context())
+	if err != nil {
+		return err
+	}
+	defer c.end()
+	return next(srv, &delivered{ServerStream: stream, ctx: ctx, call: c, conn: conn})
+}
+
+// accept begins a call. Its answers are not compressed: a compressed message is a copy that
+// Codec does not see.
+func (a *Answers) accept(ctx context.Context) (context.Context, *call, *conn, error) {
+	from, ok := peer.FromContext(ctx)
+	if !ok {
+		return nil, nil, nil, errors.New("a call came from nowhere")
+	}
+	at, ok := from.Addr.(connAddr)
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("a call came over a connection of type %T", from.Addr)
+	}
+	if err := grpc.SetSendCompressor(ctx, encoding.Identity); err != nil {
+		return nil, nil, nil, fmt.Errorf("send answers as they are: %w", err)
+	}
+	ctx, c := a.begin(ctx, at.conn.caller)
+	return ctx, c, at.conn, nil
+}
+
+// delivered is a stream whose messages are charged to its caller until they are read.
+type delivered struct {
+	grpc.ServerStream
+
+	ctx  context.Context //nolint:containedctx // it is the stream's
+	call *call
+	conn *conn
+}
+
+// Context implements grpc.ServerStream.
+func (d *delivered) Context() context.Context { return d.ctx }
+
+// SendMsg implements grpc.ServerStream. It waits until the caller has taken earlier messages.
+func (d *delivered) SendMsg(m any) error {
+	if err := d.call.wait(d.ctx); err != nil {
+		return err
+	}
+	encoded, err := d.conn.encode(d.call, m)
+	if err != nil {
+		return err
+	}
+	return d.ServerStream.SendMsg(encoded)
+}
+
+// encoded is a message that Codec sends as it is.
+type encoded mem.BufferSlice
+
+const (
+	// frame is what gRPC sends before each message, in bytes.
+	frame = 5
+	// chunk is the size of the parts in which a message is read, as far as progress is concerned.
+	chunk = 256 << 10
+	// leastBuffer is a size from which gRPC frees buffers.
+	leastBuffer = 2 << 10
+)
+
+// encode encodes a message, which is charged to its call until gRPC has written or dropped it.
+func (c *conn) encode(of *call, v any) (encoded, error) {
+	m, ok := v.(proto.Message)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a message", v)
+	}
+	size := proto.Size(m)
+	charge, err := c.enqueue(of, int64(size+frame))
+	if err != nil {
+		return nil, err
+	}
+	pool := mem.DefaultBufferPool()
+	data := pool.Get(max(size, leastBuffer))
+	raw, err := proto.MarshalOptions{UseCachedSize: true}.MarshalAppend((*data)[:0], m)
+	if err != nil {
+		pool.Put(data)
+		charge.done()
+		return nil, fmt.Errorf("encode the answer: %w", err)
+	}
+	p := &parts{data: data, charge: charge}
+	// gRPC frees no message that it drops because the caller has canceled the call just before.
+	runtime.AddCleanup(p, (*charged).done, charge)
+	var out encoded
+	for first := true; first || len(raw) > 0; first = false {
+		n := len(raw)
+		if n >= 2*chunk { // so that no part is too small to be freed
+			n = chunk
+		}
+		part := raw[:n]
+		out = append(out, mem.NewBuffer(&part, p))
+		raw = raw[n:]
+	}
+	p.left.Store(int32(len(out)))
+	return out, nil
+}
+
+// parts are the buffers of a message, which gRPC frees one after the other.
+type parts struct {
+	data   *[]byte
+	left   atomic.Int32
+	charge *charged
+}
+
+var _ mem.BufferPool = (*parts)(nil)
+
+// Get implements mem.BufferPool. gRPC only gives back.
+func (p *parts) Get(n int) *[]byte { return mem.DefaultBufferPool().Get(n) }
+
+// Put implements mem.BufferPool.
+func (p *parts) Put(*[]byte) {
+	if p.left.Add(-1) > 0 {
+		p.charge.progress()
+		return
+	}
+	mem.DefaultBufferPool().Put(p.data)
+	p.charge.done()
+}
+
+// Codec is gRPC's own codec for a server with Unary and Stream.
+func Codec() encoding.CodecV2 { return codec{encoding.GetCodecV2(encodingproto.Name)} }
+
+type codec struct{ encoding.CodecV2 }
+
+// Marshal implements encoding.CodecV2.
+func (c codec) Marshal(v any) (mem.BufferSlice, error) {
+	if m, ok := v.(encoded); ok {
+		return mem.BufferSlice(m), nil
+	}
+	return c.CodecV2.Marshal(v)
+}
