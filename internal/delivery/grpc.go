@@ -85,8 +85,8 @@ func (d *delivered) SendMsg(m any) error {
 type encoded mem.BufferSlice
 
 const (
-	// frame is what gRPC sends before each message, in bytes.
-	frame = 5
+	// overhead is what a message takes beside its bytes: its frame, and the state of its stream.
+	overhead = 4 << 10
 	// chunk is the size of the parts in which a message is read, as far as progress is concerned.
 	chunk = 256 << 10
 	// leastBuffer is a size from which gRPC frees buffers.
@@ -100,7 +100,7 @@ func (c *conn) encode(of *call, v any) (encoded, error) {
 		return nil, fmt.Errorf("%T is not a message", v)
 	}
 	size := proto.Size(m)
-	charge, err := c.enqueue(of, int64(size+frame))
+	charge, err := c.enqueue(of, int64(size+overhead))
 	if err != nil {
 		return nil, err
 	}

@@ -35,11 +35,10 @@ type Limits struct {
 	// Streams is the number of calls at once on one connection.
 	Streams uint32
 	// Connections is the number of connections to the gRPC server at once, and as many to
-	// the HTTP server; more are closed at once.
+	// the HTTP server, divided among addresses: one IPv4 address or IPv6 /64 may have half
+	// of them, two a third each, and so on. A proxy before the role is one address. More are
+	// closed at once.
 	Connections int
-	// ConnectionsPerAddress is how many of these may come from one IPv4 address or
-	// IPv6 /64; a proxy before the role is one address.
-	ConnectionsPerAddress int
 	// UnreadBytes bounds the answers that callers have not read, together; internal/delivery
 	// divides it among them.
 	UnreadBytes int64
@@ -59,8 +58,7 @@ const (
 	// maxStreams is far more than the calls of a router to one searcher.
 	maxStreams = 1000
 	// maxConnections is far more than the clients of a role need, and bounds its memory for them.
-	maxConnections           = 4000
-	maxConnectionsPerAddress = maxConnections / 4
+	maxConnections = 4000
 	// maxUnreadBytes holds the answers to all calls of a few routers, and twelve of the largest.
 	maxUnreadBytes = 1 << 30
 	// patience outlasts a short failure of a network.
@@ -74,8 +72,7 @@ func (c *Config) SetDefaults() {
 		GRPC: "127.0.0.1:7430", HTTP: "127.0.0.1:7431",
 		Limits: Limits{
 			RequestBytes: maxRequestBytes, BodyBytes: maxBodyBytes, ResponseBytes: MaxResponseBytes, Streams: maxStreams,
-			Connections: maxConnections, ConnectionsPerAddress: maxConnectionsPerAddress,
-			UnreadBytes: maxUnreadBytes, Patience: patience,
+			Connections: maxConnections, UnreadBytes: maxUnreadBytes, Patience: patience,
 		},
 		DrainDelay: 3 * time.Second, DrainTimeout: 20 * time.Second,
 	}

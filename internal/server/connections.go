@@ -3,39 +3,30 @@ package server
 import (
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/trawl-search/trawl/internal/fair"
 )
 
-// limitedListener closes connections that exceed a limit as soon as they are accepted,
-// so that one address, or all callers together, cannot take all memory by connecting.
+// limitedListener divides connections among addresses, and closes more as soon as they are
+// accepted, so that no address can take all memory, or keep all others out, by connecting.
 type limitedListener struct {
 	net.Listener
-	most, perAddress int
-	open             prometheus.Gauge
-	refused          *prometheus.CounterVec // by limit
-
-	mu    sync.Mutex
-	count int
-	from  map[netip.Prefix]int
+	open    *fair.Pool
+	count   prometheus.Gauge
+	refused prometheus.Counter
 }
 
-// limitConnections returns a listener with at most that many open connections, and at
-// most perAddress from one address. The name distinguishes listeners in the metrics.
-func limitConnections(ln net.Listener, name string, most, perAddress int, m *metrics) net.Listener {
+// limitConnections returns a listener with at most that many open connections. The name
+// distinguishes listeners in the metrics.
+func limitConnections(ln net.Listener, name string, most int, m *metrics) net.Listener {
 	return &limitedListener{
-		Listener: ln, most: most, perAddress: perAddress, from: make(map[netip.Prefix]int),
-		open: m.connections.WithLabelValues(name), refused: m.refusedConnections.MustCurryWith(prometheus.Labels{"listener": name}),
+		Listener: ln, open: fair.NewPool(int64(most)),
+		count: m.connections.WithLabelValues(name), refused: m.refusedConnections.WithLabelValues(name),
 	}
 }
-
-// The limits of connections, as their metric names them.
-const (
-	limitAll     = "all"
-	limitAddress = "address"
-)
 
 // Accept implements net.Listener.
 func (l *limitedListener) Accept() (net.Conn, error) {
@@ -44,55 +35,18 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		from := network(conn.RemoteAddr())
-		if limit := l.take(from); limit != "" {
-			l.refused.WithLabelValues(limit).Inc()
+		from := fair.Network(conn.RemoteAddr().String())
+		if !l.open.Take(from, 1) {
+			l.refused.Inc()
 			conn.Close() // nothing was read or written, so its error means nothing
 			continue
 		}
-		return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { l.give(from) })}, nil
+		l.count.Inc()
+		return &limitedConn{Conn: conn, release: sync.OnceFunc(func() {
+			l.open.Give(from, 1)
+			l.count.Dec()
+		})}, nil
 	}
-}
-
-// take counts a connection, or returns the limit that it exceeds.
-func (l *limitedListener) take(from netip.Prefix) (exceeded string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch {
-	case l.count >= l.most:
-		return limitAll
-	case l.from[from] >= l.perAddress:
-		return limitAddress
-	}
-	l.count++
-	l.from[from]++
-	l.open.Set(float64(l.count))
-	return ""
-}
-
-func (l *limitedListener) give(from netip.Prefix) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.count--
-	l.open.Set(float64(l.count))
-	if l.from[from]--; l.from[from] == 0 {
-		delete(l.from, from)
-	}
-}
-
-// network is the unit of the limit per address: an IPv4 address, or an IPv6 /64,
-// which one host usually has. All other addresses count as one.
-func network(addr net.Addr) netip.Prefix {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return netip.Prefix{}
-	}
-	ip := tcp.AddrPort().Addr().Unmap().WithZone("")
-	bits := ip.BitLen()
-	if ip.Is6() {
-		bits = 64
-	}
-	return netip.PrefixFrom(ip, bits).Masked()
 }
 
 // limitedConn is a connection that a limitedListener counts until it is closed.

@@ -3,9 +3,6 @@ package server
 import (
 	"context"
 	"time"
-
-	"google.golang.org/grpc"
-	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 )
 
 // drain ends both servers as Run promises. HTTP goes last, so that readiness
@@ -43,30 +40,3 @@ func (s *Server) stopGRPC(ctx context.Context) {
 		<-done
 	}
 }
-
-// endWatches makes streams of health updates end when the drain begins: they
-// have no end of their own and would use up the whole drain timeout.
-func (s *Server) endWatches(srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler) error {
-	if info.FullMethod != healthv1.Health_Watch_FullMethodName {
-		return next(srv, stream)
-	}
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	go func() {
-		select {
-		case <-s.draining:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return next(srv, streamWithContext{stream, ctx})
-}
-
-// streamWithContext is a stream under another context.
-type streamWithContext struct {
-	grpc.ServerStream
-	ctx context.Context
-}
-
-// Context implements grpc.ServerStream.
-func (s streamWithContext) Context() context.Context { return s.ctx }

@@ -6,7 +6,11 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/fair"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // WithHeaderGate is WithGate for a gate that decides by the headers of a call alone. The
@@ -19,11 +23,15 @@ func WithHeaderGate(g Gate) Option {
 }
 
 const (
-	// maxOpenRequests bounds the requests that are read at the same time for callers that
-	// do not pass the gate: those of the health service.
-	maxOpenRequests = 64
-	// openRequestTime bounds the time in which such a request must arrive.
-	openRequestTime = 5 * time.Second
+	// maxOpenCalls bounds the requests that are read at the same time for callers that
+	// do not pass the gate: those of the health service. Addresses share them, so
+	// that probes get in.
+	maxOpenCalls = 64
+	// openCallTime bounds the time in which such a request must arrive.
+	openCallTime = 5 * time.Second
+	// maxOpenRequests bounds HTTP requests in progress that do not pass the gate, such as the
+	// many parts of a page whose callers all come through one proxy.
+	maxOpenRequests = 512
 )
 
 // gatedFirst returns the description of a service whose unary methods run the
@@ -46,7 +54,7 @@ func (s *Server) handleGated(name string, handle grpc.MethodHandler) grpc.Method
 		info := &grpc.UnaryServerInfo{Server: srv, FullMethod: name}
 		return intercept(ctx, nil, info, func(ctx context.Context, _ any) (any, error) {
 			return handle(srv, ctx, func(m any) error {
-				if err := s.receive(name, m, receive); err != nil {
+				if err := s.receive(ctx, name, m, receive); err != nil {
 					return err
 				}
 				return validate(m)
@@ -55,38 +63,28 @@ func (s *Server) handleGated(name string, handle grpc.MethodHandler) grpc.Method
 	}
 }
 
-// openStream is a stream that does not pass the gate.
-type openStream struct {
-	grpc.ServerStream
-	server *Server
-	method string
-}
-
-// RecvMsg implements grpc.ServerStream.
-func (o openStream) RecvMsg(m any) error {
-	return o.server.receive(o.method, m, o.ServerStream.RecvMsg)
-}
-
 // receive reads a request. Requests that do not pass the gate are limited in number
 // and time. An error ends the call, and with it the reading.
-func (s *Server) receive(method string, m any, receive func(any) error) error {
+func (s *Server) receive(ctx context.Context, method string, m any, receive func(any) error) error {
 	if s.gate == nil || !s.open(method) {
 		return receive(m)
 	}
-	select {
-	case s.openRequests <- struct{}{}:
-		defer func() { <-s.openRequests }()
-	default:
-		return status.Errorf(codes.ResourceExhausted, "%d requests without authorization are being read, which is the limit: try again later", maxOpenRequests)
+	from := ""
+	if p, ok := peer.FromContext(ctx); ok {
+		from = fair.Network(p.Addr.String())
 	}
+	if !s.openCalls.Take(from, 1) {
+		return searchapi.Overloaded("too many requests without authorization are being read: try again later", openCallTime)
+	}
+	defer s.openCalls.Give(from, 1)
 	received := make(chan error, 1)
 	go func() { received <- receive(m) }()
-	late := time.NewTimer(openRequestTime)
+	late := time.NewTimer(openCallTime)
 	defer late.Stop()
 	select {
 	case err := <-received:
 		return err
 	case <-late.C:
-		return status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %v", openRequestTime)
+		return status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %v", openCallTime)
 	}
 }

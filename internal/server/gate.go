@@ -8,6 +8,8 @@ import (
 
 	"google.golang.org/grpc"
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
+
+	"github.com/trawl-search/trawl/internal/fair"
 )
 
 // Gate decides which calls are admitted. It runs before validation, and before every
@@ -26,7 +28,7 @@ type Option func(*Server)
 // WithGate sets the gate. Without one all calls are admitted.
 func WithGate(g Gate) Option { return func(s *Server) { s.gate = g } }
 
-// open reports whether anybody may call a method.
+// open reports whether anybody may call a unary method.
 func (s *Server) open(method string) bool {
 	return s.gate == nil || strings.HasPrefix(method, "/"+healthv1.Health_ServiceDesc.ServiceName+"/")
 }
@@ -42,9 +44,6 @@ func (s *Server) gateStream(srv any, stream grpc.ServerStream, info *grpc.Stream
 	if s.gate == nil {
 		return next(srv, stream)
 	}
-	if s.open(info.FullMethod) {
-		return next(srv, openStream{stream, s, info.FullMethod})
-	}
 	return s.gate.Stream(srv, stream, info, next)
 }
 
@@ -57,9 +56,21 @@ func (s *Server) gateHTTP() http.Handler {
 	guarded := s.gate.HTTP(s.mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := s.mux.Handler(r); slices.Contains(s.signed, pattern) {
-			s.mux.ServeHTTP(w, r)
+			s.serveOpen(w, r)
 			return
 		}
 		guarded.ServeHTTP(w, r)
 	})
+}
+
+// serveOpen serves a request that does not pass the gate.
+func (s *Server) serveOpen(w http.ResponseWriter, r *http.Request) {
+	from := fair.Network(r.RemoteAddr)
+	if !s.openRequests.Take(from, 1) {
+		w.Header().Set("Connection", "close")
+		http.Error(w, "too many requests without authorization are in progress: try again later", http.StatusServiceUnavailable)
+		return
+	}
+	defer s.openRequests.Give(from, 1)
+	s.mux.ServeHTTP(w, r)
 }

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/trawl-search/trawl/internal/fair"
 )
 
 // The paths that every role has, for anybody.
@@ -20,9 +22,9 @@ const (
 func (s *Server) newHTTP() *http.Server {
 	s.mux.Handle(healthPath, http.HandlerFunc(alive))
 	s.mux.Handle(readyPath, s.readiness)
-	s.mux.Handle(metricsPath, promhttp.HandlerFor(s.tel.Gatherer(), promhttp.HandlerOpts{
-		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4,
-	}))
+	s.mux.Handle(metricsPath, scrapes(promhttp.HandlerFor(s.tel.Gatherer(), promhttp.HandlerOpts{
+		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	})))
 	return &http.Server{
 		Handler:           s.answers.HTTP(http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), s.cfg.Limits.BodyBytes)),
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -32,6 +34,23 @@ func (s *Server) newHTTP() *http.Server {
 		IdleTimeout:       idleTimeout,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
+}
+
+// maxScrapes bounds the answers with metrics that are made and sent at once.
+const maxScrapes = 16
+
+// scrapes divides maxScrapes among addresses.
+func scrapes(next http.Handler) http.Handler {
+	slots := fair.NewPool(maxScrapes)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from := fair.Network(r.RemoteAddr)
+		if !slots.Take(from, 1) {
+			http.Error(w, "too many scrapes are in progress: try again later", http.StatusServiceUnavailable)
+			return
+		}
+		defer slots.Give(from, 1)
+		next.ServeHTTP(w, r)
+	})
 }
 
 // alive answers as long as the process can answer at all. It checks no dependencies:

@@ -22,7 +22,7 @@ import (
 // turns panics and unknown errors into a status, and then the gate.
 func (s *Server) interceptors(m *metrics) (unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInterceptor) {
 	unary = []grpc.UnaryServerInterceptor{m.grpc.UnaryServerInterceptor(), s.unaryOutcome, s.gateUnary}
-	stream = []grpc.StreamServerInterceptor{m.grpc.StreamServerInterceptor(), s.streamOutcome, s.endWatches, s.gateStream}
+	stream = []grpc.StreamServerInterceptor{m.grpc.StreamServerInterceptor(), s.streamOutcome, s.gateStream}
 	return unary, stream
 }
 

@@ -174,8 +174,7 @@ func TestDrainCutsOffWhatDoesNotEnd(t *testing.T) {
 	}
 }
 
-// TestDrainEndsStreams has the two kinds of streams that never end by
-// themselves: health watches, and handlers that watch Draining.
+// TestDrainEndsStreams: handlers of streams that never end by themselves watch Draining.
 func TestDrainEndsStreams(t *testing.T) {
 	var s *shell
 	impl := &service{watch: func(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
@@ -186,13 +185,6 @@ func TestDrainEndsStreams(t *testing.T) {
 		return nil
 	}}
 	s = run(t, impl, func(c *server.Config, _ *server.ClientConfig) { c.DrainTimeout = time.Hour })
-	watch, err := healthv1.NewHealthClient(s.conn).Watch(t.Context(), &healthv1.HealthCheckRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := watch.Recv(); err != nil {
-		t.Fatal(err)
-	}
 	repo, err := s.client.WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{Name: "x"})
 	if err != nil {
 		t.Fatal(err)
@@ -206,12 +198,6 @@ func TestDrainEndsStreams(t *testing.T) {
 	}
 	if _, err := repo.Recv(); !errors.Is(err, io.EOF) {
 		t.Errorf("the watch of a repo ended by %v", err)
-	}
-	for err == nil {
-		_, err = watch.Recv()
-	}
-	if status.Code(err) == codes.Unknown {
-		t.Errorf("the watch of health ended by %v", err)
 	}
 }
 

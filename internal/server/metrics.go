@@ -13,8 +13,8 @@ import (
 type metrics struct {
 	grpc   *grpcprom.ServerMetrics
 	panics prometheus.Counter
-	// connections counts open connections by listener, refusedConnections by listener and
-	// limit.
+	// connections counts open connections by listener, and refusedConnections those that
+	// were refused.
 	connections        *prometheus.GaugeVec
 	refusedConnections *prometheus.CounterVec
 }
@@ -35,8 +35,8 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}, []string{"listener"}),
 		refusedConnections: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_server_refused_connections_total",
-			Help: "Connections that were closed because too many were open, by listener and limit: all, or those of one address.",
-		}, []string{"listener", "limit"}),
+			Help: "Connections that were closed because too many of their address were open, by listener.",
+		}, []string{"listener"}),
 	}
 	for _, c := range []prometheus.Collector{m.grpc, m.panics, m.connections, m.refusedConnections} {
 		if err := r.Register(c); err != nil {
@@ -45,9 +45,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	}
 	for _, listener := range []string{"grpc", "http"} {
 		m.connections.WithLabelValues(listener)
-		for _, limit := range []string{limitAll, limitAddress} {
-			m.refusedConnections.WithLabelValues(listener, limit)
-		}
+		m.refusedConnections.WithLabelValues(listener)
 	}
 	return m, nil
 }

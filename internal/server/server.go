@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/reflection"
 
 	"github.com/trawl-search/trawl/internal/delivery"
+	"github.com/trawl-search/trawl/internal/fair"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
@@ -53,8 +54,8 @@ type Server struct {
 	// early means that the gate runs before requests are read.
 	early   bool
 	answers *delivery.Answers
-	// openRequests are slots for reading requests that do not pass the gate.
-	openRequests chan struct{}
+	// openCalls and openRequests are slots of gRPC and HTTP requests that do not pass the gate.
+	openCalls, openRequests *fair.Pool
 	// signed are the patterns of HandleSigned.
 	signed []string
 
@@ -77,7 +78,7 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	s := &Server{
 		cfg: cfg, log: tel.Logger(), tel: tel, tracer: tel.Tracer("github.com/trawl-search/trawl/internal/server"), propagator: tel.Propagator(),
 		health: health.NewServer(), mux: http.NewServeMux(), draining: make(chan struct{}),
-		signed: []string{healthPath, readyPath, metricsPath}, openRequests: make(chan struct{}, maxOpenRequests),
+		signed: []string{healthPath, readyPath, metricsPath}, openCalls: fair.NewPool(maxOpenCalls), openRequests: fair.NewPool(maxOpenRequests),
 	}
 	for _, change := range options {
 		change(s)
@@ -101,8 +102,12 @@ func New(cfg Config, tel *telemetry.Telemetry, options ...Option) (*Server, erro
 	}
 	s.lifecycle = s.readiness.Condition("server")
 	s.lifecycle.Unmet("not listening yet")
-	s.grpc.RegisterService(s.gatedFirst(&healthv1.Health_ServiceDesc), s.health)
-	s.local.register(&healthv1.Health_ServiceDesc, s.health)
+	// Anybody may check, so nobody may watch: streams could be held open in any number. Clients
+	// that watch take UNIMPLEMENTED for healthy.
+	checks := healthv1.Health_ServiceDesc
+	checks.Streams = nil
+	s.grpc.RegisterService(s.gatedFirst(&checks), s.health)
+	s.local.register(&checks, s.health)
 	reflection.Register(s.grpc)
 	s.http = s.newHTTP()
 	return s, nil
@@ -175,9 +180,8 @@ func (s *Server) Listen(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("listen for HTTP on %s: %w", s.cfg.HTTP, err), g.Close())
 	}
-	most, perAddress := s.cfg.Limits.Connections, s.cfg.Limits.ConnectionsPerAddress
-	s.grpcLn = s.answers.Listener(limitConnections(g, "grpc", most, perAddress, s.metrics))
-	s.httpLn = limitConnections(h, "http", most, perAddress, s.metrics)
+	s.grpcLn = s.answers.Listener(limitConnections(g, "grpc", s.cfg.Limits.Connections, s.metrics))
+	s.httpLn = limitConnections(h, "http", s.cfg.Limits.Connections, s.metrics)
 	return nil
 }
 

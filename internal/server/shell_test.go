@@ -156,12 +156,25 @@ func (s *shell) start() {
 // Ready reports whether the server is ready.
 func (s *shell) Ready() bool { return s.Readiness().Ready() }
 
-// await waits, as long as the test may run, until is holds.
+// await waits, for a minute at most, until is holds.
 func (s *shell) await(is func() bool) {
 	s.t.Helper()
-	for !is() {
-		time.Sleep(time.Millisecond)
+	for late := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			s.t.Fatal("what must happen did not within a minute")
+		}
 	}
+}
+
+// next is the next value of a channel, which must come within a minute.
+func next[T any](t *testing.T, from <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-from:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing came within a minute")
+	}
+	return value
 }
 
 // page gets an HTTP path.

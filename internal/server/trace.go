@@ -29,6 +29,15 @@ func (s *Server) tracing() []grpc.ServerOption {
 	return []grpc.ServerOption{grpc.ChainUnaryInterceptor(unary), grpc.ChainStreamInterceptor(stream)}
 }
 
+// streamWithContext is a stream under another context.
+type streamWithContext struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+// Context implements grpc.ServerStream.
+func (s streamWithContext) Context() context.Context { return s.ctx }
+
 // tracingHTTP is tracing for a handler.
 func (s *Server) tracingHTTP(pattern string, h http.Handler) http.Handler {
 	if s.tel.Records() {

@@ -44,7 +44,7 @@ func getLarge(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoRespo
 }
 
 // charged is what a message is charged.
-func charged(m proto.Message) int64 { return int64(proto.Size(m)) + 5 }
+func charged(m proto.Message) int64 { return int64(proto.Size(m)) + 4<<10 }
 
 // metric is the value of a metric without labels but component.
 func (s *shell) metric(name string) (value int64) {
@@ -182,7 +182,7 @@ func TestCallsLastUntilTheirAnswersAreRead(t *testing.T) {
 	each := charged(&ingestv1.GetRepoResponse{Status: large()})
 	s.await(func() bool { return s.metric("trawl_server_unread_bytes") == 3*each })
 	if n := calls.Load(); n != 3 {
-		t.Errorf("%d calls are in progress, and 3 answers are unread", n)
+		t.Fatalf("%d calls are in progress, and 3 answers are unread", n)
 	}
 	for i, stream := range []grpc.ClientStream{read, streamed} {
 		resp := []proto.Message{&ingestv1.GetRepoResponse{}, &ingestv1.WatchRepoResponse{}}[i]
@@ -228,17 +228,21 @@ func TestPeersThatTakeNothingAreCutOff(t *testing.T) {
 	}}, impatient)
 	conn := s.from("127.0.0.1")
 	stream := s.ask(t.Context(), conn, ingestv1.IngestService_WatchRepo_FullMethodName, &ingestv1.WatchRepoRequest{Name: "x"})
-	for over := false; !over; {
+	for late := time.Now().Add(time.Minute); ; {
+		if time.Now().After(late) {
+			t.Fatal("a stream that is not read goes on")
+		}
 		select {
 		case err := <-ended:
 			// On a machine that stands still for long, the connection ends first.
 			if status.Code(err) != codes.DeadlineExceeded && status.Code(err) != codes.Canceled {
 				t.Errorf("a stream that is not read ended with %v", err)
 			}
-			over = true
 		default: // the connection takes other answers
 			_, _ = ingestv1.NewIngestServiceClient(conn).GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "small"})
+			continue
 		}
+		break
 	}
 	unary := s.askUnary(t.Context(), s.from("127.0.0.1"))
 	s.await(func() bool {
@@ -297,11 +301,7 @@ func sendPage(ended chan<- error) http.HandlerFunc {
 func TestUnreadAnswersOverHTTP(t *testing.T) {
 	get := func(s *shell, from string) net.Conn {
 		t.Helper()
-		conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(t.Context(), "tcp", s.HTTPAddr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { conn.Close() })
+		conn := s.connect(from, s.HTTPAddr())
 		if _, err := io.WriteString(conn, "GET /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
@@ -318,7 +318,7 @@ func TestUnreadAnswersOverHTTP(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 429 ") || !strings.Contains(string(answer), "have not been read") {
 		t.Errorf("a third page of a caller who reads nothing: %.200q, %v", answer, err)
 	}
-	if err := <-ended; status.Code(err) != codes.ResourceExhausted {
+	if err := next(t, ended); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("its handler got %v", err)
 	}
 	answer, err = io.ReadAll(get(s, "127.0.0.3"))
@@ -335,7 +335,7 @@ func TestUnreadAnswersOverHTTP(t *testing.T) {
 	ended = make(chan error, 1)
 	cut.Handle("GET /page", sendPage(ended))
 	get(cut, "127.0.0.1")
-	if err := <-ended; err == nil {
+	if err := next(t, ended); err == nil {
 		t.Error("a page that nobody read was sent")
 	}
 	cut.await(func() bool { return cut.metric("trawl_server_unread_bytes") == 0 })
@@ -359,7 +359,7 @@ func TestUnreadAnswersOverHTTP2(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if err := <-ended; err == nil {
+	if err := next(t, ended); err == nil {
 		t.Error("a page that nobody read was sent")
 	}
 	if n, err := io.Copy(io.Discard, resp.Body); err == nil || n == pageBytes {
