@@ -14,7 +14,7 @@ var bitbucket = dialect{
 		return base + "/2.0/repositories/" + url.PathEscape(s.GetOwner()) + "?pagelen=100&sort=created_on"
 	},
 	read: readBitbucket, authorize: bearer,
-	hook: hook{shown: hubShown("X-Hub-Signature", "sha256="), verify: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:push", read: readBitbucketPush},
+	hook: hook{signed: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:push", read: readBitbucketPush},
 }
 
 // bitbucketRepo is a repo in lists and in webhooks.

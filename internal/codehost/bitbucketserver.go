@@ -18,7 +18,7 @@ var bitbucketServer = dialect{
 		return base + serverAPI + url.PathEscape(s.GetOwner()) + "/repos?limit=500&start=0"
 	},
 	read: readBitbucketServer, authorize: bearer,
-	hook: hook{shown: hubShown("X-Hub-Signature", "sha256="), verify: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:refs_changed", read: readBitbucketServerPush},
+	hook: hook{signed: hubSignature("X-Hub-Signature", "sha256="), event: "X-Event-Key", push: "repo:refs_changed", read: readBitbucketServerPush},
 }
 
 // serverAPI is the path of the projects, below the address of the host.

@@ -36,17 +36,17 @@ var gerrit = dialect{
 	authorize: func(r *http.Request, username string, token config.Secret) {
 		r.SetBasicAuth(username, string(token))
 	},
-	hook: hook{shown: gerritToken, read: readGerritPush},
+	hook: hook{signed: gerritToken, read: readGerritPush},
 }
 
 // gerritToken verifies the secret in a header, or as a password, since the URL that
 // Gerrit calls can hold one.
-func gerritToken(h http.Header, secret config.Secret) bool {
+func gerritToken(h http.Header, mac []byte, secret config.Secret) bool {
 	_, password, basic := (&http.Request{Header: h}).BasicAuth()
 	if basic {
 		h = http.Header{tokenHeader: {password}}
 	}
-	return sharedToken(tokenHeader)(h, secret)
+	return sharedToken(tokenHeader)(h, mac, secret)
 }
 
 // tokenHeader holds the secret of webhooks of hosts that have no header for it.

@@ -16,5 +16,5 @@ var gitea = dialect{
 	authorize: func(r *http.Request, _ string, token config.Secret) {
 		r.Header.Set("Authorization", "token "+string(token))
 	},
-	hook: hook{shown: hubShown("X-Gitea-Signature", ""), verify: hubSignature("X-Gitea-Signature", ""), event: "X-Gitea-Event", push: "push", read: readPush},
+	hook: hook{signed: hubSignature("X-Gitea-Signature", ""), event: "X-Gitea-Event", push: "push", read: readPush},
 }

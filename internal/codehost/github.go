@@ -16,7 +16,7 @@ var github = dialect{
 		return base + ownerPath(s, "/users/", "/orgs/") + "/repos?per_page=100&sort=full_name"
 	},
 	read: readGitHub, authorize: bearer,
-	hook: hook{shown: hubShown("X-Hub-Signature-256", "sha256="), verify: hubSignature("X-Hub-Signature-256", "sha256="), event: "X-Github-Event", push: "push", read: readPush},
+	hook: hook{signed: hubSignature("X-Hub-Signature-256", "sha256="), event: "X-Github-Event", push: "push", read: readPush},
 }
 
 // ownerPath returns the path of a user or an organisation.

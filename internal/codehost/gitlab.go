@@ -18,7 +18,7 @@ var gitlab = dialect{
 			"/projects?include_subgroups=true&with_shared=false&per_page=100&order_by=id&sort=asc"
 	},
 	read: readGitLab, authorize: bearer,
-	hook: hook{shown: sharedToken("X-Gitlab-Token"), event: "X-Gitlab-Event", push: "Push Hook", read: readPush},
+	hook: hook{signed: sharedToken("X-Gitlab-Token"), event: "X-Gitlab-Event", push: "Push Hook", read: readPush},
 }
 
 func readGitLab(body []byte, at *url.URL, header http.Header) (page, error) {

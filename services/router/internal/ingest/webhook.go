@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -11,14 +12,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
-	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/fair"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -31,10 +32,9 @@ const WebhookPattern = "POST /hooks/{source}"
 const (
 	// maxBody bounds a webhook in bytes.
 	maxBody = 4 << 20
-	// maxAtOnce bounds the webhooks that are handled, and held in memory, at once;
-	// maxOfSource those of one source, so that its senders leave room for others.
-	maxAtOnce   = 64
-	maxOfSource = 8
+	// maxBodies bounds the webhooks that are in memory, in bytes. The addresses of senders
+	// share them, in pieces of that many bytes, so that senders who send slowly hold little.
+	maxBodies, piece = 256 << 20, 64 << 10
 	// patience bounds the time in which the body of a webhook must arrive.
 	patience = 5 * time.Second
 	// webhookTimeout bounds the time of one webhook.
@@ -54,7 +54,10 @@ type Webhooks struct {
 	log     *slog.Logger
 
 	patience time.Duration
-	slots    slots
+	bodies   *fair.Pool
+	// another is a source that a webhook was sent to. It stands in for sources that do not
+	// exist, whose webhooks are refused after the same steps.
+	another atomic.Pointer[ingestv1.Source]
 }
 
 // NewWebhooks returns a handler. The sources are those of the store; it does not close them. It
@@ -62,6 +65,7 @@ type Webhooks struct {
 func NewWebhooks(store *catalog.Store, sources *catalog.SourceView, jobs queue.Publisher, secrets codehost.Secrets, apart time.Duration, metrics *WebhookMetrics, log *slog.Logger) *Webhooks {
 	return &Webhooks{
 		store: store, sources: sources, jobs: jobs, secrets: secrets, apart: apart, metrics: metrics, log: log, patience: patience,
+		bodies: fair.NewPool(maxBodies),
 	}
 }
 
@@ -99,103 +103,68 @@ func (h *Webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, done.text, done.status)
 }
 
-// receive admits a webhook by cheap checks: its source, its header, and a free slot. Only
-// then does it read the body, which may arrive slowly or never.
+// receive reads a webhook before it looks at whom it is for. So nothing shows who cannot sign
+// whether there is a source of that name.
 func (h *Webhooks) receive(ctx context.Context, w http.ResponseWriter, r *http.Request) (outcome, error) {
-	name := r.PathValue("source")
-	source, secret, done, err := h.source(name)
-	if err == nil && done.name == "" && codehost.CheckHookHeader(source, r.Header, secret) != nil {
-		done = forged
-	}
-	if err == nil && done.name == "" && !h.slots.enter(name) {
-		done, err = failed, errors.New("too many webhooks at once")
-	}
-	if err != nil || done.name != "" {
-		w.Header().Set("Connection", "close") // the server would read the body
-		return done, err
-	}
-	defer h.slots.leave(name)
-	body, done, err := h.read(w, r)
+	body, give, done, err := h.read(w, r)
+	defer give()
 	if err != nil {
+		w.Header().Set("Connection", "close") // the server would read the rest
 		return done, err
 	}
+	name := r.PathValue("source")
+	source, err := h.sources.Get(name)
+	exists := err == nil
+	switch {
+	case exists:
+		h.another.Store(source)
+	case errors.Is(err, catalog.ErrNotFound):
+		source = h.another.Load()
+	default:
+		return failed, err
+	}
+	secret, unset := h.secrets.Get(source.GetWebhookSecret())
 	push, err := codehost.ReadHook(source, r.Header, body, secret)
 	switch {
-	case errors.Is(err, codehost.ErrForged):
+	case !exists:
 		return forged, nil
+	case errors.Is(err, codehost.ErrForged):
+		return forged, unset
 	case err != nil:
 		return ignored, nil //nolint:nilerr // it reports no push
 	}
 	return h.handle(ctx, name, push)
 }
 
-// source returns a source and the secret of its webhooks. An error goes to the log only;
-// the response does not reveal it.
-func (h *Webhooks) source(name string) (source *ingestv1.Source, secret config.Secret, end outcome, err error) {
-	source, err = h.sources.Get(name)
-	switch {
-	case errors.Is(err, catalog.ErrNotFound):
-		return nil, "", forged, nil
-	case err != nil:
-		return nil, "", failed, err
-	}
-	if secret, err = h.secrets.Get(source.GetWebhookSecret()); err != nil {
-		return nil, "", forged, err
-	}
-	return source, secret, outcome{}, nil
-}
-
-// read reads the body, in bounded size and time.
-func (h *Webhooks) read(w http.ResponseWriter, r *http.Request) ([]byte, outcome, error) {
+// read reads the body, in bounded size and time, and takes its bytes until give. An error
+// goes to the log only.
+func (h *Webhooks) read(w http.ResponseWriter, r *http.Request) (body []byte, give func(), done outcome, err error) {
+	from, taken := fair.Network(r.RemoteAddr), int64(0)
+	give = func() { h.bodies.Give(from, taken) }
 	conn := http.NewResponseController(w)
 	if err := conn.SetReadDeadline(time.Now().Add(h.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
+		return nil, give, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	var read bytes.Buffer
+	for rest := http.MaxBytesReader(w, r.Body, maxBody); err == nil; {
+		if !h.bodies.Take(from, piece) {
+			return nil, give, failed, errors.New("too many webhooks at once")
+		}
+		taken += piece
+		_, err = io.CopyN(&read, rest, piece)
+	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
-		return nil, tooLarge, err
+		return nil, give, tooLarge, err
 	}
-	if err != nil {
-		return nil, tooSlow, fmt.Errorf("read a webhook: %w", err)
+	if !errors.Is(err, io.EOF) {
+		return nil, give, tooSlow, fmt.Errorf("read a webhook: %w", err)
 	}
 	// The server notices by reading that the sender has gone, so that read must not time
 	// out.
 	if err := conn.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return nil, failed, fmt.Errorf("limit the time of a webhook: %w", err)
+		return nil, give, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}
-	return body, outcome{}, nil
-}
-
-// slots bound the webhooks that are handled at once, of each source and in all. The zero
-// value is ready. They are safe for concurrent use.
-type slots struct {
-	mu  sync.Mutex
-	all int
-	of  map[string]int
-}
-
-// enter takes a slot, which the caller gives back by leave, unless there is none.
-func (s *slots) enter(source string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all >= maxAtOnce || s.of[source] >= maxOfSource {
-		return false
-	}
-	if s.of == nil {
-		s.of = map[string]int{}
-	}
-	s.all++
-	s.of[source]++
-	return true
-}
-
-func (s *slots) leave(source string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.all--
-	if s.of[source]--; s.of[source] == 0 {
-		delete(s.of, source)
-	}
+	return read.Bytes(), give, outcome{}, nil
 }
 
 // handle requests the indexing of the repo of a push, unless nothing that is indexed has

@@ -24,6 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/fair"
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -320,21 +321,20 @@ func TestLimits(t *testing.T) {
 	if got := w.send("github", hosts["github"].sign(secret, large), large); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large one: HTTP %d", got)
 	}
-	for i := range maxAtOnce {
-		if !w.slots.enter(fmt.Sprint(i)) {
-			t.Errorf("there are %d slots", i)
-		}
-	}
 	body := hubBody("main", "c1")
+	sender := fair.Network(httptest.NewRequest(http.MethodPost, "/", nil).RemoteAddr)
+	for w.bodies.Take(sender, piece) {
+	}
 	if got := w.send("github", hosts["github"].sign(secret, body), body); got != http.StatusServiceUnavailable {
 		t.Errorf("too many: HTTP %d", got)
 	}
-	for i := range maxAtOnce {
-		w.slots.leave(fmt.Sprint(i))
-	}
+	w.bodies.Give(sender, w.bodies.Taken())
 	w.etcd = func(context.Context) error { return errors.New("away") }
 	if got := w.send("github", hosts["github"].sign(secret, body), body); got != http.StatusServiceUnavailable {
 		t.Errorf("etcd is away: HTTP %d", got)
+	}
+	if n := w.bodies.Taken(); n != 0 {
+		t.Errorf("%d bytes were not given back", n)
 	}
 }
 
