@@ -28,32 +28,37 @@ const proofs = 4
 // for concurrent use.
 type Directory struct {
 	store     *Store
+	follower  *follow.Follower
 	staleness time.Duration
 	grace     time.Duration
 	log       *slog.Logger
 
 	mu       sync.Mutex
 	tokens   map[string]*token // replaced, never changed
-	revision int64             // the tokens are current up to it; 0 before the first listing
+	revision int64             // the tokens are current up to it; 0 before the first listing, and once etcd went back
 	newest   int64             // revision of the newest change that etcd named
 	changed  wait.Change       // of revision
-	// currentAt is the last time at which the known tokens were current.
+	// currentAt is the last time at which the known tokens were current; zero once etcd went back.
 	currentAt time.Time
 }
 
 // NewDirectory makes a directory that is empty until it runs. A lookup fails unless the
 // tokens were current at most staleness ago: that bounds how long a revoked token works,
-// whatever happens to the watch. While etcd does not answer, lookups return a Dated for as
+// whatever happens to the watch, and whether or not etcd went back. While etcd does not answer, lookups return a Dated for as
 // long as grace beyond that, unless etcd has announced a change that the watch has not
 // delivered.
 func NewDirectory(store *Store, staleness, grace time.Duration, log *slog.Logger) *Directory {
-	return &Directory{store: store, staleness: staleness, grace: grace, log: log}
+	d := &Directory{store: store, staleness: staleness, grace: grace, log: log}
+	d.follower = &follow.Follower{
+		Client: store.client, Keys: store.tokenRange(), Clock: store.clockKey(), Log: log, Apply: d.apply, Lost: d.lose,
+	}
+	return d
 }
 
 // Run follows etcd until ctx ends.
 func (d *Directory) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	running.Go(func() { follow.Run(ctx, d.store.client, d.store.tokenRange(), d.log, d.apply) })
+	running.Go(func() { d.follower.Run(ctx) })
 	d.prove(ctx)
 	running.Wait()
 }
@@ -140,7 +145,7 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, d.staleness)
 	defer cancel()
 	began := time.Now()
-	revision, err := d.store.changed(ctx)
+	revision, err := d.follower.Now(ctx)
 	if err != nil {
 		return fmt.Errorf("read when tokens changed: %w", err)
 	}
@@ -191,4 +196,12 @@ func (d *Directory) apply(u follow.Update) {
 	defer d.mu.Unlock()
 	d.tokens, d.revision = next, u.Revision
 	d.changed.Notify()
+}
+
+// lose makes no token known, so that lookups fail until the tokens are listed anew. Only the
+// following goroutine calls it.
+func (d *Directory) lose() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.tokens, d.revision, d.currentAt = nil, 0, time.Time{}
 }

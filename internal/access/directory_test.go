@@ -31,10 +31,12 @@ func everything() access.Spec {
 // world is a directory on a model of etcd, whose link and watch can be cut.
 type world struct {
 	t         *testing.T
+	etcd      *etcdtest.Server
 	store     *access.Store // on a link of its own
 	directory *access.Directory
 	away      atomic.Bool // etcd answers nothing
 	deaf      atomic.Bool // watches bring nothing, reads work
+	unlisted  atomic.Bool // lists fail, other reads work
 	// slow is how long a read takes to reach etcd, and its answer to come back.
 	slow atomic.Int64
 	// grace is the directory's.
@@ -67,6 +69,20 @@ func (w deafWatcher) Watch(ctx context.Context, key string, opts ...clientv3.OpO
 	return out
 }
 
+// unlistable is a KV whose lists fail while broken.
+type unlistable struct {
+	clientv3.KV
+
+	broken *atomic.Bool
+}
+
+func (u unlistable) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	if op := clientv3.OpGet(key, opts...); u.broken.Load() && len(op.RangeBytes()) > 0 {
+		return nil, errAway
+	}
+	return u.KV.Get(ctx, key, opts...)
+}
+
 func inWorld(t *testing.T, f func(w *world)) {
 	t.Helper()
 	inWorldWith(t, 0, f)
@@ -77,9 +93,9 @@ func inWorldWith(t *testing.T, grace time.Duration, f func(w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &world{t: t, grace: grace}
-		etcd := etcdtest.New()
-		w.store = access.NewStore(etcd.Client(nil), "")
-		client := etcd.Client(func(ctx context.Context) error {
+		w.etcd = etcdtest.New()
+		w.store = access.NewStore(w.etcd.Client(nil), "")
+		client := w.etcd.Client(func(ctx context.Context) error {
 			if w.away.Load() {
 				return errAway
 			}
@@ -89,6 +105,7 @@ func inWorldWith(t *testing.T, grace time.Duration, f func(w *world)) {
 			return ctx.Err()
 		})
 		client.Watcher = deafWatcher{client.Watcher, &w.deaf}
+		client.KV = unlistable{client.KV, &w.unlisted}
 		w.directory = access.NewDirectory(access.NewStore(client, ""), staleness, w.grace, quiet())
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})

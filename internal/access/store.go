@@ -3,6 +3,7 @@ package access
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,7 +47,8 @@ func (s *Store) tokenRange() follow.Range {
 	return follow.Range{From: s.clockKey(), To: s.prefix + "access/tokens0"}
 }
 
-func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), "") }
+// tick is part of every change of a token, with a random value: see follow.Follower.
+func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), rand.Text()) }
 
 // Create makes a token. Its text cannot be recovered later.
 func (s *Store) Create(ctx context.Context, spec Spec) (Text, *catalogv1.Token, error) {
@@ -116,14 +118,4 @@ func (s *Store) List(ctx context.Context) ([]*catalogv1.Token, error) {
 	}
 	slices.SortStableFunc(tokens, func(a, b *catalogv1.Token) int { return a.CreatedAt.AsTime().Compare(b.CreatedAt.AsTime()) })
 	return tokens, nil
-}
-
-// changed is the revision of the newest change of a token; 0 before the first.
-// It is linearizable.
-func (s *Store) changed(ctx context.Context) (int64, error) {
-	resp, err := s.client.Get(ctx, s.clockKey())
-	if err != nil || len(resp.Kvs) == 0 {
-		return 0, err
-	}
-	return resp.Kvs[0].ModRevision, nil
 }

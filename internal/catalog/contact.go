@@ -117,7 +117,7 @@ func (v *View) KeepContact(ctx context.Context) {
 	c := &v.store.contact
 	c.keep(ctx, func(ctx context.Context) {
 		began := time.Now()
-		revision, err := v.store.readClock(ctx)
+		revision, err := v.follower.Now(ctx)
 		if err != nil {
 			return
 		}

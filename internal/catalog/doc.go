@@ -4,7 +4,7 @@
 //
 //	desired/<repo>   Desired   what must be indexed
 //	roots/<repo>     Root      what is served
-//	roots.clock      (empty)   written by every transaction that changes one of the above
+//	roots.clock      (random)  written by every transaction that changes one of the above
 //	leases/<repo>    (empty)   the one job that may publish; dies with its etcd lease
 //	status/<repo>    Status    advisory: lost without harm
 //	deleted/<repo>   Root      last epoch and generation of a deleted repo, and when
@@ -15,6 +15,7 @@
 //	compactions/<id> Compaction shards that are to become one
 //	claims/<id>      (empty)   the one indexer that does it; dies with its etcd lease
 //	packs/<id>       Pack      which repos a shard of several was made of, until it is gone
+//	identity         (random)  what the owner of the bucket is known by; made once
 //	collection       Collection how far the collections of garbage are
 //	disks/<id>       Disk      what is on the disk of a live searcher or indexer; dies with its etcd lease
 //
@@ -60,5 +61,6 @@
 // batched over concurrent callers) followed by waiting until a [View] has applied R
 // gives the roots as of a moment after the call began. The clock sorts directly
 // before the roots, so that one watch holds both and a view learns of a change and
-// its revision together.
+// its revision together. Its random value tells two histories apart: package follow notices
+// with it when etcd went back to an earlier copy of its data.
 package catalog

@@ -7,6 +7,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
 )
 
 // Errors that callers distinguish with errors.Is.
@@ -34,6 +36,8 @@ var (
 	// ErrAway means that etcd has not answered for longer than an election of its leader
 	// takes.
 	ErrAway = errors.New("etcd is away")
+	// ErrWentBack means that etcd lacks what it had before.
+	ErrWentBack = follow.ErrWentBack
 	// ErrToken means a revision token was not made by EncodeToken.
 	ErrToken = errors.New("revision token is not valid")
 )

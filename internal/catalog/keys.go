@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"crypto/rand"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -58,8 +59,9 @@ func (s *Store) rootRange() follow.Range {
 	return follow.Range{From: s.clockKey(), To: s.end(rootKind)}
 }
 
-// tick is part of every transaction that changes what is desired or served.
-func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), "") }
+// tick is part of every transaction that changes what is desired or served. By its random
+// value followers notice an etcd that went back and wrote other changes since.
+func (s *Store) tick() clientv3.Op { return clientv3.OpPut(s.clockKey(), rand.Text()) }
 
 func checkName(name string) error {
 	if name == "" {

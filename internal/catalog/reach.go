@@ -3,9 +3,13 @@ package catalog
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/trawl-search/trawl/internal/catalog/follow"
 )
 
 // Reach knows which objects of the bucket may be needed, as of one revision. It takes
@@ -21,6 +25,8 @@ type Reach struct {
 	Settled int64
 	// New says that nothing was ever asked for, published or deleted here.
 	New bool
+	// clock is the version of the clock key then.
+	clock follow.Point
 	// named has the truncated SHA-256 of every key that a root names: a
 	// collision would keep garbage, never lose an object.
 	named map[[16]byte]struct{}
@@ -38,9 +44,8 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 	}
 	r := &Reach{Revision: now.Header.Revision, New: len(now.Kvs) == 0, named: map[[16]byte]struct{}{}, running: map[int64]struct{}{}}
 	r.Settled = r.Revision
-	for _, kv := range now.Kvs {
-		r.Changed = kv.ModRevision
-	}
+	r.clock = follow.PointOf(now.Kvs)
+	r.Changed = r.clock.Revision
 	for root, err := range listAt(ctx, s, rootKind, r.Revision, newRoot) {
 		if err != nil {
 			return nil, err
@@ -63,6 +68,21 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 		}
 	}
 	return r, nil
+}
+
+// Continues returns ErrWentBack if etcd does not have the state that r was read from any more. It cannot
+// tell once that state was compacted.
+func (s *Store) Continues(ctx context.Context, r *Reach) error {
+	then, err := s.client.Get(ctx, s.clockKey(), clientv3.WithRev(r.Revision))
+	switch {
+	case errors.Is(err, rpctypes.ErrCompacted):
+		return nil
+	case errors.Is(err, rpctypes.ErrFutureRev), err == nil && follow.PointOf(then.Kvs) != r.clock:
+		return ErrWentBack
+	case err != nil:
+		return fmt.Errorf("read revision %d again: %w", r.Revision, err)
+	}
+	return nil
 }
 
 func shortHash(key string) [16]byte {

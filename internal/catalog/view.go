@@ -14,13 +14,19 @@ import (
 // is away it keeps what it has and catches up afterwards. It is safe for
 // concurrent use.
 type View struct {
-	store  *Store
+	store    *Store
+	follower *follow.Follower
+	// clock reads the revision of the newest change, waiting out an etcd that went back.
+	clock  clock
 	logger *slog.Logger
 	cancel context.CancelFunc
 	ended  sync.WaitGroup
 
 	mu       sync.Mutex
 	snapshot *Snapshot
+	// losses counts how often etcd went back. The snapshot counts for nothing while lost.
+	losses uint64
+	lost   bool
 	// currentAt is the newest moment at which the snapshot is known to have been
 	// current.
 	currentAt time.Time
@@ -31,9 +37,11 @@ type View struct {
 func NewView(ctx context.Context, store *Store, logger *slog.Logger) *View {
 	ctx, cancel := context.WithCancel(ctx)
 	v := &View{store: store, logger: logger, cancel: cancel, snapshot: newSnapshot(0, nil)}
-	v.ended.Go(func() {
-		follow.Run(ctx, store.client, store.rootRange(), logger, v.apply)
-	})
+	v.follower = &follow.Follower{
+		Client: store.client, Keys: store.rootRange(), Clock: store.clockKey(), Log: logger, Apply: v.apply, Lost: v.lose,
+	}
+	v.clock.read = store.contact.guard(v.follower.Now)
+	v.ended.Go(func() { v.follower.Run(ctx) })
 	return v
 }
 
@@ -44,7 +52,8 @@ func (v *View) Close() {
 }
 
 // Snapshot returns the newest snapshot; before the first listing an empty one
-// with revision 0. It never blocks.
+// with revision 0. It never blocks. After etcd went back it is what was known before, until
+// the roots were listed anew.
 func (v *View) Snapshot() *Snapshot {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -55,9 +64,8 @@ func (v *View) Snapshot() *Snapshot {
 // first listing. It waits until there is one, or until the context ends.
 func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
 	for {
-		s := v.Snapshot()
-		// Revision 0 is the empty snapshot before the first listing.
-		if s.Revision >= max(revision, 1) {
+		s, reached := v.reached(revision)
+		if reached {
 			return s, nil
 		}
 		select {
@@ -68,11 +76,19 @@ func (v *View) WaitFor(ctx context.Context, revision int64) (*Snapshot, error) {
 	}
 }
 
+// reached returns the newest snapshot, and whether it holds every change up to revision.
+func (v *View) reached(revision int64) (*Snapshot, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	// Revision 0 is the empty snapshot before the first listing.
+	return v.snapshot, !v.lost && v.snapshot.Revision >= max(revision, 1)
+}
+
 // Reach is WaitFor for a revision from outside, such as a caller's token: if etcd has
 // not reached it, the error is ErrFuture, without waiting. It asks etcd only if the
 // view is behind the revision.
 func (v *View) Reach(ctx context.Context, revision int64) (*Snapshot, error) {
-	if s := v.Snapshot(); s.Revision >= max(revision, 1) {
+	if s, reached := v.reached(revision); reached {
 		return s, nil
 	}
 	head, err := v.store.head.now(ctx)
@@ -89,9 +105,9 @@ func (v *View) Reach(ctx context.Context, revision int64) (*Snapshot, error) {
 // began (linearizable).
 func (v *View) Current(ctx context.Context) (*Snapshot, error) {
 	began := time.Now()
-	revision, err := v.store.CurrentRevision(ctx)
+	revision, err := v.clock.now(ctx)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read current revision: %w", err)
 	}
 	s, err := v.WaitFor(ctx, revision)
 	if err != nil {
@@ -105,13 +121,14 @@ func (v *View) Current(ctx context.Context) (*Snapshot, error) {
 func (v *View) prove(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if at.After(v.currentAt) {
+	if at.After(v.currentAt) && !v.lost {
 		v.currentAt = at
 	}
 }
 
 // Within returns a snapshot that was current at most age ago. It asks etcd, like
-// Current, only if the present snapshot is not known to be that new.
+// Current, only if the present snapshot is not known to be that new. What was current in an
+// etcd that went back since does not count.
 func (v *View) Within(ctx context.Context, age time.Duration) (*Snapshot, error) {
 	v.mu.Lock()
 	s, fresh := v.snapshot, !v.currentAt.IsZero() && time.Since(v.currentAt) <= age
@@ -128,14 +145,25 @@ func (v *View) apply(u follow.Update) {
 	old := v.snapshot
 	v.mu.Unlock()
 	next := newSnapshot(u.Revision, v.merge(old, u))
-	if u.Reset && u.Revision < old.Revision {
-		v.logger.Error("etcd went back in time; was it restored from a backup?", "from", old.Revision, "to", u.Revision)
-	}
 	v.mu.Lock()
-	v.snapshot = next
-	if next.Revision < old.Revision {
-		v.currentAt = time.Time{}
-	}
+	v.snapshot, v.lost = next, v.lost && !u.Reset
 	v.mu.Unlock()
 	close(old.changed)
+}
+
+// lose makes the snapshot count for nothing until the roots are listed anew. Only the
+// following goroutine calls it.
+func (v *View) lose() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.lost, v.currentAt = true, time.Time{}
+	v.losses++
+}
+
+// Losses is how many times etcd was seen to have gone back. The roots were read anew after each,
+// unless lost.
+func (v *View) Losses() (n uint64, lost bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.losses, v.lost
 }

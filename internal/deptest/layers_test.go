@@ -129,6 +129,7 @@ var allowed = []struct{ from, reach, why string }{
 	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs and names, without git"},
 	{"services/searcher", module + "/internal/gitsource/origin", "tokens name repos by its patterns; it runs no git"},
 	{"internal/tlsfiles/tlstest", "testing", "it is test code: certificates made for tests"},
+	{"internal/embedded/embeddedtest", "testing", "it is test code: an etcd that goes back in time"},
 	{"internal/bucket/buckettest", "testing", "it is test code: the acceptance suite of every bucket"},
 }
 

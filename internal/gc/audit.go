@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/owner"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -53,7 +54,7 @@ type Finding struct {
 // objects are well. It takes about 50 bytes of memory for each object.
 func (c *Collector) Audit(ctx context.Context, contents bool, found func(Finding) error) (well Count, err error) {
 	a := &audit{Collector: c, contents: contents, found: found, sizes: map[[16]byte]int64{}}
-	err = bucket.CheckOwner(ctx, c.Bucket, c.Store.Prefix())
+	err = owner.Check(ctx, c.Bucket, c.Store)
 	if err == nil {
 		err = a.garbage(ctx)
 	}
@@ -101,7 +102,7 @@ func (a *audit) garbage(ctx context.Context) error {
 		}
 		finding := Finding{Key: info.Key, Bytes: uint64(info.Size), Put: info.ModTime}
 		switch {
-		case info.Key == bucket.OwnerKey:
+		case info.Key == owner.Key:
 			continue
 		case reach.Garbage(info.Key) && condemned[info.Key]:
 			finding.Problem = Condemned

@@ -26,6 +26,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/owner"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -125,7 +126,7 @@ type pass struct {
 }
 
 func (p *pass) run(ctx context.Context) error {
-	if err := bucket.CheckOwner(ctx, p.Bucket, p.Store.Prefix()); err != nil {
+	if err := owner.Check(ctx, p.Bucket, p.Store); err != nil {
 		return err
 	}
 	if err := p.openLedger(ctx); err != nil {
@@ -223,6 +224,9 @@ func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.C
 	if p.DryRun {
 		p.deleted(garbage)
 		return nil
+	}
+	if err := p.Store.Continues(ctx, reach); err != nil {
+		return err
 	}
 	if err := p.delete(ctx, garbage); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/owner"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -66,7 +67,7 @@ func replaced(t *testing.T) (*world, *Collector) {
 func TestBucketOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, c := replaced(t)
-		if err := bucket.Claim(t.Context(), w.bucket, w.truth.Prefix()); err != nil {
+		if err := owner.Claim(t.Context(), w.bucket, w.truth); err != nil {
 			t.Fatal(err)
 		}
 		other := *c
@@ -76,12 +77,12 @@ func TestBucketOfAnother(t *testing.T) {
 		}
 		before := w.stored()
 		for range 3 {
-			if _, err := other.Pass(t.Context()); !errors.Is(err, bucket.ErrOwned) {
+			if _, err := other.Pass(t.Context()); !errors.Is(err, owner.ErrOwned) {
 				t.Errorf("pass: %v", err)
 			}
 			time.Sleep(2 * hold)
 		}
-		if _, err := other.Audit(t.Context(), false, func(f Finding) error { return fmt.Errorf("found %v", f) }); !errors.Is(err, bucket.ErrOwned) {
+		if _, err := other.Audit(t.Context(), false, func(f Finding) error { return fmt.Errorf("found %v", f) }); !errors.Is(err, owner.ErrOwned) {
 			t.Errorf("audit: %v", err)
 		}
 		if now := w.stored(); !slices.Equal(before, now) {
@@ -91,7 +92,7 @@ func TestBucketOfAnother(t *testing.T) {
 			t.Errorf("the owner's own pass: %+v", report)
 		}
 		if _, err := c.Audit(t.Context(), false, func(f Finding) error {
-			if f.Key == bucket.OwnerKey {
+			if f.Key == owner.Key {
 				return fmt.Errorf("found %v", f)
 			}
 			return nil

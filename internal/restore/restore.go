@@ -27,6 +27,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/owner"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -71,9 +72,10 @@ type found struct {
 }
 
 // Run restores all repos and passes each to report, in the order of their names. It reports
-// unreadable manifests to damaged.
+// unreadable manifests to damaged. At the end the catalog owns the bucket. Until then indexers write
+// nothing there, and nothing is collected.
 func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged func(key string, err error)) error {
-	if err := bucket.CheckOwner(ctx, r.Bucket, r.Store.Prefix()); err != nil {
+	if err := owner.Check(ctx, r.Bucket, r.Store); err != nil && !errors.Is(err, owner.ErrNewEtcd) {
 		return err
 	}
 	if !r.DryRun {
@@ -94,7 +96,10 @@ func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged fun
 			return err
 		}
 	}
-	return nil
+	if r.DryRun {
+		return nil
+	}
+	return owner.TakeOver(ctx, r.Bucket, r.Store)
 }
 
 // manifests reads all manifests, by repo.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/owner"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -24,7 +25,7 @@ type slowBucket struct {
 }
 
 func (b *slowBucket) Put(ctx context.Context, key string, r io.Reader, opts bucket.PutOptions) error {
-	if key != bucket.OwnerKey && b.puts.Add(1) == 1 {
+	if key != owner.Key && b.puts.Add(1) == 1 {
 		close(b.begun)
 		select {
 		case <-b.goOn:

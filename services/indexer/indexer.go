@@ -109,7 +109,7 @@ func (x *Indexer) Run(ctx context.Context) error {
 		if !ok {
 			return nil // the end of the context
 		}
-		if x.claimBucket(running, store.Prefix()) {
+		if x.claimBucket(running, store) {
 			x.work(running, store, tools, probes.cache)
 		}
 		return tools.close()

@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/owner"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -251,7 +252,7 @@ func TestDeletedRepoLeavesNothing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if info.Key != bucket.OwnerKey {
+			if info.Key != owner.Key {
 				left = append(left, info.Key)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/owner"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/wait"
 )
@@ -51,7 +52,7 @@ func (p *probes) run(ctx context.Context) {
 		})
 		well = check(ctx, p.queue, p.probeQueue) && well
 		well = check(ctx, p.bucket, func(ctx context.Context) error {
-			return errors.Join(bucket.Reachable(ctx, p.deps.Bucket), bucket.CheckOwner(ctx, p.deps.Bucket, p.store.Prefix()))
+			return errors.Join(bucket.Reachable(ctx, p.deps.Bucket), owner.Check(ctx, p.deps.Bucket, p.store))
 		}) && well
 		return check(ctx, p.git, func(ctx context.Context) error {
 			_, err := gitsource.GitVersion(ctx)

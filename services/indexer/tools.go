@@ -5,8 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/trawl-search/trawl/internal/bucket"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/owner"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/indexer/internal/job"
@@ -22,6 +23,8 @@ type tools struct {
 const (
 	minToolsWait = time.Second
 	maxToolsWait = 30 * time.Second
+	// maxClaimWait is short, since somebody restores etcd meanwhile.
+	maxClaimWait = 5 * time.Second
 )
 
 // openTools tries until the cache folder can be used; ok is false if ctx ends first.
@@ -56,16 +59,16 @@ func (t tools) close() error {
 	return errors.Join(t.fetcher.Close(), t.cache.Close())
 }
 
-// claimBucket tries until the bucket belongs to the catalog with this prefix, so that no
+// claimBucket tries until the bucket belongs to this catalog, so that no
 // other one collects what is written here as garbage; false if ctx ends first. The
 // condition of the bucket reports why it takes long.
-func (x *Indexer) claimBucket(ctx context.Context, prefix string) bool {
+func (x *Indexer) claimBucket(ctx context.Context, store *catalog.Store) bool {
 	for attempt := uint32(0); ; attempt++ {
-		err := bucket.Claim(ctx, x.deps.Bucket, prefix)
+		err := owner.Claim(ctx, x.deps.Bucket, store)
 		if err == nil {
 			return true
 		}
-		pause := wait.Double(minToolsWait, attempt, maxToolsWait)
+		pause := wait.Double(minToolsWait, attempt, maxClaimWait)
 		x.tel.Logger().WarnContext(ctx, "cannot claim the bucket, trying again", "error", err, "wait", pause)
 		if !wait.Sleep(ctx, pause) {
 			return false

@@ -25,16 +25,30 @@ func newSilence(r prometheus.Registerer) prometheus.Gauge {
 	})
 }
 
+// newWentBack registers the metric of how often etcd went back.
+func newWentBack(r prometheus.Registerer) prometheus.Counter {
+	return promauto.With(r).NewCounter(prometheus.CounterOpts{
+		Name: "trawl_router_etcd_went_back_total",
+		Help: "Times that this router saw etcd without changes that it had had: on a copy of its data, or on none.",
+	})
+}
+
 // followEtcd sets the condition that the roots were read and that etcd has answered lately,
 // until ctx ends. A router without etcd answers bounded reads only, so callers are better
 // served by one that reaches it. For as long as tokens outlive an outage it stays ready:
 // if etcd is away from all routers, there is no better one.
 func (r *Router) followEtcd(ctx context.Context, view *catalog.View, etcd *server.Condition) {
 	bound := r.cfg.Access.Staleness + r.cfg.Access.Grace
+	counted := uint64(0)
 	everySecond(ctx, view.Snapshot().Changed(), func() {
 		silence := view.Silence()
 		r.silence.Set(silence.Seconds())
+		losses, lost := view.Losses()
+		r.wentBack.Add(float64(losses - counted))
+		counted = losses
 		switch {
+		case lost:
+			etcd.Unmet("etcd went back in time, or lost its data, and its roots were not read yet")
 		case view.Snapshot().Revision == 0:
 			etcd.Unmet("the roots were not read yet")
 		case silence > bound:

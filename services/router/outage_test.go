@@ -63,25 +63,40 @@ type guarded struct {
 	t      *testing.T
 	search searchv1.SearchServiceClient
 	ingest ingestv1.IngestServiceClient
+	grpc   string
 	http   string
 	token  access.Text
 }
 
 func (o *outage) router(grace time.Duration, token access.Text) *guarded {
+	o.t.Helper()
+	return o.routerAt(o.etcd.Endpoint(), grace, token)
+}
+
+// routerAt starts a router with the etcd at an endpoint.
+func (o *outage) routerAt(endpoint string, grace time.Duration, token access.Text) *guarded {
 	t := o.t
 	t.Helper()
-	client, err := catalog.Connect(catalog.Options{Endpoints: []string{o.etcd.Endpoint()}})
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{endpoint}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	r, stop := serve(t, router.Deps{Etcd: client, Queue: o.jobs}, func(cfg *router.Config) {
 		cfg.Access = access.Config{Mode: access.Tokens, Staleness: 2 * time.Second, Grace: grace}
 	})
-	conn, err := grpc.NewClient(r.GRPCAddr().String(), grpc.WithTransportCredentials(local.NewCredentials()), grpc.WithPerRPCCredentials(token))
-	must(t, err)
-	t.Cleanup(func() { stop(); conn.Close() })
+	t.Cleanup(stop)
+	g := &guarded{t: t, grpc: r.GRPCAddr().String(), http: "http://" + r.HTTPAddr().String()}
+	return g.as(token)
+}
+
+// as is the router with another caller.
+func (g *guarded) as(token access.Text) *guarded {
+	g.t.Helper()
+	conn, err := grpc.NewClient(g.grpc, grpc.WithTransportCredentials(local.NewCredentials()), grpc.WithPerRPCCredentials(token))
+	must(g.t, err)
+	g.t.Cleanup(func() { conn.Close() })
 	return &guarded{
-		t: t, search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
-		http: "http://" + r.HTTPAddr().String(), token: token,
+		t: g.t, search: searchv1.NewSearchServiceClient(conn), ingest: ingestv1.NewIngestServiceClient(conn),
+		grpc: g.grpc, http: g.http, token: token,
 	}
 }
 

@@ -66,6 +66,8 @@ type Router struct {
 	webhookMetrics *ingest.WebhookMetrics
 	// silence is how long etcd has not answered, in seconds.
 	silence prometheus.Gauge
+	// wentBack is how often etcd lacked what it had had.
+	wentBack prometheus.Counter
 
 	// tokens and key are nil if callers are not authenticated.
 	tokens *access.Directory
@@ -85,7 +87,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	r.metrics = search.NewMetrics(r.tel.Metrics())
 	r.fanoutMetrics = fanout.NewMetrics(r.tel.Metrics())
 	r.webhookMetrics = ingest.NewWebhookMetrics(r.tel.Metrics())
-	r.silence = newSilence(r.tel.Metrics())
+	r.silence, r.wentBack = newSilence(r.tel.Metrics()), newWentBack(r.tel.Metrics())
 	var err error
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err

@@ -67,6 +67,7 @@ var troubles = map[string]trouble{
 		trawl_router_etcd_silence_seconds{namespace="n",pod="b"} 0x240`,
 		`trawl_router_etcd_silence_seconds{namespace="n",pod="a"} 1 0 6 12 1x236`,
 	},
+	"TrawlEtcdWentBack": {`trawl_router_etcd_went_back_total{namespace="n",pod="p"} 0x100 1x140`, `trawl_router_etcd_went_back_total{namespace="n",pod="p"} 1x240`},
 	"TrawlShardCorrupt": {`trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 0x100 1x140`, `trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 1x240`},
 	"TrawlShardLoadsFail": {
 		`trawl_searcher_shard_load_seconds_count{namespace="n",outcome="failed"} 0+1x240

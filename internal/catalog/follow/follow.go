@@ -1,16 +1,23 @@
 // Package follow keeps a reader up to date with a range of etcd keys: it lists
 // the range, watches it from there on, and starts over with a list whenever the
 // watch cannot go on (compaction, lost quorum, an etcd that was away).
+//
+// It also notices when etcd went back: when it runs on an earlier copy of its data, or on
+// none at all. A watch goes on over that without an error, so what was applied may be
+// changes that never happened. See Follower.
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/wait"
@@ -24,6 +31,8 @@ const (
 	// listTimeout bounds one listing, and one wait for a change to be readable, so that a silent
 	// etcd is asked anew.
 	listTimeout = 30 * time.Second
+	// lookEvery is the time between two looks whether etcd went back, and bounds each.
+	lookEvery = 5 * time.Second
 )
 
 // Range is the keys from From up to but not including To.
@@ -42,61 +51,232 @@ type Update struct {
 	Deletes []string
 }
 
-// Run lists and watches until the context ends, calling apply for each update
-// from this goroutine. While etcd does not answer it tries again with growing
-// waits; what was applied stays valid meanwhile, only not current.
+// Run is Follower.Run for a range without a clock.
 func Run(ctx context.Context, client *clientv3.Client, keys Range, logger *slog.Logger, apply func(Update)) {
+	(&Follower{Client: client, Keys: keys, Log: logger, Apply: apply}).Run(ctx)
+}
+
+// Follower follows a range. Set its fields before Run, and call Run once. It is safe for
+// concurrent use.
+type Follower struct {
+	Client *clientv3.Client
+	Keys   Range
+	// Clock is a key of the range that every change of the range writes too, with a value that no
+	// other change has, and that nobody deletes. By its values the follower tells histories apart
+	// that have the same revisions. Without a clock, which is "", it only notices an etcd
+	// that went back if it sees it before etcd has come as far as it was.
+	Clock string
+	Log   *slog.Logger
+	// Apply is called for each update.
+	Apply func(Update)
+	// Lost, unless it is nil, is called when etcd went back: what was applied does not count any
+	// more. A reset follows as soon as etcd can be listed.
+	Lost func()
+
+	mu     sync.Mutex
+	known  *mark       // nil before the first listing, replaced by each
+	listed wait.Change // of known
+	// giveUp ends the watch of known.
+	giveUp context.CancelCauseFunc
+}
+
+// mark is how far the history of etcd is known. Follower.mu guards it.
+type mark struct {
+	cluster uint64
+	head    int64 // the newest revision that was seen
+	clock   Point // as of the last update
+}
+
+// Point is a version of a clock, the zero value before the first. Points of different histories of etcd
+// differ.
+type Point struct {
+	Revision int64
+	Value    string
+}
+
+// PointOf returns the version of a clock that a read of it found.
+func PointOf(kvs []*mvccpb.KeyValue) Point {
+	if len(kvs) == 0 {
+		return Point{}
+	}
+	return Point{kvs[0].ModRevision, string(kvs[0].Value)}
+}
+
+// ErrWentBack means that etcd lacks what it had before: it runs on a copy of its data, or on none.
+var ErrWentBack = errors.New("etcd went back in time, or lost its data")
+
+// Run lists and watches until the context ends, calling Apply and Lost from this goroutine. While
+// etcd does not answer it tries again with growing waits; what was applied stays valid
+// meanwhile, only not current.
+func (f *Follower) Run(ctx context.Context) {
+	var looking sync.WaitGroup
+	defer looking.Wait()
+	looking.Go(func() { f.look(ctx) })
 	for pauses := (wait.Backoff{Least: minBackoff, Most: maxBackoff}); ctx.Err() == nil; {
-		listed, err := listAndWatch(ctx, client, keys, apply)
+		listed, err := f.listAndWatch(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		if listed {
 			pauses.Reset()
 		}
+		if errors.Is(err, ErrWentBack) {
+			f.lose()
+		}
 		pause := pauses.Next()
-		logger.Warn("following etcd interrupted, listing anew", "from", keys.From, "error", err, "wait", pause)
+		f.Log.Warn("following etcd interrupted, listing anew", "from", f.Keys.From, "error", err, "wait", pause)
 		wait.Sleep(ctx, pause)
 	}
 }
 
-func listAndWatch(ctx context.Context, client *clientv3.Client, keys Range, apply func(Update)) (listed bool, err error) {
-	reset, err := list(ctx, client, keys)
+// look looks whether etcd went back, until ctx ends.
+func (f *Follower) look(ctx context.Context) {
+	for wait.Sleep(ctx, lookEvery) {
+		looking, cancel := context.WithTimeout(ctx, lookEvery)
+		_, _ = f.Now(looking) // it starts a listing if need be
+		cancel()
+	}
+}
+
+// Now returns the revision of the clock: that of the newest change of the range, 0 before the
+// first. It is linearizable: the read begins after the call. If etcd went back, it waits
+// until the range was listed anew. The reader is current once it has applied that revision.
+func (f *Follower) Now(ctx context.Context) (int64, error) {
+	for {
+		f.mu.Lock()
+		known, listed := f.known, f.listed.Next()
+		var before mark
+		if known != nil {
+			before = *known
+		}
+		f.mu.Unlock()
+		resp, err := f.Client.Get(ctx, f.key())
+		if err != nil {
+			return 0, err
+		}
+		now := f.point(resp.Kvs)
+		if before.continues(resp.Header.ClusterId, resp.Header.Revision, now) {
+			f.saw(known, resp.Header.Revision)
+			return now.Revision, nil
+		}
+		f.restart(known)
+		select {
+		case <-listed:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%w: wait for a new list: %w", ErrWentBack, context.Cause(ctx))
+		}
+	}
+}
+
+// continues reports whether an answer can be of the same history. It is of a read that began
+// after what the mark says.
+func (m mark) continues(cluster uint64, head int64, clock Point) bool {
+	sameCluster := m.cluster == cluster || m.cluster == 0 || cluster == 0 // an etcd of this process does not name its cluster
+	return sameCluster && head >= m.head && (clock == m.clock || clock.Revision > m.clock.Revision)
+}
+
+// key is the key to read in order to see how far etcd is.
+func (f *Follower) key() string { return cmp.Or(f.Clock, f.Keys.From) }
+
+func (f *Follower) point(kvs []*mvccpb.KeyValue) Point {
+	if f.Clock == "" {
+		return Point{}
+	}
+	return PointOf(kvs)
+}
+
+func (f *Follower) saw(known *mark, head int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if known != nil {
+		known.head = max(known.head, head)
+	}
+}
+
+// lose makes nothing that was applied count any more.
+func (f *Follower) lose() {
+	f.mu.Lock()
+	f.known = nil
+	f.mu.Unlock()
+	f.Log.Error("etcd went back in time, or lost its data: what it said before does not count any more; was it restored?", "from", f.Keys.From)
+	if f.Lost != nil {
+		f.Lost()
+	}
+}
+
+// restart ends the watch, unless it is of a newer listing.
+func (f *Follower) restart(known *mark) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known == known {
+		f.giveUp(ErrWentBack)
+	}
+}
+
+func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reset, cluster, err := list(ctx, f.Client, f.Keys)
 	if err != nil {
 		return false, err
 	}
-	apply(reset)
-	return true, watch(ctx, client, keys, reset.Revision+1, apply)
+	known := &mark{cluster: cluster, head: reset.Revision, clock: f.last(reset.Puts)}
+	f.mu.Lock()
+	back := f.known != nil && !f.known.continues(cluster, reset.Revision, known.clock)
+	f.mu.Unlock()
+	if back { // and the watch had ended before anybody noticed
+		f.lose()
+	}
+	f.Apply(reset)
+	f.mu.Lock()
+	f.known, f.giveUp = known, cancel
+	f.listed.Notify()
+	f.mu.Unlock()
+	err = f.watch(ctx, known, reset.Revision+1)
+	if errors.Is(context.Cause(ctx), ErrWentBack) {
+		err = ErrWentBack
+	}
+	return true, err
+}
+
+// last is the version of the clock among keys; the zero point if it is not there.
+func (f *Follower) last(kvs []*mvccpb.KeyValue) Point {
+	for _, kv := range kvs {
+		if f.Clock != "" && string(kv.Key) == f.Clock {
+			return PointOf([]*mvccpb.KeyValue{kv})
+		}
+	}
+	return Point{}
 }
 
 // list reads the range page by page, all pages at the revision of the first.
-func list(ctx context.Context, client *clientv3.Client, keys Range) (Update, error) {
+func list(ctx context.Context, client *clientv3.Client, keys Range) (reset Update, cluster uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
-	reset := Update{Reset: true}
+	reset.Reset = true
 	for from, more := keys.From, true; more; {
 		resp, err := client.Get(ctx, from, clientv3.WithRange(keys.To), clientv3.WithLimit(listPage), clientv3.WithRev(reset.Revision))
 		if err != nil {
-			return Update{}, fmt.Errorf("list: %w", err)
+			return Update{}, 0, fmt.Errorf("list: %w", err)
 		}
 		// Only the first answer has the revision that is read: later headers
 		// carry that of their own moment.
 		if reset.Revision == 0 {
-			reset.Revision = resp.Header.Revision
+			reset.Revision, cluster = resp.Header.Revision, resp.Header.ClusterId
 		}
 		reset.Puts = append(reset.Puts, resp.Kvs...)
 		if more = resp.More; more {
 			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
 		}
 	}
-	return reset, nil
+	return reset, cluster, nil
 }
 
 // watch applies changes until the watch ends, and returns the reason.
-func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64, apply func(Update)) error {
+func (f *Follower) watch(ctx context.Context, known *mark, from int64) error {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer cancel()
-	for resp := range client.Watch(ctx, keys.From, clientv3.WithRange(keys.To), clientv3.WithRev(from)) {
+	for resp := range f.Client.Watch(ctx, f.Keys.From, clientv3.WithRange(f.Keys.To), clientv3.WithRev(from)) {
 		if err := resp.Err(); err != nil {
 			return fmt.Errorf("watch: %w", err)
 		}
@@ -104,10 +284,16 @@ func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64,
 			continue
 		}
 		update := change(resp.Events)
-		if err := waitReadable(ctx, client, keys.From, update.Revision); err != nil {
+		if err := f.waitReadable(ctx, known.clock, resp.Events[0].Kv.ModRevision-1, update.Revision); err != nil {
 			return err
 		}
-		apply(update)
+		f.Apply(update)
+		f.mu.Lock()
+		known.head = max(known.head, update.Revision)
+		if clock := f.last(update.Puts); clock != (Point{}) {
+			known.clock = clock
+		}
+		f.mu.Unlock()
 	}
 	return errors.New("watch ended")
 }
@@ -116,15 +302,21 @@ func watch(ctx context.Context, client *clientv3.Client, keys Range, from int64,
 // change before reads see it (https://etcd.io/docs/v3.6/learning/api_guarantees/,
 // "Linearizability"). Without this wait, a reader could answer from the change, and a later one
 // that asks etcd from the state before it.
-func waitReadable(ctx context.Context, client *clientv3.Client, key string, revision int64) error {
+//
+// It also checks that the change follows on what was applied: that the clock was the same just before.
+func (f *Follower) waitReadable(ctx context.Context, clock Point, before, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	for {
-		resp, err := client.Get(ctx, key, clientv3.WithCountOnly())
-		if err != nil {
+		resp, err := f.Client.Get(ctx, f.key(), clientv3.WithRev(before))
+		switch {
+		case errors.Is(err, rpctypes.ErrFutureRev):
+			continue
+		case err != nil:
 			return fmt.Errorf("read revision %d: %w", revision, err)
-		}
-		if resp.Header.Revision >= revision {
+		case f.point(resp.Kvs) != clock:
+			return ErrWentBack
+		case resp.Header.Revision >= revision:
 			return nil
 		}
 	}
