@@ -114,7 +114,7 @@ func (s *Store) DropMemories(ctx context.Context, before time.Time) (dropped int
 		resp, err := s.client.Txn(ctx).If(
 			s.unchanged(deletedKind, entry.name, entry.Revision),
 			s.unchanged(desiredKind, entry.name, 0),
-		).Then(clientv3.OpDelete(s.key(deletedKind, entry.name))).Commit()
+		).Then(clientv3.OpDelete(s.key(deletedKind, entry.name)), clientv3.OpDelete(s.key(putKind, entry.name))).Commit()
 		if err != nil {
 			return dropped, fmt.Errorf("drop memory of %q: %w", entry.name, err)
 		}

@@ -24,25 +24,30 @@ const maxContention = 50 * time.Millisecond
 // stays one when d names none. It returns that epoch and the revision of the
 // change. d itself is not changed.
 func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uint64, revision int64, err error) {
-	return s.PutDesiredIf(ctx, d, func(*catalogv1.Desired) error { return nil })
+	return s.PutDesiredIf(ctx, d, "", func(*catalogv1.Desired) error { return nil })
 }
 
-// PutDesiredIf is PutDesired on a condition. The condition gets the record that d
+// PutDesiredIf is PutDesired on a condition. If the repo was not desired, it counts among those of the
+// caller by, unless by is empty; see Puts. The condition gets the record that d
 // replaces, nil if there is none. It is called again if another caller was faster, so
 // it holds for the record that is replaced. Its error ends the call and is returned
 // as it is.
-func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (epoch uint64, revision int64, err error) {
+func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, by string, condition func(old *catalogv1.Desired) error) (epoch uint64, revision int64, err error) {
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
 	}
+	// What the catalog adds later, such as times of requests, must not make a record too large.
+	if size := proto.Size(d); size > MaxDesiredBytes {
+		return 0, 0, fmt.Errorf("put desired of %q: %w: name, URL, branches and facts take %d bytes, at most %d", d.Name, ErrTooLarge, size, MaxDesiredBytes)
+	}
 	err = contend(ctx, "put desired of", d.Name, func() error {
-		epoch, revision, err = s.tryPutDesired(ctx, d, condition)
+		epoch, revision, err = s.tryPutDesired(ctx, d, by, condition)
 		return err
 	})
 	return epoch, revision, err
 }
 
-func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, condition func(old *catalogv1.Desired) error) (uint64, int64, error) {
+func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, by string, condition func(old *catalogv1.Desired) error) (uint64, int64, error) {
 	old, err := s.readRepo(ctx, d.Name)
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
@@ -55,12 +60,15 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, conditi
 	if was := old.desired.Record; next.Source == "" {
 		next.Source, next.HostId, next.LeftAt = was.GetSource(), was.GetHostId(), was.GetLeftAt()
 	}
-	return s.request(ctx, old, next)
+	if by == "" || old.desired.Record != nil {
+		return s.request(ctx, old, next)
+	}
+	return s.request(ctx, old, next, clientv3.OpPut(s.key(putKind, d.Name), by))
 }
 
-// request stores next as the newest request of a repo, or returns ErrStale if the repo
+// request stores next as the newest request of a repo, together with more, or returns ErrStale if the repo
 // changed since it was read.
-func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Desired) (epoch uint64, revision int64, err error) {
+func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Desired, more ...clientv3.Op) (epoch uint64, revision int64, err error) {
 	next.Epoch = old.lastEpoch() + 1
 	next.Pending = old.pendingWith(next.Epoch, next.GetRequestedAt())
 	value, err := encode(next)
@@ -70,7 +78,7 @@ func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Des
 	resp, err := s.client.Txn(ctx).If(
 		s.unchanged(desiredKind, next.Name, old.desired.Revision),
 		s.unchanged(deletedKind, next.Name, old.deleted.Revision),
-	).Then(clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick()).Commit()
+	).Then(append(more, clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick())...).Commit()
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)
 	}

@@ -202,7 +202,17 @@ func TestBadNamesAndSizes(t *testing.T) {
 			}
 		}
 	}
-	big := &catalogv1.Desired{Name: "big", Url: strings.Repeat("u", catalog.MaxRecordBytes)}
+	big := &catalogv1.Desired{Name: "big", Url: strings.Repeat("u", catalog.MaxDesiredBytes-8)}
+	if n := proto.Size(big); n < catalog.MaxDesiredBytes || n > catalog.MaxDesiredBytes+8 {
+		t.Fatalf("%d bytes", n)
+	}
+	big.Url = big.Url[proto.Size(big)-catalog.MaxDesiredBytes:]
+	for range 20 { // times of requests come in addition
+		if _, _, err := s.PutDesired(t.Context(), big); err != nil {
+			t.Errorf("record at the limit: %v", err)
+		}
+	}
+	big.Url += "u"
 	if _, _, err := s.PutDesired(t.Context(), big); !errors.Is(err, catalog.ErrTooLarge) {
 		t.Errorf("record over the limit: %v", err)
 	}

@@ -9,6 +9,7 @@
 //	status/<repo>    Status    advisory: lost without harm
 //	deleted/<repo>   Root      last epoch and generation of a deleted repo, and when
 //	seen/<repo>      Seen      newest commit that a webhook or source reported; advisory
+//	puts/<repo>      (caller)  who put the repo first; stays as long as deleted/<repo>
 //	condemned/<id>   Condemned garbage in the bucket, see below
 //	holds/<id>       (empty)   the batch must wait; etcd ends it with its etcd lease
 //	elections/<name> (empty)   the process that holds a duty of only one

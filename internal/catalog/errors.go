@@ -27,7 +27,7 @@ var (
 	ErrGeneration = errors.New("generation or epoch would go back")
 	// ErrForeignObject means a root names an object of another job.
 	ErrForeignObject = errors.New("object was not made under the lease")
-	// ErrTooLarge means a record is over MaxRecordBytes or a name over MaxNameBytes.
+	// ErrTooLarge means a record is over MaxRecordBytes or MaxDesiredBytes, or a name over MaxNameBytes.
 	ErrTooLarge = errors.New("record is too large")
 	// ErrName means a repo name is empty.
 	ErrName = errors.New("repo name is empty")

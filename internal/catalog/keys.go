@@ -19,6 +19,7 @@ const (
 	leaseKind   kind = "leases"
 	deletedKind kind = "deleted"
 	seenKind    kind = "seen"
+	putKind     kind = "puts"
 
 	condemnedKind kind = "condemned"
 	holdKind      kind = "holds"

@@ -19,6 +19,8 @@ const (
 	// MaxRecordBytes bounds one record. etcd takes 1.5 MiB in a request; data that may
 	// grow beyond is in the manifest object.
 	MaxRecordBytes = 1 << 20
+	// MaxDesiredBytes bounds what a request for a repo says. etcd may have a million of them.
+	MaxDesiredBytes = 16 << 10
 	// MaxNameBytes bounds a repo name.
 	MaxNameBytes = 1024
 	// listPage is how many records one read of a list takes.

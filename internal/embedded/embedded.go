@@ -28,6 +28,9 @@ type Config struct {
 	// Election is etcd's election timeout; 0 means ten heartbeats. etcd grants no
 	// lease shorter than one and a half elections.
 	Election time.Duration
+	// Quota is the size of etcd's database in bytes beyond which it refuses changes; 0 means 4 GiB.
+	// Tests shrink it.
+	Quota int64
 	// Logger receives the servers' warnings and errors; nil means slog.Default().
 	Logger *slog.Logger
 }

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func etcdConfig(cfg Config, dir, sockets string) (*embed.Config, error) {
 	}
 	c.TickMs, c.ElectionMs = uint(heartbeat.Milliseconds()), uint(election.Milliseconds())
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, keptRevisions
-	c.QuotaBackendBytes = storeQuota
+	c.QuotaBackendBytes = cmp.Or(cfg.Quota, storeQuota)
 	c.EnableGRPCGateway = false
 	return c, nil
 }

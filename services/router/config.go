@@ -24,7 +24,7 @@ type Config struct {
 
 	CallerProcessors float64 `config:"caller-processors" doc:"processors of searchers that the queries of one token may use on average; each allows 512MiB of decoded content a second; a token may use the allowance of a minute at once; each router counts for itself; 0: no limit"`
 
-	ReposPerMinute int `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute; those with the scope admin are not limited"`
+	ReposPerMinute int `config:"repos-per-minute" doc:"most requests to index that each token can make of this router in a minute, each KiB of branches and facts counting as one more; those with the scope admin are not limited"`
 
 	PushPause time.Duration `config:"push-pause" doc:"least time between two indexings of a repo that is pushed to again and again"`
 

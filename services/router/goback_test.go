@@ -12,6 +12,7 @@ import (
 	"github.com/trawl-search/trawl/internal/embedded/embeddedtest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router"
 )
 
 // TestEtcdLosesChanges: a running router whose etcd comes back on a copy of its data, or on none, answers
@@ -38,7 +39,7 @@ func TestEtcdLosesChanges(t *testing.T) {
 				_, _, err := store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, Url: "https://" + name})
 				must(t, err)
 			}
-			g := nats.routerAt(etcd.Endpoint(), time.Hour, lost)
+			g := nats.routerAt(etcd.Endpoint(), lost, func(cfg *router.Config) { cfg.Access.Grace = time.Hour })
 			eventually(t, "the router is ready", func() bool { return len(g.unmet()) == 0 })
 			if _, err := g.ask(nil); err != nil {
 				t.Fatal(err)

@@ -70,18 +70,19 @@ type guarded struct {
 
 func (o *outage) router(grace time.Duration, token access.Text) *guarded {
 	o.t.Helper()
-	return o.routerAt(o.etcd.Endpoint(), grace, token)
+	return o.routerAt(o.etcd.Endpoint(), token, func(cfg *router.Config) { cfg.Access.Grace = grace })
 }
 
 // routerAt starts a router with the etcd at an endpoint.
-func (o *outage) routerAt(endpoint string, grace time.Duration, token access.Text) *guarded {
+func (o *outage) routerAt(endpoint string, token access.Text, change func(*router.Config)) *guarded {
 	t := o.t
 	t.Helper()
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{endpoint}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	r, stop := serve(t, router.Deps{Etcd: client, Queue: o.jobs}, func(cfg *router.Config) {
-		cfg.Access = access.Config{Mode: access.Tokens, Staleness: 2 * time.Second, Grace: grace}
+		cfg.Access = access.Config{Mode: access.Tokens, Staleness: 2 * time.Second}
+		change(cfg)
 	})
 	t.Cleanup(stop)
 	g := &guarded{t: t, grpc: r.GRPCAddr().String(), http: "http://" + r.HTTPAddr().String()}

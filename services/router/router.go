@@ -160,7 +160,8 @@ func (r *Router) Run(ctx context.Context) error {
 	secrets := codehost.Secrets{Folder: r.cfg.Source.Credentials}
 	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
 	limits := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute}
-	repos := ingest.New(store, r.deps.Queue, limits, r.server.Draining(), log)
+	space := ingest.NewSpace(store, r.tel.Metrics(), log)
+	repos := ingest.New(store, r.deps.Queue, limits, space, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)
 	pages := r.servePages(searches, repos)
 	defer pages.Close()
@@ -170,6 +171,7 @@ func (r *Router) Run(ctx context.Context) error {
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup
 	following.Go(func() { view.KeepContact(life) })
+	following.Go(func() { space.Run(life) })
 	following.Go(func() { r.followEtcd(life, view, etcd) })
 	following.Go(func() { searchers.follow(life, members, live) })
 	r.followAccess(life, &following)

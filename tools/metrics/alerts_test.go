@@ -67,6 +67,14 @@ var troubles = map[string]trouble{
 		trawl_router_etcd_silence_seconds{namespace="n",pod="b"} 0x240`,
 		`trawl_router_etcd_silence_seconds{namespace="n",pod="a"} 1 0 6 12 1x236`,
 	},
+	"TrawlEtcdNearlyFull": {
+		`trawl_router_etcd_used_bytes{namespace="n",pod="p"} 60x100 75x140
+		trawl_router_etcd_quota_bytes{namespace="n",pod="p"} 100x240`,
+		`trawl_router_etcd_used_bytes{namespace="n",pod="p"} 65x240
+		trawl_router_etcd_quota_bytes{namespace="n",pod="p"} 100x240
+		trawl_router_etcd_used_bytes{namespace="n",pod="old"} 75x240
+		trawl_router_etcd_quota_bytes{namespace="n",pod="old"} 0x240`,
+	},
 	"TrawlEtcdWentBack": {`trawl_router_etcd_went_back_total{namespace="n",pod="p"} 0x100 1x140`, `trawl_router_etcd_went_back_total{namespace="n",pod="p"} 1x240`},
 	"TrawlShardCorrupt": {`trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 0x100 1x140`, `trawl_searcher_shards_corrupt_total{namespace="n",pod="p"} 1x240`},
 	"TrawlShardLoadsFail": {

@@ -19,15 +19,22 @@ import (
 type Etcd struct {
 	t       testing.TB
 	dir     string
+	quota   int64
 	running *embedded.Etcd
 }
 
 // Start starts an empty etcd.
 func Start(t testing.TB) *Etcd {
 	t.Helper()
+	return StartSmall(t, 0)
+}
+
+// StartSmall starts an empty etcd with a quota in bytes; 0 means the usual one.
+func StartSmall(t testing.TB, quota int64) *Etcd {
+	t.Helper()
 	// The name of a test is too long for a socket, and may have characters that etcd refuses.
 	dir, err := os.MkdirTemp("", "etcd")
-	e := &Etcd{t: t, dir: dir}
+	e := &Etcd{t: t, dir: dir, quota: quota}
 	e.must(err)
 	t.Cleanup(func() { e.must(os.RemoveAll(dir)) })
 	e.start()
@@ -74,7 +81,7 @@ func (e *Etcd) start() {
 	e.t.Helper()
 	var err error
 	e.running, err = embedded.StartEtcd(context.WithoutCancel(e.t.Context()), embedded.Config{
-		Dir: e.dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Dir: e.dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Quota: e.quota, Logger: slog.New(slog.DiscardHandler),
 	})
 	e.must(err)
 }

@@ -115,7 +115,7 @@ var errTaken = errors.New("the repo is another source's, or was added by hand")
 // put makes a repo desired, as PutRepo does, unless it is taken.
 func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	want.RequestedAt = timestamppb.Now()
-	epoch, _, err := l.Store.PutDesiredIf(ctx, want, func(old *catalogv1.Desired) error {
+	epoch, _, err := l.Store.PutDesiredIf(ctx, want, "", func(old *catalogv1.Desired) error {
 		if old != nil && old.GetSource() != l.spec.GetName() && old.GetLeftAt() == nil {
 			return errTaken
 		}

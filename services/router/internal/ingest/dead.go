@@ -63,7 +63,7 @@ func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLe
 	if !access.Sees(ctx, req.Name) {
 		return nil, errNoLetter
 	}
-	if err := s.quota.take(ctx); err != nil {
+	if err := s.quota.take(ctx, 0); err != nil {
 		return nil, err
 	}
 	if _, err := s.jobs.DeadLetter(ctx, req.Name); err != nil {

@@ -2,6 +2,7 @@ package ingest_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -9,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -34,9 +37,15 @@ type desk struct {
 	*ingest.Service
 
 	t      *testing.T
+	etcd   *clientv3.Client
 	store  *catalog.Store
 	tokens *access.Store
 	known  *access.Directory
+}
+
+// space is as much as a test needs.
+func space(store *catalog.Store) *ingest.Space {
+	return ingest.NewSpace(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 }
 
 // perMinute is the quota of a desk's callers.
@@ -45,14 +54,16 @@ const perMinute = 100
 func newDesk(t *testing.T) *desk {
 	t.Helper()
 	client := etcdtest.New().Client(nil)
-	d := &desk{t: t, store: catalog.New(client, ""), tokens: access.NewStore(client, "")}
+	d := &desk{t: t, etcd: client, store: catalog.New(client, ""), tokens: access.NewStore(client, "")}
 	log := slog.New(slog.DiscardHandler)
 	d.known = access.NewDirectory(d.tokens, time.Minute, 0, log)
 	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
-	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute}, nil, log)
+	room := space(d.store)
+	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute}, room, nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { d.known.Run(ctx) })
+	running.Go(func() { room.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return d
 }
@@ -259,5 +270,81 @@ func TestRequestsToIndexAreBounded(t *testing.T) {
 		if err := d.put(greedy, "", "https://git.example.com/x"); err != nil {
 			t.Errorf("when it came back: %v", err)
 		}
+	})
+}
+
+// TestRequestsCountBySize: large records use up the quota of a token faster, and no record is larger than
+// the bound.
+func TestRequestsCountBySize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		greedy := d.as(access.Spec{Name: "greedy", Allow: []string{"git.example.com/**"}, Scopes: []access.Scope{access.ScopeIngest}})
+		put := func(pairs int) error {
+			meta := map[string]string{}
+			for i := range pairs {
+				meta[fmt.Sprint(i)] = strings.Repeat("v", 1024)
+			}
+			_, err := d.PutRepo(greedy, &ingestv1.PutRepoRequest{Url: "https://git.example.com/x", Facts: &ingestv1.RepoFacts{Meta: meta}})
+			return err
+		}
+		for _, pairs := range []int{16, 64} {
+			if err := put(pairs); status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "at most 16384") {
+				t.Errorf("%d KiB: %v", pairs, err)
+			}
+			time.Sleep(time.Minute)
+		}
+		n := 0
+		for ; put(9) == nil; n++ {
+			if n > perMinute {
+				break
+			}
+		}
+		if n != perMinute/10 {
+			t.Errorf("%d requests of 9 KiB each, within a quota of %d", n, perMinute)
+		}
+	})
+}
+
+// TestAddedReposAreBounded: a token adds so many repos and no more, whether or not they are there still. It
+// goes on requesting those that are there; other tokens and administrators go on adding.
+func TestAddedReposAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		spec := access.Spec{Name: "twin", Allow: []string{"git.example.com/**"}, Scopes: []access.Scope{access.ScopeIngest}}
+		greedy, other := d.as(spec), d.as(spec)
+		spec.Scopes = []access.Scope{access.ScopeAdmin}
+		admin := d.as(spec)
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		url := func(i int) string { return fmt.Sprint("https://git.example.com/", i) }
+		caller, err := access.From(greedy)
+		must(err)
+		for i := range 10_000 - 2 { // more would be a test of the quota
+			_, err := d.etcd.Put(t.Context(), fmt.Sprint(catalog.DefaultPrefix, "puts/git.example.com/old", i), caller.ID())
+			must(err)
+		}
+		for i := range 2 {
+			must(d.put(greedy, "", url(i)))
+		}
+		_, err = d.store.DeleteRepo(t.Context(), "git.example.com/1")
+		must(err)
+		synctest.Wait()
+		for _, i := range []int{1, 2} {
+			if err := d.put(greedy, "", url(i)); !searchapi.IsOverloaded(err) || !strings.Contains(err.Error(), "added 10000 repos") {
+				t.Errorf("one more: %v", err)
+			}
+		}
+		must(d.put(greedy, "", url(0)))
+		must(d.put(other, "", url(2)))
+		must(d.put(admin, "", url(3)))
+		time.Sleep(time.Hour)
+		_, err = d.store.DropMemories(t.Context(), time.Now())
+		must(err)
+		synctest.Wait()
+		must(d.put(greedy, "", url(4)))
 	})
 }

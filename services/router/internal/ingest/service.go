@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -38,6 +39,7 @@ type Service struct {
 	jobs   Jobs
 	policy origin.Policy
 	quota  *quota
+	space  *Space
 	log    *slog.Logger
 	// draining is closed when the router drains and streams must end.
 	draining <-chan struct{}
@@ -51,9 +53,9 @@ type Config struct {
 	PerMinute int
 }
 
-// New returns a service. Watches end when draining is closed.
-func New(store *catalog.Store, jobs Jobs, cfg Config, draining <-chan struct{}, log *slog.Logger) *Service {
-	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), draining: draining, log: log}
+// New returns a service, which puts repos while there is space. Watches end when draining is closed.
+func New(store *catalog.Store, jobs Jobs, cfg Config, space *Space, draining <-chan struct{}, log *slog.Logger) *Service {
+	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), space: space, draining: draining, log: log}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.
@@ -66,14 +68,24 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, err
 	}
-	if err := s.quota.take(ctx); err != nil {
+	desired := &catalogv1.Desired{
+		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
+	}
+	bytes := proto.Size(desired)
+	if err := s.quota.take(ctx, bytes); err != nil {
+		return nil, err
+	}
+	if err := s.space.take(ctx, bytes); err != nil {
 		return nil, err
 	}
 	var refused error
-	epoch, _, err := s.store.PutDesiredIf(ctx, &catalogv1.Desired{
-		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
-	}, func(old *catalogv1.Desired) error {
-		if refused = replaceable(old); refused == nil && req.Name == "" && old != nil && !origin.MayShareName(old.GetUrl(), req.Url) {
+	caller := limited(ctx)
+	epoch, _, err := s.store.PutDesiredIf(ctx, desired, caller, func(old *catalogv1.Desired) error {
+		switch refused = replaceable(old); {
+		case refused != nil:
+		case old == nil:
+			refused = s.space.add(caller)
+		case req.Name == "" && !origin.MayShareName(old.GetUrl(), req.Url):
 			refused = searchapi.FieldError(codes.AlreadyExists, "name", fmt.Sprintf(
 				"%q is already the name of the repository at %s: choose a name for one of them, as with trawl index --name, or delete the other one first",
 				name, old.GetUrl()))

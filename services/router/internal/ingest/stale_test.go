@@ -26,7 +26,7 @@ import (
 // that are behind for long enough.
 func TestStaleRepos(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
-	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1}, nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1}, space(store), nil, slog.New(slog.DiscardHandler))
 	start := time.Now().Add(-24 * time.Hour)
 	type repo struct {
 		name  string
