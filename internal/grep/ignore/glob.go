@@ -69,11 +69,11 @@ func match(glob, path string) bool {
 			if p == len(path) {
 				return true
 			}
-		case glob[g] == '*' && (g == 0 || glob[g-1] == '/') && strings.HasPrefix(glob[g:], "**/"):
+		case (g == 0 || glob[g-1] == '/') && strings.HasPrefix(glob[g:], "**/"):
 			g += len("**/")
 			deep, deepAt, star = g, p, -1
 			continue
-		case g > 0 && glob[g-1] == '/' && glob[g:] == "**":
+		case (g == 0 || glob[g-1] == '/') && glob[g:] == "**":
 			return true // all that is in a folder
 		case glob[g] == '*':
 			g++
