@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -156,26 +157,28 @@ func TestQuiet(t *testing.T) {
 // oddNames has files whose names do not print, or look like escaped ones.
 type oddNames struct{ scripted }
 
+const oddRepo = "host:80/r\\q\u00a0"
+
 var odd = []string{"new\nline", "bad\xff", "rlo\u202etxt.exe", `C:\new\table`, `\101`, `a\`, "a\\\n", "a:b\t1:2", "plain name"}
 
 func (*oddNames) Search(context.Context, *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	answer := &searchv1.SearchResponse{Statistics: &searchv1.Statistics{FilesMatched: uint64(len(odd))}, Coverage: &searchv1.Coverage{Complete: true}}
 	for _, path := range odd {
-		answer.Files = append(answer.Files, &searchv1.FileMatch{Repo: "host:80/r", Path: []byte(path), MatchCount: 1})
+		answer.Files = append(answer.Files, &searchv1.FileMatch{Repo: oddRepo, Path: []byte(path), MatchCount: 1})
 	}
 	return answer, nil
 }
 
 func (*oddNames) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
-	if i := slices.Index(odd, string(req.GetPath())); req.GetRepo() == "host:80/r" && i >= 0 {
+	if i := slices.Index(odd, string(req.GetPath())); req.GetRepo() == oddRepo && i >= 0 {
 		return &searchv1.GetFileResponse{Content: []byte(odd[i]), SizeBytes: uint64(len(odd[i]))}, nil
 	}
 	return nil, status.Error(codes.NotFound, "there is no such file")
 }
 
 func (*oddNames) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	if req.GetQuery() == `r:"^host:80/r$"` {
-		return &searchv1.ListResponse{Repos: []*searchv1.RepoEntry{{Name: "host:80/r"}}}, nil
+	if req.GetQuery() == "r:"+query.Quote("^"+regexp.QuoteMeta(oddRepo)+"$") {
+		return &searchv1.ListResponse{Repos: []*searchv1.RepoEntry{{Name: oddRepo}}}, nil
 	}
 	return &searchv1.ListResponse{}, nil
 }
@@ -197,24 +200,24 @@ func TestPrintedNamesAreTaken(t *testing.T) {
 			t.Fatalf("%s: %d names: %q", flag, len(names), names)
 		}
 		for i, name := range names {
-			if raw := "host:80/r:" + odd[i]; flag == "-l0" && name != raw {
+			if raw := oddRepo + ":" + odd[i]; flag == "-l0" && name != raw {
 				t.Errorf("-l0 prints %q for %q", name, raw)
 			}
 			if got := run("cat", name); got != odd[i] {
 				t.Errorf("cat %s: %q, want %q", name, got, odd[i])
 			}
-			page := "http://pages" + searchapi.PageOf("host:80/r", "", odd[i]) + "\n"
+			page := "http://pages" + searchapi.PageOf(oddRepo, "", odd[i]) + "\n"
 			if got := run("open", "--pages", "http://pages", name); got != page {
 				t.Errorf("open %s: %s", name, got)
 			}
-			line := "http://pages" + searchapi.PageOfLine("host:80/r", "", odd[i], 7) + "\n"
+			line := "http://pages" + searchapi.PageOfLine(oddRepo, "", odd[i], 7) + "\n"
 			if got := run("open", "--pages", "http://pages", name+":7:text"); got != line {
 				t.Errorf("open %s:7:text: %s", name, got)
 			}
 		}
 	}
-	if got, want := run("open", "--pages", "http://pages", "host:80/r"), "http://pages"+searchapi.PageOf("host:80/r", "", "")+"\n"; got != want {
-		t.Errorf("open host:80/r: %s, want %s", got, want)
+	if got, want := run("open", "--pages", "http://pages", oddRepo), "http://pages"+searchapi.PageOf(oddRepo, "", "")+"\n"; got != want {
+		t.Errorf("open "+oddRepo+": %s, want %s", got, want)
 	}
 }
 

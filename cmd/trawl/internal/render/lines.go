@@ -117,12 +117,16 @@ func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) {
 	place(b, l.style.Color, l.style.Link, f)
 }
 
-// place prints REPO:PATH.
+// place prints REPO:PATH in the form of Name.
 func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch) {
+	repo, path := []byte(f.GetRepo()), f.GetPath()
+	if whole := f.GetRepo() + ":" + string(path); Name([]byte(whole)) != whole {
+		repo, path = escaped(repo), escaped(path)
+	}
 	link.linked(b, f, 0, func(b *strings.Builder) {
-		paint(b, color, styleRepo, []byte(f.GetRepo()))
+		paint(b, color, styleRepo, repo)
 		b.WriteByte(':')
-		paint(b, color, stylePath, []byte(Name(f.GetPath())))
+		paint(b, color, stylePath, path)
 	})
 }
 

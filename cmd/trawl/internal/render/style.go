@@ -69,8 +69,11 @@ func Name(name []byte) string {
 	if safe := Safe(name); safe == string(name) && Meant(safe) == safe {
 		return safe
 	}
-	return Safe(bytes.ReplaceAll(name, []byte(`\`), []byte(`\\`)))
+	return Safe(escaped(name))
 }
+
+// escaped doubles the backslashes of a name of which Safe escapes other bytes.
+func escaped(name []byte) []byte { return bytes.ReplaceAll(name, []byte(`\`), []byte(`\\`)) }
 
 // Meant is the name whose form is Name. A text that is not such a form means itself.
 func Meant(text string) string {
