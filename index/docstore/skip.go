@@ -14,7 +14,6 @@ const (
 	TooLarge
 	// Binary files contain a NUL byte.
 	Binary
-	_
 	// Submodule entries have a commit of another repo.
 	Submodule
 	// Unreadable files could not be read from the source.
@@ -34,7 +33,7 @@ var skipWords = [...]string{
 
 // String describes the reason in plain words.
 func (r SkipReason) String() string {
-	if int(r) < len(skipWords) && skipWords[r] != "" {
+	if int(r) < len(skipWords) {
 		return skipWords[r]
 	}
 	return "unknown reason " + strconv.Itoa(int(r))

@@ -327,9 +327,9 @@ const (
 	SkipReason_SKIP_REASON_UNSPECIFIED SkipReason = 0
 	SkipReason_SKIP_REASON_TOO_LARGE   SkipReason = 1
 	SkipReason_SKIP_REASON_BINARY      SkipReason = 2
-	SkipReason_SKIP_REASON_SUBMODULE   SkipReason = 4
-	SkipReason_SKIP_REASON_UNREADABLE  SkipReason = 5
-	SkipReason_SKIP_REASON_TOO_DEEP    SkipReason = 6
+	SkipReason_SKIP_REASON_SUBMODULE   SkipReason = 3
+	SkipReason_SKIP_REASON_UNREADABLE  SkipReason = 4
+	SkipReason_SKIP_REASON_TOO_DEEP    SkipReason = 5
 )
 
 // Enum value maps for SkipReason.
@@ -338,17 +338,17 @@ var (
 		0: "SKIP_REASON_UNSPECIFIED",
 		1: "SKIP_REASON_TOO_LARGE",
 		2: "SKIP_REASON_BINARY",
-		4: "SKIP_REASON_SUBMODULE",
-		5: "SKIP_REASON_UNREADABLE",
-		6: "SKIP_REASON_TOO_DEEP",
+		3: "SKIP_REASON_SUBMODULE",
+		4: "SKIP_REASON_UNREADABLE",
+		5: "SKIP_REASON_TOO_DEEP",
 	}
 	SkipReason_value = map[string]int32{
 		"SKIP_REASON_UNSPECIFIED": 0,
 		"SKIP_REASON_TOO_LARGE":   1,
 		"SKIP_REASON_BINARY":      2,
-		"SKIP_REASON_SUBMODULE":   4,
-		"SKIP_REASON_UNREADABLE":  5,
-		"SKIP_REASON_TOO_DEEP":    6,
+		"SKIP_REASON_SUBMODULE":   3,
+		"SKIP_REASON_UNREADABLE":  4,
+		"SKIP_REASON_TOO_DEEP":    5,
 	}
 )
 
@@ -5720,15 +5720,15 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x11SYMBOL_KIND_MACRO\x10\x05\x12\x15\n" +
 	"\x11SYMBOL_KIND_FIELD\x10\x06\x12\x18\n" +
 	"\x14SYMBOL_KIND_VARIABLE\x10\a\x12\x16\n" +
-	"\x12SYMBOL_KIND_MODULE\x10\b*\xb3\x01\n" +
+	"\x12SYMBOL_KIND_MODULE\x10\b*\xad\x01\n" +
 	"\n" +
 	"SkipReason\x12\x1b\n" +
 	"\x17SKIP_REASON_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SKIP_REASON_TOO_LARGE\x10\x01\x12\x16\n" +
 	"\x12SKIP_REASON_BINARY\x10\x02\x12\x19\n" +
-	"\x15SKIP_REASON_SUBMODULE\x10\x04\x12\x1a\n" +
-	"\x16SKIP_REASON_UNREADABLE\x10\x05\x12\x18\n" +
-	"\x14SKIP_REASON_TOO_DEEP\x10\x06\"\x04\b\x03\x10\x03*\xc7\x03\n" +
+	"\x15SKIP_REASON_SUBMODULE\x10\x03\x12\x1a\n" +
+	"\x16SKIP_REASON_UNREADABLE\x10\x04\x12\x18\n" +
+	"\x14SKIP_REASON_TOO_DEEP\x10\x05*\xc7\x03\n" +
 	"\fAnswerMethod\x12\x1d\n" +
 	"\x19ANSWER_METHOD_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13ANSWER_METHOD_WORDS\x10\x01\x12\x1c\n" +
