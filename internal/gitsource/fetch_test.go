@@ -100,10 +100,17 @@ func TestFetchLocal(t *testing.T) {
 	write(t, mirror, "shallow.lock", "")
 	write(t, mirror, "refs/heads/main.lock", "")
 	write(t, mirror, "objects/pack/tmp_pack_x", "half")
+	write(t, mirror, "tmp_history/HEAD", "half")
+	write(t, mirror, "info/kept", "")
 	r.Files("main", "b", "5")
 	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
-	if _, err := os.Stat(filepath.Join(mirror, "objects/pack/tmp_pack_x")); err == nil {
-		t.Error("half a pack is still there")
+	for _, half := range []string{"objects/pack/tmp_pack_x", "tmp_history"} {
+		if _, err := os.Stat(filepath.Join(mirror, half)); err == nil {
+			t.Errorf("%s is still there", half)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(mirror, "info/kept")); err != nil {
+		t.Errorf("the mirror was made anew for them: %v", err)
 	}
 	write(t, mirror, "HEAD", "garbage")
 	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")

@@ -220,7 +220,7 @@ func removeLeftovers(mirror string) error {
 		}
 		switch {
 		case d.IsDir() && strings.HasPrefix(d.Name(), "tmp_"):
-			return errors.Join(os.RemoveAll(path), fs.SkipDir)
+			return cmp.Or(os.RemoveAll(path), fs.SkipDir)
 		case !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")):
 			return os.Remove(path)
 		}
