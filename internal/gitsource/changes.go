@@ -2,6 +2,7 @@ package gitsource
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,6 +62,9 @@ func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Br
 }
 
 func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) error {
+	if submodules, err := c.submodules(ctx); err != nil || len(submodules) > 0 {
+		return cmp.Or(err, fmt.Errorf("%w: any file of a submodule may have changed", ErrManyChanges))
+	}
 	before, err := c.trees(ctx, old)
 	if err != nil {
 		return err

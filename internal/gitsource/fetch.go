@@ -160,15 +160,18 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 		if err := s.prepareMirror(ctx, mirror, branches); err != nil {
 			return err
 		}
+		defer s.watchSize(ctx, mirror)()
 		if err := s.fetch(ctx, mirror, branches, progress); err != nil {
 			return err
 		}
-		if err := f.checkSize(mirror); err != nil {
+		var err error
+		if fetched, err = s.commits(ctx, mirror, branches); err != nil {
 			return err
 		}
-		var err error
-		fetched, err = s.commits(ctx, mirror, branches)
-		return err
+		if err := s.fetchSubmodules(ctx, mirror, fetched); err != nil {
+			return err
+		}
+		return f.checkSize(mirror)
 	})
 	if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == TooLarge { // during the fetch or after it
 		if failed := os.RemoveAll(mirror); failed != nil {

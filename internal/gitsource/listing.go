@@ -33,11 +33,17 @@ type listing struct {
 // list returns the union of all branches' trees.
 func (r *Repository) list(ctx context.Context) (*listing, error) {
 	l := &listing{sets: newBranchSets()}
+	submodules, err := r.submodules(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var tree []treeEntry
 	for i, b := range r.branches {
 		if i == 0 || b.Commit != r.branches[i-1].Commit {
-			var err error
-			if tree, err = r.tree(ctx, b.Commit, l); err != nil {
+			if tree, err = r.tree(ctx, b.Commit, l); err == nil {
+				tree, err = r.expand(ctx, tree, l, submodules)
+			}
+			if err != nil {
 				return nil, err
 			}
 		}

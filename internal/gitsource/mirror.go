@@ -188,14 +188,16 @@ func (s *session) dropBranches(ctx context.Context, mirror string, wanted []docs
 	}
 	drop := make(map[string]bool)
 	for ref := range strings.Lines(string(have)) {
-		drop[strings.TrimSuffix(ref, "\n")] = true
+		drop[strings.TrimSuffix(ref, "\n")] = !strings.HasPrefix(ref, submoduleRefs)
 	}
 	for _, b := range wanted {
 		delete(drop, mirrorRef(b.Name))
 	}
 	var stdin strings.Builder
-	for ref := range drop {
-		fmt.Fprintf(&stdin, "delete %s\n", ref)
+	for ref, unwanted := range drop {
+		if unwanted {
+			fmt.Fprintf(&stdin, "delete %s\n", ref)
+		}
 	}
 	if stdin.Len() == 0 {
 		return nil
@@ -230,7 +232,6 @@ func removeLeftovers(mirror string) error {
 
 // fetch fetches the newest commits of the branches into the mirror.
 func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
-	defer s.watchSize(ctx, mirror)()
 	var refs, copied strings.Builder
 	for _, b := range branches {
 		ref := mirrorRef(b.Name)

@@ -26,7 +26,9 @@ type session struct {
 	secrets []string
 	read    []string // files and folders that git needs in addition to its own
 	ports   []uint16 // to which git connects
-	egress  *egress  // https and http only
+	// submodules are the folders of a local repository's submodules.
+	submodules []string
+	egress     *egress // https and http only
 	// exceeded ends the session's context with a reason.
 	exceeded context.CancelCauseFunc
 }
@@ -170,6 +172,9 @@ func (s *session) openFolder(remote origin.Remote) error {
 	}
 	local := localRepo{policy: s.fetcher.cfg.Policy, stores: map[string]bool{}}
 	if s.url, err = local.gitDir(path); err != nil {
+		return err
+	}
+	if s.submodules, err = local.submodules(s.url); err != nil {
 		return err
 	}
 	s.read = append(s.read, local.folders...)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -209,4 +210,29 @@ func TestDeletedBranchDoesNotStopTheOthers(t *testing.T) {
 	if err := e.Handle(t.Context(), d); !queue.IsPermanent(err) || !strings.Contains(e.status().GetReason(), `no branch "gone"`) {
 		t.Errorf("without any: %v, %v", err, e.status())
 	}
+}
+
+// TestSubmoduleFollowsItsParent: after each push the files of a submodule are those of the commit
+// that the parent names, and a removed submodule has none.
+func TestSubmoduleFollowsItsParent(t *testing.T) {
+	lib := gitsourcetest.New(t)
+	lib.Files("main", "l", "needle 1")
+	r, e := newRepo(t, nil)
+	r.Git("submodule", "--quiet", "add", lib.Dir, "lib")
+	r.Git("commit", "-q", "-m", "x")
+	found := func(want ...string) {
+		t.Helper()
+		if got := e.found(e.done(e.want(r.Dir)), "needle"); !slices.Equal(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	found("lib/l@main")
+	lib.Files("main", "m", "needle 2")
+	r.Git("-C", "lib", "fetch", "-q")
+	r.Git("-C", "lib", "checkout", "-q", "origin/main")
+	r.Git("commit", "-q", "-a", "-m", "y")
+	found("lib/m@main")
+	r.Git("rm", "-q", "-f", "lib")
+	r.Git("commit", "-q", "-m", "z")
+	found()
 }
