@@ -159,7 +159,7 @@ func (r *Router) Run(ctx context.Context) error {
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Source.Credentials}
 	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
-	limits := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute}
+	limits := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute, Admit: searches.Enter}
 	space := ingest.NewSpace(store, r.tel.Metrics(), log)
 	repos := ingest.New(store, r.deps.Queue, limits, space, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)

@@ -23,6 +23,11 @@ const defaultLetters = 100
 
 // ListDeadLetters implements ingestv1.IngestServiceServer.
 func (s *Service) ListDeadLetters(ctx context.Context, req *ingestv1.ListDeadLettersRequest) (*ingestv1.ListDeadLettersResponse, error) {
+	leave, err := s.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	limit := int(req.PageSize)
 	if limit == 0 {
 		limit = defaultLetters

@@ -62,7 +62,7 @@ func (a away) DeadLetters(ctx context.Context, _ uint64) iter.Seq2[queue.DeadLet
 // TestQueueIsAway: a caller with time left gets the error that the queue is away. A deadline error
 // would not be worth a retry.
 func TestQueueIsAway(t *testing.T) {
-	s := ingest.New(nil, away{}, ingest.Config{PerMinute: 1}, space(nil), nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(nil, away{}, ingest.Config{PerMinute: 1, Admit: everybody}, space(nil), nil, slog.New(slog.DiscardHandler))
 	for want, left := range map[codes.Code]time.Duration{codes.Unavailable: time.Hour, codes.DeadlineExceeded: 0} {
 		ctx, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), left)
 		defer cancel()
@@ -86,7 +86,7 @@ func (mine) Sees(repo string) bool { return strings.HasPrefix(repo, "mine/") }
 // letter or not.
 func TestHiddenLettersAreNotThere(t *testing.T) {
 	jobs := letters{t, []string{"other/a", "mine/a", "other/b", "mine/b", "other/c"}}
-	s := ingest.New(nil, jobs, ingest.Config{PerMinute: 1}, space(nil), nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(nil, jobs, ingest.Config{PerMinute: 1, Admit: everybody}, space(nil), nil, slog.New(slog.DiscardHandler))
 	ctx := access.With(t.Context(), mine{access.Anyone})
 	var names []string
 	for req := (&ingestv1.ListDeadLettersRequest{PageSize: 1}); ; {

@@ -48,6 +48,9 @@ func space(store *catalog.Store) *ingest.Space {
 	return ingest.NewSpace(store, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 }
 
+// everybody admits every call.
+func everybody(context.Context) (leave func(), err error) { return func() {}, nil }
+
 // perMinute is the quota of a desk's callers.
 const perMinute = 100
 
@@ -59,7 +62,7 @@ func newDesk(t *testing.T) *desk {
 	d.known = access.NewDirectory(d.tokens, time.Minute, 0, log)
 	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
 	room := space(d.store)
-	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute}, room, nil, log)
+	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody}, room, nil, log)
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { d.known.Run(ctx) })

@@ -39,6 +39,7 @@ type Service struct {
 	jobs   Jobs
 	policy origin.Policy
 	quota  *quota
+	admit  func(context.Context) (leave func(), err error)
 	space  *Space
 	log    *slog.Logger
 	// draining is closed when the router drains and streams must end.
@@ -51,11 +52,13 @@ type Config struct {
 	Policy origin.Policy
 	// PerMinute bounds the requests to index of each caller who is not an administrator.
 	PerMinute int
+	// Admit admits a call that reads all repos, or refuses it with a status. The call ends with leave.
+	Admit func(context.Context) (leave func(), err error)
 }
 
 // New returns a service, which puts repos while there is space. Watches end when draining is closed.
 func New(store *catalog.Store, jobs Jobs, cfg Config, space *Space, draining <-chan struct{}, log *slog.Logger) *Service {
-	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), space: space, draining: draining, log: log}
+	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), admit: cfg.Admit, space: space, draining: draining, log: log}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.
@@ -155,6 +158,11 @@ const defaultPage = 1000
 // ListRepos implements ingestv1.IngestServiceServer. A page of visible
 // repos may take several pages of all repos.
 func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest) (*ingestv1.ListReposResponse, error) {
+	leave, err := s.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	limit := int(req.PageSize)
 	if limit == 0 {
 		limit = defaultPage
@@ -162,7 +170,6 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 	resp := &ingestv1.ListReposResponse{}
 	for after, more := req.After, true; more; {
 		var repos []*ingestv1.RepoStatus
-		var err error
 		if repos, more, err = s.store.ListRepoStatus(ctx, req.Prefix, after, limit+1); err != nil {
 			return nil, storeError("list repos", err)
 		}

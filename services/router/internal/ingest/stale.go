@@ -24,6 +24,11 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 	if err != nil {
 		return nil, ruleError("after", err)
 	}
+	leave, err := s.admit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	limit := cmp.Or(int(req.PageSize), defaultStalePage)
 	latest := time.Now().Add(-req.OlderThan.AsDuration())
 	var page stalest

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -26,7 +28,7 @@ import (
 // that are behind for long enough.
 func TestStaleRepos(t *testing.T) {
 	store := catalog.New(etcdtest.New().Client(nil), "")
-	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1}, space(store), nil, slog.New(slog.DiscardHandler))
+	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1, Admit: everybody}, space(store), nil, slog.New(slog.DiscardHandler))
 	start := time.Now().Add(-24 * time.Hour)
 	type repo struct {
 		name  string
@@ -100,5 +102,37 @@ func publish(t *testing.T, store *catalog.Store, name string) {
 	}
 	if err := lease.Release(t.Context()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestListingsAreAdmitted: calls that read all repos or jobs are refused before they read anything, and end
+// their admission.
+func TestListingsAreAdmitted(t *testing.T) {
+	reads, entered, left, full := 0, 0, 0, false
+	store := catalog.New(etcdtest.New().Client(func(ctx context.Context) error { reads++; return ctx.Err() }), "")
+	admit := func(context.Context) (leave func(), err error) {
+		if full {
+			return nil, searchapi.Overloaded("full", time.Second)
+		}
+		entered++
+		return func() { left++ }, nil
+	}
+	s := ingest.New(store, letters{t: t}, ingest.Config{PerMinute: 1, Admit: admit}, space(store), nil, slog.New(slog.DiscardHandler))
+	ctx := access.With(t.Context(), access.Anyone)
+	calls := []func() error{
+		func() error { _, err := s.ListRepos(ctx, &ingestv1.ListReposRequest{}); return err },
+		func() error { _, err := s.ListStaleRepos(ctx, &ingestv1.ListStaleReposRequest{}); return err },
+		func() error { _, err := s.ListDeadLetters(ctx, &ingestv1.ListDeadLettersRequest{}); return err },
+	}
+	for i, call := range calls {
+		if err := call(); err != nil || entered != i+1 || left != i+1 {
+			t.Errorf("call %d: %v, admitted %d, ended %d", i, err, entered, left)
+		}
+	}
+	full, reads = true, 0
+	for i, call := range calls {
+		if err := call(); !searchapi.IsOverloaded(err) || reads > 0 || left != len(calls) {
+			t.Errorf("refused call %d: %v after %d reads", i, err, reads)
+		}
 	}
 }

@@ -53,18 +53,37 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 			return nil, searchapi.FieldError(codes.InvalidArgument, classKey, fmt.Sprintf("unknown class %q: want interactive or batch", chosen[0]))
 		}
 	}
+	slot, err := s.enter(whole, class)
+	if err != nil {
+		return nil, err
+	}
+	return &ticket{slot: slot, usage: s.usage, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
+}
+
+// enter takes a slot, unless the caller has used up an allowance.
+func (s *Service) enter(ctx context.Context, class queryClass) (*slot, error) {
 	var caller string
-	if p, err := access.From(whole); err == nil {
+	if p, err := access.From(ctx); err == nil {
 		caller = p.ID()
 	}
 	if err := s.usage.check(class, caller); err != nil {
 		return nil, err
 	}
-	slot, err := s.limiter.admit(class, caller)
+	return s.limiter.admit(class, caller)
+}
+
+// Enter admits a call that asks no searcher, as a batch query: one that reads all repos from etcd, say. The
+// error is a status that says when to retry. When the call is over, leave must be called; it charges the
+// caller for a processor as long as the call took.
+func (s *Service) Enter(ctx context.Context) (leave func(), err error) {
+	slot, err := s.enter(ctx, batch)
 	if err != nil {
 		return nil, err
 	}
-	return &ticket{slot: slot, usage: s.usage, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
+	return func() {
+		take(s.usage.processor, slot.caller, int(time.Since(slot.began).Microseconds()))
+		slot.end()
+	}, nil
 }
 
 // end gives the slot back. A query that missed a fair deadline in this router

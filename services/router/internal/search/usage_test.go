@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -150,6 +151,51 @@ func TestUsageOfCallers(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestListingsAreQueries: calls that ask no searcher take slots as batch queries do, and leave the others. Their
+// time is charged.
+func TestListingsAreQueries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := limitedService(t, &costly{})
+		as := func(who string) context.Context { return access.With(t.Context(), caller{access.Anyone, who}) }
+		ask := func(who string) error {
+			_, err := s.Search(as(who), &searchv1.SearchRequest{Query: "q"})
+			return err
+		}
+		var leave []func()
+		for i := 0; ; i++ {
+			end, err := s.Enter(as(fmt.Sprint("lister", i%40)))
+			if err != nil {
+				if !searchapi.IsOverloaded(err) {
+					t.Fatal(err)
+				}
+				break
+			}
+			leave = append(leave, end)
+		}
+		if err := ask("other"); err != nil || len(leave) == 0 {
+			t.Errorf("beside %d calls: %v", len(leave), err)
+		}
+		for _, end := range leave {
+			end()
+		}
+		end, err := s.Enter(as("greedy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(40 * time.Second)
+		end()
+		if err := ask("greedy"); !searchapi.IsOverloaded(err) {
+			t.Errorf("a search after a call of 40 seconds: %v", err)
+		}
+		if _, err := s.Enter(as("greedy")); !searchapi.IsOverloaded(err) {
+			t.Errorf("another call: %v", err)
+		}
+		if err := ask("other"); err != nil {
+			t.Errorf("another caller: %v", err)
+		}
+	})
 }
 
 // TestCallersWhoLeavePay: a query that its caller gives up costs the time that the searcher spent
