@@ -35,7 +35,7 @@ func NewKey(store *Store, log *slog.Logger) *Key {
 // Run follows etcd until ctx ends. It makes the key if there is none.
 func (k *Key) Run(ctx context.Context) {
 	at := follow.Range{From: k.store.planKey(), To: k.store.planKey() + "\x00"}
-	follow.Run(ctx, k.store.client, at, k.log, func(u follow.Update) {
+	follow.Run(ctx, k.store.client, at, follow.ClockKey(k.store.prefix), k.log, func(u follow.Update) {
 		if k.apply(u) {
 			return
 		}

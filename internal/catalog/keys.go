@@ -38,10 +38,6 @@ const (
 // all copies of sources.
 const versionsName = "sourcecopies.newest"
 
-// clockName sorts before every root and after nothing else, so that
-// [clockName, end of roots) is one range.
-const clockName = "roots.clock"
-
 // collectionName is the only record of its kind.
 const collectionName = "collection"
 
@@ -53,9 +49,9 @@ func (s *Store) end(k kind) string { return s.prefix + string(k) + "0" }
 // name is the repo that a key of the kind belongs to.
 func (s *Store) name(k kind, key []byte) string { return string(key[len(s.key(k, "")):]) }
 
-func (s *Store) clockKey() string { return s.prefix + clockName }
+func (s *Store) clockKey() string { return follow.ClockKey(s.prefix) }
 
-// rootRange holds the clock and all roots.
+// rootRange holds the clock and all roots: the clock sorts before every root and after nothing else.
 func (s *Store) rootRange() follow.Range {
 	return follow.Range{From: s.clockKey(), To: s.end(rootKind)}
 }

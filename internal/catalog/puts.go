@@ -25,7 +25,7 @@ func NewPuts(store *Store, log *slog.Logger) *Puts { return &Puts{store: store, 
 // Run follows etcd until ctx ends.
 func (p *Puts) Run(ctx context.Context) {
 	keys := follow.Range{From: p.store.key(putKind, ""), To: p.store.end(putKind)}
-	follow.Run(ctx, p.store.client, keys, p.log, p.apply)
+	follow.Run(ctx, p.store.client, keys, p.store.clockKey(), p.log, p.apply)
 }
 
 // Count is how many repos a caller has put that were not there before.

@@ -35,7 +35,7 @@ func NewSourceView(ctx context.Context, store *Store, logger *slog.Logger) *Sour
 	v := &SourceView{cancel: cancel}
 	keys := follow.Range{From: store.key(sourceKind, ""), To: store.end(sourceKind)}
 	v.ended.Go(func() {
-		follow.Run(ctx, store.client, keys, logger, func(u follow.Update) { v.apply(store, logger, u) })
+		follow.Run(ctx, store.client, keys, store.clockKey(), logger, func(u follow.Update) { v.apply(store, logger, u) })
 	})
 	return v
 }

@@ -38,7 +38,7 @@ func SetDrained(ctx context.Context, client *clientv3.Client, prefix, id string,
 // ctx ends.
 func FollowDrained(ctx context.Context, client *clientv3.Client, prefix, id string, logger *slog.Logger, apply func(drained bool)) {
 	key := prefix + drainedKind + id
-	follow.Run(ctx, client, follow.Range{From: key, To: key + "\x00"}, logger, func(u follow.Update) {
+	follow.Run(ctx, client, follow.Range{From: key, To: key + "\x00"}, follow.ClockKey(prefix), logger, func(u follow.Update) {
 		apply(len(u.Puts) > 0)
 	})
 }

@@ -71,7 +71,7 @@ func NewMembers(ctx context.Context, client *clientv3.Client, prefix string, log
 	m := &Members{logger: logger, cancel: cancel, snapshot: &MemberSnapshot{changed: make(chan struct{})}}
 	from := prefix + searcherKind
 	keys := follow.Range{From: from, To: clientv3.GetPrefixRangeEnd(from)}
-	m.ended.Go(func() { follow.Run(ctx, client, keys, logger, m.apply) })
+	m.ended.Go(func() { follow.Run(ctx, client, keys, follow.ClockKey(prefix), logger, m.apply) })
 	return m
 }
 

@@ -8,7 +8,6 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +34,10 @@ const (
 	lookEvery = 5 * time.Second
 )
 
+// ClockKey is the key of the catalog's clock under a prefix: every change of what is desired or served
+// writes it.
+func ClockKey(prefix string) string { return prefix + "roots.clock" }
+
 // Range is the keys from From up to but not including To.
 type Range struct{ From, To string }
 
@@ -51,9 +54,9 @@ type Update struct {
 	Deletes []string
 }
 
-// Run is Follower.Run for a range without a clock.
-func Run(ctx context.Context, client *clientv3.Client, keys Range, logger *slog.Logger, apply func(Update)) {
-	(&Follower{Client: client, Keys: keys, Log: logger, Apply: apply}).Run(ctx)
+// Run is Follower.Run for a range without a clock of its own.
+func Run(ctx context.Context, client *clientv3.Client, keys Range, clock string, logger *slog.Logger, apply func(Update)) {
+	(&Follower{Client: client, Keys: keys, Clock: clock, Log: logger, Apply: apply}).Run(ctx)
 }
 
 // Follower follows a range. Set its fields before Run, and call Run once. It is safe for
@@ -61,10 +64,10 @@ func Run(ctx context.Context, client *clientv3.Client, keys Range, logger *slog.
 type Follower struct {
 	Client *clientv3.Client
 	Keys   Range
-	// Clock is a key of the range that every change of the range writes too, with a value that no
-	// other change has, and that nobody deletes. By its values the follower tells histories apart
-	// that have the same revisions. Without a clock, which is "", it only notices an etcd
-	// that went back if it sees it before etcd has come as far as it was.
+	// Clock is a key that is written often, with a value that no other change has, and that nobody
+	// deletes. By its values the follower tells histories apart that have the same revisions. If every
+	// change of the range writes it, it belongs into the range: then no change of another history is applied.
+	// If it is elsewhere, the follower looks at it every five seconds.
 	Clock string
 	Log   *slog.Logger
 	// Apply is called for each update.
@@ -84,7 +87,8 @@ type Follower struct {
 type mark struct {
 	cluster uint64
 	head    int64 // the newest revision that was seen
-	clock   Point // as of the last update
+	clock   Point // as of the last update; of a clock that is not in the range, as of looked
+	looked  int64
 }
 
 // Point is a version of a clock, the zero value before the first. Points of different histories of etcd
@@ -131,14 +135,47 @@ func (f *Follower) Run(ctx context.Context) {
 
 // look looks whether etcd went back, until ctx ends.
 func (f *Follower) look(ctx context.Context) {
+	look := f.compare
+	if f.hasClock() {
+		look = func(ctx context.Context) { _, _ = f.Now(ctx) }
+	}
 	for wait.Sleep(ctx, lookEvery) {
 		looking, cancel := context.WithTimeout(ctx, lookEvery)
-		_, _ = f.Now(looking) // it starts a listing if need be
+		look(looking) // it starts a listing if need be
 		cancel()
 	}
 }
 
-// Now returns the revision of the clock: that of the newest change of the range, 0 before the
+// hasClock reports whether the clock is in the range.
+func (f *Follower) hasClock() bool { return f.Keys.From <= f.Clock && f.Clock < f.Keys.To }
+
+// compare compares the clock outside of the range with what it was at the last look.
+func (f *Follower) compare(ctx context.Context) {
+	f.mu.Lock()
+	known := f.known
+	if known == nil {
+		f.mu.Unlock()
+		return
+	}
+	before := *known
+	f.mu.Unlock()
+	resp, err := f.Client.Txn(ctx).Then(clientv3.OpGet(f.Clock, clientv3.WithRev(before.looked)), clientv3.OpGet(f.Clock)).Commit()
+	switch {
+	case errors.Is(err, rpctypes.ErrFutureRev):
+		f.restart(known, ErrWentBack)
+	case errors.Is(err, rpctypes.ErrCompacted):
+		f.restart(known, err)
+	case err != nil: // the next look will tell
+	case PointOf(resp.Responses[0].GetResponseRange().Kvs) != before.clock, !before.continues(resp.Header.ClusterId, resp.Header.Revision, before.clock):
+		f.restart(known, ErrWentBack)
+	default:
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		known.looked, known.clock = resp.Header.Revision, PointOf(resp.Responses[1].GetResponseRange().Kvs)
+	}
+}
+
+// Now returns the revision of the clock, which must be in the range: that of the newest change of the range, 0 before the
 // first. It is linearizable: the read begins after the call. If etcd went back, it waits
 // until the range was listed anew. The reader is current once it has applied that revision.
 func (f *Follower) Now(ctx context.Context) (int64, error) {
@@ -150,16 +187,16 @@ func (f *Follower) Now(ctx context.Context) (int64, error) {
 			before = *known
 		}
 		f.mu.Unlock()
-		resp, err := f.Client.Get(ctx, f.key())
+		resp, err := f.Client.Get(ctx, f.Clock)
 		if err != nil {
 			return 0, err
 		}
-		now := f.point(resp.Kvs)
+		now := PointOf(resp.Kvs)
 		if before.continues(resp.Header.ClusterId, resp.Header.Revision, now) {
 			f.saw(known, resp.Header.Revision)
 			return now.Revision, nil
 		}
-		f.restart(known)
+		f.restart(known, ErrWentBack)
 		select {
 		case <-listed:
 		case <-ctx.Done():
@@ -173,16 +210,6 @@ func (f *Follower) Now(ctx context.Context) (int64, error) {
 func (m mark) continues(cluster uint64, head int64, clock Point) bool {
 	sameCluster := m.cluster == cluster || m.cluster == 0 || cluster == 0 // an etcd of this process does not name its cluster
 	return sameCluster && head >= m.head && (clock == m.clock || clock.Revision > m.clock.Revision)
-}
-
-// key is the key to read in order to see how far etcd is.
-func (f *Follower) key() string { return cmp.Or(f.Clock, f.Keys.From) }
-
-func (f *Follower) point(kvs []*mvccpb.KeyValue) Point {
-	if f.Clock == "" {
-		return Point{}
-	}
-	return PointOf(kvs)
 }
 
 func (f *Follower) saw(known *mark, head int64) {
@@ -204,12 +231,12 @@ func (f *Follower) lose() {
 	}
 }
 
-// restart ends the watch, unless it is of a newer listing.
-func (f *Follower) restart(known *mark) {
+// restart ends the watch with a cause, unless it is of a newer listing.
+func (f *Follower) restart(known *mark, cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.known == known {
-		f.giveUp(ErrWentBack)
+		f.giveUp(cause)
 	}
 }
 
@@ -220,7 +247,14 @@ func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	known := &mark{cluster: cluster, head: reset.Revision, clock: f.last(reset.Puts)}
+	known := &mark{cluster: cluster, head: reset.Revision, clock: f.last(reset.Puts), looked: reset.Revision}
+	if !f.hasClock() {
+		resp, err := f.Client.Get(ctx, f.Clock, clientv3.WithRev(reset.Revision))
+		if err != nil {
+			return false, fmt.Errorf("read the clock: %w", err)
+		}
+		known.clock = PointOf(resp.Kvs)
+	}
 	f.mu.Lock()
 	back := f.known != nil && !f.known.continues(cluster, reset.Revision, known.clock)
 	f.mu.Unlock()
@@ -233,8 +267,8 @@ func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 	f.listed.Notify()
 	f.mu.Unlock()
 	err = f.watch(ctx, known, reset.Revision+1)
-	if errors.Is(context.Cause(ctx), ErrWentBack) {
-		err = ErrWentBack
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
 	}
 	return true, err
 }
@@ -242,7 +276,7 @@ func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 // last is the version of the clock among keys; the zero point if it is not there.
 func (f *Follower) last(kvs []*mvccpb.KeyValue) Point {
 	for _, kv := range kvs {
-		if f.Clock != "" && string(kv.Key) == f.Clock {
+		if string(kv.Key) == f.Clock {
 			return PointOf([]*mvccpb.KeyValue{kv})
 		}
 	}
@@ -284,7 +318,7 @@ func (f *Follower) watch(ctx context.Context, known *mark, from int64) error {
 			continue
 		}
 		update := change(resp.Events)
-		if err := f.waitReadable(ctx, known.clock, resp.Events[0].Kv.ModRevision-1, update.Revision); err != nil {
+		if err := f.waitReadable(ctx, known, resp.Events[0].Kv.ModRevision-1, update.Revision); err != nil {
 			return err
 		}
 		f.Apply(update)
@@ -303,18 +337,18 @@ func (f *Follower) watch(ctx context.Context, known *mark, from int64) error {
 // "Linearizability"). Without this wait, a reader could answer from the change, and a later one
 // that asks etcd from the state before it.
 //
-// It also checks that the change follows on what was applied: that the clock was the same just before.
-func (f *Follower) waitReadable(ctx context.Context, clock Point, before, revision int64) error {
+// It also checks that the change follows on what was applied: that a clock in the range was the same just before.
+func (f *Follower) waitReadable(ctx context.Context, known *mark, before, revision int64) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	for {
-		resp, err := f.Client.Get(ctx, f.key(), clientv3.WithRev(before))
+		resp, err := f.Client.Get(ctx, f.Clock, clientv3.WithRev(before))
 		switch {
 		case errors.Is(err, rpctypes.ErrFutureRev):
 			continue
 		case err != nil:
 			return fmt.Errorf("read revision %d: %w", revision, err)
-		case f.point(resp.Kvs) != clock:
+		case f.hasClock() && PointOf(resp.Kvs) != known.clock:
 			return ErrWentBack
 		case resp.Header.Revision >= revision:
 			return nil

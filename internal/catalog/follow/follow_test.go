@@ -85,7 +85,7 @@ func TestReadersEndWithWhatIsStored(t *testing.T) {
 	start := func() *reader {
 		r := &reader{t: t}
 		running.Go(func() {
-			follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, slog.New(slog.DiscardHandler), r.apply)
+			follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, "clock", slog.New(slog.DiscardHandler), r.apply)
 		})
 		return r
 	}
@@ -171,7 +171,7 @@ func TestReadsHaveWhatReadersWereTold(t *testing.T) {
 	defer cancel()
 	applied := make(chan int64)
 	running.Go(func() {
-		follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, slog.New(slog.DiscardHandler), func(u follow.Update) {
+		follow.Run(ctx, client, follow.Range{From: "in/", To: "in0"}, "clock", slog.New(slog.DiscardHandler), func(u follow.Update) {
 			read, err := client.Get(ctx, "in/a")
 			if err == nil && read.Header.Revision < u.Revision {
 				t.Errorf("told of revision %d, read revision %d", u.Revision, read.Header.Revision)

@@ -35,7 +35,7 @@ func newRestore(p Process) *cobra.Command {
 		Short: "Fill an empty etcd from the manifests in the bucket",
 		Long: `Fill an etcd that lost everything from the manifests in the bucket: the newest generation of each repo whose shards
 are all there is served again, and the repo is desired again. The sources come back as they were applied last. An etcd
-with repos in it is refused.
+with repos in it is refused. At the end this etcd owns the bucket; until then nothing in it is collected.
 
 The bucket does not record which repos were deleted: those whose garbage is not collected yet come back, unless --skip
 names them. Tokens of callers are lost; make new ones by trawl tokens.`,
