@@ -31,80 +31,83 @@ func inWord(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.M, unicode.Nd, unicode.Nl, unicode.Pc, unicode.Other_Alphabetic)
 }
 
-// wholeWords finds the whole words among the matches of another matcher.
+// wholeWords finds the whole words among the matches of an expression.
 type wholeWords struct {
-	all Matcher
-	// first matches at the start of a text up to the end of a word, next after the start's rune.
+	all Matcher // all matches
+	// beside finds the place of a whole word: its match has also the rune before or after the word, unless that is the end of a line.
+	beside Matcher
+	// first matches a whole word at the start of a text, next one after its first rune.
 	first, next *regexp.Regexp
 }
 
 func newWholeWords(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (m *wholeWords, err error) {
 	m = new(wholeWords)
-	if inner, ok := betweenBoundaries(tree); ok {
-		tree = inner
-	}
 	if m.all, err = NewMatcherIn(memory, tree, caseSensitive); err != nil {
 		return nil, err
 	}
-	source := "(" + Source(tree, caseSensitive) + `)(?:[^` + wordClass + `]|\z)`
-	if m.first, err = regexp.Compile(`\A` + source); err != nil {
-		return nil, fmt.Errorf("compiling %q for whole words: %w", source, err)
+	word := "(" + Source(tree, caseSensitive) + ")"
+	for re, source := range map[**regexp.Regexp]string{&m.first: `\A` + word + afterWord, &m.next: `\A(?s:.)` + word + afterWord} {
+		if *re, err = regexp.Compile(source); err != nil {
+			return nil, fmt.Errorf("compiling %q for whole words: %w", source, err)
+		}
 	}
-	if m.next, err = regexp.Compile(`\A(?s:.)` + source); err != nil {
-		return nil, fmt.Errorf("compiling %q for whole words: %w", source, err)
+	beside, err := syntax.Parse("(?:(?m:^)|[^"+wordClass+"])"+word+afterWord, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("parsing an expression for the places of whole words: %w", err)
 	}
-	return m, nil
+	m.beside, err = NewMatcherIn(memory, beside, true)
+	return m, err
 }
 
-// betweenBoundaries returns the literal that an expression finds at word boundaries of ASCII, which whole
-// words have anyway if it begins and ends with a word character.
-func betweenBoundaries(tree *syntax.Regexp) (inner *syntax.Regexp, ok bool) {
-	if tree.Op != syntax.OpConcat || len(tree.Sub) != 3 || tree.Sub[0].Op != syntax.OpWordBoundary || tree.Sub[2].Op != syntax.OpWordBoundary {
-		return nil, false
-	}
-	inner = tree.Sub[1]
-	return inner, inner.Op == syntax.OpLiteral && inWord(inner.Rune[0]) && inWord(inner.Rune[len(inner.Rune)-1])
-}
+const afterWord = "(?:[^" + wordClass + `]|\z)`
 
 // Find implements Matcher.
 func (m *wholeWords) Find(text []byte, from int) (start, end int, ok bool) {
 	return m.findWhile(text, from, nil)
 }
 
+// findWhile takes the first match if it is a whole word, and otherwise looks for the place of one, which reads no text twice.
 func (m *wholeWords) findWhile(text []byte, from int, goOn func() bool) (start, end int, ok bool) {
-	for pause := from + lookEvery; from <= len(text); from = following(text, start, start) {
-		if goOn != nil && from > pause {
-			if !goOn() {
-				break
+	if start, end, ok = FindWhile(m.all, text, from, goOn); !ok {
+		return 0, 0, false
+	}
+	before, size := utf8.DecodeLastRune(text[:start])
+	if after, _ := utf8.DecodeRune(text[end:]); !inWord(before) && !inWord(after) {
+		return start, end, true
+	}
+	from = start
+	if !inWord(before) {
+		start -= size
+	}
+	for {
+		if start, _, ok = FindWhile(m.beside, text, start, goOn); !ok {
+			return 0, 0, false
+		}
+		word := following(text, start, start)
+		for _, at := range [...]int{start, word} {
+			if at < from || at > len(text) {
+				continue
 			}
-			pause = from + lookEvery
+			if end, ok = m.endOf(text, at); ok {
+				return at, end, true
+			}
 		}
-		if start, end, ok = FindWhile(m.all, text, from, goOn); !ok {
-			break
-		}
-		if before, _ := utf8.DecodeLastRune(text[:start]); inWord(before) {
-			continue
-		}
-		if after, _ := utf8.DecodeRune(text[end:]); !inWord(after) {
-			return start, end, true
-		}
-		if goOn != nil && !goOn() {
-			break
-		}
-		if end, ok = m.otherEnd(text, start); ok {
-			return start, end, true
+		if start = word; start > len(text) || goOn != nil && !goOn() {
+			return 0, 0, false
 		}
 	}
-	return 0, 0, false
 }
 
-// otherEnd looks for a less preferred match at start that ends with a word, among those of up to lookEvery bytes.
-func (m *wholeWords) otherEnd(text []byte, start int) (end int, ok bool) {
-	re, base := m.first, start
-	if start > 0 {
-		re, base = m.next, start-1 // one byte is enough, since ^ and \b check only ASCII
+// endOf returns the end of the whole word of up to lookEvery bytes that begins at a place.
+func (m *wholeWords) endOf(text []byte, at int) (end int, ok bool) {
+	if before, _ := utf8.DecodeLastRune(text[:at]); inWord(before) {
+		return 0, false
 	}
-	limit := min(len(text), start+lookEvery)
+	re, base := m.first, at
+	if at > 0 {
+		re, base = m.next, at-1 // one byte is enough, since ^ and \b check only ASCII
+	}
+	limit := min(len(text), at+lookEvery)
 	loc := re.FindSubmatchIndex(text[base:limit])
 	if loc == nil {
 		return 0, false

@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"maps"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -69,18 +70,35 @@ func TestWholeWords(t *testing.T) {
 	})
 }
 
-// TestWholeWordsEnd: a search that must stop ends soon, even if it would read much of the text from each place.
+// TestWholeWordsEnd: a search that must stop ends soon, even if no whole word comes.
 func TestWholeWordsEnd(t *testing.T) {
 	m, err := NewMatcher(mustParse(t, `(?P<word>a|(?s)a.*q)`), true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	asked := 0
-	text := []byte(strings.Repeat("aa ", lookEvery))
-	for start, end := range RangesWhile(m, text, 0, func() bool { asked++; return asked < 20 }) {
+	text := []byte(strings.Repeat("aa ", 8*lookEvery))
+	for start, end := range RangesWhile(m, text, 0, func() bool { asked++; return asked < 5 }) {
 		t.Errorf("found [%d, %d)", start, end)
 	}
-	if asked != 20 {
+	if asked != 5 {
 		t.Errorf("asked %d times", asked)
+	}
+}
+
+// TestWholeWordsReadOnce: where each place of a text begins a match that is no whole word, the text is not read again from each. Each
+// reading of it asks once for every lookEvery bytes.
+func TestWholeWordsReadOnce(t *testing.T) {
+	text := []byte(strings.Repeat("a ", 4*lookEvery) + "ifs\n")
+	for _, expression := range []string{`(?P<word>.*if)`, `(?P<word>(?s).*if)`, `(?P<word>a|a.*if)`, `(?P<word>[^q]+f)`} {
+		m, err := NewMatcher(mustParse(t, expression), true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		found := slices.Collect(maps.Keys(maps.Collect(RangesWhile(m, text, 0, func() bool { asked++; return asked < 1000 }))))
+		if single := strings.Contains(expression, "a|"); asked > 100 || len(found) > 0 && !single {
+			t.Errorf("%s: asked %d times, found %d", expression, asked, len(found))
+		}
 	}
 }
