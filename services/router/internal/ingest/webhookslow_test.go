@@ -93,7 +93,7 @@ func TestSourcesCannotBeEnumerated(t *testing.T) {
 				answer := httptest.NewRecorder()
 				mux.ServeHTTP(answer, r)
 				if answer.Code != forged.status || answer.Body.String() != forged.text+"\n" || answer.Header().Get("Connection") != "" || read.bytes != 4 {
-					t.Errorf("%s, %s, to %s: HTTP %d %q, %v, %d bytes read", kind, what, source, answer.Code, answer.Body, answer.Header(), read.bytes)
+					t.Fatalf("%s, %s, to %s: HTTP %d %q, %v, %d bytes read", kind, what, source, answer.Code, answer.Body, answer.Header(), read.bytes)
 				}
 			}
 		}
