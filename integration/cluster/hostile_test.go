@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"regexp"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/access"
@@ -28,15 +30,22 @@ import (
 const smallMemory = 4 << 30
 
 // TestHostileCallers: hostile callers send everything they have at once to a `trawl up` in 4 GiB: gzip bombs, heavy
-// expressions, repositories that are tree bombs and pack bombs, web pages, and revisions that do not exist. No process
-// is killed, and honest callers get complete answers throughout, both with tokens and without access control.
+// expressions, repositories that are tree bombs and pack bombs, web pages, revisions that do not exist, connections that
+// stay idle, answers that nobody reads, and records that fill etcd. No process is killed, and honest callers get complete
+// answers throughout, both with tokens and without access control.
 func TestHostileCallers(t *testing.T) {
 	for _, mode := range []string{"tokens", "insecure"} {
 		t.Run(mode, func(t *testing.T) {
 			s := startSmall(t, mode)
 			stop := s.asking(queryTime, s.repos...)
-			var recipes sync.WaitGroup
-			for _, recipe := range []func(){s.throwBombs, s.askTypeRepos, s.indexBombs, s.askFutureRevisions} {
+			defer s.holdConnections()()
+			recipes := sync.WaitGroup{}
+			attacks := []func(){s.throwBombs, s.askTypeRepos, s.indexBombs, s.askFutureRevisions}
+			if mode == "tokens" { // without them, an address is one caller, and this test has one
+				defer s.readNothing()()
+				attacks = append(attacks, s.fillEtcd)
+			}
+			for _, recipe := range attacks {
 				recipes.Go(recipe)
 			}
 			ended := make(chan struct{})
@@ -195,6 +204,90 @@ func (s *small) askFutureRevisions() {
 		})
 	}
 	callers.Wait()
+}
+
+// holdConnections opens idle connections to both addresses, and closes them at stop.
+func (s *small) holdConnections() (stop func()) {
+	var held []net.Conn
+	for _, port := range []string{"7430/tcp", "7431/tcp"} {
+		for range 500 {
+			conn, err := net.Dial("tcp", s.node.address(s.t, port))
+			s.must(err)
+			held = append(held, conn)
+		}
+	}
+	return func() {
+		for _, conn := range held {
+			conn.Close() // the server has closed it already
+		}
+	}
+}
+
+// readNothing asks for a file of 8 MiB and for streams until stop, 1,000 at once, and reads no answer. All together would be more than the
+// memory of the container.
+func (s *small) readNothing() (stop func()) {
+	r := s.newRepository("unread")
+	r.Files("main", "large", strings.Repeat("heron of the unread pond\n", 8<<20/25))
+	s.settled(s.put(r))
+	ctx, cancel := context.WithCancel(s.t.Context())
+	var calls sync.WaitGroup
+	var client []*routerClient
+	token := s.newToken("unread", "search")
+	for range 4 {
+		c := newRouterClient(s.t, s.node, token)
+		client = append(client, c)
+		for i := range 250 {
+			method, request := searchv1.SearchService_GetFile_FullMethodName, proto.Message(&searchv1.GetFileRequest{Repo: r.name, Path: []byte("large")})
+			if i%2 == 1 {
+				method = searchv1.SearchService_StreamSearch_FullMethodName
+				request = &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "heron", Options: &searchv1.SearchOptions{MaxMatchesPerFile: 1 << 20}}}
+			}
+			calls.Go(func() {
+				for ctx.Err() == nil { // a stream that is refused or cut off is opened again
+					stream, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
+					if err == nil && stream.SendMsg(request) == nil && stream.CloseSend() == nil {
+						_, _ = stream.Header() // an error means that it was refused
+					}
+					select {
+					case <-ctx.Done():
+					case <-time.After(time.Second):
+					}
+				}
+			})
+		}
+	}
+	return func() {
+		cancel()
+		calls.Wait()
+		for _, c := range client {
+			c.Close()
+		}
+	}
+}
+
+// fillEtcd puts the largest records that there may be until it is refused for a while. Its token can be revoked then.
+func (s *small) fillEtcd() {
+	token := s.newToken("filler", "ingest")
+	filler := newRouterClient(s.t, s.node, token)
+	defer filler.Close()
+	branches := make([]string, 15)
+	for i := range branches {
+		branches[i] = fmt.Sprint(i, strings.Repeat("b", 1000))
+	}
+	refused := 0
+	for i := 0; refused < 100; i++ {
+		_, err := filler.ingest.PutRepo(s.t.Context(), &ingestv1.PutRepoRequest{Url: fmt.Sprint(s.repos[0].url, "/filler", i), Branches: branches})
+		switch status.Code(err) {
+		case codes.OK:
+		case codes.ResourceExhausted:
+			refused++
+		default:
+			s.t.Errorf("record %d: %v", i, err)
+			return
+		}
+	}
+	id, _, _ := strings.Cut(strings.TrimPrefix(string(token), "trawl_"), "_")
+	s.node.run(s.t, "/trawl", "tokens", "revoke", "--etcd-endpoints", "unix:///data/etcd/sockets/client.sock", id)
 }
 
 // openPages sends the requests of other sites' pages until the other attacks have ended.
