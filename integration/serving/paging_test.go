@@ -146,7 +146,7 @@ func filesOfEvents(c *cluster, rng *rand.Rand) (names []string) {
 
 func firstForZoekt(c *cluster, n int) (names []string) {
 	for _, f := range c.zoekt("needle", fmt.Sprintf(`{"MaxDocDisplayCount":%d,"MaxMatchDisplayCount":1000000}`, n)).Files {
-		names = append(names, numbered.FindString(string(f.FileName)))
+		names = append(names, numbered.FindString(f.FileName))
 	}
 	return names
 }

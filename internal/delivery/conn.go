@@ -70,7 +70,7 @@ func (c *conn) Write(p []byte) (n int, err error) {
 	}
 	if n, err = c.Conn.Write(p); errors.Is(err, os.ErrDeadlineExceeded) {
 		c.answers.cutOff.Inc()
-		c.Close() // the error is that of the write
+		_ = c.Close() // the error is that of the write
 	}
 	return n, err
 }
@@ -94,7 +94,7 @@ func (c *conn) cutOff() {
 	c.mu.Unlock()
 	if waiting {
 		c.answers.cutOff.Inc()
-		c.Close() // the peer is gone, whatever the error is
+		_ = c.Close() // the peer is gone, whatever the error is
 	}
 }
 

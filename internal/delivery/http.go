@@ -22,7 +22,7 @@ func (a *Answers) HTTP(next http.Handler) http.Handler {
 		out := &writer{ResponseWriter: w, call: c, conn: http.NewResponseController(w)}
 		next.ServeHTTP(out, r.WithContext(ctx))
 		if out.cut {
-			panic(http.ErrAbortHandler) // so that the answer does not look complete
+			panic(http.ErrAbortHandler) //nolint:forbidigo // how a handler cuts off an answer, so that it does not look complete
 		}
 		out.sendHeader()
 		out.extend()
@@ -109,12 +109,14 @@ func (w *writer) refuse() {
 	w.sendHeader()
 	w.extend()
 	s := status.Convert(w.err)
-	// An error means that the caller has gone.
-	_ = json.NewEncoder(w.ResponseWriter).Encode(struct {
+	body, err := json.Marshal(struct {
 		Error   string
 		Code    codes.Code `json:"code"`
 		Message string     `json:"message"`
 	}{s.Message(), s.Code(), s.Message()})
+	if err == nil {
+		_, _ = w.ResponseWriter.Write(body) // an error means that the caller has gone
+	}
 }
 
 // Flush implements http.Flusher.

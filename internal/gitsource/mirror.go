@@ -243,7 +243,7 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
 		// all checks: git checks nothing that comes from a server of plain files.
 		history := filepath.Join(mirror, "tmp_history")
-		if err = errors.Join(os.RemoveAll(history), s.initBare(ctx, history, branches)); err != nil {
+		if err := errors.Join(os.RemoveAll(history), s.initBare(ctx, history, branches)); err != nil {
 			return err
 		}
 		if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {

@@ -249,8 +249,8 @@ func TestPeersThatTakeNothingAreCutOff(t *testing.T) {
 		return s.metric("trawl_server_cut_off_total") >= 2 && s.metric("trawl_server_unread_bytes") == 0
 	})
 	for _, cut := range []grpc.ClientStream{stream, unary} {
-		for err := error(nil); ; {
-			if err = cut.RecvMsg(&ingestv1.GetRepoResponse{}); err != nil {
+		for {
+			if err := cut.RecvMsg(&ingestv1.GetRepoResponse{}); err != nil {
 				if err == io.EOF || status.Code(err) == codes.OK { //nolint:errorlint // as gRPC documents it
 					t.Error("an answer that was cut off looks whole")
 				}

@@ -33,7 +33,7 @@ func Start(t testing.TB) *Etcd {
 func StartSmall(t testing.TB, quota int64) *Etcd {
 	t.Helper()
 	// The name of a test is too long for a socket, and may have characters that etcd refuses.
-	dir, err := os.MkdirTemp("", "etcd")
+	dir, err := os.MkdirTemp("", "etcd") //nolint:usetesting // see above
 	e := &Etcd{t: t, dir: dir, quota: quota}
 	e.must(err)
 	t.Cleanup(func() { e.must(os.RemoveAll(dir)) })

@@ -42,8 +42,10 @@ type searcher struct {
 	lacks map[searchapi.Digest]searchv1.UncoveredReason
 	fails error
 	hangs bool
-	// gone, unless it is nil, receives the time that each hanging call was given, once its context has ended.
-	gone chan time.Duration
+	// began and gone, unless they are nil, receive something for each hanging call: began at its start, and gone the
+	// time that it was given, once its context has ended.
+	began chan struct{}
+	gone  chan time.Duration
 	// dies names the query at which the searcher's process ends.
 	dies string
 	end  func()
@@ -60,6 +62,9 @@ func (s *searcher) trouble(ctx context.Context) error {
 	s.mu.Unlock()
 	if hangs {
 		began := time.Now()
+		if s.began != nil {
+			s.began <- struct{}{}
+		}
 		<-ctx.Done()
 		if s.gone != nil {
 			deadline, _ := ctx.Deadline()

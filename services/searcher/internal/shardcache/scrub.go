@@ -54,12 +54,12 @@ func (s *Store) scrubAlways(ctx context.Context) {
 // recheck verifies a piece of a shard, from a block on. It returns the next block, 0 if there is
 // none, and the bytes that it read. It keeps the shard open only meanwhile.
 func (s *Store) recheck(d searchapi.Digest, block int64) (next, read int64) {
-	h := s.wholeFile(d)
+	h, file := s.wholeFile(d)
 	if h == nil {
 		return 0, 0
 	}
 	defer h.Release()
-	next, read, err := h.Shard.(rechecker).Recheck(block)
+	next, read, err := file.Recheck(block)
 	s.metrics.scrubbed.Add(float64(read))
 	if err != nil {
 		h.Corrupt(err)
@@ -70,15 +70,16 @@ func (s *Store) recheck(d searchapi.Digest, block int64) (next, read int64) {
 
 // wholeFile returns a handle of a shard that is a whole file, and otherwise nil. It does not count as
 // a request for the shard.
-func (s *Store) wholeFile(d searchapi.Digest) *Handle {
+func (s *Store) wholeFile(d searchapi.Digest) (*Handle, rechecker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.entries[d]
 	if e == nil || e.state != ready || !e.current.whole {
-		return nil
+		return nil, nil
 	}
-	if _, ok := e.current.shard.(rechecker); !ok {
-		return nil
+	file, ok := e.current.shard.(rechecker)
+	if !ok {
+		return nil, nil
 	}
-	return s.use(e, d)
+	return s.use(e, d), file
 }
