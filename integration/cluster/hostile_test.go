@@ -227,7 +227,7 @@ func (s *small) holdConnections() (stop func()) {
 // memory of the container.
 func (s *small) readNothing() (stop func()) {
 	r := s.newRepository("unread")
-	r.Files("main", "large", strings.Repeat("heron of the unread pond\n", 8<<20/25))
+	r.Files("main", "large", strings.Repeat("nobody reads this\n", 8<<20/18))
 	s.settled(s.put(r))
 	ctx, cancel := context.WithCancel(s.t.Context())
 	var calls sync.WaitGroup
@@ -240,7 +240,7 @@ func (s *small) readNothing() (stop func()) {
 			method, request := searchv1.SearchService_GetFile_FullMethodName, proto.Message(&searchv1.GetFileRequest{Repo: r.name, Path: []byte("large")})
 			if i%2 == 1 {
 				method = searchv1.SearchService_StreamSearch_FullMethodName
-				request = &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "heron", Options: &searchv1.SearchOptions{MaxMatchesPerFile: 1 << 20}}}
+				request = &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "nobody", Options: &searchv1.SearchOptions{MaxMatchesPerFile: 1 << 20}}}
 			}
 			calls.Go(func() {
 				for ctx.Err() == nil { // a stream that is refused or cut off is opened again
