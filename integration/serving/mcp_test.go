@@ -29,8 +29,7 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // agent connects a client of the Model Context Protocol with a token.
 func (c *cluster) agent(token access.Text) (*mcp.ClientSession, error) {
-	transport := &http.Transport{}
-	c.t.Cleanup(transport.CloseIdleConnections)
+	transport := &http.Transport{DisableKeepAlives: true}
 	return mcp.NewClient(&mcp.Implementation{Name: "test"}, nil).Connect(c.t.Context(), &mcp.StreamableClientTransport{
 		Endpoint: "http://" + c.routerHTTP + mcptools.Path, HTTPClient: &http.Client{Transport: bearer{token, transport}}, DisableStandaloneSSE: true,
 	}, nil)

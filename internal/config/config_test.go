@@ -136,6 +136,17 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
+// TestListsMayBeRepeated: no value of a flag that is given twice is lost silently, and the default is replaced.
+func TestListsMayBeRepeated(t *testing.T) {
+	r, _, err := load(t, "hosts: [x]", []string{token, "TRAWL_ROLE_HOSTS=p"}, "--hosts", "one", "--hosts=two,three", "--hosts", "four")
+	if want := []string{"one", "two", "three", "four"}; err != nil || !slices.Equal(r.Hosts, want) {
+		t.Errorf("hosts %q, want %q: %v", r.Hosts, want, err)
+	}
+	if r, _, err := load(t, "", []string{token}, "--pause", "1s", "--pause", "2s"); err != nil || r.Pause != 2*time.Second {
+		t.Errorf("pause %v: %v", r.Pause, err)
+	}
+}
+
 func TestEachSettingFromEachSource(t *testing.T) {
 	for _, c := range []struct{ key, value, shown string }{
 		{"log-level", "debug", "debug"},

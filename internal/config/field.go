@@ -131,15 +131,20 @@ func (f *field) declare(flags *pflag.FlagSet) {
 type flagValue struct {
 	field *field
 	text  string
+	given bool
 }
 
 // String implements pflag.Value.
 func (v *flagValue) String() string { return v.text }
 
-// Set implements pflag.Value. Load checks the text together with all other sources,
-// so that it reports every mistake at once and in one form.
+// Set implements pflag.Value. The flag of a list may be repeated: a second one that replaced the first would, of
+// --deny, allow what the first denies. Load checks the text together with all other sources, so that it reports
+// every mistake at once and in one form.
 func (v *flagValue) Set(text string) error {
-	v.text = text
+	if v.given && v.field.value.Kind() == reflect.Slice {
+		text = v.text + "," + text
+	}
+	v.text, v.given = text, true
 	return nil
 }
 

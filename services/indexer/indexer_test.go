@@ -89,7 +89,8 @@ func newRole(t *testing.T, folders ...string) *role {
 	r.config.SetDefaults()
 	r.config.GRPC, r.config.HTTP = "127.0.0.1:0", "127.0.0.1:0"
 	r.config.DrainDelay = 0
-	r.config.CacheDir = t.TempDir()
+	t.Chdir(t.TempDir())
+	r.config.CacheDir = "cache" // git runs in another folder than this process
 	r.config.Source.Folders = folders
 	r.config.ReconcileEvery = time.Second
 	return r

@@ -3,6 +3,8 @@ package indexer
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -44,7 +46,12 @@ func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tool
 }
 
 func (x *Indexer) tryTools() (tools, error) {
-	cache, err := job.OpenMirrors(x.cfg.CacheDir, int64(x.cfg.CacheSize))
+	// Git runs in another folder.
+	folder, err := filepath.Abs(x.cfg.CacheDir)
+	if err != nil {
+		return tools{}, fmt.Errorf("find the folder of mirrors: %w", err)
+	}
+	cache, err := job.OpenMirrors(folder, int64(x.cfg.CacheSize))
 	if err != nil {
 		return tools{}, err
 	}

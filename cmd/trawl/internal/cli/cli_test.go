@@ -19,6 +19,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/trawl-search/trawl/index/query"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -60,7 +61,12 @@ func (s *scripted) StreamList(_ *searchv1.StreamListRequest, stream grpc.ServerS
 	return stream.Send(&searchv1.StreamListResponse{Coverage: &searchv1.Coverage{Complete: true}})
 }
 
-func (s *scripted) List(context.Context, *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+// List refuses queries that do not select repos by one name.
+func (s *scripted) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	q, err := query.Parse(req.GetQuery(), query.ParseOptions{})
+	if _, ok := q.(*query.Repo); !ok {
+		return nil, status.Errorf(codes.InvalidArgument, "%s: %v, %v", req.GetQuery(), q, err)
+	}
 	return &searchv1.ListResponse{Repos: s.repos}, nil
 }
 
@@ -224,20 +230,20 @@ func TestNoRouter(t *testing.T) {
 
 func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	published := func(epoch uint64, state ingestv1.State) *ingestv1.RepoStatus {
-		return &ingestv1.RepoStatus{Name: "example.org/r", State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5}
+		return &ingestv1.RepoStatus{Name: `example.org/an "odd" (r)`, State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5}
 	}
 	s := &scripted{
 		statuses: []*ingestv1.RepoStatus{
 			published(1, ingestv1.State_STATE_QUEUED), published(1, ingestv1.State_STATE_BUILDING), published(2, ingestv1.State_STATE_PUBLISHED),
 		},
 		repos: []*searchv1.RepoEntry{{
-			Name: "example.org/r", Documents: 3, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
+			Name: `example.org/an "odd" (r)`, Documents: 3, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
 		}},
 	}
 	dir := t.TempDir()
 	t.Chdir(filepath.Dir(dir))
 	exit, out, errs := trawl(t, s, "index", "-b", "a,b", "-b", "refs/heads/c", "-b", "gone/*", "--name", "n", "--rank", "40", filepath.Base(dir))
-	if exit != 0 || !strings.HasPrefix(out, "example.org/r: generation 5 in ") || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
+	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
 		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
 	}
 	if !strings.Contains(errs, "building") {

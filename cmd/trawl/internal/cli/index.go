@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -146,7 +147,7 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 // printIndexed prints what the index of a published repo holds, and which wanted branches it lacks.
 func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, s *ingestv1.RepoStatus, took time.Duration) error {
 	answer, err := c.search.List(ctx, &searchv1.ListRequest{
-		Query:       "repo:^" + regexp.QuoteMeta(s.GetName()) + "$",
+		Query:       "repo:" + query.Quote("^"+regexp.QuoteMeta(s.GetName())+"$"),
 		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: s.GetRevisionToken()}},
 	})
 	line := fmt.Sprintf("%s: generation %d in %s", s.GetName(), s.GetGeneration(), render.Duration(took))

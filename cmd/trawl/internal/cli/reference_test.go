@@ -20,7 +20,7 @@ const preface = `# Settings
 Made from the code by ` + "`make generate`" + `. Each setting of a role is a key of its YAML file (` + "`--config FILE`" + `), an environment
 variable and a flag; what comes later wins: default, file, variable, flag. Secrets are in files
 that settings name. An unknown key is an error. ` + "`trawl ROLE --print-config`" + ` prints what is in force. On Kubernetes the [chart](../charts/trawl/README.md)
-sets them. Sizes are written like 64MiB, times like 1m30s, lists with commas. Flags of commands for callers are in their ` + "`--help`" + `.
+sets them. Sizes are written like 64MiB, times like 1m30s, lists with commas, or with a flag for each value. Flags of commands for callers are in their ` + "`--help`" + `.
 `
 
 // TestSettingsReference: docs/settings.md matches the code.
