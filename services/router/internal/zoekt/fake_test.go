@@ -24,8 +24,10 @@ type fake struct {
 	search *searchv1.SearchResponse
 	list   *searchv1.ListResponse
 	files  map[string]string
-	names  []string
-	err    error
+	// fetched are the limits of the calls of GetFile.
+	fetched []uint64
+	names   []string
+	err     error
 	// found is called after each file of a stream but the account.
 	found func(i int)
 	// listed is the last request for repos.
@@ -78,11 +80,18 @@ func (f *fake) EachRepo(ctx context.Context, req *searchv1.ListRequest, do func(
 	return f.list.GetCoverage(), nil
 }
 
+// GetFile is for one call at a time.
 func (f *fake) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	if err := f.note(ctx); err != nil {
 		return nil, err
 	}
-	return &searchv1.GetFileResponse{Content: []byte(f.files[string(req.Path)]), Blob: []byte("blob of " + string(req.Path))}, nil
+	content := f.files[string(req.Path)]
+	whole := uint64(len(content))
+	if most := int(req.MaxBytes); most > 0 && len(content) > most {
+		content = content[:most]
+	}
+	f.fetched = append(f.fetched, req.MaxBytes)
+	return &searchv1.GetFileResponse{Content: []byte(content), SizeBytes: whole, Blob: []byte("blob of " + string(req.Path))}, nil
 }
 
 var testLimits = Limits{WallTime: time.Minute, Files: 1000, Bytes: 1 << 20}

@@ -145,6 +145,10 @@ func TestWhole(t *testing.T) {
 	if content := got["Files"].([]any)[0].(map[string]any)["Content"]; content != base64.StdEncoding.EncodeToString([]byte("all of a")) {
 		t.Errorf("content %v", content)
 	}
+	// The second gets what the first has left, so that a request holds no more than its limit.
+	if len(f.fetched) != 2 || f.fetched[0]-f.fetched[1] != uint64(base64Size(len("all of a"))) {
+		t.Errorf("files were fetched with the limits %v", f.fetched)
+	}
 	if missing := got["Trawl"].(map[string]any)["ContentsMissing"]; missing != 1.0 {
 		t.Errorf("%v contents are missing", missing)
 	}

@@ -3,44 +3,22 @@ package zoekt
 import (
 	"bytes"
 	"context"
-	"sync"
-	"sync/atomic"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// fetches is how many files one request fetches at once.
-const fetches = 8
-
 // addContents adds contents to the files of the result, as far as the deadline and the
-// limit of bytes allow.
+// limit of bytes allow. It gets one after the other, so that a request never holds contents beyond its limit.
 func addContents(ctx context.Context, answers Answers, files []*searchv1.FileMatch, result *searchResult, room *room) {
-	next := make(chan int)
-	var left, missing atomic.Int64
-	left.Store(room.left)
-	var fetching sync.WaitGroup
-	for range min(fetches, len(result.Files)) {
-		fetching.Go(func() {
-			for i := range next {
-				content, ok := fetch(ctx, answers, files[i], left.Load())
-				if size := base64Size(len(content)); ok && left.Add(-size) < 0 {
-					left.Add(size)
-					ok = false
-				}
-				if !ok {
-					missing.Add(1)
-					continue
-				}
-				result.Files[i].Content = content
-			}
-		})
-	}
+	left := room.left
 	for i := range result.Files {
-		next <- i
+		content, ok := fetch(ctx, answers, files[i], left)
+		if size := base64Size(len(content)); ok && size <= left {
+			result.Files[i].Content, left = content, left-size
+		} else {
+			result.Trawl.ContentsMissing++
+		}
 	}
-	close(next)
-	fetching.Wait()
-	result.Trawl.ContentsMissing = int(missing.Load())
 }
 
 // responseOverhead is room for the fields of a response beside the content, in bytes. A file
