@@ -14,9 +14,9 @@ import (
 // File is a document as indexed.
 type File struct {
 	// Content is the requested part, empty if Skip says that the content was not indexed. Size is
-	// the size of the whole content.
+	// the size of the whole file in bytes, indexed or not.
 	Content          []byte
-	Size             uint32
+	Size             uint64
 	Language, Commit string
 	Branches         []string
 	Blob             []byte
@@ -37,7 +37,8 @@ func (p Part) of(size uint32) (from, n uint32) {
 	return from, n
 }
 
-// File returns the document of a repo at a path on a branch. An empty branch is the repo's first.
+// File returns the document of a repo at a path on a branch. An empty branch is the first of the repo's
+// branches on which the shard has the path.
 // The error is ErrNoFile if there is no such document now. It decodes no more of the content than
 // the part needs.
 func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay, part Part) (f *File, err error) {
@@ -52,7 +53,7 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 	return f, nil
 }
 
-func (s *search) getFile(repo string, path []byte, branch string, part Part) (*File, error) {
+func (s *search) getFile(repo string, path []byte, branch string, part Part) (f *File, err error) {
 	i, ok, err := s.docs.FindRepo(repo)
 	if err != nil || !ok {
 		return nil, cmp.Or(err, ErrNoFile)
@@ -65,14 +66,12 @@ func (s *search) getFile(repo string, path []byte, branch string, part Part) (*F
 	if err != nil || len(view.now) == 0 {
 		return nil, cmp.Or(err, ErrNoFile)
 	}
-	if branch == "" {
-		branch = view.now[0].Name
-	}
 	doc, ok, err := s.docs.FindPath(i, path)
 	if err != nil || !ok {
 		return nil, cmp.Or(err, ErrNoFile)
 	}
-	for end := record.FirstDoc + record.Docs; doc < end; doc++ {
+	var found uint32
+	for end, first := record.FirstDoc+record.Docs, len(view.now); doc < end; doc++ {
 		s.doc.reset(doc, 0, i)
 		got, err := s.doc.loadPath()
 		if err != nil {
@@ -91,25 +90,33 @@ func (s *search) getFile(repo string, path []byte, branch string, part Part) (*F
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(names, branch) {
-			return s.readFile(doc, names, commit, part)
+		place := slices.IndexFunc(view.now, func(b docstore.Branch) bool {
+			return slices.Contains(names, b.Name) && (branch == "" || b.Name == branch)
+		})
+		if place >= 0 && place < first {
+			first, found, f = place, doc, &File{Branches: names, Commit: commit}
 		}
 	}
-	return nil, ErrNoFile
+	if f == nil {
+		return nil, ErrNoFile
+	}
+	return f, s.readFile(f, found, part)
 }
 
-func (s *search) readFile(doc uint32, branches []string, commit string, part Part) (f *File, err error) {
-	f = &File{Branches: branches, Commit: commit}
+// readFile reads what a document holds into f.
+func (s *search) readFile(f *File, doc uint32, part Part) error {
 	blob, blobErr := s.docs.Blob(doc)
-	size, sizeErr := s.content.Len(blob)
+	length, lengthErr := s.content.Len(blob)
+	size, sizeErr := s.docs.Size(doc)
 	oid, oidErr := s.docs.OID(doc)
 	skip, skipErr := s.docs.Skip(doc)
 	language, langErr := s.docs.Language(doc)
-	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr); err != nil {
-		return nil, err
+	if err := errors.Join(blobErr, lengthErr, sizeErr, oidErr, skipErr, langErr); err != nil {
+		return err
 	}
 	f.Blob, f.Skip, f.Language, f.Size = bytes.Clone(oid), skip, language, size
-	from, n := part.of(size)
+	from, n := part.of(length)
+	var err error
 	f.Content, err = s.read(nil, blob, from, n)
-	return f, err
+	return err
 }

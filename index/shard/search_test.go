@@ -212,6 +212,9 @@ func TestListDescribesRepos(t *testing.T) {
 	if len(r.Languages) != 1 || r.Languages[0] != (shard.LanguageShare{Language: "Go", Documents: 2, Bytes: 7}) {
 		t.Errorf("languages: %+v", r.Languages)
 	}
+	if f, err := s.File(t.Context(), "a", []byte("c.png"), "", shard.Overlay{}, shard.Part{}); err != nil || len(f.Content) > 0 || f.Size != r.SkippedFiles[0].Size || f.Size == 0 {
+		t.Errorf("the skipped file: %+v, %v, listed as %+v", f, err, r.SkippedFiles)
+	}
 	if len(r.SkippedFiles) != 1 || string(r.SkippedFiles[0].Path) != "c.png" || r.SkippedFiles[0].Reason != docstore.Binary {
 		t.Errorf("skipped files: %+v", r.SkippedFiles)
 	}

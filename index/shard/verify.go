@@ -127,7 +127,8 @@ func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
 			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(record.Branches))
 		}
 	}
-	return s.readFile(doc, nil, "", Part{})
+	f := &File{}
+	return f, s.readFile(f, doc, Part{})
 }
 
 func (s *search) corrupt(reason string, args ...any) error {

@@ -19,9 +19,19 @@ func FieldError(code codes.Code, field, description string) error {
 	return withDetails(status.New(code, field+": "+description), badField(field, description))
 }
 
+// FieldOf is the field of the request that an error is about, as FieldError names it; empty if it names none.
+func FieldOf(err error) string {
+	for _, detail := range status.Convert(err).Details() {
+		if bad, ok := detail.(*errdetails.BadRequest); ok && len(bad.GetFieldViolations()) > 0 {
+			return bad.GetFieldViolations()[0].GetField()
+		}
+	}
+	return ""
+}
+
 // FileNotFound is the error of a GetFile whose file does not exist: NOT_FOUND.
 func FileNotFound(req *searchv1.GetFileRequest) error {
-	branch := "its first branch"
+	branch := "any branch"
 	if req.GetBranch() != "" {
 		branch = fmt.Sprintf("branch %q", req.GetBranch())
 	}

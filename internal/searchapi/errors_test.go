@@ -97,7 +97,7 @@ func TestResolveTakesNamesInOrder(t *testing.T) {
 
 func TestFileNotFoundNamesTheBranch(t *testing.T) {
 	for branch, want := range map[string]string{
-		"":     `path: no file "a.go" in host/pond on its first branch`,
+		"":     `path: no file "a.go" in host/pond on any branch`,
 		"main": `path: no file "a.go" in host/pond on branch "main"`,
 	} {
 		err := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("a.go"), Branch: branch})

@@ -5016,7 +5016,7 @@ type GetFileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Empty means the first branch of the repo.
+	// Empty means the first branch of the repo that has the file.
 	Branch      string       `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	Consistency *Consistency `protobuf:"bytes,4,opt,name=consistency,proto3" json:"consistency,omitempty"`
 	// Sent by a router to a searcher only.

@@ -189,12 +189,13 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 	var found *searchv1.GetFileResponse
 	c := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
 		for _, f := range s.files[d] {
-			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && slices.Contains(repos, f.Repo) {
+			onBranch := req.Branch == "" || slices.Contains(f.Branches, req.Branch)
+			if f.Repo == req.Repo && string(f.Path) == string(req.Path) && onBranch && slices.Contains(repos, f.Repo) {
 				content := []byte("content of " + string(f.Path))
 				for _, c := range f.Chunks {
 					content = append(content, c.Content...)
 				}
-				found = &searchv1.GetFileResponse{SizeBytes: uint64(len(content))}
+				found = &searchv1.GetFileResponse{SizeBytes: uint64(len(content)), Branches: f.Branches}
 				content = content[min(req.Offset, uint64(len(content))):]
 				found.Content = content[:min(req.MaxBytes, uint64(len(content)))]
 			}

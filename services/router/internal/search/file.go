@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -38,8 +40,12 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := layout.Root(req.Repo); !ok {
+	root, ok := layout.Root(req.Repo)
+	if !ok {
 		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
+	}
+	if req.Branch != "" && !slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == req.Branch }) {
+		return nil, searchapi.FieldError(codes.NotFound, "branch", noBranch(req, root))
 	}
 	if resp, err = s.findFile(asking, ticket, req, layout); err != nil {
 		return nil, err
@@ -55,17 +61,41 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	return resp, nil
 }
 
+// listedBranches bounds the text that the error of an unknown branch has before it names another, in bytes.
+const listedBranches = 500
+
+// noBranch says which branches there are instead of the one that is asked for.
+func noBranch(req *searchv1.GetFileRequest, root *catalogv1.Root) string {
+	text, separator := fmt.Sprintf("no branch %q of %s is indexed", req.Branch, req.Repo), "; these are: "
+	for i, b := range root.Branches {
+		if i > 0 && len(text) > listedBranches {
+			return fmt.Sprintf("%s and %d more", text, len(root.Branches)-i)
+		}
+		text, separator = text+separator+b.Name, ", "
+	}
+	return text
+}
+
 // responseOverhead is room for the fields of a searcher's response besides its content, in bytes.
 const responseOverhead = 4 << 10
 
 // contentRoom is how many bytes of content fit a response of that many bytes.
 func contentRoom(response int) int { return response - min(response/2, responseOverhead) }
 
+// findFile asks for the file on the branch of the request. Without one it is that of the repo's first branch that
+// has the file, each shard knowing only its own.
 func (s *Service) findFile(ctx context.Context, ticket *ticket, req *searchv1.GetFileRequest, layout *Layout) (*searchv1.GetFileResponse, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	shards := layout.ShardsOf(req.Repo)
-	found := make(chan *searchv1.GetFileResponse, len(shards))
+	root, _ := layout.Root(req.Repo)
+	place := func(resp *searchv1.GetFileResponse) int {
+		if req.Branch != "" || len(resp.Branches) == 0 {
+			return 0
+		}
+		return slices.IndexFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == resp.Branches[0] })
+	}
+	found := make([]*searchv1.GetFileResponse, len(shards))
 	missed := make([]error, len(shards))
 	var asked sync.WaitGroup
 	for i, shard := range shards {
@@ -75,23 +105,31 @@ func (s *Service) findFile(ctx context.Context, ticket *ticket, req *searchv1.Ge
 				missed[i] = err
 				return
 			}
-			found <- resp
-			cancel() // only one shard of a repo holds a path
+			if found[i] = resp; place(resp) <= 0 {
+				cancel() // only one shard of a repo holds a path on a branch
+			}
 		})
 	}
 	asked.Wait()
-	select {
-	case resp := <-found:
-		return resp, nil
-	default:
-		return nil, missing(req, missed)
+	var best *searchv1.GetFileResponse
+	for _, resp := range found {
+		if resp != nil && (best == nil || place(resp) < place(best)) {
+			best = resp
+		}
 	}
+	if best != nil && place(best) <= 0 {
+		return best, nil
+	}
+	if err := missing(req, missed); best == nil || status.Code(err) != codes.NotFound {
+		return nil, err
+	}
+	return best, nil
 }
 
 // missing reports NOT_FOUND only if every shard reported it.
 func missing(req *searchv1.GetFileRequest, missed []error) error {
 	for _, err := range missed {
-		if status.Code(err) != codes.NotFound {
+		if err != nil && status.Code(err) != codes.NotFound {
 			return err
 		}
 	}

@@ -247,3 +247,18 @@ func TestColoursAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestFileOfAnotherBranch: the address of a file without a revision leads to the first branch that has it.
+func TestFileOfAnotherBranch(t *testing.T) {
+	f := pond()
+	f.files["host/pond"]["dev only/x"] = "text\n"
+	h := f.serve(t, false)
+	w := visit(t, h, "/r/host/pond/-/dev%20only/x?from=7")
+	if to := "/r/host/pond@dev/-/dev%20only/x?from=7"; w.Code != http.StatusSeeOther || w.Header().Get("Location") != to {
+		t.Errorf("status %d, leads to %q, want %q", w.Code, w.Header().Get("Location"), to)
+	}
+	if w := visit(t, h, "/r/host/pond@main/-/dev%20only/x"); w.Code != http.StatusNotFound {
+		t.Errorf("on main: status %d", w.Code)
+	}
+	contains(t, show(t, h, "/r/host/pond@dev/-/dev%20only/x"), "text")
+}

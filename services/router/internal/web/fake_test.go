@@ -112,12 +112,16 @@ func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.Lis
 // GetFile implements Answers. It gives at most a part of a file at once.
 func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	text, ok := f.files[req.Repo][string(req.Path)]
-	if !ok {
+	branch := "main"
+	if strings.HasPrefix(string(req.Path), "dev only") {
+		branch = "dev"
+	}
+	if !ok || branch == "dev" && req.Branch == "main" {
 		return nil, status.Error(codes.NotFound, "no such file")
 	}
 	part := text[min(int(req.Offset), len(text)):]
 	return &searchv1.GetFileResponse{
-		Content: []byte(part[:min(len(part), int(req.MaxBytes)/2)]), SizeBytes: uint64(len(text)), Blob: req.Path, Language: f.language,
+		Content: []byte(part[:min(len(part), int(req.MaxBytes)/2)]), SizeBytes: uint64(len(text)), Blob: req.Path, Language: f.language, Branches: []string{branch},
 	}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -81,6 +82,14 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	}
 	c, err := read(ctx, answers, l, from)
 	if status.Code(err) == codes.NotFound {
+		if l.rev == "" { // another branch may have it
+			elsewhere, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: l.repo, Path: []byte(l.path), MaxBytes: readBytes})
+			if on := elsewhere.GetBranches(); err == nil && len(on) > 0 {
+				l.rev = on[0]
+				to := url.URL{RawQuery: r.URL.RawQuery}
+				return reply{redirect: l.address() + to.String()}
+			}
+		}
 		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no file " + plain(cut(l.path, nameBytes)) + " on branch " + plain(cut(l.branch, nameBytes)) + "."})
 	}
 	if err != nil {

@@ -183,7 +183,7 @@ func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 func (s *Service) file(f *shard.File) *searchv1.GetFileResponse {
 	resp := &searchv1.GetFileResponse{
 		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
-		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: uint64(f.Size),
+		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: f.Size,
 	}
 	room := len(f.Content)
 	if s.cfg.MaxAnswer > 0 {

@@ -132,7 +132,7 @@ func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard
 	if part.MaxBytes > 0 {
 		content = content[:min(part.MaxBytes, uint64(len(content)))]
 	}
-	return &shard.File{Content: []byte(content), Size: uint32(len(repo)), Skip: docstore.Binary}, nil
+	return &shard.File{Content: []byte(content), Size: uint64(len(repo)), Skip: docstore.Binary}, nil
 }
 
 func (act) Close() error { return nil }
