@@ -214,6 +214,13 @@ func (l *library) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if !ok {
 		return nil, searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q", req.Path))
 	}
+	switch req.Branch {
+	case "", "main":
+	case "release/1":
+		return nil, searchapi.FileNotFound(req)
+	default:
+		return nil, searchapi.FieldError(codes.NotFound, "branch", fmt.Sprintf("no branch %q is indexed; these are: main, release/1", req.Branch))
+	}
 	part := content[min(int(req.Offset), len(content)):]
 	part = part[:min(len(part), int(req.MaxBytes)/2)]
 	return &searchv1.GetFileResponse{

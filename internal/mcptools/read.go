@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -25,7 +25,7 @@ type readArgs struct {
 type fileRange struct {
 	Repo   string `json:"repo" jsonschema:"name of the repo"`
 	Path   string `json:"path" jsonschema:"path in the repo"`
-	Branch string `json:"branch,omitempty" jsonschema:"default the repo's first branch"`
+	Branch string `json:"branch,omitempty" jsonschema:"default the repo's first branch that has the file"`
 	Start  int    `json:"start,omitempty" jsonschema:"first line, from 1; default 1"`
 	End    int    `json:"end,omitempty" jsonschema:"last line; default as far as the budget goes"`
 }
@@ -217,27 +217,24 @@ func (c *call) readProblem(ctx context.Context, r *reading) error {
 		return problem(r.err)
 	}
 	repo := meant(r.asked.Repo)
-	if missingField(r.err) == "repo" {
+	switch searchapi.FieldOf(r.err) {
+	case "repo":
 		return errors.New(c.unknownRepo(ctx, repo))
+	case "branch":
+		return problem(r.err)
 	}
 	text := "there is no such file"
 	if r.asked.Branch != "" {
 		text += " on branch " + r.Branch
+		elsewhere, err := c.api.GetFile(ctx, &searchv1.GetFileRequest{Repo: repo, Path: []byte(meant(r.asked.Path)), MaxBytes: readPage})
+		if on := elsewhere.GetBranches(); err == nil && len(on) > 0 {
+			return errors.New(text + ", but on " + shown(on[0], c.budget.names()))
+		}
 	}
-	if names := c.nearestPaths(ctx, Scope{Repos: []string{repo}}, meant(r.asked.Path), false); len(names) > 0 {
+	if names := c.nearestPaths(ctx, Scope{Repos: []string{repo}, Branch: r.asked.Branch}, meant(r.asked.Path), false); len(names) > 0 {
 		return errors.New(text + "; the nearest: " + strings.Join(names, ", "))
 	}
 	return errors.New(text + "; glob and list_tree find paths")
-}
-
-// missingField is the field that a NOT_FOUND is about.
-func missingField(err error) string {
-	for _, detail := range status.Convert(err).Details() {
-		if bad, ok := detail.(*errdetails.BadRequest); ok && len(bad.GetFieldViolations()) > 0 {
-			return bad.GetFieldViolations()[0].GetField()
-		}
-	}
-	return ""
 }
 
 // fitReadings divides the budget among the ranges, short ones first.

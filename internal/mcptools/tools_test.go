@@ -137,6 +137,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 9}}}, "it has 2 lines: start 9"},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 2, "end": 1}}}, "end 1 is before start 2"},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": huge}}}, "no such file"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "release/1"}}}, "no such file on branch release/1, but on main"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "nope"}}}, "these are: main, release/1"},
 		{"list_tree", args{"repo": "acme/pond"}, "the nearest: github.com/acme/pond"},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, "the nearest paths: internal/fish"},
 		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -30,30 +31,42 @@ func newCat(p Process) *cobra.Command {
 
   trawl search -l -0 -F 'struct pond' | xargs -0 trawl cat
 
-On a terminal, control characters are escaped. Any other output gets the bytes as they are.`,
+A file that cannot be printed is reported, and the others are printed. On a terminal, control characters are escaped. Any other output gets the bytes as they are.`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.paged(cmd.Context(), func(p Process) error {
 				return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-					for _, name := range args {
-						if err := cat(ctx, c, p, name, branch); err != nil {
-							return err
-						}
-					}
-					return nil
+					return catAll(ctx, c, p, args, branch)
 				})
 			})
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the file on this branch; default the repo's first branch")
+	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the file on this branch; default the repo's first branch that has it")
 	return cmd
 }
 
-// cat prints the file named REPO:PATH.
-func cat(ctx context.Context, c client, p Process, name, branch string) error {
-	err := forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
-	return withNearest(ctx, c, name, err)
+// catAll prints files. It reports those that cannot be printed and goes on with the others.
+func catAll(ctx context.Context, c client, p Process, names []string, branch string) error {
+	worst := 0
+	for _, name := range names {
+		err := forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
+		err = withNearest(ctx, c, name, branch, err)
+		var ofFile exitStatus
+		if errors.As(err, new(usageError)) {
+			ofFile = exitStatus{2, err}
+		} else if err != nil && !errors.As(err, &ofFile) {
+			return err
+		}
+		if ofFile.err != nil {
+			fmt.Fprintf(p.Err, "trawl: %s\n", explain(ofFile.err))
+			worst = max(worst, ofFile.status)
+		}
+	}
+	if worst > 0 {
+		return exitStatus{status: worst}
+	}
+	return nil
 }
 
 // forFile calls do for the file named REPO:PATH, in its own bytes or as it is printed. Repos and paths may hold colons: the first
@@ -67,7 +80,7 @@ func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error
 				continue
 			}
 			req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
-			if err = do(req); status.Code(err) != codes.NotFound {
+			if err = do(req); status.Code(err) != codes.NotFound || searchapi.FieldOf(err) == "branch" {
 				return err
 			}
 		}
@@ -85,6 +98,10 @@ func printFile(ctx context.Context, c client, p Process, req *searchv1.GetFileRe
 		part, err := c.search.GetFile(ctx, req)
 		if err != nil {
 			return err
+		}
+		if skip := part.GetSkipReason(); skip != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
+			return exitStatus{1, fmt.Errorf("%s:%s is not printed, since its content is not indexed: %s, %s", render.Safe([]byte(req.Repo)), render.Name(req.Path),
+				render.SkipReason(skip), render.Bytes(part.GetSizeBytes()))}
 		}
 		if req.Offset > 0 && !bytes.Equal(blob, part.GetBlob()) {
 			return errors.New("the file was indexed anew while it was printed: run the command again")

@@ -22,20 +22,32 @@ const (
 	comparedFiles = 300
 )
 
-// withNearest returns err, the error of a request for the file REPO:PATH. If there is no such repo
-// or file, it adds the most similar names.
-func withNearest(ctx context.Context, c client, name string, err error) error {
-	if status.Code(err) != codes.NotFound {
+// withNearest returns err, the error of a request for the file REPO:PATH on a branch. If there is no such repo
+// or file, it adds the branch that has the file, or the most similar names.
+func withNearest(ctx context.Context, c client, name, branch string, err error) error {
+	switch {
+	case status.Code(err) != codes.NotFound:
 		return err
+	case searchapi.FieldOf(err) == "branch":
+		return exitStatus{1, err}
+	case branch != "":
+		var elsewhere *searchv1.GetFileResponse
+		_ = forFile(name, "", func(req *searchv1.GetFileRequest) (failed error) { // a file that is nowhere has similar names
+			elsewhere, failed = c.search.GetFile(ctx, req)
+			return failed
+		})
+		if on := elsewhere.GetBranches(); len(on) > 0 {
+			return exitStatus{1, fmt.Errorf("%s is not on branch %s, but on %s", render.Safe([]byte(name)), render.Safe([]byte(branch)), render.Safe([]byte(on[0])))}
+		}
 	}
 	list, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + likeBase(beforeColon(name)), MaxBytes: comparedBytes})
 	if failed != nil {
-		return err
+		return exitStatus{1, err}
 	}
 	missing, names := "repo", []string(nil)
 	for _, r := range list.GetRepos() {
 		if file, ok := strings.CutPrefix(name, r.GetName()+":"); ok {
-			missing, names = "file", filesLike(ctx, c, r.GetName(), file)
+			missing, names = "file", filesLike(ctx, c, r.GetName(), file, branch)
 			break
 		}
 		names = append(names, r.GetName())
@@ -69,10 +81,14 @@ func likeBase(name string) string {
 	return query.Quote("(?i:" + strings.Join(thirds, "|") + ")")
 }
 
-// filesLike returns the files of a repo with names similar to file, as REPO:PATH.
-func filesLike(ctx context.Context, c client, repo, file string) (names []string) {
+// filesLike returns the files of a repo with names similar to file, as REPO:PATH. An empty branch is any.
+func filesLike(ctx context.Context, c client, repo, file, branch string) (names []string) {
+	text := "type:file r:" + query.Quote("^"+regexp.QuoteMeta(repo)+"$") + " f:" + likeBase(file)
+	if branch != "" {
+		text += " b:" + query.Quote(branch)
+	}
 	resp, err := c.search.Search(ctx, &searchv1.SearchRequest{
-		Query:   "type:file r:" + query.Quote("^"+regexp.QuoteMeta(repo)+"$") + " f:" + likeBase(file),
+		Query:   text,
 		Options: &searchv1.SearchOptions{Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: comparedFiles, MaxMatchesPerFile: 1},
 	})
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -39,15 +41,11 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 			if base == "" {
 				return usageError{errors.New("the address of the router's pages is unknown: set it with --pages")}
 			}
-			at := args[0]
-			if strings.Contains(at, ":") {
-				err = withClient(cmd.Context(), addr, func(ctx context.Context, c client) (err error) {
-					at, err = pageOf(ctx, c, args[0], branch)
-					return err
-				})
-			} else {
-				at = searchapi.PageOf(at, branch, "")
-			}
+			var at string
+			err = withClient(cmd.Context(), addr, func(ctx context.Context, c client) (err error) {
+				at, err = pageOf(ctx, c, args[0], branch)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -56,7 +54,7 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	pagesFlag(cmd.Flags(), p, &pages)
-	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the page of this branch; default the repo's first branch")
+	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the page of this branch; default the repo's first branch, or the first that has the file")
 	return cmd
 }
 
@@ -84,14 +82,24 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 			return searchapi.PageOfLine(found.GetRepo(), branch, string(found.GetPath()), int(line)), nil
 		}
 	}
-	if err := forFile(name, branch, exists); err != nil {
-		repos, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), MaxBytes: comparedBytes})
-		if failed == nil && len(repos.GetRepos()) > 0 { // its name has a colon, as with a port
-			return searchapi.PageOf(name, branch, ""), nil
-		}
-		return "", withNearest(ctx, c, name, err)
+	err = forFile(name, branch, exists)
+	switch {
+	case err == nil:
+		return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
+	case name == "":
+		return "", usageError{errors.New("the name is empty: want REPO[:PATH[:LINE]]")}
 	}
-	return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
+	// The name of a repo may have a colon, as with a port.
+	repos, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), MaxBytes: comparedBytes})
+	switch {
+	case failed != nil:
+		return "", failed
+	case len(repos.GetRepos()) > 0:
+		return searchapi.PageOf(name, branch, ""), nil
+	case found == nil:
+		err = status.Error(codes.NotFound, "there is no such repo")
+	}
+	return "", withNearest(ctx, c, name, branch, err)
 }
 
 // browse opens an address in a browser, or prints it if there is none.

@@ -258,6 +258,9 @@ func (*shelf) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv
 // List finds the repo by the ends of its name.
 func (*shelf) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
 	resp := &searchv1.ListResponse{}
+	if req.GetQuery() == "r:"+query.Quote("^host/r$") {
+		resp.Repos = []*searchv1.RepoEntry{{Name: "host/r"}}
+	}
 	if strings.Contains(req.GetQuery(), "h|o|st") {
 		resp.Repos = []*searchv1.RepoEntry{{Name: "host:80/r"}, {Name: "boat"}}
 	}
@@ -287,6 +290,80 @@ func TestCat(t *testing.T) {
 		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &shelf{}) }, "cat", tt.name)
 		if exit != tt.exit || out != tt.out || !strings.Contains(errs, tt.errs) {
 			t.Errorf("%s: exit %d, printed %q: %s", tt.name, exit, out, errs)
+		}
+	}
+}
+
+// branched has a file on each of two branches, one on the second, and one without indexed content.
+type branched struct{ shelf }
+
+func (*branched) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	files := map[string]string{"main a": "main", "main c": "see", "release/1 rel": "release", "main bin": ""}
+	if req.GetRepo() != "pond" {
+		return nil, searchapi.FieldError(codes.NotFound, "repo", "no such repo")
+	}
+	if b := req.GetBranch(); b != "" && b != "main" && b != "release/1" {
+		return nil, searchapi.FieldError(codes.NotFound, "branch", "no branch "+b+"; these are: main, release/1")
+	}
+	for _, b := range []string{"main", "release/1"} {
+		content, ok := files[b+" "+string(req.GetPath())]
+		if !ok || req.GetBranch() != "" && req.GetBranch() != b {
+			continue
+		}
+		resp := &searchv1.GetFileResponse{Content: []byte(content), SizeBytes: uint64(len(content)), Branches: []string{b}}
+		if string(req.GetPath()) == "bin" {
+			resp.SkipReason, resp.SizeBytes = searchv1.SkipReason_SKIP_REASON_BINARY, 1200
+		}
+		return resp, nil
+	}
+	return nil, searchapi.FileNotFound(req)
+}
+
+func (*branched) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
+	resp := &searchv1.ListResponse{}
+	if strings.Contains(req.GetQuery(), "p|o|nd") || req.GetQuery() == `r:^pond$` || req.GetQuery() == `r:"^pond$"` {
+		resp.Repos = []*searchv1.RepoEntry{{Name: "pond"}}
+	}
+	return resp, nil
+}
+
+func (*branched) Search(context.Context, *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+	return &searchv1.SearchResponse{}, nil
+}
+
+// TestFilesAndBranches: trawl cat goes on after a file that it cannot print, and says what is wrong with each; trawl open opens
+// only what there is.
+func TestFilesAndBranches(t *testing.T) {
+	for _, tt := range []struct {
+		args, out string
+		errs      []string
+		exit      int
+	}{
+		{"cat pond:a pond:missing pond:c", "mainsee", []string{"pond:missing: there is no such file"}, 1},
+		{"cat pond:missing pond:a", "main", []string{"pond:missing: there is no such file"}, 1},
+		{"cat pond:missing nothing pond:a pond:gone", "main", []string{"pond:missing", "want REPO:PATH", "pond:gone"}, 2},
+		{"cat pond:bin pond:a", "main", []string{"pond:bin is not printed, since its content is not indexed: binary, 1.2 kB"}, 1},
+		{"cat pond:rel", "release", nil, 0},
+		{"cat -b release/1 pond:rel", "release", nil, 0},
+		{"cat -b main pond:rel pond:a", "main", []string{"pond:rel is not on branch main, but on release/1"}, 1},
+		{"cat -b nope pond:rel", "", []string{"no branch nope; these are: main, release/1"}, 1},
+		{"cat -b main pond:missing", "", []string{"pond:missing: there is no such file"}, 1},
+		{"open --pages http://p pond:rel:1:text", "http://p/r/pond/-/rel#L1\n", nil, 0},
+		{"open --pages http://p pond", "http://p/r/pond\n", nil, 0},
+		{"open --pages http://p pnod", "", []string{"pnod: there is no such repo"}, 1},
+		{"open --pages http://p nosuch", "", []string{"nosuch: there is no such repo"}, 1},
+		{"open --pages http://p pond:rel -b main", "", []string{"pond:rel is not on branch main, but on release/1"}, 1},
+		{"open --pages http://p pond:rel -b nope", "", []string{"no branch nope"}, 1},
+		{"open --pages http://p ", "", []string{"want REPO"}, 2},
+	} {
+		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &branched{}) }, strings.Split(tt.args, " ")...)
+		if exit != tt.exit || out != tt.out || strings.Count(errs, "trawl: ") != len(tt.errs) {
+			t.Errorf("%s: exit %d, printed %q: %s", tt.args, exit, out, errs)
+		}
+		for _, want := range tt.errs {
+			if !strings.Contains(errs, want) {
+				t.Errorf("%s: says %q, not %q", tt.args, errs, want)
+			}
 		}
 	}
 }
