@@ -58,7 +58,7 @@ type (
 )
 
 // ParseSources reads a file of sources. It refuses unknown keys and invalid sources, and
-// names their lines.
+// names their lines. Only an explicit empty list means that there are no sources.
 func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 	if len(text) > MaxFileBytes {
 		return nil, fmt.Errorf("%d bytes, at most %d", len(text), MaxFileBytes)
@@ -71,6 +71,9 @@ func ParseSources(text []byte) ([]*ingestv1.Source, error) {
 	}
 	if err := dec.Decode(new(file)); !errors.Is(err, io.EOF) {
 		return nil, errors.New("there is more than one document in the file")
+	}
+	if f.Sources == nil { // a file that was cut off, or not written yet, must not remove all
+		return nil, errors.New("the file lists no sources: if there shall be none, write sources: []")
 	}
 	return f.check(lines(text))
 }

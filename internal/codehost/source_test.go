@@ -57,8 +57,15 @@ func TestParse(t *testing.T) {
 			t.Errorf("%+v: want %v", f, want)
 		}
 	}
-	if list, err := ParseSources(nil); err != nil || len(list) != 0 {
-		t.Errorf("an empty file: %v, %v", list, err)
+	for _, text := range []string{"sources: []", "# none\nsources: []\n", "---\nsources:\n  []\n"} {
+		if list, err := ParseSources([]byte(text)); err != nil || len(list) != 0 {
+			t.Errorf("%q: %v, %v", text, list, err)
+		}
+	}
+	for _, text := range []string{"", "\n", "# sources: []\n", "---\n", "{}", "~", "sources:", "sources: ~", "sources:\n# - {name: x}\n"} {
+		if list, err := ParseSources([]byte(text)); err == nil || !strings.Contains(err.Error(), "sources: []") {
+			t.Errorf("%q lists no sources and does not say so: %v, %v", text, list, err)
+		}
 	}
 }
 
