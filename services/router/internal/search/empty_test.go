@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/search"
@@ -74,17 +75,34 @@ func TestHints(t *testing.T) {
 		{"(a$|b)", `\r?$ does`, `"(a\\r?$|b)"`},
 		{"“foo bar”", "not those of a keyboard", `"foo bar"`},
 		{"it’s –x", "not those of a keyboard", "it's -x"},
+		{`content:"“foo bar”"`, "not those of a keyboard", `content:"\"foo bar\""`},
+		{`"it’s" b:main “x y”`, "not those of a keyboard", `"it's" b:main "x y"`},
+		{`“foo`, "not those of a keyboard", ""},
+		{`c:"– x" -"x“"`, "not those of a keyboard", ""},
+		{`content:"(?P<word>$user)"`, `the $ of "$user" is the beginning`, `content:"(?P<word>\\$user)"`},
+		{`content:"(?P<word>close())"`, `the parentheses of "close()"`, `content:"(?P<word>close\\(\\))"`},
+		{`content:"(?P<word>\\bFish\\b)"`, `a capital, as in "Fish"`, `content:"(?P<word>\\bFish\\b)" case:no`},
+		{`\SKmalloc\W`, `a capital, as in "\SKmalloc\W"`, `\SKmalloc\W case:no`},
 		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
 	} {
 		empty := c.ask(t, tt.query, 2).GetEmpty()
 		found := slices.ContainsFunc(empty.GetHints(), func(h *searchv1.Hint) bool {
 			return strings.Contains(h.Text, tt.says) && (tt.instead == "" || h.Query == tt.instead)
 		})
+		for _, hint := range empty.GetHints() {
+			if strings.Contains(hint.Text, "P<") {
+				t.Errorf("%s: the hint shows how whole words are asked for: %s", tt.query, hint.Text)
+			}
+			if _, err := searchapi.Parse(hint.Query, 2); hint.Query != "" && err != nil {
+				t.Errorf("%s: the hint suggests %s: %v", tt.query, hint.Query, err)
+			}
+		}
 		if text := fmt.Sprint(empty); !found || strings.Contains(text, hidden) || strings.Contains(text, "Secretlang") || strings.Contains(text, `nearest: "hidden`) {
 			t.Errorf("%s: %v, want %q, %s", tt.query, empty.GetHints(), tt.says, tt.instead)
 		}
 	}
-	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe"} {
+	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe",
+		`\S\D\W`, `foo\B`, `content:"(?P<word>fish)"`, `content:"(?P<word>\\bfish\\b)"`, `c:"\\Afoo"`, `foo\w`, `(?i)Foo`, `\pLx`, `[^a]z`} {
 		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
 			t.Errorf("%s: %v", q, hints)
 		}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -192,18 +194,73 @@ func lineEnd(expression string) (at int, inside bool) {
 	return at, false
 }
 
+// usual is the query with the characters of a keyboard. It is empty if that is no query.
+func (h *hinter) usual() string {
+	var b strings.Builder
+	end := 0
+	for _, t := range query.Terms(h.text, h.version) {
+		if !t.Quoted { // its quotes become those of the query language
+			continue
+		}
+		b.WriteString(typographic.Replace(h.text[end:t.Start]))
+		if usual := typographic.Replace(t.Value); usual != t.Value {
+			b.WriteString(t.Field + query.Quote(usual))
+		} else {
+			b.WriteString(h.text[t.Start:t.End])
+		}
+		end = t.End
+	}
+	b.WriteString(typographic.Replace(h.text[end:]))
+	if _, err := (&question{text: b.String(), version: uint32(h.version)}).parse(); err != nil {
+		return ""
+	}
+	return b.String()
+}
+
+// The group of a search for whole words, which -w of the command line writes.
+var wholeWord = regexp.MustCompile(`^(\(\?P<` + regex.WholeWord + `>(?:\\b)?)(.*?)((?:\\b)?\))$`)
+
+// hasCapital reports whether a capital of the term makes its letters count.
+func (h *hinter) hasCapital(t query.Term) (found bool) {
+	q, err := (&question{text: h.text[t.Start:t.End], version: uint32(h.version)}).parse()
+	if err != nil {
+		return false
+	}
+	query.Walk(q, func(n query.Q) bool {
+		switch n := n.(type) {
+		case *query.Substring:
+			found = found || n.CaseSensitive
+		case *query.Regexp:
+			found = found || n.CaseSensitive && literalCapital(n.Tree)
+		}
+		return !found
+	})
+	return found
+}
+
+// literalCapital reports whether an expression has a capital as a literal, and not in a class such as \W.
+func literalCapital(tree *syntax.Regexp) bool {
+	capital := func(r rune) bool { return 'A' <= r && r <= 'Z' }
+	return tree.Op == syntax.OpLiteral && tree.Flags&syntax.FoldCase == 0 && slices.ContainsFunc(tree.Rune, capital) || slices.ContainsFunc(tree.Sub, literalCapital)
+}
+
 // content adds hints about a text.
 func (h *hinter) content(t query.Term) {
-	if usual := typographic.Replace(t.Value); usual != t.Value && len(h.hints) == 0 {
-		h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf(`the quotation marks, dashes or spaces in %s are not those of a keyboard; "..." quotes a text`, quoted(t.Value)), Query: typographic.Replace(h.text)})
+	if typographic.Replace(t.Value) != t.Value && len(h.hints) == 0 {
+		h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf(`the quotation marks, dashes or spaces in %s are not those of a keyboard; "..." quotes a text`, quoted(t.Value)), Query: h.usual()})
 		return
+	}
+	again := func(value string) string { return t.Field + query.Quote(value) }
+	if group := wholeWord.FindStringSubmatch(t.Value); group != nil {
+		t.Value = group[2]
+		again = func(value string) string { return t.Field + query.Quote(group[1]+value+group[3]) }
 	}
 	if at, inside := lineEnd(t.Value); inside {
 		escaped := t.Value[:at] + `\` + t.Value[at:]
-		h.addf(t, t.Field+query.Quote(escaped), `the %[2]c of %[1]s is the beginning or the end of a line; \%[2]c is the character`, quoted(t.Value), t.Value[at])
+		h.addf(t, again(escaped), `the %[2]c of %[1]s is the beginning or the end of a line; \%[2]c is the character`, quoted(t.Value), t.Value[at])
 		return
 	} else if at >= 0 && !strings.HasSuffix(t.Value[:at], `\r?`) {
-		h.addf(t, t.Field+query.Quote(t.Value[:at]+`\r?`+t.Value[at:]), `$ of %s does not match before the carriage return of a line that ends in CRLF; \r?$ does`, quoted(t.Value))
+		h.addf(t, again(t.Value[:at]+`\r?`+t.Value[at:]), `$ of %s does not match before the carriage return of a line that ends in CRLF; \r?$ does`, quoted(t.Value))
 	}
 	prefix := looksLikeField.FindString(t.Value)
 	instead, operator := operators[t.Value]
@@ -218,10 +275,10 @@ func (h *hinter) content(t query.Term) {
 		h.addf(t, "", `"NOT" is a text: a dash before a term negates it, as in -file:test`)
 	case !t.Quoted && t.Field == "" && prefix != "" && h.field(t, prefix):
 	case literalCall.MatchString(t.Value):
-		h.addf(t, t.Field+query.Quote(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
+		h.addf(t, again(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
 	case literalIndex.MatchString(t.Value):
-		h.addf(t, t.Field+query.Quote(escapes.Replace(t.Value)), `the brackets of %s are a class of characters; \[ and \] are brackets of the text`, quoted(t.Value))
-	case strings.ContainsFunc(t.Value, func(r rune) bool { return 'A' <= r && r <= 'Z' }) && !strings.Contains(h.text, "case:"):
+		h.addf(t, again(escapes.Replace(t.Value)), `the brackets of %s are a class of characters; \[ and \] are brackets of the text`, quoted(t.Value))
+	case !strings.Contains(h.text, "case:") && h.hasCapital(t):
 		if len(h.hints) == 0 || !strings.Contains(h.hints[len(h.hints)-1].Text, "case:no") {
 			h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf("a capital, as in %s, makes a text case-sensitive; case:no finds it in any case", quoted(t.Value)), Query: h.text + " case:no"})
 		}
