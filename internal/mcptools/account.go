@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -116,9 +117,7 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	}
 	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
 	for _, f := range empty {
-		if f.query == f.text { // positions and fields refer to the caller's own text
-			tail.Notes = append(tail.Notes, hints(f.resp.GetEmpty())...)
-		}
+		tail.Notes = append(tail.Notes, f.hints()...)
 	}
 	tail.Notes = append(tail.Notes, slices.DeleteFunc(names, func(n string) bool { return n == "" })...)
 	tail.trim(c.budget.tail())
@@ -181,12 +180,23 @@ func (r *result) trim(limit int) {
 	fits(most(len(all), func(n int) bool { return fits(n, missed, noted) }), missed, noted)
 }
 
-// hints suggests what may be wrong with a query that finds nothing.
-func hints(e *searchv1.Empty) (notes []string) {
-	for _, h := range e.GetHints() {
+// hints suggests what may be wrong with the caller's own text if it finds nothing.
+func (f *finding) hints() (notes []string) {
+	for _, h := range f.resp.GetEmpty().GetHints() {
+		instead := h.GetQuery()
+		if f.query != f.text {
+			term, same := strings.CutSuffix(instead, strings.TrimPrefix(f.query, f.pattern))
+			terms := query.Terms(term, syntaxVersion)
+			if f.pattern == "" || !same || len(terms) != 1 {
+				continue // it is about a term that the caller did not write
+			}
+			if instead = terms[0].Value; !f.literalHint {
+				instead = "" // it is an expression, and the caller writes plain texts
+			}
+		}
 		note := cut(h.GetText(), 500)
-		if h.GetQuery() != "" {
-			note += "; try " + shown(h.GetQuery(), 300)
+		if instead != "" {
+			note += "; try " + shown(instead, 300)
 		}
 		notes = append(notes, note)
 	}

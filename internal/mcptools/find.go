@@ -25,6 +25,8 @@ type find struct {
 	text        string
 	locate      func(position int) int
 	literalHint bool
+	// pattern is the term that stands for text, if query begins with one.
+	pattern string
 	// ladder are the rungs in order. If fixed is set, the first rung is shown in pages.
 	ladder []Detail
 	fixed  bool

@@ -76,7 +76,8 @@ func grepFind(pattern string, in grepArgs) find {
 		pattern = regexp.QuoteMeta(pattern)
 	}
 	f.literalHint = !in.Literal
-	f.query = join(content+query.Quote(pattern), sensitive, in.query())
+	f.pattern = content + query.Quote(pattern)
+	f.query = join(f.pattern, sensitive, in.query())
 	return f
 }
 

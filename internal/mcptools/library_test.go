@@ -167,6 +167,11 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	if req.Query == "fish language:klingon" {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "there is no such field", Query: "fish lang:klingon"}}}
 	}
+	if rest, ok := strings.CutPrefix(req.Query, `content:"$user"`); ok {
+		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{
+			{Text: "the $ is the end of a line", Query: `content:"\\$user"` + rest}, {Text: "another term", Query: req.Query + " x"}, {Text: "no advice"},
+		}}
+	}
 	for f := range searchapi.Files(result.Files) {
 		resp.Files = append(resp.Files, f)
 	}

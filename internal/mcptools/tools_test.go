@@ -58,6 +58,8 @@ func TestAnswers(t *testing.T) {
 		{"grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/pond", "github.com/acme/lakes"}},
 			[]string{"5 matches", "there is no repo github.com/acme/lakes", "the nearest: github.com/acme/lake"}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"internal/fsh/*.go"}}, []string{"0 matches", "no file is in scope", "the nearest paths: internal/fish/"}, nil},
+		{"grep", args{"patterns": []string{"$user"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
+		{"grep", args{"patterns": []string{"fish", "$user"}, "paths": []string{"*.go"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
 		{"grep", args{"patterns": []string{"fish", "a("}}, []string{"fish: 5 matches", "a(: cannot read a⟨here⟩(: position 1", "set literal"}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "max_tokens": 900_000}, []string{"max_tokens can be 1000 to 25000"}, nil},
 		{"search", args{"query": "Carp Feed"}, []string{"in 1 file", "internal/fish/carp.go"}, []string{"any of them"}},
