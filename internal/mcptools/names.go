@@ -103,6 +103,9 @@ func (c *call) unknownName(ctx context.Context, scope Scope, name string) string
 		}
 	}
 	slices.Sort(names)
+	if slices.Contains(names, name) {
+		return shown(name, 100) + " is defined, and nothing in scope refers to it"
+	}
 	if names = searchapi.Nearest(name, slices.Compact(names)); len(names) == 0 {
 		return ""
 	}

@@ -84,6 +84,7 @@ func TestAnswers(t *testing.T) {
 		{"references", args{"names": []string{"fish"}, "paths": []string{"*.md"}}, []string{"1 match in 1 file", "README.md"}, nil},
 		{"definitions", args{"names": []string{"Feed"}, "repos": []string{"github.com/acme/lake"}}, []string{"0 matches", "Complete over 1 repo"}, nil},
 		{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Crap is not there; the nearest names that are defined: Carp"}, nil},
+		{"references", args{"names": []string{"Feed"}}, []string{"0 matches", "Feed is defined, and nothing in scope refers to it"}, []string{"is not there"}},
 		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
 		{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
