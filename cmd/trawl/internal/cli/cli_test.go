@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -411,6 +412,11 @@ func TestUsage(t *testing.T) {
 	for _, args := range [][]string{{"serch"}, {"search"}, {"search", "--no-such-flag", "x"}, {"search", "--color", "maybe", "x"}, {"index"}, {"version", "x"}} {
 		if exit, _, errs := run(t, nil, args...); exit != 2 || !strings.HasPrefix(errs, "trawl: ") {
 			t.Errorf("trawl %v: exit %d, %q", args, exit, errs)
+		}
+	}
+	for _, args := range [][]string{{"search", "--nosuch"}, {"search", "--max-files=x", "y"}, {"cat", "-q"}, {"repos", "--limit", "1"}, {"repos", "status", "--x"}, {"--x"}} {
+		if exit, _, errs := run(t, nil, args...); exit != 2 || !regexp.MustCompile(`; see trawl.* --help\n$`).MatchString(errs) {
+			t.Errorf("%q: exit %d: %s", args, exit, errs)
 		}
 	}
 	if exit, _, errs := run(t, nil, "serch", "x"); exit != 2 || errs != "trawl: unknown command \"serch\" for \"trawl\", the nearest: search; see trawl --help\n" {

@@ -39,7 +39,7 @@ func TestCommandReference(t *testing.T) {
 		switch flags := c.NonInheritedFlags().FlagUsagesWrapped(120); {
 		case strings.Count(flags, "\n") > settingsFlags && c.GroupID == "serve":
 			fmt.Fprintf(want, "  %s\n```\n\nIts flags are [settings](settings.md).\n", c.UseLine())
-		case c.Runnable() && !c.HasSubCommands():
+		case c.Runnable() && (flags != "" || !c.HasSubCommands()):
 			fmt.Fprintf(want, "  %s\n\n%s```\n", c.UseLine(), flags)
 		default:
 			want.WriteString("```\n")

@@ -57,7 +57,7 @@ The exit status is 0 if a line was selected, 1 if none was, and 2 after an error
 
 func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	f.patternFlags.declare(flags)
+	f.patternFlags.declare(flags, "What else stands on the command line is then no pattern")
 	f.shownFlags.declare(flags)
 	contextFlag(flags, &f.context)
 	flags.BoolVarP(&f.smart, "smart-case", "S", false, "in any case if the pattern has no capital")

@@ -109,7 +109,7 @@ func (l *lineFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&l.noHeading, "no-heading", false, "print the file before each line; default where there is no terminal")
 	flags.BoolVarP(&l.count, "count", "c", false, "print files with the number of their matches")
 	flags.BoolVarP(&l.quiet, "quiet", "q", false, "print nothing: the exit status is 0 if there is a match, 1 if there is none")
-	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte, and print its name as it is")
+	flags.BoolVarP(&l.null, "null", "0", false, "end each file of --files, -l and -c with a NUL byte, which is before the count, and print its name as it is")
 	flags.BoolVar(&l.column, "column", false, "print the column of the first match of a line, too, in bytes from 1, as ripgrep does")
 	flags.BoolVarP(&l.numbers, "line-number", "n", false, "print the numbers of lines: the default")
 	flags.BoolVarP(&l.noNumbers, "no-line-number", "N", false, "print no numbers of lines")
@@ -133,6 +133,8 @@ func (l *lineFlags) check() error {
 		return usageError{errors.New("--heading and --no-heading exclude each other")}
 	case l.numbers && l.noNumbers:
 		return usageError{errors.New("--line-number and --no-line-number exclude each other")}
+	case l.paths && l.count:
+		return usageError{errors.New("-c excludes -l and --files")}
 	case l.json && l.filesAlone():
 		return usageError{errors.New("--json excludes --files, -l and -c: its lines have paths and counts")}
 	case l.null && !l.filesAlone():

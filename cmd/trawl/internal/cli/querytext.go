@@ -24,7 +24,7 @@ type queryFlags struct {
 }
 
 func (q *queryFlags) declare(flags *pflag.FlagSet) {
-	q.patternFlags.declare(flags)
+	q.patternFlags.declare(flags, "A QUERY beside it must match too")
 	flags.BoolVarP(&q.caseSensitive, "case-sensitive", "s", false, "in just this case; default: in any case unless a text has a capital")
 	flags.StringSliceVarP(&q.types, "type", "t", nil, "only files in this language, such as go")
 	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")

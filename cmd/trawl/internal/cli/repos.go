@@ -33,6 +33,9 @@ func newRepos(p Process) *cobra.Command {
 		Args:  usageArgs(cobra.MaximumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			prefix := strings.Join(args, "")
+			if cmd.Flags().Changed("limit") && !stale.set(cmd.Flags()) {
+				return usageError{errors.New("--limit is for --stale and --older-than: without them all repositories are listed; see trawl repos --help")}
+			}
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				if stale.set(cmd.Flags()) {
 					return listStale(ctx, c, p.Out, prefix, stale, asJSON)

@@ -88,7 +88,9 @@ Search it:                          trawl search 'func main lang:go'`,
 
 		SuggestionsMinimumDistance: 2,
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+	})
 	const use, serve, tools = "use", "serve", "tools"
 	root.AddGroup(
 		&cobra.Group{ID: use, Title: "Search and index:"},

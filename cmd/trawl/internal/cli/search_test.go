@@ -50,7 +50,8 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 			t.Errorf("%q: %v", tt.args, err)
 		}
 	}
-	for _, args := range [][]string{nil, {"-is", "x"}, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"}} {
+	for _, args := range [][]string{nil, {"-is", "x"}, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"},
+		{"-lc", "x"}, {"--files", "-c"}} {
 		if exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, args...)...); exit != 2 || errs == "" {
 			t.Errorf("%q: exit %d: %s", args, exit, errs)
 		}
@@ -108,6 +109,9 @@ func TestLinesLikeGrep(t *testing.T) {
 	_, out, _ := trawl(t, &scripted{answer: lake()}, "search", "fish", "-l0")
 	if out != "r:a\x1b.go\x00r:fish.md\x00" {
 		t.Errorf("with -0: %q", out)
+	}
+	if _, out, _ = trawl(t, &scripted{answer: lake()}, "search", "fish", "-c0"); out != "r:a\x1b.go\x004\nr:fish.md\x001\n" {
+		t.Errorf("with -c0: %q", out)
 	}
 }
 

@@ -11,8 +11,9 @@ type patternFlags struct {
 	ignoreCase bool
 }
 
-func (f *patternFlags) declare(flags *pflag.FlagSet) {
-	flags.StringArrayVarP(&f.patterns, "regexp", "e", nil, "look for this regular expression; several: any of them. What else stands on the command line is then no pattern")
+// declare declares the flags. The rest is what else stands on the command line beside -e.
+func (f *patternFlags) declare(flags *pflag.FlagSet, rest string) {
+	flags.StringArrayVarP(&f.patterns, "regexp", "e", nil, "look for this regular expression; several: any of them. "+rest)
 	flags.StringArrayVarP(&f.globs, "glob", "g", nil, "only paths like this glob, such as '*.go' or 'src/**'; with ! before it none of them")
 	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "patterns are texts without special characters, not regular expressions")
 	flags.BoolVarP(&f.word, "word-regexp", "w", false, "find whole words only")

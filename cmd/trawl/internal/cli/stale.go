@@ -25,7 +25,7 @@ type staleFlags struct {
 func (f *staleFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.stale, "stale", false, "only those whose newest push or request is not searchable yet, the one behind for longest first")
 	flags.DurationVar(&f.olderThan, "older-than", 0, "of those, the ones that are behind for longer")
-	flags.Uint32Var(&f.limit, "limit", 100, "most of them to list; 0 means all")
+	flags.Uint32Var(&f.limit, "limit", 100, "with --stale or --older-than, most of them to list; 0 means all")
 }
 
 // set reports whether the flags ask for stale repositories. A bound on the lag does so too.

@@ -23,7 +23,7 @@ type Paths struct {
 }
 
 // NewPaths returns a printer to w that warns on notes. With count it adds the number of matches of each
-// file, and with null it ends each with a NUL byte instead of a line.
+// file, and with null a NUL byte ends each path, before the number, as in ripgrep.
 func NewPaths(w, notes io.Writer, color, count, null bool) *Paths {
 	p := &Paths{w: w, notes: notes, color: color, count: count, end: "\n"}
 	if null {
@@ -40,10 +40,14 @@ func (p *Paths) File(f *searchv1.FileMatch) error {
 	} else {
 		place(&b, p.color, p.Link, f)
 	}
-	if p.count {
-		fmt.Fprintf(&b, ":%d", f.GetMatchCount())
+	switch {
+	case p.count && p.end == "\n":
+		fmt.Fprintf(&b, ":%d\n", f.GetMatchCount())
+	case p.count:
+		fmt.Fprintf(&b, "%s%d\n", p.end, f.GetMatchCount())
+	default:
+		b.WriteString(p.end)
 	}
-	b.WriteString(p.end)
 	_, err := io.WriteString(p.w, b.String())
 	return err
 }
