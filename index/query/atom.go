@@ -104,7 +104,7 @@ func (p *parser) path(tok token) (Q, error) {
 	expression.kind, expression.text = tokenFile, []byte(PathGlob(glob))
 	expression.at = slices.Repeat(tok.at[:1], len(expression.text)+1)
 	q, err := p.text(expression, FileName)
-	if _, wrong := errors.AsType[*SyntaxError](err); wrong {
+	if _, wrong := errors.AsType[*SyntaxError](err); wrong || CheckGlob(glob) != nil {
 		return nil, &SyntaxError{tok.at[0], quote(glob) + " after path:", `a glob such as *.go, src/** or [a-z]*.{c,h}; write f: for a regular expression`}
 	}
 	return q, err

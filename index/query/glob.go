@@ -1,6 +1,7 @@
 package query
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -68,10 +69,42 @@ func globBody(glob string) string {
 	return b.String()
 }
 
-// classEnd returns the index of the ] that ends a class, or 0.
+// CheckGlob says what is wrong with a glob that PathGlob takes for a plain text and whose author did not mean one: a class or a
+// list of texts without an end.
+func CheckGlob(glob string) error {
+	lists := 0
+	for i := 0; i < len(glob); i++ {
+		switch glob[i] {
+		case '\\':
+			i++ // the syntax of .gitignore has escapes
+		case '[':
+			end := classEnd(glob[i:])
+			if end == 0 {
+				return fmt.Errorf("the glob %q has a [ without its ]: [[] stands for the character", glob)
+			}
+			i += end
+		case '{':
+			lists++
+		case '}':
+			lists = max(lists-1, 0)
+		}
+	}
+	if lists > 0 {
+		return fmt.Errorf("the glob %q has a { without its }: [{] stands for the character", glob)
+	}
+	return nil
+}
+
+// classEnd returns the index of the ] that ends a class, or 0. A ] that comes first is in the class.
 func classEnd(glob string) int {
-	if end := strings.IndexByte(glob, ']'); end > 1 && glob[:2] != "[!" || end > 2 {
-		return end
+	first := 1
+	if strings.HasPrefix(glob, "[!") {
+		first = 2
+	}
+	if first < len(glob) {
+		if end := strings.IndexByte(glob[first+1:], ']'); end >= 0 {
+			return first + 1 + end
+		}
 	}
 	return 0
 }

@@ -32,10 +32,24 @@ func TestGlobs(t *testing.T) {
 		{"src/*.go", "src/a.go", true}, {"src/*.go", "src/b/a.go", false}, {"src/*.go", "x/src/a.go", false},
 		{"src/**/*.go", "src/a.go", true}, {"src/**/*.go", "src/b/c/a.go", true}, {"docs/", "docs/a/b.md", true},
 		{"docs/", "docs", false}, {"a?c", "abc", true}, {"a?c", "a/c", false}, {"[a-c]x", "bx", true}, {"[!a-c]x", "bx", false},
-		{"{a,b}.{go,md}", "b.md", true}, {"{a,b}.go", "c.go", false}, {"a.b", "axb", false}, {"a[", "a[", true},
+		{"{a,b}.{go,md}", "b.md", true}, {"{a,b}.go", "c.go", false}, {"a.b", "axb", false}, {"a[[]", "a[", true}, {"a[{]}", "a{}", true},
+		{"[]a]x", "]x", true}, {"[]a]x", "bx", false}, {"[!]a]x", "]x", false}, {"[!]a]x", "bx", true}, {"[[a]]", "[]", true},
 	} {
 		if got := regexp.MustCompile(query.PathGlob(tt.glob)).MatchString(tt.path); got != tt.want {
 			t.Errorf("%s on %s: %t", tt.glob, tt.path, got)
+		}
+	}
+	for _, glob := range []string{"[", "a[", "[]", "[!]", "src/[a-z", "{", "*.{c,h", "{{a}", "[!", "*[^"} {
+		if err := query.CheckGlob(glob); err == nil {
+			t.Errorf("%s is taken", glob)
+		}
+		if q, err := query.Parse("path:"+query.Quote(glob), query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion}); err == nil {
+			t.Errorf("path:%s is taken: %v", glob, q)
+		}
+	}
+	for _, glob := range []string{"", "]", "}", "a}", "[a]", "[]]", "[!]]", "{}", "{a,{b,c}}", "[{]", "[[]", `\[`} {
+		if err := query.CheckGlob(glob); err != nil {
+			t.Error(err)
 		}
 	}
 	for glob, want := range map[string]bool{"Host/org/r": true, "host/*/r": true, "host/*": false, "host/**": true} {

@@ -102,6 +102,9 @@ func markOf(args ...any) string {
 
 // search runs the queries of a call, and shows their results within the budget.
 func (c *call) search(ctx context.Context, scope Scope, finds []find, from cursor, paged bool) (*answer, error) {
+	if err := scope.check(); err != nil {
+		return nil, err
+	}
 	list := make([]*finding, len(finds))
 	for i, f := range finds {
 		list[i] = &finding{find: f, shared: len(finds) > 1, from: cursor{Mark: from.Mark, Find: i, Any: from.Any}}

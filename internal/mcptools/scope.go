@@ -1,6 +1,7 @@
 package mcptools
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -33,6 +34,16 @@ func (s Scope) query() string {
 		parts = append(parts, "lang:"+query.Quote(s.Lang))
 	}
 	return join(parts...)
+}
+
+// check refuses globs that can only be mistakes.
+func (s Scope) check() error {
+	for _, glob := range slices.Concat(s.Repos, s.Paths, s.Exclude) {
+		if err := query.CheckGlob(meant(glob)); err != nil {
+			return plainError(err.Error())
+		}
+	}
+	return nil
 }
 
 // exactRepos are the names of repos without a glob.

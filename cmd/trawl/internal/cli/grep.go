@@ -107,6 +107,9 @@ func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err 
 		}
 		f.patterns, args = args[:1], args[1:]
 	}
+	if err := f.checkGlobs(); err != nil {
+		return "", err
+	}
 	if len(args) > 1 {
 		return "", usageError{errors.New("only one folder or file can be searched; see trawl grep --help")}
 	}

@@ -49,6 +49,8 @@ func TestGrep(t *testing.T) {
 		{"whale pond", 1, ""},
 		{"fish( pond", 2, "missing closing )"},
 		{"fish nowhere", 2, "nowhere"},
+		{"-g [ fish pond", 2, "[ without its ]"},
+		{"-g *.{c,h fish pond", 2, "{ without its }"},
 		{"-l -c fish pond", 2, "exclude each other"},
 		{"-A -1 fish pond", 2, "invalid argument"},
 		{"-e fish pond pond", 2, "one folder"},

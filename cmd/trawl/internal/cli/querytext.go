@@ -49,6 +49,9 @@ func (q *queryFlags) text(args []string) (string, error) {
 	if words != "" && q.any {
 		words = "match:any " + words
 	}
+	if err := q.checkGlobs(); err != nil {
+		return "", err
+	}
 	scope := q.scope()
 	if words != "" && len(patterns)+len(scope) > 0 {
 		words = "( " + words + " )" // it may hold an or

@@ -51,7 +51,7 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {"-is", "x"}, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"},
-		{"-lc", "x"}, {"--files", "-c"}} {
+		{"-g", "[", "x"}, {"-g", "{a", "x"}, {"-g", "!src/[a", "x"}, {"-g", "*.{c,h", "--files"}, {"-lc", "x"}, {"--files", "-c"}} {
 		if exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, args...)...); exit != 2 || errs == "" {
 			t.Errorf("%q: exit %d: %s", args, exit, errs)
 		}

@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/spf13/pflag"
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/trawl-search/trawl/index/query"
+)
 
 // patternFlags say what trawl grep and trawl search look for, and in which files.
 type patternFlags struct {
@@ -18,6 +22,16 @@ func (f *patternFlags) declare(flags *pflag.FlagSet, rest string) {
 	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "patterns are texts without special characters, not regular expressions")
 	flags.BoolVarP(&f.word, "word-regexp", "w", false, "find whole words only")
 	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "in any case")
+}
+
+// checkGlobs refuses globs that can only be mistakes.
+func (f *patternFlags) checkGlobs() error {
+	for _, glob := range f.globs {
+		if err := query.CheckGlob(glob); err != nil {
+			return usageError{err}
+		}
+	}
+	return nil
 }
 
 // shownFlags say what trawl grep and commands that search show of each file.
