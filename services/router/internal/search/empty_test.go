@@ -61,6 +61,8 @@ func TestHints(t *testing.T) {
 		{"rpeo:pond x", `there is no field "rpeo:"; "repo:" is one`, `repo:"pond" x`},
 		{"Lang:go", `there is no field "Lang:"; "lang:" is one`, `lang:"go"`},
 		{"ext:go x", `there is no field "ext:"`, `file:"\\.go$" x`},
+		{"needle src/", `"src/" is a text like the others`, `needle file:"^src/"`},
+		{"needle ./a-b/c.d/", `file:^a-b/c\.d/ finds files below a folder`, `needle file:"^a-b/c\\.d/"`},
 		{"foo(bar)", `the parentheses of "foo(bar)" group`, `"foo\\(bar\\)"`},
 		{"c:close()", `the parentheses of "close()"`, `c:"close\\(\\)"`},
 		{"args[0]", `the brackets of "args[0]"`, `"args\\[0\\]"`},
@@ -102,6 +104,7 @@ func TestHints(t *testing.T) {
 		}
 	}
 	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe",
+		"src/", `needle "src/"`, "needle //", "needle /usr/", "needle c:src/", "needle -src/",
 		`\S\D\W`, `foo\B`, `content:"(?P<word>fish)"`, `content:"(?P<word>\\bfish\\b)"`, `c:"\\Afoo"`, `foo\w`, `(?i)Foo`, `\pLx`, `[^a]z`} {
 		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
 			t.Errorf("%s: %v", q, hints)

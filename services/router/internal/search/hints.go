@@ -162,6 +162,7 @@ var elsewhere = map[string]string{
 var (
 	looksLikeField = regexp.MustCompile(`^[A-Za-z][A-Za-z.]*:`)
 	literalCall    = regexp.MustCompile(`^[\w.:>-]*\w\([\w., &*-]*\)[;{]?$`)
+	folder         = regexp.MustCompile(`^(?:\./)?[\w@-][\w.@-]*(?:/[\w.@-]+)*/$`)
 	literalIndex   = regexp.MustCompile(`^[\w.]+\[\w+\]$`)
 	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
 )
@@ -274,6 +275,9 @@ func (h *hinter) content(t query.Term) {
 	case !t.Quoted && t.Value == "NOT":
 		h.addf(t, "", `"NOT" is a text: a dash before a term negates it, as in -file:test`)
 	case !t.Quoted && t.Field == "" && prefix != "" && h.field(t, prefix):
+	case !t.Quoted && t.Field == "" && folder.MatchString(t.Value) && t.Value != h.text:
+		below := "^" + regexp.QuoteMeta(strings.TrimPrefix(t.Value, "./"))
+		h.addf(t, "file:"+query.Quote(below), "%s is a text like the others; file:%s finds files below a folder", quoted(t.Value), below)
 	case literalCall.MatchString(t.Value):
 		h.addf(t, again(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
 	case literalIndex.MatchString(t.Value):
