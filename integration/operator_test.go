@@ -29,7 +29,7 @@ func TestReindex(t *testing.T) {
 		}
 	}
 	reindex("3 repositories would be", "--all", "--dry-run")
-	reindex("1 repositories are asked for", "example.org/r1")
+	reindex("1 repository is asked for", "example.org/r1")
 	reindex("2 repositories are asked for", "--all")
 	eventually(t, "all are built again", func(ctx context.Context) error {
 		list, err := c.ingest.ListRepos(ctx, &ingestv1.ListReposRequest{})

@@ -52,7 +52,7 @@ func TestSharedServers(t *testing.T) {
 	}
 	a.prefix = "moved"
 	out, errs, exit := command(t, "restore", "--etcd-endpoints", a.etcd, "--etcd-prefix", a.etcdPrefix(), "--bucket-url", a.bucket())
-	if exit != 0 || !strings.Contains(out, "1 repos can be searched") {
+	if exit != 0 || !strings.Contains(out, "1 repo can be searched") {
 		t.Errorf("restore: exit %d: %s%s", exit, out, errs)
 	}
 	a.startRoles(t, 1)

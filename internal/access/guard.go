@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -290,9 +291,15 @@ func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *stat
 	w.WriteHeader(code)
 	body := struct {
 		Error   string
-		Code    codes.Code `json:"code"`
-		Message string     `json:"message"`
-	}{s.Message(), s.Code(), s.Message()}
+		Code    codes.Code        `json:"code"`
+		Message string            `json:"message"`
+		Details []json.RawMessage `json:"details"`
+	}{s.Message(), s.Code(), s.Message(), []json.RawMessage{}}
+	for _, detail := range s.Proto().GetDetails() {
+		if text, err := protojson.Marshal(detail); err == nil { // else its type is one that this program does not know
+			body.Details = append(body.Details, text)
+		}
+	}
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		g.log.DebugContext(r.Context(), "send a refusal", "error", err) // the caller has gone
 	}
@@ -372,8 +379,12 @@ func datedBy(ctx context.Context) string {
 
 // bearer extracts the token from the authorization of a caller.
 func bearer(shown []string) (Text, error) {
-	if len(shown) != 1 {
-		return "", fmt.Errorf("one token is needed, %d came", len(shown))
+	switch len(shown) {
+	case 0:
+		return "", errors.New("a token is needed, and none came")
+	case 1:
+	default:
+		return "", fmt.Errorf("one token is needed, and %d came", len(shown))
 	}
 	scheme, text, ok := strings.Cut(shown[0], " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {

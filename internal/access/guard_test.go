@@ -2,6 +2,8 @@ package access_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -83,6 +85,9 @@ func TestWebPagesAreRefused(t *testing.T) {
 			t.Errorf("%s: status %d, want %d: %s", c.what, w.Code, c.want, w.Body)
 		}
 		if w.Code != http.StatusOK {
+			if body := w.Body.String(); !strings.Contains(body, `"details":[]`) {
+				t.Errorf("%s: no details: %s", c.what, body)
+			}
 			refused++
 		}
 		for name := range w.Header() {
@@ -132,6 +137,12 @@ func TestCallsOfOneCaller(t *testing.T) {
 		r.Header.Set("Authorization", "Bearer "+token)
 		w := httptest.NewRecorder()
 		g.HTTP(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { do() })).ServeHTTP(w, r)
+		var body struct{ Details []map[string]any }
+		if w.Code == http.StatusTooManyRequests {
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || len(body.Details) == 0 || !strings.HasSuffix(fmt.Sprint(body.Details[0]["@type"]), "/google.rpc.RetryInfo") {
+				t.Errorf("the details of %s: %v", w.Body, err)
+			}
+		}
 		return w.Code
 	}
 	never := func() { t.Error("a call beyond the limit was made") }

@@ -36,7 +36,7 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 			return fmt.Errorf("look for %s: %w", k, err)
 		}
 		if resp.Count > 0 {
-			return fmt.Errorf("%w: it has %d records of %s", ErrInUse, resp.Count, k)
+			return fmt.Errorf("%w: its records of the kind %q number %d", ErrInUse, k, resp.Count)
 		}
 	}
 	return nil

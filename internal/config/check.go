@@ -76,7 +76,7 @@ func (c *Check) OneOf(key, value string, allowed ...string) {
 
 // NotEmpty complains about an empty value.
 func (c *Check) NotEmpty(key, value string) {
-	c.That(value != "", key, value, "a value: it has no default")
+	c.That(value != "", key, value, "a value that is not empty")
 }
 
 // Address complains unless value is HOST:PORT, where the host may be empty (all

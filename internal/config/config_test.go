@@ -219,7 +219,7 @@ func TestMistakes(t *testing.T) {
 		{what: "out of limits", env: []string{"TRAWL_ROLE_GRPC_MAX=101"}, want: `grpc.max = "101" ($TRAWL_ROLE_GRPC_MAX): want from 1 to 100`},
 		{what: "bad address", args: []string{"--grpc-addr=host:99999"}, want: `grpc.addr = "host:99999" (--grpc-addr): want HOST:PORT with a port from 0 to 65535`},
 		{what: "not one of", yaml: "log-level: loud", want: `log-level = "loud" (FILE): want one of info, debug`},
-		{what: "no default", env: []string{"TRAWL_ROLE_TOKEN="}, want: `token = "" ($TRAWL_ROLE_TOKEN): want a value: it has no default`},
+		{what: "no default", env: []string{"TRAWL_ROLE_TOKEN="}, want: `token = "" ($TRAWL_ROLE_TOKEN): want a value that is not empty`},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			env := append([]string{token}, c.env...)

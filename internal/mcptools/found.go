@@ -309,7 +309,7 @@ func (s *found) fileText(b *strings.Builder, f fileLines) {
 
 // rungText says what a rung shows.
 var rungText = map[Detail]string{
-	Lines: "lines", ShortLines: "lines cut short", LineNumbers: "numbers of lines", Files: "counts by file", Directories: "counts by repo and directory",
+	Lines: "lines", ShortLines: "lines, cut where they are long", LineNumbers: "numbers of lines", Files: "counts by file", Directories: "counts by repo and directory",
 }
 
 // totals is the first line of the text.

@@ -238,13 +238,13 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 			published(1, ingestv1.State_STATE_QUEUED), published(1, ingestv1.State_STATE_BUILDING), published(2, ingestv1.State_STATE_PUBLISHED),
 		},
 		repos: []*searchv1.RepoEntry{{
-			Name: `example.org/an "odd" (r)`, Documents: 3, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
+			Name: `example.org/an "odd" (r)`, Documents: 1, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
 		}},
 	}
 	dir := t.TempDir()
 	t.Chdir(filepath.Dir(dir))
 	exit, out, errs := trawl(t, s, "index", "-b", "a,b", "-b", "refs/heads/c", "-b", "gone/*", "--name", "n", "--rank", "40", filepath.Base(dir))
-	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 3 documents, 2.0 kB, index 1.0 kB\n") {
+	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 1 document, 2.0 kB, index 1.0 kB\n") {
 		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
 	}
 	if !strings.Contains(errs, "building") {

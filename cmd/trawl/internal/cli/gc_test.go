@@ -127,6 +127,6 @@ func TestRestore(t *testing.T) {
 	s.gc(1, "the catalog is not empty")
 	s.gc(0, "0 repos can be searched", "--dry-run") // the shard of this test has no manifest
 	s.put(catalog.ManifestPrefix+"00/1-00-0000000000000001.pb", "rubbish")
-	s.gc(0, "1 objects among the manifests are not manifests", "--dry-run")
+	s.gc(0, "1 object among the manifests cannot be read", "--dry-run")
 	s.gc(0, "not a manifest", "--dry-run", "--json")
 }

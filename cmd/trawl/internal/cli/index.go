@@ -153,7 +153,7 @@ func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRep
 	line := fmt.Sprintf("%s: generation %d in %s", s.GetName(), s.GetGeneration(), render.Duration(took))
 	if err == nil && len(answer.GetRepos()) == 1 {
 		r := answer.GetRepos()[0]
-		line += fmt.Sprintf(", %d documents, %s, index %s", r.GetDocuments(), render.Bytes(r.GetContentBytes()), render.Bytes(r.GetIndexBytes()))
+		line += fmt.Sprintf(", %s, %s, index %s", render.Count(r.GetDocuments(), "document", "documents"), render.Bytes(r.GetContentBytes()), render.Bytes(r.GetIndexBytes()))
 		if n := r.GetSkippedDocuments(); n > 0 {
 			line += fmt.Sprintf(", %d found by name only", n)
 		}

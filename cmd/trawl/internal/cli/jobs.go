@@ -48,8 +48,8 @@ func newJobsShow(p Process) *cobra.Command {
 					return err
 				}
 				l := resp.GetLetter()
-				_, err = fmt.Fprintf(p.Out, "%s: request %d was given up %s ago, at %s, after %d attempts:\n%s\n",
-					render.Safe([]byte(l.GetName())), l.GetEpoch(), age(l), l.GetGivenUpAt().AsTime().Format(time.RFC3339), l.GetAttempts(),
+				_, err = fmt.Fprintf(p.Out, "%s: request %d was given up %s ago, at %s, after %s:\n%s\n",
+					render.Safe([]byte(l.GetName())), l.GetEpoch(), age(l), l.GetGivenUpAt().AsTime().Format(time.RFC3339), render.Count(uint64(l.GetAttempts()), "attempt", "attempts"),
 					render.Safe([]byte(l.GetReason())))
 				return err
 			})

@@ -78,7 +78,7 @@ func (r reindexing) run(ctx context.Context, c client, p Process) error {
 		return err
 	}
 	if r.dryRun {
-		_, err := fmt.Fprintf(p.Out, "%d repositories would be indexed again\n", len(names))
+		_, err := fmt.Fprintf(p.Out, "%s would be indexed again\n", render.Count(uint64(len(names)), "repository", "repositories"))
 		return err
 	}
 	limit := rate.NewLimiter(rate.Inf, 1)
@@ -87,13 +87,13 @@ func (r reindexing) run(ctx context.Context, c client, p Process) error {
 	}
 	tally := render.NewTally(p.Err, isTerminal(p.Err), "repos")
 	defer tally.Done()
-	requested := 0
+	requested := uint64(0)
 	for i, name := range names {
 		tally.Update(uint64(i), uint64(len(names)))
 		was, err := r.request(ctx, c, limit, name)
 		if err != nil {
 			tally.Done()
-			fmt.Fprintf(p.Err, "%d repositories are asked for, %d are left; to go on: %s\n", requested, len(names)-i, r.again())
+			fmt.Fprintf(p.Err, "%s asked for, %d are left; to go on: %s\n", areAsked(requested), len(names)-i, r.again())
 			return err
 		}
 		if was {
@@ -102,7 +102,7 @@ func (r reindexing) run(ctx context.Context, c client, p Process) error {
 	}
 	tally.Update(uint64(len(names)), uint64(len(names)))
 	tally.Done()
-	_, err = fmt.Fprintf(p.Out, "%d repositories are asked for; trawl repos --stale lists those that wait\n", requested)
+	_, err = fmt.Fprintf(p.Out, "%s asked for; trawl repos --stale lists those that wait\n", areAsked(requested))
 	return err
 }
 
@@ -158,3 +158,6 @@ func (r reindexing) again() string {
 	}
 	return fmt.Sprintf("trawl repos reindex %s --rate %g --before %s", which, r.perMinute, r.before.UTC().Format(time.RFC3339Nano))
 }
+
+// areAsked is the number of repositories that are asked for, in words.
+func areAsked(n uint64) string { return render.Count(n, "repository is", "repositories are") }

@@ -44,11 +44,11 @@ func TestReindex(t *testing.T) {
 		{fine, []string{"--all", since, "--dry-run"}, 0, "", "2 repositories would be indexed again\n"},
 		{fine, []string{"--all", since, "--rate=0"}, 0, "older unknown", "2 repositories are asked for"},
 		{fine, []string{"--all", "--rate=0"}, 0, "newer older unknown", "3 repositories are asked for"},
-		{fine[2:3], []string{"older", since}, 0, "older", "1 repositories are asked for"},
+		{fine[2:3], []string{"older", since}, 0, "older", "1 repository is asked for"},
 		{
 			[]*ingestv1.RepoStatus{{Name: "a"}, {Name: "broken"}, {Name: "c"}},
 			[]string{"--all", "--rate=6000", since}, 1, "a",
-			"1 repositories are asked for, 2 are left; to go on: trawl repos reindex --all --rate 6000 --before 2026-11-23T04:00:00Z\n",
+			"1 repository is asked for, 2 are left; to go on: trawl repos reindex --all --rate 6000 --before 2026-11-23T04:00:00Z\n",
 		},
 		{nil, nil, 2, "", "--all"},
 		{nil, []string{"--all", "--before=yesterday"}, 2, "", "want a time such as"},

@@ -55,7 +55,7 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 	r := restore.Restorer{
 		Store: catalog.New(sh.etcd, sh.prefix), Bucket: sh.bucket, Contents: s.Contents, DryRun: s.DryRun, Skip: s.Skip,
 	}
-	served, damaged := 0, 0
+	served, damaged := uint64(0), uint64(0)
 	err = r.Run(ctx, func(repo restore.Repo) error {
 		if repo.Generation > 0 {
 			served++
@@ -77,7 +77,10 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 		})
 	}
 	if err == nil && !s.JSON {
-		fmt.Fprintf(p.Out, "%d repos can be searched; %d objects among the manifests are not manifests\n", served, damaged)
+		fmt.Fprintf(p.Out, "%s can be searched\n", render.Count(served, "repo", "repos"))
+		if damaged > 0 {
+			fmt.Fprintf(p.Out, "%s among the manifests cannot be read\n", render.Count(damaged, "object", "objects"))
+		}
 	}
 	return err
 }

@@ -3,9 +3,12 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -156,7 +159,11 @@ func (a *answerFlags) pages(ctx context.Context, c client, out printer, query st
 func (a *answerFlags) page(ctx context.Context, c client, o *searchv1.SearchOptions, after []byte, ask ask) (*searchv1.SearchResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
-	return ask(ctx, c, o, after)
+	page, err := ask(ctx, c, o, after)
+	if status.Code(err) == codes.DeadlineExceeded && ctx.Err() != nil {
+		return nil, fmt.Errorf("no answer came within %v: --timeout gives it more time", a.timeout)
+	}
+	return page, err
 }
 
 // queryError is a failed search for query.

@@ -298,6 +298,16 @@ func TestCat(t *testing.T) {
 	}
 }
 
+// TestTimeoutSaysSo: a search whose time is over says which flag gives it more.
+func TestTimeoutSaysSo(t *testing.T) {
+	for _, command := range []string{"search", "def", "refs"} {
+		exit, _, errs := trawl(t, &scripted{answer: oneFile()}, command, "--timeout", "1ns", "x")
+		if want := "trawl: no answer came within 1ns: --timeout gives it more time\n"; exit != 2 || errs != want {
+			t.Errorf("%s: exit %d: %s", command, exit, errs)
+		}
+	}
+}
+
 // branched has a file on each of two branches, one on the second, and one without indexed content.
 type branched struct{ shelf }
 

@@ -117,8 +117,8 @@ func (b *shardBuild) report(p Process, took time.Duration) error {
 	if b.progress != nil {
 		_ = b.progress.Finish() // as above
 	}
-	_, err := fmt.Fprintf(p.Out, "%d documents, %d found by name only\n%d bytes read (%s)\n%d shard bytes (%s, %.3f of the content)\n%.2f seconds (%s/s)\n",
-		b.result.Documents, b.result.Skipped, b.read, render.Bytes(b.read),
+	_, err := fmt.Fprintf(p.Out, "%s, %d found by name only\n%d bytes read (%s)\n%d shard bytes (%s, %.3f of the content)\n%.2f seconds (%s/s)\n",
+		render.Count(b.result.Documents, "document", "documents"), b.result.Skipped, b.read, render.Bytes(b.read),
 		b.result.Size, render.Bytes(uint64(b.result.Size)), float64(b.result.Size)/float64(max(b.result.ContentBytes, 1)),
 		took.Seconds(), render.Bytes(uint64(float64(b.read)/max(took.Seconds(), 1e-9))))
 	return err

@@ -53,8 +53,8 @@ func newSourcesStatus(p Process) *cobra.Command {
 }
 
 func printSourceProgress(p Process, repos, published, failed uint64) error {
-	_, err := fmt.Fprintf(p.Out, "%d repositories: %d searchable as they were last asked for, %d failed, %d under way\n",
-		repos, published, failed, repos-published-failed)
+	_, err := fmt.Fprintf(p.Out, "%s: %d searchable as they were last asked for, %d failed, %d under way\n",
+		render.Count(repos, "repository", "repositories"), published, failed, repos-published-failed)
 	return err
 }
 

@@ -125,7 +125,7 @@ func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
 }
 
 // errNoLetter is also the error for a repo that the caller may not see.
-var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no dead letter")
+var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
 
 // queueError is the status of an error of the queue. The queue has its own timeout, so a
 // deadline error of it does not mean that the caller's deadline has passed.
