@@ -92,7 +92,7 @@ func (c *cluster) deleteAndLook(t *testing.T, s secret, copies int) {
 	if found := s.traces(t, c, append(places, "indexer")...); len(found) > 0 || exit != 0 || c.mirrors(t) != copies {
 		t.Errorf("exit %d, %d copies, want %d: %s is in %q after\n%s%s", exit, c.mirrors(t), copies, s.name, found, out, errs)
 	}
-	if !strings.Contains(errs, "left in") || !strings.Contains(out, "gone from the bucket and from the disks of 2 searchers and 1 indexers") {
+	if !strings.Contains(errs, "left in") || !strings.Contains(out, "gone from the bucket and from the disks of 2 searchers and 1 indexer") {
 		t.Errorf("it says\n%s%s", errs, out)
 	}
 }

@@ -149,7 +149,7 @@ func TestValidation(t *testing.T) {
 				violations = bad.GetFieldViolations()
 			}
 		}
-		if len(violations) != 1 || violations[0].GetField() != c.field || !strings.Contains(violations[0].GetDescription(), c.limit) || violations[0].GetReason() != c.reasonIs {
+		if len(violations) != 1 || violations[0].GetField() != c.field || !strings.HasSuffix(violations[0].GetDescription(), c.limit) || violations[0].GetReason() != c.reasonIs {
 			t.Errorf("%s: details %v, want one that names the limit %q", c.field, violations, c.limit)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"buf.build/go/protovalidate"
@@ -62,13 +63,16 @@ func Validate(msg proto.Message) error {
 	return invalid(broken.Violations)
 }
 
+// oneOf finds the plural after a 1, which the rules have.
+var oneOf = regexp.MustCompile(`\b1 (character|byte|item|value|pair)s\b`)
+
 func invalid(violations []*protovalidate.Violation) error {
 	details := &errdetails.BadRequest{}
 	var first string
 	for _, v := range violations[:min(len(violations), maxViolations)] {
 		field := &errdetails.BadRequest_FieldViolation{
 			Field:       protovalidate.FieldPathString(v.Proto.GetField()),
-			Description: v.Proto.GetMessage(),
+			Description: oneOf.ReplaceAllString(v.Proto.GetMessage(), "1 $1"),
 			Reason:      reason(v.Proto.GetRuleId()),
 		}
 		if first == "" {

@@ -73,8 +73,8 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 		return again
 	}
 	searchers, indexers := count(gone, ingestv1.PlaceKind_PLACE_KIND_SEARCHER), count(gone, ingestv1.PlaceKind_PLACE_KIND_INDEXER)
-	_, err = fmt.Fprintf(p.Out, "%s: gone from the bucket and from the disks of %d searchers and %d indexers; those that are away remove it when they come back\n",
-		name, searchers, indexers)
+	_, err = fmt.Fprintf(p.Out, "%s: gone from the bucket and from the disks of %s and %s; those that are away remove it when they come back\n",
+		name, render.Count(uint64(searchers), "searcher", "searchers"), render.Count(uint64(indexers), "indexer", "indexers"))
 	return err
 }
 
@@ -143,7 +143,7 @@ func whereLeft(d *ingestv1.GetDeletionResponse) string {
 		case ingestv1.PlaceKind_PLACE_KIND_BUCKET:
 			parts = append(parts, "the bucket"+within(place))
 		case ingestv1.PlaceKind_PLACE_KIND_SHARED_SHARDS:
-			parts = append(parts, fmt.Sprintf("%d shards that it shared%s", place.GetShards(), within(place)))
+			parts = append(parts, render.Count(uint64(place.GetShards()), "shard", "shards")+" that it shared"+within(place))
 		default:
 			if disks[kind]++; disks[kind] <= maxNamed {
 				parts = append(parts, diskOf(kind)+" "+render.Safe([]byte(place.GetName()))+within(place))

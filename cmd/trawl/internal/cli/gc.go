@@ -93,7 +93,7 @@ func printReport(out io.Writer, r gc.Report, dry bool) error {
 		what string
 		n    gc.Count
 	}{{deleted, r.Deleted}, {condemned, r.Condemned}, {"waiting", r.Waiting}, {"above the limit", r.Excess}, {"in use", r.Kept}} {
-		fmt.Fprintf(tw, "%s\t%d objects\t%s\n", row.what, row.n.Objects, render.Bytes(row.n.Bytes))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", row.what, objects(row.n), render.Bytes(row.n.Bytes))
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the report: %w", err)
@@ -120,10 +120,10 @@ func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) er
 		return err
 	}
 	if !s.JSON {
-		fmt.Fprintf(out, "in use and intact: %d objects, %s\n", well.Objects, render.Bytes(well.Bytes))
+		fmt.Fprintf(out, "in use and intact: %s, %s\n", objects(well), render.Bytes(well.Bytes))
 		for _, p := range []gc.Problem{gc.Orphan, gc.Condemned, gc.Unknown, gc.Missing, gc.WrongSize, gc.WrongDigest} {
 			if n := found[p]; n != nil {
-				fmt.Fprintf(out, "%s: %d objects, %s\n", p, n.Objects, render.Bytes(n.Bytes))
+				fmt.Fprintf(out, "%s: %s, %s\n", p, objects(*n), render.Bytes(n.Bytes))
 			}
 		}
 	}
@@ -141,3 +141,6 @@ func printFinding(out io.Writer, f gc.Finding) error {
 	_, err := fmt.Fprintf(out, "%-12s %12s %10s  %s  %s\n", f.Problem, age, render.Bytes(f.Bytes), render.Safe([]byte(f.Key)), render.Safe([]byte(f.Repo)))
 	return err
 }
+
+// objects is a number of objects in words.
+func objects(n gc.Count) string { return render.Count(uint64(n.Objects), "object", "objects") }

@@ -96,10 +96,10 @@ func TestGC(t *testing.T) {
 		_, err := s.bucket.Stat(context.Background(), key)
 		return err == nil
 	}
-	s.gc(0, "would condemn    1 objects  11 B", "--dry-run")
+	s.gc(0, "would condemn    1 object   11 B", "--dry-run")
 	s.gc(0, garbage, "--audit")
-	s.gc(0, "orphan: 1 objects, 11 B", "--audit")
-	s.gc(0, "condemned        1 objects  11 B")
+	s.gc(0, "orphan: 1 object, 11 B", "--audit")
+	s.gc(0, "condemned        1 object   11 B")
 	for end := time.Now().Add(time.Minute); there(garbage) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		var report gc.Report
 		if err := json.Unmarshal([]byte(s.gc(0, "kept", "--json")), &report); err != nil || report.Kept.Objects != 1 {
@@ -111,7 +111,7 @@ func TestGC(t *testing.T) {
 	}
 	s.gc(1, "wrong digest", "--audit", "--contents")
 	s.put(used, "other")
-	s.gc(1, "wrong size: 1 objects", "--audit")
+	s.gc(1, "wrong size: 1 object", "--audit")
 	if err := s.bucket.Delete(t.Context(), used); err != nil {
 		t.Fatal(err)
 	}

@@ -198,7 +198,7 @@ func (f *grepFlags) update(ctx context.Context, p Process, index *localindex.Ind
 	}
 	err := index.Update(ctx, func(files int, bytes int64) {
 		if isTerminal(p.Err) {
-			fmt.Fprintf(p.Err, "trawl: indexing %d files (%s) for the next search; stop it whenever you like\n", files, render.Bytes(uint64(bytes)))
+			fmt.Fprintf(p.Err, "trawl: indexing %s (%s) for the next search; stop it whenever you like\n", render.Count(uint64(files), "file", "files"), render.Bytes(uint64(bytes)))
 		}
 	})
 	if err != nil && ctx.Err() == nil {

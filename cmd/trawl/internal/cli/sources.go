@@ -106,8 +106,8 @@ func printSources(out io.Writer, list []*ingestv1.SourceStatus) error {
 	}
 	for _, s := range list {
 		if reason := s.GetReport().GetReason(); reason != "" {
-			fmt.Fprintf(out, "%s: %s; failed %d times, next try at %s\n", s.GetSource().GetName(), render.Safe([]byte(reason)),
-				s.GetReport().GetFailures(), moment(s.GetReport().GetNextAt()))
+			fmt.Fprintf(out, "%s: %s; failed %s, next try at %s\n", s.GetSource().GetName(), render.Safe([]byte(reason)),
+				render.Count(uint64(s.GetReport().GetFailures()), "time", "times"), moment(s.GetReport().GetNextAt()))
 		}
 	}
 	return nil
