@@ -77,7 +77,7 @@ type Follower struct {
 	Lost func()
 
 	mu     sync.Mutex
-	known  *mark       // nil before the first listing, replaced by each
+	known  *mark       // nil before the first listing, and from a loss to the next; replaced by each
 	listed wait.Change // of known
 	// giveUp ends the watch of known.
 	giveUp context.CancelCauseFunc
@@ -87,8 +87,9 @@ type Follower struct {
 type mark struct {
 	cluster uint64
 	head    int64 // the newest revision that was seen
-	clock   Point // as of the last update; of a clock that is not in the range, as of looked
+	clock   Point // as of the revision looked: that of the last update, or of the last look at a clock elsewhere
 	looked  int64
+	back    bool // etcd went back since
 }
 
 // Point is a version of a clock, the zero value before the first. Points of different histories of etcd
@@ -124,9 +125,7 @@ func (f *Follower) Run(ctx context.Context) {
 		if listed {
 			pauses.Reset()
 		}
-		if errors.Is(err, ErrWentBack) {
-			f.lose()
-		}
+		f.lose()
 		pause := pauses.Next()
 		f.Log.Warn("following etcd interrupted, listing anew", "from", f.Keys.From, "error", err, "wait", pause)
 		wait.Sleep(ctx, pause)
@@ -151,14 +150,10 @@ func (f *Follower) hasClock() bool { return f.Keys.From <= f.Clock && f.Clock < 
 
 // compare compares the clock outside of the range with what it was at the last look.
 func (f *Follower) compare(ctx context.Context) {
-	f.mu.Lock()
-	known := f.known
+	known, before, _ := f.mark()
 	if known == nil {
-		f.mu.Unlock()
 		return
 	}
-	before := *known
-	f.mu.Unlock()
 	resp, err := f.Client.Txn(ctx).Then(clientv3.OpGet(f.Clock, clientv3.WithRev(before.looked)), clientv3.OpGet(f.Clock)).Commit()
 	switch {
 	case errors.Is(err, rpctypes.ErrFutureRev):
@@ -176,17 +171,12 @@ func (f *Follower) compare(ctx context.Context) {
 }
 
 // Now returns the revision of the clock, which must be in the range: that of the newest change of the range, 0 before the
-// first. It is linearizable: the read begins after the call. If etcd went back, it waits
-// until the range was listed anew. The reader is current once it has applied that revision.
+// first. It is linearizable: the read begins after the call. If it notices that etcd went back, it waits
+// until the range was listed anew. The reader is current once it has applied that revision, unless Lost was called and no reset
+// followed yet: in that time nothing that was applied counts, and Now does not wait.
 func (f *Follower) Now(ctx context.Context) (int64, error) {
 	for {
-		f.mu.Lock()
-		known, listed := f.known, f.listed.Next()
-		var before mark
-		if known != nil {
-			before = *known
-		}
-		f.mu.Unlock()
+		known, before, listed := f.mark()
 		resp, err := f.Client.Get(ctx, f.Clock)
 		if err != nil {
 			return 0, err
@@ -205,11 +195,22 @@ func (f *Follower) Now(ctx context.Context) (int64, error) {
 	}
 }
 
+// mark returns the mark, a copy of what it says now, and a channel that is closed at the next listing. Without a
+// mark the copy is the zero mark, which every answer continues.
+func (f *Follower) mark() (known *mark, now mark, listed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known != nil {
+		now = *f.known
+	}
+	return f.known, now, f.listed.Next()
+}
+
 // continues reports whether an answer can be of the same history. It is of a read that began
 // after what the mark says.
 func (m mark) continues(cluster uint64, head int64, clock Point) bool {
 	sameCluster := m.cluster == cluster || m.cluster == 0 || cluster == 0 // an etcd of this process does not name its cluster
-	return sameCluster && head >= m.head && (clock == m.clock || clock.Revision > m.clock.Revision)
+	return sameCluster && head >= m.head && (clock == m.clock || clock.Revision > m.looked)
 }
 
 func (f *Follower) saw(known *mark, head int64) {
@@ -220,22 +221,27 @@ func (f *Follower) saw(known *mark, head int64) {
 	}
 }
 
-// lose makes nothing that was applied count any more.
+// lose makes nothing that was applied count any more, if etcd went back.
 func (f *Follower) lose() {
-	f.mu.Lock()
-	f.known = nil
-	f.mu.Unlock()
+	if _, now, _ := f.mark(); !now.back {
+		return
+	}
 	f.Log.Error("etcd went back in time, or lost its data: what it said before does not count any more; was it restored?", "from", f.Keys.From)
 	if f.Lost != nil {
 		f.Lost()
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.known = nil // not before Lost has returned: until then Now must not answer for another history
 }
 
-// restart ends the watch with a cause, unless it is of a newer listing.
+// restart ends the watch with a cause, unless there is a newer listing. The watch may have ended already, so that
+// the mark is what keeps in mind that etcd went back.
 func (f *Follower) restart(known *mark, cause error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.known == known {
+		known.back = known.back || errors.Is(cause, ErrWentBack)
 		f.giveUp(cause)
 	}
 }
@@ -243,6 +249,7 @@ func (f *Follower) restart(known *mark, cause error) {
 func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	old, before, _ := f.mark() // as of before the list: it may rise meanwhile, beyond the revision that is listed
 	reset, cluster, err := list(ctx, f.Client, f.Keys)
 	if err != nil {
 		return false, err
@@ -255,18 +262,19 @@ func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 		}
 		known.clock = PointOf(resp.Kvs)
 	}
-	f.mu.Lock()
-	back := f.known != nil && !f.known.continues(cluster, reset.Revision, known.clock)
-	f.mu.Unlock()
-	if back { // and the watch had ended before anybody noticed
-		f.lose()
+	if !before.continues(cluster, reset.Revision, known.clock) {
+		f.restart(old, ErrWentBack)
 	}
+	f.lose() // if nobody noticed before the watch had ended
 	f.Apply(reset)
 	f.mu.Lock()
 	f.known, f.giveUp = known, cancel
 	f.listed.Notify()
 	f.mu.Unlock()
 	err = f.watch(ctx, known, reset.Revision+1)
+	if errors.Is(err, ErrWentBack) {
+		f.restart(known, err)
+	}
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -324,8 +332,11 @@ func (f *Follower) watch(ctx context.Context, known *mark, from int64) error {
 		f.Apply(update)
 		f.mu.Lock()
 		known.head = max(known.head, update.Revision)
-		if clock := f.last(update.Puts); clock != (Point{}) {
-			known.clock = clock
+		if f.hasClock() {
+			known.looked = update.Revision
+			if clock := f.last(update.Puts); clock != (Point{}) {
+				known.clock = clock
+			}
 		}
 		f.mu.Unlock()
 	}
