@@ -2,10 +2,12 @@ package catalog
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // Puts counts the repos that each caller has put, following etcd while it runs. Deleted repos count
@@ -16,10 +18,11 @@ type Puts struct {
 
 	mu     sync.Mutex
 	by     map[string]string // callers by name of the repo
-	counts map[string]int    // by caller
+	counts map[string]int    // by caller; nil before the first listing
+	listed wait.Change
 }
 
-// NewPuts makes counts that are 0 until they run.
+// NewPuts makes counts that are unknown until they run.
 func NewPuts(store *Store, log *slog.Logger) *Puts { return &Puts{store: store, log: log} }
 
 // Run follows etcd until ctx ends.
@@ -28,11 +31,22 @@ func (p *Puts) Run(ctx context.Context) {
 	follow.Run(ctx, p.store.client, keys, p.store.clockKey(), p.log, p.apply)
 }
 
-// Count is how many repos a caller has put that were not there before.
-func (p *Puts) Count(caller string) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.counts[caller]
+// Count is how many repos a caller has put that were not there before. It waits until the counts are known, or until ctx
+// ends; then it fails.
+func (p *Puts) Count(ctx context.Context, caller string) (int, error) {
+	for {
+		p.mu.Lock()
+		counts, n, listed := p.counts, p.counts[caller], p.listed.Next()
+		p.mu.Unlock()
+		if counts != nil {
+			return n, nil
+		}
+		select {
+		case <-listed:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("wait for the number of repos put: %w", context.Cause(ctx))
+		}
+	}
 }
 
 func (p *Puts) apply(u follow.Update) {
@@ -40,6 +54,7 @@ func (p *Puts) apply(u follow.Update) {
 	defer p.mu.Unlock()
 	if u.Reset {
 		p.by, p.counts = map[string]string{}, map[string]int{}
+		p.listed.Notify()
 	}
 	for _, key := range u.Deletes {
 		p.set(p.store.name(putKind, []byte(key)), "")

@@ -58,17 +58,23 @@ func newDesk(t *testing.T) *desk {
 	t.Helper()
 	client := etcdtest.New().Client(nil)
 	d := &desk{t: t, etcd: client, store: catalog.New(client, ""), tokens: access.NewStore(client, "")}
-	log := slog.New(slog.DiscardHandler)
-	d.known = access.NewDirectory(d.tokens, time.Minute, 0, log)
-	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
-	room := space(d.store)
-	d.Service = ingest.New(d.store, accepting{letters{t: t}}, ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody}, room, nil, log)
+	d.known = access.NewDirectory(d.tokens, time.Minute, 0, slog.New(slog.DiscardHandler))
+	room := d.serve()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { d.known.Run(ctx) })
 	running.Go(func() { room.Run(ctx) })
 	t.Cleanup(func() { cancel(); running.Wait() })
 	return d
+}
+
+// serve makes the service, as if its router had just started. It knows nothing of etcd until the space that is
+// returned runs.
+func (d *desk) serve() *ingest.Space {
+	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
+	room, limits := space(d.store), ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody}
+	d.Service = ingest.New(d.store, accepting{letters{t: d.t}}, limits, room, nil, slog.New(slog.DiscardHandler))
+	return room
 }
 
 // as is the context of a call with a new token.
@@ -324,16 +330,11 @@ func TestAddedReposAreBounded(t *testing.T) {
 			}
 		}
 		url := func(i int) string { return fmt.Sprint("https://git.example.com/", i) }
-		caller, err := access.From(greedy)
-		must(err)
-		for i := range 10_000 - 2 { // more would be a test of the quota
-			_, err := d.etcd.Put(t.Context(), fmt.Sprint(catalog.DefaultPrefix, "puts/git.example.com/old", i), caller.ID())
-			must(err)
-		}
+		d.fill(greedy, 10_000-2)
 		for i := range 2 {
 			must(d.put(greedy, "", url(i)))
 		}
-		_, err = d.store.DeleteRepo(t.Context(), "git.example.com/1")
+		_, err := d.store.DeleteRepo(t.Context(), "git.example.com/1")
 		must(err)
 		synctest.Wait()
 		for _, i := range []int{1, 2} {
@@ -350,4 +351,51 @@ func TestAddedReposAreBounded(t *testing.T) {
 		synctest.Wait()
 		must(d.put(greedy, "", url(4)))
 	})
+}
+
+// TestAddedReposAreBoundedFromTheStart: a router that has just started does not take a token's repos for none.
+func TestAddedReposAreBoundedFromTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t)
+		spec := access.Spec{Name: "twin", Allow: []string{"git.example.com/**"}, Scopes: []access.Scope{access.ScopeIngest}}
+		greedy, other := d.as(spec), d.as(spec)
+		d.fill(greedy, 10_000)
+		room := d.serve()
+		for _, caller := range []context.Context{greedy, other} {
+			if err := d.put(caller, "", "https://git.example.com/a"); status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), "just started") {
+				t.Errorf("before anything is known: %v", err)
+			}
+		}
+		var calls, running sync.WaitGroup
+		calls.Go(func() {
+			if err := d.put(greedy, "", "https://git.example.com/a"); !searchapi.IsOverloaded(err) {
+				t.Errorf("a token that added all it may: %v", err)
+			}
+		})
+		calls.Go(func() {
+			if err := d.put(other, "", "https://git.example.com/b"); err != nil {
+				t.Errorf("another token: %v", err)
+			}
+		})
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		running.Go(func() { room.Run(ctx) })
+		calls.Wait()
+		cancel()
+		running.Wait()
+	})
+}
+
+// fill makes repos that a caller has added; more requests would be a test of the quota.
+func (d *desk) fill(caller context.Context, repos int) {
+	d.t.Helper()
+	who, err := access.From(caller)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i := range repos {
+		if _, err := d.etcd.Put(d.t.Context(), fmt.Sprint(catalog.DefaultPrefix, "puts/git.example.com/old", i), who.ID()); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }

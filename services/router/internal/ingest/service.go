@@ -87,7 +87,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		switch refused = replaceable(old); {
 		case refused != nil:
 		case old == nil:
-			refused = s.space.add(caller)
+			refused = s.space.add(ctx, caller)
 		case req.Name == "" && !origin.MayShareName(old.GetUrl(), req.Url):
 			refused = searchapi.FieldError(codes.AlreadyExists, "name", fmt.Sprintf(
 				"%q is already the name of the repository at %s: choose a name for one of them, as with trawl index --name, or delete the other one first",

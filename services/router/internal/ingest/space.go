@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -23,13 +24,18 @@ const (
 	// maxRepos is how many repos a caller may add who is not an administrator. Each takes at most
 	// catalog.MaxDesiredBytes.
 	maxRepos = 10_000
-	// spacePause is the time between two questions to etcd, and bounds each.
+	// spacePause is the time between two questions to etcd.
 	spacePause = 10 * time.Second
 	// spaceBytes is how much is put between two questions.
 	spaceBytes = 1 << 20
 	// spaceRetry is when callers may come back.
 	spaceRetry = time.Minute
+	// countTimeout is how long a caller waits until it is known what callers have added, just after the start.
+	countTimeout = 2 * time.Second
 )
+
+// errNotCounted means that etcd did not list what callers have added.
+var errNotCounted = errors.New("this router has just started and does not know yet what callers have added: try again soon")
 
 // Space knows how much of etcd's space is used, and by whom. It keeps a part free, and callers from
 // using up the rest. It is safe for concurrent use.
@@ -39,12 +45,13 @@ type Space struct {
 	used, quota prometheus.Gauge
 	log         *slog.Logger
 
-	mu  sync.Mutex
-	now catalog.Space
-	put int // bytes since now was asked for
+	mu     sync.Mutex
+	now    catalog.Space // the last answer
+	asking bool
+	put    int // bytes since the last question, whether or not it was answered
 }
 
-// NewSpace makes a space that counts as empty until Run, and registers its metrics.
+// NewSpace makes a space of which nothing is known until Run, and registers its metrics.
 func NewSpace(store *catalog.Store, r prometheus.Registerer, log *slog.Logger) *Space {
 	return &Space{
 		ask: store.Space, puts: catalog.NewPuts(store, log), log: log,
@@ -68,31 +75,39 @@ func (s *Space) Run(ctx context.Context) {
 	}
 }
 
+// look asks etcd, unless somebody else does.
 func (s *Space) look(ctx context.Context) {
-	asking, cancel := context.WithTimeout(ctx, spacePause)
-	defer cancel()
-	now, err := s.ask(asking)
+	s.mu.Lock()
+	if s.asking {
+		s.mu.Unlock()
+		return
+	}
+	s.asking, s.put = true, 0
+	s.mu.Unlock()
+	now, err := s.ask(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = false
 	if err != nil {
 		if ctx.Err() == nil {
 			s.log.WarnContext(ctx, "the size of etcd is unknown", "error", err)
 		}
 		return
 	}
+	s.now = now
 	s.used.Set(float64(now.Used))
 	s.quota.Set(float64(now.Quota))
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.now, s.put = now, 0
 }
 
-// take counts bytes that are about to be put. It returns RESOURCE_EXHAUSTED if little space is left.
+// take counts bytes that are about to be put. It returns RESOURCE_EXHAUSTED if little space is left. The caller who puts
+// the last of spaceBytes waits until etcd was asked, which takes seconds at most; the others go by the last answer.
 func (s *Space) take(ctx context.Context, bytes int) error {
 	s.mu.Lock()
 	s.put += bytes
 	due := s.put >= spaceBytes
 	s.mu.Unlock()
 	if due {
-		s.look(ctx)
+		s.look(context.WithoutCancel(ctx)) // others rely on the answer, too
 	}
 	s.mu.Lock()
 	share := s.now.Share()
@@ -115,8 +130,17 @@ func limited(ctx context.Context) string {
 }
 
 // add returns RESOURCE_EXHAUSTED if a caller may not add a repo to those that there are.
-func (s *Space) add(caller string) error {
-	if caller == "" || s.puts.Count(caller) < maxRepos {
+func (s *Space) add(ctx context.Context, caller string) error {
+	if caller == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, countTimeout, errNotCounted)
+	defer cancel()
+	added, err := s.puts.Count(ctx, caller)
+	if err != nil {
+		return storeError("put repo", err)
+	}
+	if added < maxRepos {
 		return nil
 	}
 	return searchapi.Overloaded(fmt.Sprintf("your token has added %d repos, and deleted ones count for a month: "+
