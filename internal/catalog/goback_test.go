@@ -90,6 +90,48 @@ func TestEtcdGoesBack(t *testing.T) {
 	}
 }
 
+// TestGarbageInACompactedEtcd: an etcd that went back and has compacted all that was before, as a restore with
+// --mark-compacted does, makes no garbage of what it serves again. A compaction by itself changes nothing.
+func TestGarbageInACompactedEtcd(t *testing.T) {
+	for what, goBack := range map[string]bool{"went back": true, "healthy": false} {
+		t.Run(what, func(t *testing.T) {
+			etcd := embeddedtest.Start(t)
+			store := func() *catalog.Store { return catalog.New(etcd.Client(), "") }
+			putDesired(t, store(), "repo")
+			lease := acquire(t, store(), "repo")
+			shard, manifest := catalog.ShardKey(lease.Fence(), [32]byte{1}), catalog.ManifestKey(lease.Fence(), "repo", 1, [32]byte{2})
+			if _, err := store().Publish(t.Context(), lease, nil, rootWith(lease, manifest, shard)); err != nil {
+				t.Fatal(err)
+			}
+			release(t, lease)
+			copied := etcd.Copy()
+			publish(t, store(), "repo")
+			before := reach(t, store())
+			if goBack {
+				etcd.GoBack(copied)
+			}
+			for i := range 20 {
+				putDesired(t, store(), fmt.Sprint("other", i))
+			}
+			if _, err := etcd.Client().Compact(t.Context(), reach(t, store()).Revision); err != nil {
+				t.Fatal(err)
+			}
+			now, err := store().Continue(t.Context(), before)
+			if goBack && errors.Is(err, catalog.ErrWentBack) {
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, key := range []string{shard, manifest} {
+				if !before.Garbage(key) || now.Garbage(key) == goBack {
+					t.Errorf("%s: garbage before %v, now %v", key, before.Garbage(key), now.Garbage(key))
+				}
+			}
+		})
+	}
+}
+
 // unlistable is a KV whose lists fail while broken.
 type unlistable struct {
 	clientv3.KV

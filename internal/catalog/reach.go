@@ -70,19 +70,19 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 	return r, nil
 }
 
-// Continues returns ErrWentBack if etcd does not have the state that r was read from any more. It cannot
-// tell once that state was compacted.
-func (s *Store) Continues(ctx context.Context, r *Reach) error {
+// Continue returns r if etcd still has the state that it was read from, and ErrWentBack if it has another in its place. Once
+// that state was compacted nobody can tell, as after a restore that marks all as compacted: then it reads anew.
+func (s *Store) Continue(ctx context.Context, r *Reach) (*Reach, error) {
 	then, err := s.client.Get(ctx, s.clockKey(), clientv3.WithRev(r.Revision))
 	switch {
 	case errors.Is(err, rpctypes.ErrCompacted):
-		return nil
+		return s.Reach(ctx)
 	case errors.Is(err, rpctypes.ErrFutureRev), err == nil && follow.PointOf(then.Kvs) != r.clock:
-		return ErrWentBack
+		return nil, ErrWentBack
 	case err != nil:
-		return fmt.Errorf("read revision %d again: %w", r.Revision, err)
+		return nil, fmt.Errorf("read revision %d again: %w", r.Revision, err)
 	}
-	return nil
+	return r, nil
 }
 
 func shortHash(key string) [16]byte {

@@ -145,6 +145,9 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	for _, batch := range ready {
+		if reach, err = p.Store.Continue(ctx, reach); err != nil {
+			return err
+		}
 		if err := p.settle(ctx, reach, batch); err != nil {
 			return err
 		}
@@ -224,9 +227,6 @@ func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.C
 	if p.DryRun {
 		p.deleted(garbage)
 		return nil
-	}
-	if err := p.Store.Continues(ctx, reach); err != nil {
-		return err
 	}
 	if err := p.delete(ctx, garbage); err != nil {
 		return err
