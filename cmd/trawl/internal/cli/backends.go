@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +9,14 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -70,6 +75,21 @@ func (c *etcdConfig) connect(log *slog.Logger) (*clientv3.Client, error) {
 		opts.Login = &catalog.Login{Username: c.Username, Password: read}
 	}
 	return catalog.Connect(opts)
+}
+
+// etcdPatience is how long a command waits for etcd before it says that there is none.
+const etcdPatience = 4 * time.Second
+
+// await makes sure that etcd answers, for commands: roles wait for it as long as it takes.
+func (c *etcdConfig) await(ctx context.Context, client *clientv3.Client) error {
+	asking, cancel := context.WithTimeout(ctx, etcdPatience)
+	defer cancel()
+	_, err := client.Get(asking, c.Prefix)
+	if code := status.Code(err); ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded || code == codes.Unavailable) {
+		return fmt.Errorf("etcd at %s does not answer (%s): does it run, and is this its address? --etcd-endpoints names another one; "+
+			"`trawl up --access-mode tokens` prints that of its own", strings.Join(c.Endpoints, ","), render.Safe([]byte(err.Error())))
+	}
+	return nil // it has answered: what it refuses is for the command to say
 }
 
 // natsConfig holds the address of NATS and the credentials of this process.

@@ -84,6 +84,14 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 	return nil
 }
 
+// awaitEtcd makes the etcd client, and fails within seconds unless etcd answers.
+func (s *shared) awaitEtcd(ctx context.Context, cfg etcdConfig) error {
+	if err := s.connectEtcd(cfg); err != nil {
+		return err
+	}
+	return cfg.await(ctx, s.etcd)
+}
+
 // connectNATS makes the queue; it does not wait for NATS.
 func (s *shared) connectNATS(cfg natsConfig) error {
 	conn, err := cfg.connect(s.telemetry.Logger())

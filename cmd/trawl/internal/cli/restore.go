@@ -49,7 +49,7 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 	if err := sh.startTelemetry(ctx, p, s.logging.Config, "restore"); err != nil {
 		return err
 	}
-	if err := errors.Join(sh.connectEtcd(s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+	if err := errors.Join(sh.awaitEtcd(ctx, s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
 		return err
 	}
 	r := restore.Restorer{

@@ -70,7 +70,7 @@ func newSelfTest(p Process) *cobra.Command {
 repository, search it, delete it and revoke the token. Errors name what is missing.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
-		return withTokens(s.Etcd, func(store *access.Store) error {
+		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			return (&selfTest{selfTestSettings: s, p: p}).run(cmd.Context(), store)
 		})
 	})

@@ -232,14 +232,6 @@ func TestSelfTestNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestSelfTestWithoutEtcd(t *testing.T) {
-	t.Parallel()
-	exit, _, errs := run(t, nil, "selftest", "--patience", "1s", "--url", "/x", "--find", "y", "--etcd-endpoints", "http://127.0.0.1:1")
-	if exit != 1 || !strings.Contains(errs, "etcd at http://127.0.0.1:1: create token") {
-		t.Errorf("exit %d: %s", exit, errs)
-	}
-}
-
 func TestSelfTestRefusesBadSettings(t *testing.T) {
 	exit, _, errs := run(t, nil, "selftest", "--addr", "x", "--pods", "7441", "--router-pods", "7431", "--patience", "0s")
 	for _, want := range []string{"addr", "pods", "router-pods", "url", "find", "patience"} {

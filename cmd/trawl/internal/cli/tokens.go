@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,7 +80,7 @@ func newTokensCreate(p Process) *cobra.Command {
 error output.`,
 	}
 	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
-		return withTokens(s.Etcd, func(store *access.Store) error {
+		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			text, record, err := store.Create(cmd.Context(), s.spec())
 			if err != nil {
 				return err
@@ -118,7 +119,7 @@ func newTokensList(p Process) *cobra.Command {
 	var s listSettings
 	cmd := &cobra.Command{Use: "list", Short: "List the tokens, the oldest first"}
 	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
-		return withTokens(s.Etcd, func(store *access.Store) error {
+		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			tokens, err := store.List(cmd.Context())
 			if err != nil {
 				return err
@@ -135,7 +136,7 @@ func newTokensRevoke(p Process) *cobra.Command {
 	var s tokensSettings
 	cmd := &cobra.Command{Use: "revoke ID", Short: "End a token: no router accepts it any more"}
 	cmd = configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
-		return withTokens(s.Etcd, func(store *access.Store) error {
+		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			id := cmd.Flags().Arg(0)
 			if err := store.Revoke(cmd.Context(), id); err != nil {
 				return err
@@ -148,13 +149,16 @@ func newTokensRevoke(p Process) *cobra.Command {
 	return cmd
 }
 
-// withTokens runs f with the store of tokens.
-func withTokens(cfg etcdConfig, f func(*access.Store) error) error {
+// withTokens runs f with the store of tokens. It fails within seconds unless etcd answers.
+func withTokens(ctx context.Context, cfg etcdConfig, f func(*access.Store) error) error {
 	client, err := cfg.connect(slog.New(slog.DiscardHandler))
 	if err != nil {
 		return err
 	}
-	return errors.Join(f(access.NewStore(client, cfg.Prefix)), client.Close())
+	if err = cfg.await(ctx, client); err == nil {
+		err = f(access.NewStore(client, cfg.Prefix))
+	}
+	return errors.Join(err, client.Close())
 }
 
 func printTokens(out io.Writer, tokens []*catalogv1.Token) error {

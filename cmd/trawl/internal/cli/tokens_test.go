@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -49,6 +50,39 @@ func TestTokens(t *testing.T) {
 	tokens(0, "revoke", id)
 	if list, _ := tokens(0, "list", "--json"); list != "" {
 		t.Errorf("after it was revoked: %s", list)
+	}
+}
+
+// TestSilentEtcd: every command that needs etcd says within seconds that there is none at its address, and where it
+// may be, whether nobody listens or nobody answers.
+func TestSilentEtcd(t *testing.T) {
+	t.Parallel()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close() // nobody accepts: connections are made, and nothing comes
+	bucket := "--bucket-url=file://" + t.TempDir()
+	var running sync.WaitGroup // all at once, as each waits for seconds
+	defer running.Wait()
+	for _, endpoint := range []string{"http://127.0.0.1:1", "http://" + silent.Addr().String()} {
+		for _, args := range [][]string{
+			{"tokens", "list"},
+			{"tokens", "revoke", "id"},
+			{"tokens", "create", "--name", "ci", "--allow", "**"},
+			{"gc", bucket},
+			{"gc", "--audit", bucket},
+			{"restore", bucket},
+			{"restore", "--dry-run", bucket},
+			{"selftest", "--url", "/x", "--find", "y"},
+		} {
+			running.Go(func() {
+				exit, out, errs := run(t, nil, append(args, "--etcd-endpoints", endpoint)...)
+				if exit != 1 || out != "" || !strings.Contains(errs, "etcd at "+endpoint+" does not answer") || !strings.Contains(errs, "--etcd-endpoints") {
+					t.Errorf("%v: exit %d: %s%s", args, exit, out, errs)
+				}
+			})
+		}
 	}
 }
 
