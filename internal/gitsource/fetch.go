@@ -100,7 +100,7 @@ func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]do
 	err := f.session(ctx, url, func(ctx context.Context, s *session) error {
 		refs, err := s.listRefs(ctx, want)
 		if err == nil {
-			branches, err = refs.choose(want)
+			branches, err = refs.choose(ctx, want)
 		}
 		return err
 	})

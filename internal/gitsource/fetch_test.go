@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -114,6 +115,48 @@ func TestFetchLocal(t *testing.T) {
 	}
 	write(t, mirror, "HEAD", "garbage")
 	check(fetchAll(t, f, mirror, r.Dir), "b@main", "5")
+}
+
+// TestBranchesThatLookLikeLeftovers: branches may have the names of git's temporary files. The mirror
+// keeps them and does not start anew.
+func TestBranchesThatLookLikeLeftovers(t *testing.T) {
+	r := gitsourcetest.New(t)
+	f := newFetcher(t, local(r))
+	mirror := filepath.Join(t.TempDir(), "mirror.git")
+	want := make(map[string]string)
+	for _, branch := range []string{"main", "tmp_two", "tmp_fixes/one", "a/tmp_b/c", "tmp_", "lock", "tmp_objdir-x"} {
+		r.Files(branch, branch, "1")
+		want[branch+"@"+branch] = "1"
+	}
+	if got := fetchAll(t, f, mirror, r.Dir, "**"); !maps.Equal(got, want) {
+		t.Fatalf("got %v", got)
+	}
+	write(t, mirror, "info/kept", "")
+	for _, half := range []string{"tmp_a", "tmp_history/HEAD", "objects/tmp_objdir-y/pack/tmp_pack_z", "refs/heads/tmp_two.lock", "refs/heads/tmp_fixes/one.lock"} {
+		write(t, mirror, half, "half")
+	}
+	if err := removeLeftovers(mirror); err != nil {
+		t.Fatal(err)
+	}
+	for name := range want {
+		_, branch, _ := strings.Cut(name, "@")
+		if _, err := os.Stat(filepath.Join(mirror, "refs/heads", branch)); err != nil {
+			t.Errorf("branch %s: %v", branch, err)
+		}
+	}
+	for _, half := range []string{"tmp_a", "tmp_history", "objects/tmp_objdir-y", "refs/heads/tmp_two.lock", "refs/heads/tmp_fixes/one.lock"} {
+		if _, err := os.Stat(filepath.Join(mirror, half)); err == nil {
+			t.Errorf("%s is still there", half)
+		}
+	}
+	r.Files("tmp_fixes/one", "tmp_fixes/one", "2")
+	want["tmp_fixes/one@tmp_fixes/one"] = "2"
+	if got := fetchAll(t, f, mirror, r.Dir, "**"); !maps.Equal(got, want) {
+		t.Errorf("after a push: got %v", got)
+	}
+	if _, err := os.Stat(filepath.Join(mirror, "info/kept")); err != nil {
+		t.Errorf("the mirror was made anew: %v", err)
+	}
 }
 
 func TestFetchCompacts(t *testing.T) {

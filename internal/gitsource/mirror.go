@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,17 +35,18 @@ type refs struct {
 	commits map[string]string // by ref
 }
 
-// listRefs lists the remote repository's branches, and HEAD and the tags if they are wanted.
+// listRefs lists the remote repository's branches, and HEAD and the tags if they are wanted or if
+// there are no branches.
 func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	r := refs{commits: make(map[string]string)}
 	// With --heads and --tags the server need not send other refs, which can be a hundred times
 	// as many. They do not include HEAD.
 	args := []string{"ls-remote", "--quiet", "--heads", "--tags", "--", s.url}
-	tags := slices.ContainsFunc(want, func(name string) bool { return strings.HasPrefix(name, tagPrefix) })
-	if !tags {
+	if !slices.ContainsFunc(want, func(name string) bool { return strings.HasPrefix(name, tagPrefix) }) {
 		args = slices.Delete(args, 3, 4)
 	}
-	if len(want) == 0 || slices.Contains(want, "HEAD") {
+	all := len(want) == 0 || slices.Contains(want, "HEAD")
+	if all {
 		// These patterns also match ends of names, such as refs/remotes/origin/HEAD.
 		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*", "refs/tags/*"}
 	}
@@ -56,9 +56,12 @@ func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	}
 	for line := range bytes.Lines(out) {
 		value, ref, ok := strings.Cut(strings.TrimSuffix(string(line), "\n"), "\t")
-		if ok && (ref == "HEAD" || strings.HasPrefix(ref, "refs/heads/") || tags && strings.HasPrefix(ref, tagPrefix)) {
+		if ok && (ref == "HEAD" || strings.HasPrefix(ref, "refs/heads/") || strings.HasPrefix(ref, tagPrefix)) {
 			r.add(ref, value)
 		}
+	}
+	if len(r.commits) == 0 && !all {
+		return s.listRefs(ctx, nil) // a repository without branches need not be empty
 	}
 	return r, nil
 }
@@ -90,10 +93,13 @@ func hexOID(s string) bool {
 // maxBranches bounds the branches of one repo.
 const maxBranches = 1024
 
+var errManyBranches = failure(TooLarge, nil, fmt.Sprintf("more than %d branches are wanted, which is the limit", maxBranches))
+
 // choose returns the wanted branches, those of one pattern in the order of their names. It leaves
 // out those that do not exist, which may have been deleted since they were wanted, unless
-// none is left.
-func (r refs) choose(want []string) ([]docstore.Branch, error) {
+// none is left. The repository chose the number of its branches: each is looked at once for each pattern, until
+// there are too many or ctx ends.
+func (r refs) choose(ctx context.Context, want []string) ([]docstore.Branch, error) {
 	if len(want) == 0 {
 		want = []string{"HEAD"}
 	}
@@ -102,43 +108,37 @@ func (r refs) choose(want []string) ([]docstore.Branch, error) {
 	}
 	var chosen []docstore.Branch
 	var missing error
+	has := make(map[string]bool)
 	for _, name := range want {
-		selected, err := r.selected(name)
+		selected, err := r.selected(ctx, name)
 		if fail, ok := errors.AsType[*Failure](err); ok && fail.Kind == NoBranch {
 			missing = cmp.Or(missing, err)
 		} else if err != nil {
 			return nil, err
 		}
 		for _, ref := range selected {
-			b := docstore.Branch{Name: origin.BranchName(ref), Commit: r.commits[ref]}
-			if !slices.Contains(chosen, b) {
-				chosen = append(chosen, b)
+			if !has[ref] {
+				has[ref] = true
+				chosen = append(chosen, docstore.Branch{Name: origin.BranchName(ref), Commit: r.commits[ref]})
 			}
 		}
+		if len(chosen) > maxBranches {
+			return nil, errManyBranches
+		}
 	}
-	switch {
-	case len(chosen) == 0:
+	if len(chosen) == 0 {
 		return nil, missing
-	case len(chosen) > maxBranches:
-		return nil, failure(TooLarge, nil, fmt.Sprintf("%d branches are wanted; the limit is %d", len(chosen), maxBranches))
 	}
 	return chosen, nil
 }
 
 // selected returns the refs that a wanted name or pattern selects.
-func (r refs) selected(want string) ([]string, error) {
+func (r refs) selected(ctx context.Context, want string) ([]string, error) {
 	if err := origin.CheckBranchPattern(want); err != nil {
 		return nil, err
 	}
 	if strings.Contains(want, "*") {
-		refs := slices.DeleteFunc(slices.Sorted(maps.Keys(r.commits)), func(ref string) bool {
-			name := origin.BranchName(ref)
-			return !origin.MatchBranch([]string{want}, name) || origin.CheckBranch(name) != nil
-		})
-		if len(refs) == 0 {
-			return nil, failure(NoBranch, nil, "the repository has no branch like "+want)
-		}
-		return refs, nil
+		return r.matching(ctx, want)
 	}
 	ref := origin.BranchRef(want)
 	if ref == "HEAD" {
@@ -152,7 +152,27 @@ func (r refs) selected(want string) ([]string, error) {
 	case ref == want:
 		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no %q", want))
 	}
-	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; a tag of this name is %s%[1]s", want, tagPrefix))
+	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; for a tag write %s%[1]s", want, tagPrefix))
+}
+
+// matching returns the refs that a pattern selects, in the order of their names.
+func (r refs) matching(ctx context.Context, pattern string) (refs []string, err error) {
+	for ref := range r.commits {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if name := origin.BranchName(ref); origin.CheckBranch(name) == nil && origin.MatchBranch([]string{pattern}, name) {
+			refs = append(refs, ref)
+		}
+		if len(refs) > maxBranches {
+			return nil, errManyBranches
+		}
+	}
+	if len(refs) == 0 {
+		return nil, failure(NoBranch, nil, "the repository has no branch like "+pattern)
+	}
+	slices.Sort(refs)
+	return refs, nil
 }
 
 // prepareMirror creates an empty bare repository, or cleans an existing one of the files
@@ -215,18 +235,22 @@ func mirrorRef(name string) string {
 	return origin.BranchRef(name)
 }
 
+// removeLeftovers removes what a killed run of git left: locks, and files and folders with temporary
+// names. Below refs only locks are left; branches have names of all kinds.
 func removeLeftovers(mirror string) error {
+	refs := filepath.Join(mirror, "refs") + string(filepath.Separator)
 	return filepath.WalkDir(mirror, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
 		switch {
-		case d.IsDir() && strings.HasPrefix(d.Name(), "tmp_"):
-			return cmp.Or(os.RemoveAll(path), fs.SkipDir)
-		case !d.IsDir() && (strings.HasSuffix(path, ".lock") || strings.HasPrefix(d.Name(), "tmp_")):
+		case err != nil:
+			return err
+		case !d.IsDir() && strings.HasSuffix(path, ".lock"):
 			return os.Remove(path)
+		case strings.HasPrefix(path, refs) || !strings.HasPrefix(d.Name(), "tmp_"):
+			return nil
+		case d.IsDir():
+			return cmp.Or(os.RemoveAll(path), fs.SkipDir)
 		}
-		return nil
+		return os.Remove(path)
 	})
 }
 

@@ -1,6 +1,8 @@
 package gitsource
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -91,6 +93,86 @@ func TestDetachedHead(t *testing.T) {
 	if got := fetchAll(t, f, mirror, r.Dir); !maps.Equal(got, map[string]string{"a@HEAD": "1"}) {
 		t.Errorf("without branches: %v", got)
 	}
+}
+
+// TestWantedBranchOfCloneWithoutBranches has a clone of a tag, which has no branch of its own, and a repository with
+// tags alone. Neither is empty, whatever is wanted.
+func TestWantedBranchOfCloneWithoutBranches(t *testing.T) {
+	r := gitsourcetest.New(t)
+	commit := r.Files("main", "a", "1")
+	r.Git("update-ref", "refs/tags/v1", commit)
+	r.Git("update-ref", "refs/remotes/origin/main", commit)
+	f := newFetcher(t, local(r))
+	for _, head := range []string{"detached", "unborn"} {
+		if head == "detached" {
+			r.Git("checkout", "-q", "--detach", "main")
+			r.Git("branch", "-q", "-D", "main")
+		} else {
+			r.Git("symbolic-ref", "HEAD", "refs/heads/main")
+		}
+		for want, words := range map[string]string{
+			"v1":                    `no branch "v1"; for a tag write refs/tags/v1`,
+			"origin/main":           `no branch "origin/main"; for a tag write refs/tags/origin/main`,
+			commit[:12]:             `no branch "` + commit[:12] + `"; for a tag`,
+			"v*":                    "no branch like v*",
+			"refs/heads/main":       `no "refs/heads/main"`,
+			"refs/tags/v2":          `no "refs/tags/v2"`,
+			"refs/remotes/origin/x": "",
+		} {
+			_, err := f.Branches(t.Context(), r.Dir, []string{want})
+			if words != "" {
+				wantFailure(t, err, NoBranch, words)
+			} else {
+				wantFailure(t, err, Refused, "")
+			}
+		}
+		branches, err := f.Branches(t.Context(), r.Dir, []string{"refs/tags/v1"})
+		if err != nil || len(branches) != 1 || branches[0].Commit != commit {
+			t.Errorf("%s HEAD: the tag is %v, %v", head, branches, err)
+		}
+	}
+	_, err := f.Branches(t.Context(), r.Dir, nil)
+	wantFailure(t, err, NoBranch, "default branch does not exist")
+}
+
+// asked is a context that counts how often it is asked whether it has ended.
+type asked struct {
+	context.Context
+
+	times *int
+}
+
+func (a asked) Err() error { *a.times++; return a.Context.Err() }
+
+// TestManyBranchesEndEarly: a server chooses how many branches there are. Looking at them ends with ctx, and
+// once there are too many.
+func TestManyBranchesEndEarly(t *testing.T) {
+	r := refs{commits: make(map[string]string)}
+	for i := range 50 * maxBranches {
+		r.commits[fmt.Sprintf("refs/heads/b%d", i)] = strings.Repeat("0", 40)
+	}
+	times := 0
+	_, err := r.choose(asked{t.Context(), &times}, []string{"**"})
+	wantFailure(t, err, TooLarge, "more than 1024 branches")
+	if times == 0 || times > 2*maxBranches {
+		t.Errorf("%d branches were looked at", times)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, pattern := range []string{"**", "none*"} {
+		if _, err := r.choose(ctx, []string{pattern}); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s after the end: %v", pattern, err)
+		}
+	}
+	// As many as allowed, of which each is wanted by several patterns.
+	maps.DeleteFunc(r.commits, func(ref, _ string) bool { return len(r.commits) > maxBranches })
+	branches, err := r.choose(t.Context(), []string{"b1*", "**", "b*", "**"})
+	if err != nil || len(branches) != maxBranches {
+		t.Errorf("%d branches, %v", len(branches), err)
+	}
+	r.commits["refs/heads/one-more"] = strings.Repeat("0", 40)
+	_, err = r.choose(t.Context(), []string{"b*", "one-more"})
+	wantFailure(t, err, TooLarge, "more than 1024 branches")
 }
 
 // TestBranchesAreNamedAsInGit compares with git which names branches may have, for every character at

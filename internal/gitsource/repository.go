@@ -177,7 +177,8 @@ func (r *Repository) resolveOne(ctx context.Context, name string) (docstore.Bran
 	if err == nil {
 		return docstore.Branch{Name: origin.BranchName(ref), Commit: strings.TrimSpace(string(out))}, nil
 	}
-	if heads, listErr := r.git(ctx, nil, "for-each-ref", "--count=1", "refs/heads"); listErr == nil && len(heads) == 0 {
+	refs, listErr := r.git(ctx, nil, "for-each-ref", "--count=1")
+	if _, headErr := r.git(ctx, nil, "rev-parse", "--verify", "--quiet", "HEAD"); listErr == nil && len(refs) == 0 && headErr != nil {
 		return docstore.Branch{}, failure(Empty, err, "the repository is empty: it has no commits")
 	}
 	return docstore.Branch{}, failure(NoBranch, err, fmt.Sprintf("the repository has no branch %q", name))

@@ -248,6 +248,10 @@ func TestRepositoryFailures(t *testing.T) {
 	r.Files("main", "a", "a", "b", "b", "c", "c")
 	check("missing branch", NoBranch, "other")
 	check("option", Refused, "--all")
+	r.Git("checkout", "-q", "--detach", "main")
+	r.Git("update-ref", "-d", "refs/heads/main")
+	check("missing branch of a repository without refs", NoBranch, "other")
+	r.Git("checkout", "-q", "-b", "main")
 	check("too many", TooLarge)
 	_, err := OpenRepository(t.Context(), t.TempDir(), nil, Limits{})
 	if fail := (*Failure)(nil); !errors.As(err, &fail) {
