@@ -3,6 +3,7 @@ package gitsource
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -70,6 +71,9 @@ func (c *Changes) nearest(ctx context.Context, candidates []int, before []string
 	return best, nil
 }
 
+// maxLost bounds the pairs of a deleted and a present branch that are compared.
+const maxLost = 32 * maxBranches
+
 // lost adds the changes that deleted branches cause on others. An object that was a
 // file on a deleted branch and is named as a submodule's commit on another counted as a
 // file until now.
@@ -78,6 +82,9 @@ func (c *Changes) lost(ctx context.Context, changes map[string][]change, before,
 	for i, tree := range before {
 		if slices.Contains(c.from, i) {
 			continue
+		}
+		if len(gone)+len(after) > maxLost {
+			return fmt.Errorf("%w: too many branches were deleted", ErrManyChanges)
 		}
 		for _, other := range after {
 			gone, stays = append(gone, tree), append(stays, other)

@@ -1,40 +1,52 @@
 package gitsource
 
 import (
-	"encoding/binary"
+	"fmt"
 	"slices"
 )
+
+// maxBranchSets bounds the sets of branches of a repository, with those on the way to others. Sets of
+// branches that follow each other, as those of releases, are half a million where there are 1,024 branches.
+const maxBranchSets = 1 << 21
+
+var errManyBranchSets = failure(TooLarge, nil, fmt.Sprintf("its documents are on more than %d different sets of branches", maxBranchSets))
 
 // branchSets numbers the distinct sets of branches that documents have. There are few,
 // and documents share them. Set 0 is empty.
 type branchSets struct {
-	members [][]uint32 // ordinals, ascending
-	byKey   map[string]uint32
-	grown   map[[2]uint32]uint32 // set and branch to the set with the branch
+	sets  []branchSet
+	grown map[branchSet]uint32 // its number
 }
 
+// branchSet is an earlier set and a branch after all of its branches.
+type branchSet struct{ set, branch uint32 }
+
 func newBranchSets() *branchSets {
-	return &branchSets{members: [][]uint32{nil}, byKey: make(map[string]uint32), grown: make(map[[2]uint32]uint32)}
+	return &branchSets{sets: make([]branchSet, 1), grown: make(map[branchSet]uint32)}
 }
 
 // with returns the union of a set and a branch. Branches must be added in ascending
 // order.
-func (s *branchSets) with(set, branch uint32) uint32 {
-	step := [2]uint32{set, branch}
-	if next, ok := s.grown[step]; ok {
-		return next
-	}
-	members := append(slices.Clone(s.members[set]), branch)
-	var key []byte
-	for _, m := range members {
-		key = binary.LittleEndian.AppendUint32(key, m)
-	}
-	next, ok := s.byKey[string(key)]
+func (s *branchSets) with(set, branch uint32) (uint32, error) {
+	step := branchSet{set, branch}
+	next, ok := s.grown[step]
 	if !ok {
-		next = uint32(len(s.members))
-		s.byKey[string(key)] = next
-		s.members = append(s.members, members)
+		if len(s.sets) == maxBranchSets {
+			return 0, errManyBranchSets
+		}
+		next = uint32(len(s.sets))
+		s.grown[step] = next
+		s.sets = append(s.sets, step)
 	}
-	s.grown[step] = next
-	return next
+	return next, nil
+}
+
+// members returns the branches of a set, ascending.
+func (s *branchSets) members(set uint32) []uint32 {
+	var members []uint32
+	for ; set != 0; set = s.sets[set].set {
+		members = append(members, s.sets[set].branch)
+	}
+	slices.Reverse(members)
+	return members
 }

@@ -103,7 +103,9 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	}
 	c.listing = &listing{sets: newBranchSets(), oidLen: len(after[0]) / 2}
 	for i, tree := range after {
-		c.listing.merge(c.existing(changes[tree]), uint32(i))
+		if err := c.listing.merge(c.existing(changes[tree]), uint32(i)); err != nil {
+			return err
+		}
 	}
 	return c.measure(ctx, c.listing)
 }

@@ -258,3 +258,19 @@ func TestManyChangesOnBranches(t *testing.T) {
 		t.Fatalf("%d documents: %v", c.Total(), err)
 	}
 }
+
+// TestManyDeletedBranches: deleted branches are compared with all others, a bounded number of times.
+func TestManyDeletedBranches(t *testing.T) {
+	r := gitsourcetest.New(t)
+	commit := r.Files("main", "a", "1")
+	for n, want := range map[int]error{20: nil, 1024: ErrManyChanges} {
+		var old, branches []docstore.Branch
+		for i := range n {
+			old = append(old, docstore.Branch{Name: fmt.Sprintf("a%d", i), Commit: commit})
+			branches = append(branches, docstore.Branch{Name: fmt.Sprintf("b%d", i), Commit: commit})
+		}
+		if _, err := OpenChanges(t.Context(), filepath.Join(r.Dir, ".git"), old, branches, 10, Limits{}); !errors.Is(err, want) {
+			t.Errorf("%d branches: %v, want %v", n, err, want)
+		}
+	}
+}

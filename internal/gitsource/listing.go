@@ -47,7 +47,9 @@ func (r *Repository) list(ctx context.Context) (*listing, error) {
 				return nil, err
 			}
 		}
-		l.merge(tree, uint32(i))
+		if err := l.merge(tree, uint32(i)); err != nil {
+			return nil, err
+		}
 		if len(l.entries) > r.limits.MaxDocuments {
 			return nil, r.tooMany()
 		}
@@ -163,7 +165,7 @@ func skipByMode(mode string) docstore.SkipReason {
 
 // merge adds the entries of a branch's tree. Documents with the same path are in the
 // order of their object ids.
-func (l *listing) merge(tree []treeEntry, branch uint32) {
+func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
 	old := l.entries
 	l.entries = make([]entry, 0, max(len(old), len(tree)))
 	before := func(e *entry, t *treeEntry) bool {
@@ -178,17 +180,22 @@ func (l *listing) merge(tree []treeEntry, branch uint32) {
 		l.entries = append(l.entries, old[:n]...)
 		old = old[n:]
 		if len(old) == 0 || old[0].path != t.path || old[0].oid != t.oid {
-			l.entries = append(l.entries, entry{
-				path: t.path, oid: t.oid, size: -1, set: l.sets.with(0, branch), skip: t.skip,
-			})
+			set, err := l.sets.with(0, branch)
+			if err != nil {
+				return err
+			}
+			l.entries = append(l.entries, entry{path: t.path, oid: t.oid, size: -1, set: set, skip: t.skip})
 			continue
 		}
 		// An object that is a file on one branch and named as a submodule's commit on another
 		// counts as a file.
-		old[0].set = l.sets.with(old[0].set, branch)
+		if old[0].set, err = l.sets.with(old[0].set, branch); err != nil {
+			return err
+		}
 		old[0].skip = min(old[0].skip, t.skip)
 	}
 	l.entries = append(l.entries, old...)
+	return nil
 }
 
 // measure finds the sizes of all blobs, and marks those that are too large or missing.

@@ -215,7 +215,7 @@ func (r *Repository) Documents(ctx context.Context) iter.Seq2[*build.Document, e
 func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detector *language.Detector) (*build.Document, error) {
 	doc := &build.Document{
 		Path: []byte(e.path), Size: uint64(max(e.size, 0)), OID: e.oid[:r.listing.oidLen],
-		Branches: r.listing.sets.members[e.set], Skip: e.skip,
+		Branches: r.listing.sets.members(e.set), Skip: e.skip,
 	}
 	if e.skip != docstore.NotSkipped {
 		return doc, nil
