@@ -11,6 +11,7 @@ package delivery
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,6 +26,10 @@ type Answers struct {
 	patience time.Duration
 	refused  prometheus.Counter
 	cutOff   prometheus.Counter
+
+	collecting sync.Mutex
+	// collected is when the garbage collector last ran for quiet connections.
+	collected time.Time
 }
 
 // New returns an account that holds at most that many bytes of unread answers, and waits as long as

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -33,7 +34,7 @@ func (l listener) Accept() (net.Conn, error) {
 
 func (a *Answers) wrap(raw net.Conn) *conn {
 	c := &conn{Conn: raw, answers: a, caller: fair.Network(raw.RemoteAddr().String()), queue: make(map[*charged]struct{})}
-	c.late = time.AfterFunc(a.patience, c.cutOff)
+	c.late = time.AfterFunc(a.patience/2, c.quiet)
 	c.late.Stop()
 	return c
 }
@@ -49,8 +50,10 @@ type conn struct {
 	closed bool
 	// queue are the messages that are not read.
 	queue map[*charged]struct{}
-	// late closes the connection unless something of the queue is read before.
+	// late calls quiet after half of patience in which nothing of the queue is read.
 	late *time.Timer
+	// collected means that late has called quiet, which has given back what gRPC dropped.
+	collected bool
 }
 
 // connAddr is the address of a peer. Through it calls find their connection.
@@ -88,13 +91,32 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-func (c *conn) cutOff() {
+// quiet closes a connection of which nothing was read when it is called for the second time. gRPC frees no
+// message that it drops because its caller has canceled the call just before: the first time, the garbage
+// collector takes such messages out of the queue.
+func (c *conn) quiet() {
+	c.answers.collect()
 	c.mu.Lock()
-	waiting := len(c.queue) > 0
+	waiting, cut := len(c.queue) > 0, c.collected
+	if waiting && !cut {
+		c.collected = true
+		c.late.Reset(c.answers.patience / 2)
+	}
 	c.mu.Unlock()
-	if waiting {
+	if waiting && cut {
 		c.answers.cutOff.Inc()
 		_ = c.Close() // the peer is gone, whatever the error is
+	}
+}
+
+// collect runs the garbage collector unless it did so in the last half of patience, however many
+// connections are quiet.
+func (a *Answers) collect() {
+	a.collecting.Lock()
+	defer a.collecting.Unlock()
+	if began := time.Now(); began.Sub(a.collected) >= a.patience/2 {
+		a.collected = began
+		runtime.GC()
 	}
 }
 
@@ -116,11 +138,11 @@ func (c *conn) enqueue(of *call, bytes int64) (*charged, error) {
 		defer give()
 		return nil, status.Error(codes.Unavailable, "the connection was closed")
 	}
-	if len(c.queue) == 0 {
-		c.late.Reset(c.answers.patience)
-	}
 	m := &charged{c, give}
 	c.queue[m] = struct{}{}
+	if len(c.queue) == 1 {
+		c.moved()
+	}
 	return m, nil
 }
 
@@ -133,8 +155,9 @@ func (m *charged) progress() {
 
 // moved gives the peer the time of patience for the next part. The connection is locked.
 func (c *conn) moved() {
+	c.collected = false
 	if len(c.queue) > 0 {
-		c.late.Reset(c.answers.patience)
+		c.late.Reset(c.answers.patience / 2)
 	} else {
 		c.late.Stop()
 	}

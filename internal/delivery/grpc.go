@@ -2,16 +2,16 @@ package delivery
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"runtime"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	encodingproto "google.golang.org/grpc/encoding/proto"
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -40,18 +40,18 @@ func (a *Answers) Stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServer
 }
 
 // accept begins a call. Its answers are not compressed: a compressed message is a copy that
-// Codec does not see.
+// Codec does not see. Errors are statuses.
 func (a *Answers) accept(ctx context.Context) (context.Context, *call, *conn, error) {
 	from, ok := peer.FromContext(ctx)
 	if !ok {
-		return nil, nil, nil, errors.New("a call came from nowhere")
+		return nil, nil, nil, status.Error(codes.Internal, "a call came from nowhere")
 	}
 	at, ok := from.Addr.(connAddr)
 	if !ok {
-		return nil, nil, nil, fmt.Errorf("a call came over a connection of type %T", from.Addr)
+		return nil, nil, nil, status.Errorf(codes.Internal, "a call came over a connection of type %T", from.Addr)
 	}
 	if err := grpc.SetSendCompressor(ctx, encoding.Identity); err != nil {
-		return nil, nil, nil, fmt.Errorf("send answers as they are: %w", err)
+		return nil, nil, nil, status.Errorf(codes.Internal, "send answers as they are: %v", err)
 	}
 	ctx, c := a.begin(ctx, at.conn.caller)
 	return ctx, c, at.conn, nil
@@ -93,11 +93,12 @@ const (
 	leastBuffer = 2 << 10
 )
 
-// encode encodes a message, which is charged to its call until gRPC has written or dropped it.
+// encode encodes a message, which is charged to its call until gRPC has written or dropped it. The error
+// is a status.
 func (c *conn) encode(of *call, v any) (encoded, error) {
 	m, ok := v.(proto.Message)
 	if !ok {
-		return nil, fmt.Errorf("%T is not a message", v)
+		return nil, status.Errorf(codes.Internal, "%T is not a message", v)
 	}
 	size := proto.Size(m)
 	charge, err := c.enqueue(of, int64(size+overhead))
@@ -110,10 +111,10 @@ func (c *conn) encode(of *call, v any) (encoded, error) {
 	if err != nil {
 		pool.Put(data)
 		charge.done()
-		return nil, fmt.Errorf("encode the answer: %w", err)
+		return nil, status.Errorf(codes.Internal, "encode the answer: %v", err)
 	}
 	p := &parts{data: data, charge: charge}
-	// gRPC frees no message that it drops because the caller has canceled the call just before.
+	// For messages that gRPC does not free; see quiet.
 	runtime.AddCleanup(p, (*charged).done, charge)
 	var out encoded
 	for first := true; first || len(raw) > 0; first = false {
