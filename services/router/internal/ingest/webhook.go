@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -58,6 +59,8 @@ type Webhooks struct {
 	// another is a source that a webhook was sent to. It stands in for sources that do not
 	// exist, whose webhooks are refused after the same steps.
 	another atomic.Pointer[ingestv1.Source]
+	// warnings bounds the lines in the log.
+	warnings rate.Sometimes
 }
 
 // NewWebhooks returns a handler. The sources are those of the store; it does not close them. It
@@ -65,7 +68,7 @@ type Webhooks struct {
 func NewWebhooks(store *catalog.Store, sources *catalog.SourceView, jobs queue.Publisher, secrets codehost.Secrets, apart time.Duration, metrics *WebhookMetrics, log *slog.Logger) *Webhooks {
 	return &Webhooks{
 		store: store, sources: sources, jobs: jobs, secrets: secrets, apart: apart, metrics: metrics, log: log, patience: patience,
-		bodies: fair.NewPool(maxBodies),
+		bodies: fair.NewPool(maxBodies), warnings: rate.Sometimes{Interval: time.Second},
 	}
 }
 
@@ -97,7 +100,10 @@ func (h *Webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	done, err := h.receive(ctx, w, r)
 	if err != nil {
-		h.log.WarnContext(ctx, "could not handle a webhook", "source", r.PathValue("source"), "outcome", done.name, "error", err)
+		// Anybody can send webhooks that fail. The metrics count them all.
+		h.warnings.Do(func() {
+			h.log.WarnContext(ctx, "could not handle a webhook", "source", r.PathValue("source"), "outcome", done.name, "error", err)
+		})
 	}
 	h.metrics.count(done)
 	http.Error(w, done.text, done.status)
@@ -145,13 +151,21 @@ func (h *Webhooks) read(w http.ResponseWriter, r *http.Request) (body []byte, gi
 	if err := conn.SetReadDeadline(time.Now().Add(h.patience)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, give, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}
-	var read bytes.Buffer
-	for rest := http.MaxBytesReader(w, r.Body, maxBody); err == nil; {
-		if !h.bodies.Take(from, piece) {
-			return nil, give, failed, errors.New("too many webhooks at once")
+	take := func(n int64) bool {
+		ok := h.bodies.Take(from, n)
+		if ok {
+			taken += n
 		}
-		taken += piece
-		_, err = io.CopyN(&read, rest, piece)
+		return ok
+	}
+	var pieces [][]byte
+	for rest := http.MaxBytesReader(w, r.Body, maxBody); err == nil; {
+		if !take(piece) {
+			return nil, give, failed, errManyBodies
+		}
+		read := bytes.NewBuffer(make([]byte, 0, piece))
+		_, err = io.CopyN(read, rest, piece-bytes.MinRead) // the buffer does not grow
+		pieces = append(pieces, read.Bytes())
 	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return nil, give, tooLarge, err
@@ -164,8 +178,20 @@ func (h *Webhooks) read(w http.ResponseWriter, r *http.Request) (body []byte, gi
 	if err := conn.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, give, failed, fmt.Errorf("limit the time of a webhook: %w", err)
 	}
-	return read.Bytes(), give, outcome{}, nil
+	if len(pieces) == 1 {
+		return pieces[0], give, outcome{}, nil
+	}
+	split := taken
+	if !take(split) {
+		return nil, give, failed, errManyBodies
+	}
+	body = bytes.Join(pieces, nil)
+	h.bodies.Give(from, split)
+	taken -= split
+	return body, give, outcome{}, nil
 }
+
+var errManyBodies = errors.New("too many webhooks at once")
 
 // handle requests the indexing of the repo of a push, unless nothing that is indexed has
 // changed. It must read the desired state before the root: only then does a root that

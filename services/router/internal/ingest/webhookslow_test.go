@@ -138,3 +138,35 @@ func TestSlowSendersAreCutOff(t *testing.T) {
 		t.Errorf("%d bytes were not given back", n)
 	}
 }
+
+// TestBodiesAreCharged: a webhook takes no more memory than its sender is charged for, and leaves nothing.
+func TestBodiesAreCharged(t *testing.T) {
+	w := newWorld(t)
+	for _, size := range []int{0, 1, piece - bytes.MinRead, piece, piece + 1, 1<<20 + 1, maxBody} {
+		text := bytes.Repeat([]byte("x"), size)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hooks/github", bytes.NewReader(text))
+		body, give, _, err := w.read(httptest.NewRecorder(), r)
+		if err != nil || !bytes.Equal(body, text) {
+			t.Errorf("%d bytes: got %d, %v", size, len(body), err)
+		}
+		if taken := w.bodies.Taken(); int64(cap(body)) > taken || taken > int64(size)+2*piece+int64(size)/64 {
+			t.Errorf("%d bytes take %d, and %d are charged", size, cap(body), taken)
+		}
+		if give(); w.bodies.Taken() != 0 {
+			t.Errorf("%d bytes: %d were not given back", size, w.bodies.Taken())
+		}
+	}
+}
+
+// TestWarningsAreRare: anybody can send webhooks that fail. They do not fill the log.
+func TestWarningsAreRare(t *testing.T) {
+	w := newWorld(t)
+	w.warnings.Interval = time.Hour
+	for range 100 {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/hooks/x", bytes.NewReader(make([]byte, maxBody+1)))
+		w.ServeHTTP(httptest.NewRecorder(), r)
+	}
+	if n := strings.Count(w.log.String(), "could not handle a webhook"); n != 1 || w.count(tooLarge) != 100 {
+		t.Errorf("%d lines, %d counted", n, w.count(tooLarge))
+	}
+}
