@@ -112,8 +112,30 @@ func one(glob string, c byte) (ok bool, size int) {
 	return glob[0] == c, 1
 }
 
-// class reports whether c is in the class that begins a glob, and how many bytes the class has, 0 if it does not end. A ] that
-// comes first is a member.
+// classes are the classes of ASCII that have names, as Git has them: [[:digit:]] is one digit. Ripgrep has none.
+var classes = map[string]func(c byte) bool{
+	"alnum":  func(c byte) bool { return letter(c|0x20) || digit(c) },
+	"alpha":  func(c byte) bool { return letter(c | 0x20) },
+	"blank":  func(c byte) bool { return c == ' ' || c == '\t' },
+	"cntrl":  func(c byte) bool { return c < ' ' || c == 0x7f },
+	"digit":  digit,
+	"graph":  graph,
+	"lower":  letter,
+	"print":  func(c byte) bool { return graph(c) || c == ' ' },
+	"punct":  func(c byte) bool { return graph(c) && !letter(c|0x20) && !digit(c) },
+	"space":  func(c byte) bool { return strings.IndexByte(" \t\n\r", c) >= 0 },
+	"upper":  func(c byte) bool { return 'A' <= c && c <= 'Z' },
+	"xdigit": func(c byte) bool { return digit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' },
+}
+
+func letter(c byte) bool { return 'a' <= c && c <= 'z' }
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
+func graph(c byte) bool { return ' ' < c && c < 0x7f }
+
+// class reports whether c is in the class that begins a glob, and how many bytes the class has, 0 if it does not end or
+// holds a class whose name is unknown. A ] that comes first is a member.
 func class(glob string, c byte) (in bool, size int) {
 	i := 1
 	not := i < len(glob) && (glob[i] == '!' || glob[i] == '^')
@@ -131,6 +153,18 @@ func class(glob string, c byte) (in bool, size int) {
 	for first := i; i < len(glob); {
 		if glob[i] == ']' && i > first {
 			return in != not, i + 1
+		}
+		if name, named := strings.CutPrefix(glob[i:], "[:"); named {
+			name, _, ends := strings.Cut(name, "]")
+			if name, named = strings.CutSuffix(name, ":"); named || !ends {
+				holds := classes[name]
+				if holds == nil {
+					return false, 0
+				}
+				in = in || holds(c)
+				i += len("[::]") + len(name)
+				continue
+			}
 		}
 		low := member()
 		high := low

@@ -142,7 +142,7 @@ func TestGlobsOfGit(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{"a", "x", "]f", "]", "[", "-", "^", "!", "ab", "é", "è", "éa", "\xff", "\xc3", "a]", "a-b", "aab", `\`, "*"} {
+		for _, name := range []string{"a", "x", "]f", "]", "[", "-", "^", "!", "ab", "é", "è", "éa", "\xff", "\xc3", "a]", "a-b", "aab", `\`, "*", "7", "F", "g", "Z", "~", ":", "_", " ", "\t", "\v", "\x01", "\x7f", ":]"} {
 			if err := os.WriteFile(filepath.Join(root, dir, name+"."), nil, 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -156,6 +156,9 @@ func TestGlobsOfGit(t *testing.T) {
 	for _, glob := range []string{
 		"[]x]", "[]-x]", "[^]x]", "[!]x]", "[]]", "[^]]", "[!a]", "[a-]", "[-a]", "[!-a]", "[a-b-x]", "[x-a]", "[!x-a]", `[\]a]`, `[\a-\x]`, `[\\]`, `[\-x]`, "[[]", "[[a]", "[^^]", "[!!]",
 		"[a", "[", "[]", "[!", "[^]", "a[", `a\`, "[é]", "[!é]", "[é]a", "?", "??", "???", "?a", "[é-ÿ]", "[\xc3][\xa9]", "\xff", "[\xff]", "[\x80-\xff]*", `\[`, `\*`, `\\`, `\é`, "*]", "*[]b]",
+		"[[:alnum:]]", "[[:alpha:]]", "[[:blank:]]", "[[:cntrl:]]", "[[:digit:]]", "[[:graph:]]", "[[:lower:]]", "[[:print:]]", "[[:punct:]]", "[[:space:]]", "[[:upper:]]", "[[:xdigit:]]",
+		"[![:alpha:]]", "[^[:punct:]x]", "[[:digit:][:upper:]]", "[x[:digit:]]", "[[:digit:]-x]", "[x-[:digit:]]", "[a-[:]", "*[[:digit:]]*", "[[:digit:]].", "[:digit:]", "[[:digit:]", "[[:digit]]",
+		"[[:digit", "[[:", "[[:]", "[[::]]", "[[:none:]]", "[a[:none:]]", "[[:Digit:]]", "[[:digit:x]]", "[[.a.]]", "[[=a=]]", `[[\:digit:]]`, `[\[:digit:]]`, "d/[[:lower:]]", "d[[:punct:]]a", "[[:]:]]",
 		"**/[]x]", "d/[]x]", "d/**/[]x]", "/[]x]", "d/**", "d/*/a", "**/e/**", "d/**/a", "**/a*b", "*a*b", "a*a*b", "/**/e/*", "d**a", "**", "/**", "/**\n!d/", "**\n!d/", "d/[^a]", "d[/]a", "d?a", "d*a",
 	} {
 		if err := os.WriteFile(filepath.Join(root, ".gitignore"), []byte(glob+"\n"), 0o644); err != nil {
