@@ -142,10 +142,17 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 		}
 		var found bool
 		text := localindex.TextOf(content)
+		nul, named := text.NUL, file.Path == ""
+		if named && nul >= 0 {
+			text.Bytes = text.Bytes[:nul] // more than ripgrep reads of a binary file that it meets in a folder
+			if s.Show.Count {
+				text.NUL = -1 // it counts the lines of one that is named
+			}
+		}
 		if r.out, found = s.Show.show(r.out, s.printed(shown), text, s.Pattern); !found {
 			r.out = r.out[:before]
-			if file.Path == "" && text.NUL >= 0 {
-				r.warnings = append(r.warnings, fmt.Errorf("%s is binary: what comes after its NUL byte at offset %d was not searched", shown, text.NUL))
+			if named && nul >= 0 {
+				r.warnings = append(r.warnings, fmt.Errorf("%s is binary: what comes after its NUL byte at offset %d was not searched", shown, nul))
 			}
 		}
 		if *buf = content; cap(content) > keptContent {

@@ -18,7 +18,8 @@ const MaxSize = 512 << 20
 // a binary file it has only the part that ripgrep reads before it sees the first NUL byte.
 type Text struct {
 	Bytes []byte
-	// NUL is the offset of the first NUL byte, -1 if there is none. Bytes end before it.
+	// NUL is the offset of the first NUL byte, -1 if there is none. Bytes end before it, and their capacity
+	// does not.
 	NUL int
 }
 

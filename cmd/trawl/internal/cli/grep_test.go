@@ -83,6 +83,42 @@ func TestGrep(t *testing.T) {
 	}
 }
 
+// TestGrepNamedBinaryFile: all that comes before the NUL byte of a binary file is found if the file is named.
+func TestGrepNamedBinaryFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for path, content := range map[string]string{
+		"late":  "fish early\nwhale\x00\nfish late\n",
+		"later": "\xef\xbb\xbfherring\n" + strings.Repeat("whale\n", 20_000) + "cod\x00\n",
+		"wide":  "\xff\xfef\x00i\x00s\x00h\x00\n\x00\x00\x00",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		args string
+		exit int
+		out  string
+	}{
+		{"-l fish late", 0, "late\n"},
+		{"-c fish late", 0, "late:1\n"},
+		{"-c -v fish late", 0, "late:1\n"},
+		{"-o -c fish late", 0, "late:1\n"},
+		{"fish late", 0, "late:1:fish early\nlate: WARNING: stopped searching binary file after match (found \"\\0\" byte around offset 16)\n"},
+		{"-l whale$ late", 0, "late\n"}, // for ripgrep a NUL byte ends a line of such a file
+		{"late late", 2, "late is binary: what comes after its NUL byte at offset 16"},
+		{"-c late late", 2, "late is binary"},
+		{"-c cod later", 0, "later:1\n"},
+		{"-l fish wide", 0, "wide\n"},
+		{"-c shark wide", 2, "wide is binary"},
+	} {
+		exit, out, errs := run(t, nil, append([]string{"grep"}, strings.Fields(c.args)...)...)
+		if exit != c.exit || !strings.Contains(out+errs, c.out) || c.exit == 0 && (out != c.out || errs != "") {
+			t.Errorf("trawl grep %s: exit %d\n%s%s", c.args, exit, out, errs)
+		}
+	}
+}
+
 // TestGrepWithoutAnIndex: a search needs no folder for its index.
 func TestGrepWithoutAnIndex(t *testing.T) {
 	t.Chdir(t.TempDir())
