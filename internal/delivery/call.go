@@ -21,13 +21,13 @@ type call struct {
 	ended bool
 	// unread are the bytes of messages that are not read.
 	unread int64
-	// read has an element if messages were read since it was last received from.
+	// read has an element if messages were read since it was last received from. It is nil if nobody waits.
 	read chan struct{}
 }
 
 // begin returns a call and its context. A call whose caller nobody names is of the caller.
 func (a *Answers) begin(ctx context.Context, caller string) (context.Context, *call) {
-	c := &call{answers: a, caller: caller, left: func() {}, read: make(chan struct{}, 1)}
+	c := &call{answers: a, caller: caller, left: func() {}}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
@@ -50,26 +50,27 @@ func (c *call) leave() {
 	}
 }
 
-// charge charges the caller for an answer, which must be given back by give. The error is
-// a status.
-func (c *call) charge(bytes int64) (give func(), err error) {
+// charge charges the caller for an answer, until give. The error is a status.
+func (c *call) charge(bytes int64) (caller string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.answers.take(c.caller, bytes); err != nil {
-		return nil, err
+		return "", err
 	}
 	c.unread += bytes
-	caller := c.caller
-	return func() {
-		c.answers.unread.Give(caller, bytes)
-		c.mu.Lock()
-		c.unread -= bytes
-		c.leave()
-		select {
-		case c.read <- struct{}{}:
-		default:
-		}
-	}, nil
+	return c.caller, nil
+}
+
+// give gives back what a caller was charged.
+func (c *call) give(caller string, bytes int64) {
+	c.answers.unread.Give(caller, bytes)
+	c.mu.Lock()
+	c.unread -= bytes
+	c.leave()
+	select {
+	case c.read <- struct{}{}:
+	default:
+	}
 }
 
 // window is how many bytes of a stream may be unread before the next message waits. It is

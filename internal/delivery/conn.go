@@ -122,23 +122,27 @@ func (a *Answers) collect() {
 
 // charged is what a message that waits on a connection was charged.
 type charged struct {
-	conn *conn
-	give func()
+	conn   *conn
+	call   *call
+	caller string
+	bytes  int64
 }
+
+func (m *charged) give() { m.call.give(m.caller, m.bytes) }
 
 // enqueue charges a call for a message. The error is a status.
 func (c *conn) enqueue(of *call, bytes int64) (*charged, error) {
-	give, err := of.charge(bytes)
+	caller, err := of.charge(bytes)
 	if err != nil {
 		return nil, err
 	}
+	m := &charged{conn: c, call: of, caller: caller, bytes: bytes}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		defer give()
+		defer m.give()
 		return nil, status.Error(codes.Unavailable, "the connection was closed")
 	}
-	m := &charged{c, give}
 	c.queue[m] = struct{}{}
 	if len(c.queue) == 1 {
 		c.moved()
@@ -168,8 +172,10 @@ func (m *charged) done() {
 	c := m.conn
 	c.mu.Lock()
 	_, waiting := c.queue[m]
-	delete(c.queue, m)
-	c.moved()
+	if waiting {
+		delete(c.queue, m)
+		c.moved()
+	}
 	c.mu.Unlock()
 	if waiting {
 		m.give()

@@ -36,6 +36,7 @@ func (a *Answers) Stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServer
 		return err
 	}
 	defer c.end()
+	c.read = make(chan struct{}, 1)
 	return next(srv, &delivered{ServerStream: stream, ctx: ctx, call: c, conn: conn})
 }
 
@@ -115,15 +116,19 @@ func (c *conn) encode(of *call, v any) (encoded, error) {
 	}
 	p := &parts{data: data, charge: charge}
 	// For messages that gRPC does not free; see quiet.
-	runtime.AddCleanup(p, (*charged).done, charge)
-	var out encoded
+	p.dropped = runtime.AddCleanup(p, (*charged).done, charge)
+	out := encoded(p.one[:0]) // most messages have one part
 	for first := true; first || len(raw) > 0; first = false {
 		n := len(raw)
 		if n >= 2*chunk { // so that no part is too small to be freed
 			n = chunk
 		}
-		part := raw[:n]
-		out = append(out, mem.NewBuffer(&part, p))
+		part := &p.raw
+		if !first {
+			part = new([]byte)
+		}
+		*part = raw[:n]
+		out = append(out, mem.NewBuffer(part, p))
 		raw = raw[n:]
 	}
 	p.left.Store(int32(len(out)))
@@ -132,9 +137,13 @@ func (c *conn) encode(of *call, v any) (encoded, error) {
 
 // parts are the buffers of a message, which gRPC frees one after the other.
 type parts struct {
-	data   *[]byte
-	left   atomic.Int32
-	charge *charged
+	data    *[]byte
+	left    atomic.Int32
+	charge  *charged
+	dropped runtime.Cleanup
+	// raw is the first part, and one has its buffer.
+	raw []byte
+	one [1]mem.Buffer
 }
 
 var _ mem.BufferPool = (*parts)(nil)
@@ -148,6 +157,7 @@ func (p *parts) Put(*[]byte) {
 		p.charge.progress()
 		return
 	}
+	p.dropped.Stop()
 	mem.DefaultBufferPool().Put(p.data)
 	p.charge.done()
 }

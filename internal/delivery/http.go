@@ -75,13 +75,13 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	if w.err != nil {
 		return 0, w.err
 	}
-	give, err := w.call.charge(int64(len(p)))
+	caller, err := w.call.charge(int64(len(p)))
 	if err != nil {
 		w.err = err
 		w.refuse()
 		return 0, err
 	}
-	defer give()
+	defer w.call.give(caller, int64(len(p)))
 	w.sendHeader()
 	for more := true; more && err == nil; more = n < len(p) {
 		var sent int
