@@ -51,9 +51,10 @@ func Grace(s *ingestv1.Source) time.Duration {
 	return s.GetGrace().AsDuration()
 }
 
-// Wants reports whether a source selects a repo of its host.
+// Wants reports whether a source selects a repo of its host. The host chose the path: one that is longer than
+// any name is not selected, since matching it takes time in step with its length.
 func Wants(s *ingestv1.Source, r Repo) bool {
-	return (s.GetArchived() || !r.Archived) && (s.GetForks() || !r.Fork) &&
+	return len(r.Path) <= origin.MaxName && (s.GetArchived() || !r.Archived) && (s.GetForks() || !r.Fork) &&
 		(len(s.GetInclude()) == 0 || origin.MatchAny(s.GetInclude(), r.Path)) && !origin.MatchAny(s.GetExclude(), r.Path)
 }
 

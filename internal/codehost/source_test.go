@@ -52,6 +52,7 @@ func TestParse(t *testing.T) {
 	for f, want := range map[Repo]bool{
 		{Path: "acme/a"}: true, {Path: "acme/a", Archived: true}: true, {Path: "acme/a", Fork: true}: false,
 		{Path: "acme/secret-a"}: false, {Path: "other/a"}: false, {Path: "acme/a/b"}: false,
+		{Path: "acme/" + strings.Repeat("a", 1019)}: true, {Path: "acme/" + strings.Repeat("a", 1020)}: false,
 	} {
 		if Wants(acme, f) != want {
 			t.Errorf("%+v: want %v", f, want)

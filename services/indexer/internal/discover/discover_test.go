@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -363,4 +364,15 @@ func TestFileOfSources(t *testing.T) {
 		after(80 * time.Minute)
 		w.want("after the grace time", "x/r")
 	})
+}
+
+// TestMatchingEndsWithItsContext: a host chooses how many repos it lists. Matching them ends with the discoverer, and
+// removes no repo.
+func TestMatchingEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	l := &look{Discoverer: &Discoverer{}, spec: spec("a"), report: &ingestv1.SourceReport{}}
+	if kept, err := l.reconcile(ctx, []codehost.Repo{repo(1, "acme/a")}); kept != nil || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", kept, err)
+	}
 }

@@ -24,7 +24,10 @@ import (
 // that belong to another source or were added by hand. It returns the repos of the
 // source that were up to date.
 func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*catalogv1.Desired, err error) {
-	wanted := l.wanted(ctx, listed)
+	wanted, err := l.wanted(ctx, listed)
+	if err != nil {
+		return nil, err
+	}
 	var missing []catalog.Desired
 	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
 	for entry, err := range l.Store.ListDesired(ctx) {
@@ -71,11 +74,14 @@ func (l *look) reposOfSource(ctx context.Context) (kept []*catalogv1.Desired, er
 	return kept, nil
 }
 
-// wanted returns the records of the listed repos that the source selects, by name.
-func (l *look) wanted(ctx context.Context, listed []codehost.Repo) map[string]*catalogv1.Desired {
+// wanted returns the records of the listed repos that the source selects, by name. It fails if ctx ends.
+func (l *look) wanted(ctx context.Context, listed []codehost.Repo) (map[string]*catalogv1.Desired, error) {
 	wanted := make(map[string]*catalogv1.Desired, len(listed))
 	l.report.Refused = 0
 	for _, r := range listed {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if !codehost.Wants(l.spec, r) {
 			continue
 		}
@@ -91,7 +97,7 @@ func (l *look) wanted(ctx context.Context, listed []codehost.Repo) map[string]*c
 			Facts: l.facts(r),
 		}
 	}
-	return wanted
+	return wanted, nil
 }
 
 // facts returns the host's facts about a repo and its rank, nil for a single URL without one.
