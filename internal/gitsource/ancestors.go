@@ -35,13 +35,11 @@ func (c *Changes) ancestors(ctx context.Context, old []docstore.Branch, before, 
 // likely returns the old branches that a new one probably comes from: the first, and
 // those with the longest common prefix of names.
 func likely(old []docstore.Branch, name string) []int {
-	order := make([]int, len(old))
+	order, common := make([]int, len(old)), make([]int, len(old))
 	for i := range order {
-		order[i] = i
+		order[i], common[i] = i, commonPrefix(old[i].Name, name)
 	}
-	slices.SortStableFunc(order[1:], func(a, b int) int {
-		return cmp.Compare(commonPrefix(old[b].Name, name), commonPrefix(old[a].Name, name))
-	})
+	slices.SortStableFunc(order[1:], func(a, b int) int { return cmp.Compare(common[b], common[a]) })
 	return order[:min(len(order), maxAncestors)]
 }
 
