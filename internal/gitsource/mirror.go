@@ -389,7 +389,8 @@ func outgrown(files []string) bool {
 }
 
 // commits returns the branches with their commits in the mirror. They may have moved
-// since listRefs. A tag of a folder counts as a commit of it.
+// since listRefs. A tag of a folder counts as a commit of it, and one of a single
+// file, which patterns may select, as a commit without files.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	var stdin strings.Builder
 	for _, b := range branches {
@@ -400,16 +401,19 @@ func (s *session) commits(ctx context.Context, mirror string, branches []docstor
 		return nil, err
 	}
 	lines := strings.Split(string(out), "\n")
-	fetched := slices.Clone(branches)
+	fetched, single := slices.Clone(branches), 0
 	for i, b := range branches {
 		commit, kind, _ := strings.Cut(lines[i], " ")
-		switch {
-		case !hexOID(commit):
+		if !hexOID(commit) {
 			return nil, failure(Damaged, nil, fmt.Sprintf("branch %q did not arrive", b.Name))
-		case kind == "blob":
-			return nil, failure(NoBranch, nil, fmt.Sprintf("%s is a single file; name the tags that are commits", b.Name))
+		}
+		if kind == "blob" {
+			single++
 		}
 		fetched[i].Commit = commit
+	}
+	if single > 0 && single == len(branches) {
+		return nil, failure(NoBranch, nil, fmt.Sprintf("%s is a single file; name the tags that are commits", branches[0].Name))
 	}
 	return fetched, nil
 }

@@ -57,6 +57,10 @@ func TestRefsAreBranchesAndTags(t *testing.T) {
 			"a@refs/tags/HEAD,refs/tags/folder": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2",
 		}},
 		{[]string{"HEAD", "refs/tags/v*"}, map[string]string{"a@main": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2"}},
+		{[]string{"refs/tags/x/*", "main"}, map[string]string{"a@main": "1"}},
+		{[]string{"refs/tags/**"}, map[string]string{
+			"a@refs/tags/HEAD,refs/tags/folder": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2",
+		}},
 		{[]string{"main", "gone", "refs/tags/gone", "gone/*"}, map[string]string{"a@main": "1"}},
 		{[]string{"gone", "dev"}, map[string]string{"a@dev": "2"}},
 	} {
