@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"path"
 	"strings"
 
@@ -20,6 +21,8 @@ type Config struct {
 	// a request to S3 is tried before its failure is reported. They are no settings.
 	MaxObjectBytes int64 `config:"-"`
 	Attempts       int   `config:"-"`
+	// Existing refuses a folder that is not there, for what uses a bucket that others have filled. It is no setting.
+	Existing bool `config:"-"`
 }
 
 const (
@@ -45,7 +48,7 @@ func (c *Config) Validate() error {
 }
 
 // Open opens the bucket of the configuration, which must be valid. A folder is made
-// if needed. A bucket of S3 must exist. Open does not check that, so that a process
+// if needed, unless the bucket has to exist. A bucket of S3 must exist. Open does not check that, so that a process
 // can start while the store is down. Close releases the bucket's resources.
 func Open(_ context.Context, cfg Config) (Bucket, error) {
 	t, err := parseURL(cfg.URL)
@@ -57,6 +60,9 @@ func Open(_ context.Context, cfg Config) (Bucket, error) {
 	case "mem":
 		return NewMemory(limit), nil
 	case "file":
+		if _, err := os.Stat(t.path); err != nil && cfg.Existing {
+			return nil, fmt.Errorf("open bucket %s, which has to be there already: %w", t.shown, err)
+		}
 		return OpenFolder(t.path, limit)
 	default:
 		return newS3(t, cfg)

@@ -43,7 +43,7 @@ type Restorer struct {
 	Contents bool
 	// DryRun writes nothing, and also accepts a catalog that is in use.
 	DryRun bool
-	// Skip names repos that are not restored.
+	// Skip names repos that are not restored. Each must have a manifest, or nothing is restored: see ErrNotThere.
 	Skip []string
 }
 
@@ -87,6 +87,11 @@ func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged fun
 	if err != nil {
 		return err
 	}
+	for _, name := range r.Skip {
+		if repos[name] == nil {
+			return fmt.Errorf("skip %q: %w", name, ErrNotThere)
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(repos)) {
 		repo, err := r.restore(ctx, name, repos[name])
 		if err != nil {
@@ -101,6 +106,10 @@ func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged fun
 	}
 	return owner.TakeOver(ctx, r.Bucket, r.Store)
 }
+
+// ErrNotThere means that a repo that is to be skipped has no manifest. If its name is misspelt, the one that was meant would
+// come back.
+var ErrNotThere = errors.New("no manifest in the bucket is of this repo, so that it does not come back: correct its name, or leave it out")
 
 // manifests reads all manifests, by repo.
 func (r *Restorer) manifests(ctx context.Context, damaged func(string, error)) (map[string][]found, error) {

@@ -159,6 +159,13 @@ func TestIncompleteGenerations(t *testing.T) {
 	w.put(other.Shards[0].Key, []byte("FOUR"))
 	w.put(strings.Replace(first.ManifestKey, "-", "-0", 1), []byte("rubbish"))
 	w.etcd()
+	for _, dry := range []bool{true, false} {
+		lines, err := w.restore(restore.Restorer{DryRun: dry, Skip: []string{"deleted", "delete"}})
+		if !errors.Is(err, restore.ErrNotThere) || !strings.Contains(err.Error(), `"delete"`) || slices.ContainsFunc(lines, func(l string) bool { return strings.Contains(l, "skipped=") }) {
+			t.Errorf("a misspelt repo is skipped: %q, %v", lines, err)
+		}
+		w.must(w.store.CheckEmpty(t.Context()))
+	}
 	dry, err := w.restore(restore.Restorer{DryRun: true, Contents: true, Skip: []string{"deleted"}})
 	w.must(err)
 	w.must(w.store.CheckEmpty(t.Context()))

@@ -64,6 +64,7 @@ func runGC(ctx context.Context, p Process, s gcSettings) (err error) {
 	if err := sh.startTelemetry(ctx, p, s.logging.Config, "gc"); err != nil {
 		return err
 	}
+	s.Bucket.Existing = true
 	if err := errors.Join(sh.awaitEtcd(ctx, s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
 		return err
 	}

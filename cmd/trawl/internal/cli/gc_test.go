@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -119,12 +121,25 @@ func TestGC(t *testing.T) {
 	s.gc(1, "trawl index", "--audit")
 }
 
+// TestNoBucketThere: what reads a bucket that others have filled makes none where there is none.
+func TestNoBucketThere(t *testing.T) {
+	s := newStore(t)
+	missing := filepath.Join(t.TempDir(), "nosuch")
+	for _, args := range [][]string{{"restore"}, {"restore", "--dry-run"}, {"gc"}, {"gc", "--dry-run"}, {"gc", "--audit"}} {
+		exit, out, errs := run(t, nil, append(args, s.flags[1], s.flags[2], "--bucket-url", "file://"+missing)...)
+		if _, err := os.Stat(missing); err == nil || exit != 1 || !strings.Contains(errs, missing) {
+			t.Errorf("%v: exit %d, the folder: %v: %s%s", args, exit, err, out, errs)
+		}
+	}
+}
+
 func TestRestore(t *testing.T) {
 	s := newStore(t)
 	s.publish("content")
 	s.flags[0] = "restore"
 	s.flags = s.flags[:len(s.flags)-2] // restore has no flag for a hold
 	s.gc(1, "the catalog is not empty")
+	s.gc(1, `skip "nosuch"`, "--dry-run", "--skip", "nosuch")
 	s.gc(0, "0 repos can be searched", "--dry-run") // the shard of this test has no manifest
 	s.put(catalog.ManifestPrefix+"00/1-00-0000000000000001.pb", "rubbish")
 	s.gc(0, "1 object among the manifests cannot be read", "--dry-run")

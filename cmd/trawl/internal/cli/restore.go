@@ -38,7 +38,7 @@ are all there is served again, and the repo is desired again. The sources come b
 with repos in it is refused. At the end this etcd owns the bucket; until then nothing in it is collected.
 
 The bucket does not record which repos were deleted: those whose garbage is not collected yet come back, unless --skip
-names them. Tokens of callers are lost; make new ones by trawl tokens.`,
+names them. A name that no manifest has is refused. Tokens of callers are lost; make new ones by trawl tokens.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return runRestore(cmd.Context(), p, s) })
 }
@@ -49,6 +49,7 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 	if err := sh.startTelemetry(ctx, p, s.logging.Config, "restore"); err != nil {
 		return err
 	}
+	s.Bucket.Existing = true
 	if err := errors.Join(sh.awaitEtcd(ctx, s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
 		return err
 	}
