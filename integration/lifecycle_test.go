@@ -109,7 +109,11 @@ func getFile(t *testing.T, c *cluster) {
 	if err != nil || string(got.GetContent()) != "heron = 'releaseOnly'\n" || got.GetLanguage() != "Python" {
 		t.Errorf("got %v, %v", got, err)
 	}
-	_, err = c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "example.org/beta", Path: []byte("src/released.py")})
+	got, err = c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "example.org/beta", Path: []byte("src/released.py")})
+	if err != nil || string(got.GetContent()) != "heron = 'releaseOnly'\n" {
+		t.Errorf("a file that only another branch has: %v, %v", got, err)
+	}
+	_, err = c.search.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "example.org/beta", Path: []byte("src/released.py"), Branch: "main"})
 	if status.Code(err) != codes.NotFound {
 		t.Errorf("a file of another branch: %v", err)
 	}

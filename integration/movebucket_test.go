@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"context"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // copyNew copies the files that the folder to lacks, as tools that copy buckets do.
@@ -73,6 +77,7 @@ func TestMoveBucket(t *testing.T) {
 
 	c.bucketName = "bucket2"
 	c.restartSearcher(t, 0)
+	c.answeredBy(t, "searcher0")                             // the searchers of this test drain without a delay in which routers would notice
 	if err := os.RemoveAll(c.searcherCache(1)); err != nil { // so that it must download from the new bucket
 		t.Fatal(err)
 	}
@@ -89,4 +94,21 @@ func TestMoveBucket(t *testing.T) {
 	if _, err := os.Stat(from); err == nil {
 		t.Error("something uses the old bucket")
 	}
+}
+
+// answeredBy waits until a searcher has answered a call of the router.
+func (c *cluster) answeredBy(t *testing.T, searcher string) {
+	t.Helper()
+	eventually(t, searcher+" answers", func(ctx context.Context) error {
+		resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "c:heron", Options: &searchv1.SearchOptions{Explain: true}})
+		if err != nil {
+			return err
+		}
+		for _, call := range resp.GetExplanation().GetSlowestCalls() {
+			if call.GetSearcher() == searcher {
+				return nil
+			}
+		}
+		return fmt.Errorf("calls %v", resp.GetExplanation().GetSlowestCalls())
+	})
 }

@@ -25,7 +25,7 @@ func TestBranchSets(t *testing.T) {
 			t.Errorf("got %v, want %v", got, members)
 		}
 	}
-	if grow(0, 5) != grow(0, 5) || grow(5) == grow(0, 5) {
+	if once, again := grow(0, 5), grow(0, 5); once != again || grow(5) == once {
 		t.Error("a set has two numbers, or two sets have one")
 	}
 	// Each further set has one branch more than the one before, and takes as much as any other.
