@@ -56,7 +56,9 @@ func (c *cluster) newWorkload(round int) *workload {
 	for i := range trackedRepos {
 		r := c.newRepository(fmt.Sprintf("round%d-%d", round, i))
 		r.load(c.rng, ballastFiles)
-		w.repos = append(w.repos, &tracked{repository: r, numbers: map[string]int{}})
+		first := &tracked{repository: r, numbers: map[string]int{}}
+		first.next(c.rng) // a request for a repository that is empty fails for good
+		w.repos = append(w.repos, first)
 	}
 	return w
 }
