@@ -54,7 +54,10 @@ func (s *shelf) around(c Chunk, limit int) Chunk {
 	line, length := c.Content, lineEnd(c.Content, 0)
 	first := int(c.Ranges[0].Start.Offset - c.Start.Offset)
 	_, size := utf8.DecodeRune(line[first:])
-	from := runeStart(line, max(min(first-limit/3, length-limit), 0))
+	from := max(min(first-limit/3, length-limit), 0)
+	for from < first && !utf8.RuneStart(line[from]) {
+		from++
+	}
 	to := max(runeStart(line, min(from+limit, length)), first+size)
 	c.Content, c.CutBefore, c.CutAfter = s.keep(line[from:to]), from, max(length-to, 0)
 	c.Start = Location{Offset: c.Start.Offset + uint32(from), Line: c.Start.Line, Column: uint32(utf8.RuneCount(line[:from])) + 1}
@@ -79,7 +82,7 @@ func (c *Chunk) endRanges() {
 
 // runeStart is i, or the start of the rune that i is within.
 func runeStart(text []byte, i int) int {
-	for n := 1; n < utf8.UTFMax && n <= i && i < len(text) && !utf8.RuneStart(text[i]); n++ {
+	for n := 1; n < utf8.UTFMax && i > 0 && i < len(text) && !utf8.RuneStart(text[i]); n++ {
 		i--
 	}
 	return i

@@ -79,7 +79,7 @@ func (p part) String() string {
 
 // runeStart is i, or the start of the rune that i is within.
 func runeStart(text string, i int) int {
-	for n := 1; n < utf8.UTFMax && n <= i && i < len(text) && !utf8.RuneStart(text[i]); n++ {
+	for n := 1; n < utf8.UTFMax && i > 0 && i < len(text) && !utf8.RuneStart(text[i]); n++ {
 		i--
 	}
 	return i
