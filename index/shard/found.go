@@ -17,8 +17,8 @@ import (
 type Found struct {
 	// Hits are the best documents, at most Options.MaxFiles, in the total order of Compare.
 	Hits []Hit
-	// Cut is set when MaxBytes leaves out matching documents that MaxFiles has room for. They come
-	// after the last of Hits.
+	// Cut is set when MaxBytes leaves out matching documents that MaxFiles has room for, and with TopK when it may.
+	// They come after the last of Hits.
 	Cut bool
 	// Stats and Explanation cover finding alone; see Result.Explanation.
 	Stats       Stats
@@ -93,7 +93,10 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 		if err != nil && isContextError(err) {
 			found.Incomplete, err = err, nil
 		}
-		found.Cut = run.best.cut && len(found.Hits) < opts.MaxFiles
+		// What a search for the best leaves out depends on documents that a caller may not see. Whether the hits take
+		// all the room does not.
+		cut := run.best.cut || opts.Mode == TopK && run.best.stuffed()
+		found.Cut = cut && len(found.Hits) < opts.MaxFiles
 		run.countReads()
 		found.Stats, found.Explanation = run.stats, run.explained()
 		return err
