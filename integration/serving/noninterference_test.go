@@ -30,11 +30,14 @@ import (
 // hidden and deleted repos of other contents in the same shards. A caller gets the same answers
 // from both, times aside, whatever it asks at whichever interface.
 func TestHiddenContentsDoNotShow(t *testing.T) {
-	seed := testrun.Seed(t)
+	seeds := []uint64{16363253191736665372} // found that a page of few bytes had a next one
+	for seed, round := testrun.Seed(t), uint64(0); round < testrun.Rounds[uint64](1, 40); round++ {
+		seeds = append(seeds, seed+round)
+	}
 	asked, found := 0, 0
-	for round := range testrun.Rounds[uint64](1, 40) {
-		t.Run(fmt.Sprint(round), func(t *testing.T) { // whose clusters end with it
-			n, some := sameWhateverIsHidden(t, seed+round)
+	for _, seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { // whose clusters end with it
+			n, some := sameWhateverIsHidden(t, seed)
 			asked, found = asked+n, found+some
 		})
 	}
