@@ -118,7 +118,7 @@ func pagesOfJSON(c *cluster, rng *rand.Rand) (names []string) {
 	}
 }
 
-// filesOfEvents returns the files of a stream, of which a long one is in several messages.
+// filesOfEvents returns the files of a stream. A long file comes in several messages.
 func filesOfEvents(c *cluster, rng *rand.Rand) (names []string) {
 	o := randomPage(rng)
 	_, answer := c.post("", "/api/v1/search/stream", fmt.Sprintf(`{"query":"needle","options":{"maxFiles":1000,"maxMatchesPerFile":%d,"contextLines":%d}}`,

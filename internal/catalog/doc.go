@@ -62,6 +62,6 @@
 // batched over concurrent callers) followed by waiting until a [View] has applied R
 // gives the roots as of a moment after the call began. The clock sorts directly
 // before the roots, so that one watch holds both and a view learns of a change and
-// its revision together. Its random value tells two histories apart: package follow notices
-// with it when etcd went back to an earlier copy of its data.
+// its revision together. Its value is random, so that histories with equal revisions differ:
+// package follow uses it to notice that etcd went back to an earlier copy of its data.
 package catalog

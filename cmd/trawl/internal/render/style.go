@@ -72,7 +72,7 @@ func Name(name []byte) string {
 	return Safe(escaped(name))
 }
 
-// escaped doubles the backslashes of a name of which Safe escapes other bytes.
+// escaped doubles the backslashes of a name in which Safe escapes other bytes.
 func escaped(name []byte) []byte { return bytes.ReplaceAll(name, []byte(`\`), []byte(`\\`)) }
 
 // Meant is the name whose form is Name. A text that is not such a form means itself.
