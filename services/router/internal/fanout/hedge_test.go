@@ -22,13 +22,15 @@ import (
 
 const usual = 5 * time.Millisecond
 
-// cluster is searchers that take their time. All of them hold all shards, and a
-// shard's first candidate is chosen by its digest.
+// cluster is searchers that take their time. At first all of them hold all shards. A shard's first
+// candidate is chosen by its digest.
 type cluster struct {
 	fanout.Fanout
 	size int
 	// takes returns how long a searcher takes for an answer, and its error.
 	takes func(searcher int) (time.Duration, error)
+	// holds reports whether a searcher holds a shard.
+	holds func(fanout.Target, searchapi.Digest) bool
 	calls []atomic.Int64
 }
 
@@ -43,6 +45,7 @@ func newCluster(t testing.TB, size int, shares fanout.Shares) *cluster {
 		return targets
 	}}
 	c.takes = func(int) (time.Duration, error) { return usual, nil }
+	c.holds = func(fanout.Target, searchapi.Digest) bool { return true }
 	return c
 }
 
@@ -74,6 +77,10 @@ func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.
 	account := searchapi.NewAccount(shards)
 	var found []searchapi.Digest
 	for _, s := range shards {
+		if !c.holds(t, s.Digest) {
+			account.Uncovered(s.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED, "")
+			continue
+		}
 		account.Searched(s.Digest)
 		found = append(found, s.Digest)
 	}
@@ -386,5 +393,45 @@ func TestHedgesCountAtTheDeadline(t *testing.T) {
 		if coverage.Searched != 36-6 || coverage.NotReached != 6 || took != time.Second {
 			t.Errorf("%v after %v", coverage, took)
 		}
+	})
+}
+
+// TestShardsAreFoundWhoeverHoldsThem: each shard is held by some of its candidates, which answer when
+// they like. Every answer is complete, without budget for retries and without a second round:
+// searchers that do not hold a shard have not failed.
+func TestShardsAreFoundWhoeverHoldsThem(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		size, n := rapid.IntRange(1, 5).Draw(rt, "searchers"), rapid.IntRange(1, 30).Draw(rt, "shards")
+		shares := fanout.Shares{Hedges: rapid.SampledFrom([]float64{0, 0.1, 10}).Draw(rt, "hedges")}
+		seed := rapid.Uint64().Draw(rt, "seed")
+		synctest.Test(t, func(t *testing.T) {
+			random := testrun.Locked(seed)
+			c := newCluster(t, size, shares)
+			all := c.Candidates
+			c.Candidates = func(d searchapi.Digest) []fanout.Target {
+				if d[0]%4 == 3 { // no other searcher can be asked
+					return all(d)[:1]
+				}
+				return all(d)
+			}
+			c.warm(t, n)
+			c.takes = func(int) (time.Duration, error) {
+				return []time.Duration{0, usual, 3 * usual, 10 * usual, time.Second}[random.IntN(5)], nil
+			}
+			for range 20 {
+				holders := make(map[searchapi.Digest]fanout.Target)
+				for _, s := range someShards(n) {
+					candidates := c.Candidates(s.Digest)
+					holders[s.Digest] = candidates[random.IntN(len(candidates))]
+				}
+				also := random.IntN(3)
+				c.holds = func(target fanout.Target, d searchapi.Digest) bool {
+					return holders[d] == target || also > 0 && (int(d[0])+int(target.ID[0]))%(also+1) == 0
+				}
+				if coverage, _ := c.search(t, n, time.Minute); !coverage.Complete {
+					t.Errorf("coverage %v", coverage)
+				}
+			}
+		})
 	})
 }

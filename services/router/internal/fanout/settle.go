@@ -3,6 +3,8 @@ package fanout
 import (
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -31,11 +33,22 @@ func (s *scatter[R]) settle(o outcome[R]) {
 		s.lose(a.hedges)
 		s.take(a, &o.reply)
 	case o.err == nil:
-		// Its hedges have searched more, so they take its place.
-		for _, t := range a.tasks {
-			t.fail(a.target, failure{deadline, s.plainMessage(a.target, deadline, "")})
+		// Its hedges have searched more, so they take its place. What it alone has searched it is asked for again, and
+		// that needs no budget.
+		missed := maps.Collect(s.missed(a, &o.reply))
+		for t, why := range missed {
+			t.fail(a.target, why)
 		}
-		s.retry(s.promote(a), len(a.tasks))
+		var again, failed []*task
+		for _, t := range s.promote(a) {
+			if _, ok := missed[t]; ok {
+				failed = append(failed, t)
+			} else {
+				again = append(again, t)
+			}
+		}
+		s.dispatch(again)
+		s.retry(failed, len(a.tasks))
 	default:
 		s.callFailed(o)
 	}
@@ -121,32 +134,45 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 	delete(s.open, a)
 	s.accepted = true
 	s.accept(reply.Value)
-	uncovered := make(map[searchapi.Digest]*searchv1.UncoveredShard)
-	for _, u := range reply.Coverage.GetUncovered() {
-		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has checked its length
-	}
+	missed := maps.Collect(s.missed(a, reply))
 	var next []*task
-	plain := make(map[searchv1.UncoveredReason]string) // one line in the log for each reason
-	message := func(u *searchv1.UncoveredShard) string {
-		if plain[u.Reason] == "" {
-			plain[u.Reason] = s.plainMessage(a.target, u.Reason, u.Message)
-		}
-		return plain[u.Reason]
-	}
 	for _, t := range a.tasks {
-		u := uncovered[t.shard.Digest]
+		why, ok := missed[t]
 		switch {
-		case u == nil:
+		case !ok:
 			s.account.Searched(t.shard.Digest)
-		case u.Reason == deadline:
+		case why.reason == deadline:
 			// Its partial results are accepted. Another searcher would repeat them.
-			s.account.Uncovered(t.shard.Digest, u.Reason, message(u))
+			s.account.Uncovered(t.shard.Digest, why.reason, why.message)
 		default:
-			t.fail(a.target, failure{u.Reason, message(u)})
+			t.fail(a.target, why)
 			next = append(next, t)
 		}
 	}
 	s.retry(next, len(a.tasks))
+}
+
+// missed are the shards that a reply did not search, and why.
+func (s *scatter[R]) missed(a *attempt[R], reply *Reply[R]) iter.Seq2[*task, failure] {
+	uncovered := make(map[searchapi.Digest]*searchv1.UncoveredShard)
+	for _, u := range reply.Coverage.GetUncovered() {
+		uncovered[searchapi.Digest(u.Digest)] = u // CheckCoverage has checked its length
+	}
+	plain := make(map[searchv1.UncoveredReason]string) // one line in the log for each reason
+	return func(yield func(*task, failure) bool) {
+		for _, t := range a.tasks {
+			u := uncovered[t.shard.Digest]
+			if u == nil {
+				continue
+			}
+			if plain[u.Reason] == "" {
+				plain[u.Reason] = s.plainMessage(a.target, u.Reason, u.Message)
+			}
+			if !yield(t, failure{u.Reason, plain[u.Reason]}) {
+				return
+			}
+		}
+	}
 }
 
 // callFailed retries the tasks of a call without a usable reply.
