@@ -401,8 +401,9 @@ func TestHedgesCountAtTheDeadline(t *testing.T) {
 // searchers that do not hold a shard have not failed.
 func TestShardsAreFoundWhoeverHoldsThem(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		size, n := rapid.IntRange(1, 5).Draw(rt, "searchers"), rapid.IntRange(1, 30).Draw(rt, "shards")
-		shares := fanout.Shares{Hedges: rapid.SampledFrom([]float64{0, 0.1, 10}).Draw(rt, "hedges")}
+		size, n := rapid.IntRange(2, 5).Draw(rt, "searchers"), rapid.IntRange(1, 30).Draw(rt, "shards")
+		const none = -1 // newPeers takes 0 for its default
+		shares := fanout.Shares{Hedges: rapid.SampledFrom([]float64{0.1, 10}).Draw(rt, "hedges"), Retries: none}
 		seed := rapid.Uint64().Draw(rt, "seed")
 		synctest.Test(t, func(t *testing.T) {
 			random := testrun.Locked(seed)
@@ -418,7 +419,7 @@ func TestShardsAreFoundWhoeverHoldsThem(t *testing.T) {
 			c.takes = func(int) (time.Duration, error) {
 				return []time.Duration{0, usual, 3 * usual, 10 * usual, time.Second}[random.IntN(5)], nil
 			}
-			for range 20 {
+			for range 50 {
 				holders := make(map[searchapi.Digest]fanout.Target)
 				for _, s := range someShards(n) {
 					candidates := c.Candidates(s.Digest)
