@@ -156,7 +156,7 @@ func (s *search) hits() ([]Hit, error) {
 		if err := s.detach(h); err != nil {
 			return hits, err
 		}
-		hits = append(hits, Hit{Key{Score: h.score, Repo: repo, Path: s.shelf.keep(path), Blob: s.shelf.keep(oid)}, *h})
+		hits = append(hits, Hit{Key{Score: h.score, Repo: repo, Path: s.shelf.Copy(path), Blob: s.shelf.Copy(oid)}, *h})
 	}
 	return hits, nil
 }
@@ -173,11 +173,7 @@ func (s *search) detach(h *hit) error {
 	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
 	for i := range h.inWords {
 		w := &h.inWords[i]
-		tallies := w.of(end)
-		s.tallyShelf = withRoom(s.tallyShelf, len(tallies))
-		from := len(s.tallyShelf)
-		s.tallyShelf = append(s.tallyShelf, tallies...)
-		w.tallies = s.tallyShelf[from:len(s.tallyShelf):len(s.tallyShelf)]
+		w.tallies = s.tallyShelf.Copy(w.of(end))
 	}
 	return nil
 }

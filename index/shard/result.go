@@ -7,6 +7,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/snippet"
 )
 
 // Mode says what an answer promises.
@@ -101,12 +102,12 @@ type FileMatch struct {
 	// mode TopK a long content is read only as far as it is shown.
 	MatchCount        int
 	MatchCountAtLeast bool
-	Chunks            []Chunk
+	Chunks            []snippet.Chunk
 	Explanation       string
 	// Skip says why the content is not searchable.
 	Skip docstore.SkipReason
 	// Symbols are the definitions that contain matches in the content.
-	Symbols []Symbol
+	Symbols []snippet.Symbol
 	// MissingWords are the words of a match:any, in their order, that neither the content nor the
 	// path has: up to MaxMissingWords. Files share the slice, which must not be changed.
 	MissingWords []string
@@ -123,59 +124,24 @@ func (f *FileMatch) Key() Key {
 // FileMatch.Size counts these in addition to bytes of text: about the size of the structures in
 // memory and in messages.
 const (
-	fileSize   = 128
-	chunkSize  = 48
-	rangeSize  = 24
-	symbolSize = 16
-	wordSize   = 16
+	fileSize  = 128
+	rangeSize = snippet.RangeSize
+	wordSize  = 16
 )
 
 // Size is the room in bytes that the file takes in an answer, measured against limits.
 func (f *FileMatch) Size() int64 {
 	size := fileSize + len(f.Path) + len(f.Explanation)
 	for i := range f.Chunks {
-		size += chunkSize + len(f.Chunks[i].Content) + rangeSize*len(f.Chunks[i].Ranges)
+		size += f.Chunks[i].Size()
 	}
 	for i := range f.Symbols {
-		size += f.Symbols[i].size()
+		size += f.Symbols[i].Size()
 	}
 	for _, word := range f.MissingWords {
 		size += wordSize + len(word)
 	}
 	return int64(size)
-}
-
-// Chunk is a run of whole lines, or the path, with the matches in it.
-type Chunk struct {
-	Content []byte
-	// Start is where Content starts.
-	Start Location
-	// Ranges are non-empty, ascending and do not overlap.
-	Ranges []Range
-	// FileName says that Content is the document's path.
-	FileName bool
-	// CutBefore and CutAfter are the bytes of the line before and after Content that Options.MaxLine leaves out, CutRanges the
-	// further ranges in it.
-	CutBefore, CutAfter, CutRanges int
-}
-
-// Range is a match, [Start, End).
-type Range struct {
-	Start, End Location
-	// Symbol is the index in FileMatch.Symbols, from 1, of the innermost symbol in whose name or
-	// body the match starts; 0 if unknown. Definition says that it starts in the name.
-	Symbol     int
-	Definition bool
-}
-
-// Location is a place in a document.
-type Location struct {
-	// Offset in bytes from the start of the document.
-	Offset uint32
-	// Line number from 1.
-	Line uint32
-	// Column in runes from the start of the line, from 1.
-	Column uint32
 }
 
 // Stats say what a search took. They can be summed over shards.

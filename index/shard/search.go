@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/snippet"
 	"github.com/trawl-search/trawl/index/words"
 )
 
@@ -87,12 +87,11 @@ type search struct {
 	counts     indexReads
 	explain    *explainer // nil unless the search is explained
 	best       best
-	room       int64 // bytes left for chunks of the file being shown
-	noRoom     bool  // a chunk was left out, and its file with it
-	shelf      shelf
+	shelf      snippet.Arena[byte]
+	ranges     snippet.Arena[snippet.Range]
 	shown      namedBranches
 	showing    []spanList             // ranges of the file being shown
-	tallyShelf []tally                // of hits that were counted
+	tallyShelf snippet.Arena[tally]   // of hits that were counted
 	walks      []*postings.Candidates // to be released
 
 	*scratch
@@ -151,7 +150,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	}
 	least, most := s.docs.Ranks()
 	run.leastOfRepo, run.mostOfRepo = rank.Repo(least), rank.Repo(most)
-	run.goOn, run.room = run.mayGoOn, math.MaxInt64
+	run.goOn = run.mayGoOn
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
 	mem.reader.Reset(s.content)

@@ -2,13 +2,14 @@ package shard
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/snippet"
 )
 
 // files makes hits ready to be shown and adds them to res: the first one whatever its size, the others until one has no room.
@@ -19,38 +20,32 @@ func (s *search) files(hits []Hit, res *Result) error {
 	}
 	parallel := s.showInParallel(hits)
 	defer parallel.join(s)
-	room := s.opts.MaxBytes
+	left, room := s.opts.MaxBytes, int64(math.MaxInt64)
 	for i := range hits {
 		if err := s.look(); err != nil {
 			return err
 		}
-		bounded := s.opts.MaxBytes > 0 && len(res.Files) > 0
 		f := parallel.take(i)
-		if f == nil || bounded && f.Size() > room {
-			s.limitRoom(room, bounded)
-			shown, err := s.file(&hits[i])
-			if err != nil {
+		if f == nil {
+			shown, err := s.file(&hits[i], room)
+			if err != nil && !errors.Is(err, snippet.ErrNoRoom) {
 				return err
 			}
-			f = &shown
+			f, res.Cut = &shown, err != nil
 		}
-		if room -= f.Size(); bounded && (s.noRoom || room < 0) {
-			res.Cut = true
+		if res.Cut = res.Cut || f.Size() > room; res.Cut {
 			return nil
 		}
 		res.Files = append(res.Files, *f)
+		if left -= f.Size(); s.opts.MaxBytes > 0 {
+			room = max(left, 0)
+		}
 	}
 	return nil
 }
 
-// limitRoom bounds the bytes of the next file.
-func (s *search) limitRoom(room int64, bounded bool) {
-	if s.room, s.noRoom = math.MaxInt64, false; bounded {
-		s.room = max(room, 0)
-	}
-}
-
-func (s *search) file(found *Hit) (f FileMatch, err error) {
+// file makes a hit ready to be shown. The error is snippet.ErrNoRoom if its chunks have no room.
+func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
 	if h.atLeast {
@@ -71,8 +66,8 @@ func (s *search) file(found *Hit) (f FileMatch, err error) {
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
-	if f.Chunks, err = s.chunks(&h, f.Path); err == nil && s.opts.Symbols {
-		err = s.nameSymbols(h.doc, h.blob, &f)
+	if f.Chunks, err = s.chunks(&h, f.Path, room-f.Size()); err == nil && s.opts.Symbols {
+		err = s.addSymbols(&f)
 	}
 	return f, err
 }
@@ -185,153 +180,76 @@ func (s *search) readFirstSpans(h *hit, keep int, to uint32) ([]span, error) {
 	return spans, s.ended
 }
 
-func (s *search) chunks(h *hit, path []byte) (_ []Chunk, err error) {
-	if s.room == 0 || s.opts.MaxMatchesPerFile == 0 {
+// chunks cuts out what is shown of the content, or of the path.
+func (s *search) chunks(h *hit, path []byte, room int64) (chunks []snippet.Chunk, err error) {
+	if room < 0 {
+		return nil, snippet.ErrNoRoom
+	}
+	if s.opts.MaxMatchesPerFile == 0 {
 		return nil, nil
 	}
-	g := &s.gathered
-	g.shown = append(g.shown[:0], h.spans...)
-	spans := g.shown // contentChunks modifies spans
+	spans := h.spans
 	if len(h.inWords) > 0 {
 		if spans, err = s.readSpans(h); err != nil {
 			return nil, err
 		}
 	}
-	switch {
-	case len(spans) == 0:
+	if len(spans) == 0 {
 		return nil, nil
-	case h.onPath:
-		return []Chunk{s.shelf.pathChunk(path, spans)}, nil
 	}
-	return s.contentChunks(h.blob, spans)
-}
-
-func (s *shelf) pathChunk(path []byte, spans []span) Chunk {
-	s.ranges = withRoom(s.ranges, len(spans))
-	ranges := len(s.ranges)
-	c := Chunk{Content: s.keep(path), Start: Location{Line: 1, Column: 1}, FileName: true}
-	at := func(off uint32) Location {
-		return Location{Offset: off, Line: 1, Column: uint32(utf8.RuneCount(path[:off])) + 1}
+	ranges := s.ranges.Take(len(spans))
+	for i, sp := range spans {
+		ranges[i] = snippet.At(sp.start, sp.end)
 	}
-	for _, sp := range spans {
-		s.ranges = append(s.ranges, Range{Start: at(sp.start), End: at(sp.end)})
+	if h.onPath {
+		return []snippet.Chunk{snippet.OfPath(path, ranges)}, nil
 	}
-	c.Ranges = s.rangesFrom(ranges)
-	return c
-}
-
-// shelf stores the bytes and ranges of a result one after the other in a few arrays: a result has thousands of them, which
-// live as long as it does.
-type shelf struct {
-	bytes  []byte
-	ranges []Range
-}
-
-// maxGrown is the length up to which the arrays of a shelf double.
-const maxGrown = 1 << 16
-
-// withRoom returns an array with room for n more elements: the last one, or a new one. Copying the last one into a larger
-// array would keep both in memory, since the result points into each.
-func withRoom[T any](last []T, n int) []T {
-	if len(last)+n <= cap(last) {
-		return last
+	text := snippet.Text{Reader: &s.doc, Buf: s.buf}
+	if text.Len, err = s.content.Len(h.blob); err != nil {
+		return nil, err
 	}
-	return make([]T, 0, max(n, min(2*cap(last), maxGrown)))
-}
-
-// keep returns a copy of b.
-func (s *shelf) keep(b []byte) []byte {
-	s.bytes = withRoom(s.bytes, len(b))
-	from := len(s.bytes)
-	s.bytes = append(s.bytes, b...)
-	return s.bytes[from:len(s.bytes):len(s.bytes)]
-}
-
-// rangesFrom returns the ranges kept after the first n.
-func (s *shelf) rangesFrom(n int) []Range { return s.ranges[n:len(s.ranges):len(s.ranges)] }
-
-// appendChunks cuts out the lines with spans and the context lines around them. Spans ascend. Those that share a line, or
-// whose contexts touch, share a chunk. It looks at each byte of those lines only a few times, however many spans a line has.
-// The text starts at the start of a line, at the location start of its document. It cuts lines of more bytes than limit, which 0
-// does not bound.
-func (s *shelf) appendChunks(chunks []Chunk, text []byte, start Location, spans []span, context, limit int) []Chunk {
-	s.ranges = withRoom(s.ranges, len(spans))
-	pos := cursor{text: text, base: start.Offset, line: start.Line, column: 1}
-	for i := 0; i < len(spans); {
-		l := linesOf(text, spans[i], 0)
-		lo := before(text, l.lo, context)
-		hi := after(text, l.hi, context)
-		c, ranges := Chunk{Start: pos.locate(lo)}, len(s.ranges)
-		for ; i < len(spans); i++ {
-			if int(spans[i].end) > l.hi+1 || int(spans[i].start) > l.hi {
-				l = linesOf(text, spans[i], min(l.hi+1, int(spans[i].start)))
-				if before(text, l.lo, context) > hi && len(s.ranges) > ranges {
-					break
-				}
-				hi = max(hi, after(text, l.hi, context))
-			}
-			hi = max(hi, int(spans[i].end))
-			s.ranges = append(s.ranges, Range{Start: pos.locate(int(spans[i].start)), End: pos.locate(int(spans[i].end))})
-		}
-		c.Content, c.Ranges = text[lo:hi], s.rangesFrom(ranges)
-		chunks = s.appendCut(chunks, c, limit)
+	if s.text.has(h.blob, 0) {
+		text.Start = s.text.text
 	}
-	return chunks
+	chunks, err = text.Chunks(ranges, &s.shelf, snippet.Options{ContextLines: s.opts.ContextLines, MaxLine: s.opts.MaxLine, Room: room})
+	s.buf = text.Buf
+	return chunks, err
 }
 
-// lines are the bounds of the lines that a span covers. hi is the place of the newline that ends the last one, or the end of
-// the text.
-type lines struct{ lo, hi int }
+// Append appends bytes of the document's content. With LinesBefore, it makes the document a snippet.Reader.
+func (d *document) Append(dst []byte, off, n uint32) ([]byte, error) {
+	return d.s.read(dst, d.blob, off, n)
+}
 
-// linesOf finds the lines of sp. It does not look before from: a line starts there, or earlier text does not matter.
-func linesOf(text []byte, sp span, from int) lines {
-	return lines{
-		lo: from + bytes.LastIndexByte(text[from:sp.start], '\n') + 1,
-		hi: lineEnd(text, int(sp.end)-1),
+// LinesBefore counts the newlines of the document's content before an offset.
+func (d *document) LinesBefore(off uint32) (uint32, error) {
+	t, whole := &d.s.text, off-off%docstore.SuperblockSize
+	if !t.has(d.blob, off) {
+		return d.s.reader.LinesBefore(d.blob, off)
 	}
+	lines, err := d.s.reader.LinesBefore(d.blob, whole)
+	return lines + uint32(bytes.Count(t.text[whole:off], []byte{'\n'})), err
 }
 
-// before returns the start of the line n lines before the one at lo.
-func before(text []byte, lo, n int) int {
-	for ; n > 0 && lo > 0; n-- {
-		lo = bytes.LastIndexByte(text[:lo-1], '\n') + 1
+// maxSymbolText is the longest content, in bytes, that is searched for symbols.
+const maxSymbolText = 4 << 20
+
+// addSymbols adds the symbols that contain the ranges of a file's chunks.
+func (s *search) addSymbols(f *FileMatch) error {
+	if len(f.Chunks) == 0 || f.Chunks[0].FileName {
+		return nil
 	}
-	return lo
-}
-
-// after returns the end of the line n lines after the one that ends at hi.
-func after(text []byte, hi, n int) int {
-	for ; n > 0 && hi < len(text); n-- {
-		hi = lineEnd(text, hi+1)
+	rules, err := s.rulesOf(s.doc.id)
+	if err != nil || rules == nil {
+		return err
 	}
-	return hi
-}
-
-func lineEnd(text []byte, from int) int {
-	if i := bytes.IndexByte(text[from:], '\n'); i >= 0 {
-		return from + i
+	if n, err := s.content.Len(s.doc.blob); err != nil || n > maxSymbolText {
+		return err
 	}
-	return len(text)
-}
-
-// cursor finds the locations of ascending offsets, which are at the borders of runes.
-type cursor struct {
-	text         []byte
-	base         uint32 // offset of the text in its document
-	at           int    // offset in text up to which it has counted
-	line, column uint32
-}
-
-func (c *cursor) locate(off int) Location {
-	if off > c.at {
-		passed := c.text[c.at:off]
-		if n := bytes.Count(passed, []byte{'\n'}); n > 0 {
-			c.line += uint32(n)
-			c.column = 1
-			passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
-		}
-		c.column += uint32(utf8.RuneCount(passed))
-		c.at = off
+	text, err := s.text.load(s, s.doc.blob)
+	if err != nil {
+		return err
 	}
-	return Location{Offset: c.base + uint32(off), Line: c.line, Column: c.column}
+	f.Symbols = snippet.Symbols(text, s.symbolsOf(rules, s.doc.blob, text), f.Chunks)
+	return nil
 }

@@ -1,6 +1,9 @@
 package shard
 
-import "sync"
+import (
+	"math"
+	"sync"
+)
 
 // Showing fifty files can take longer than finding them. Free processors show files from the last
 // one backwards, while the search itself shows them from the first one on. A file from another
@@ -49,8 +52,7 @@ func (s *search) showInParallel(hits []Hit) *parallelShow {
 
 // help shows hits from the last one backwards, within the room of one answer.
 func (p *parallelShow) help(s *search) error {
-	room := s.opts.MaxBytes
-	for {
+	for left, room := s.opts.MaxBytes, int64(math.MaxInt64); ; {
 		p.mu.Lock()
 		if p.end--; p.end < p.next {
 			p.end++
@@ -62,14 +64,15 @@ func (p *parallelShow) help(s *search) error {
 		if err := s.look(); err != nil {
 			return err
 		}
-		s.limitRoom(room, s.opts.MaxBytes > 0)
-		f, err := s.file(&p.hits[i])
-		if err != nil || s.noRoom {
+		if s.opts.MaxBytes > 0 {
+			room = left
+		}
+		f, err := s.file(&p.hits[i], room)
+		if err != nil {
 			return err
 		}
-		room -= f.Size()
 		p.files[i] = &f
-		if s.opts.MaxBytes > 0 && room < 0 {
+		if left -= f.Size(); s.opts.MaxBytes > 0 && left < 0 {
 			return nil
 		}
 	}

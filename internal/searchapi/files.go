@@ -4,6 +4,7 @@ import (
 	"iter"
 
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -28,7 +29,7 @@ func file(f *shard.FileMatch) *searchv1.FileMatch {
 	}
 }
 
-func symbolsOf(in []shard.Symbol) []*searchv1.Symbol {
+func symbolsOf(in []snippet.Symbol) []*searchv1.Symbol {
 	out := make([]*searchv1.Symbol, len(in))
 	for i := range in {
 		out[i] = &searchv1.Symbol{Name: in[i].Name, Kind: searchv1.SymbolKind(in[i].Kind), Scope: in[i].Scope}
@@ -38,7 +39,7 @@ func symbolsOf(in []shard.Symbol) []*searchv1.Symbol {
 
 // chunks allocates all messages of a kind together: a file has hundreds of matches,
 // each of three messages.
-func chunks(in []shard.Chunk) []*searchv1.ChunkMatch {
+func chunks(in []snippet.Chunk) []*searchv1.ChunkMatch {
 	matches := 0
 	for i := range in {
 		matches += len(in[i].Ranges)
@@ -65,7 +66,7 @@ type messages struct {
 	locations []searchv1.Location
 }
 
-func (m *messages) someRanges(in []shard.Range) []*searchv1.Range {
+func (m *messages) someRanges(in []snippet.Range) []*searchv1.Range {
 	n := len(in)
 	out := m.rangeList[:n:n]
 	for i := range in {
@@ -77,7 +78,7 @@ func (m *messages) someRanges(in []shard.Range) []*searchv1.Range {
 	return out
 }
 
-func (m *messages) location(l shard.Location) *searchv1.Location {
+func (m *messages) location(l snippet.Location) *searchv1.Location {
 	to := &m.locations[0]
 	m.locations = m.locations[1:]
 	to.ByteOffset, to.LineNumber, to.Column = l.Offset, l.Line, l.Column

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
@@ -24,8 +25,8 @@ func denseHits(name string, opts shard.Options) (hits []shard.Hit) {
 	return hits
 }
 
-func denseChunks() []shard.Chunk {
-	return []shard.Chunk{{Content: make([]byte, 10_000), Ranges: make([]shard.Range, 1)}}
+func denseChunks() []snippet.Chunk {
+	return []snippet.Chunk{{Content: make([]byte, 10_000), Ranges: make([]snippet.Range, 1)}}
 }
 
 // TestBoundedAnswers: an answer has the best files of all shards, in order and without a gap. It
