@@ -112,8 +112,8 @@ func (n *atomNode) cost() uint64 {
 type gathered struct {
 	content []*spanList // per atom that has some
 	name    []span
-	shown   []span // the first of all ranges in the content
-	merge   spanMerge
+	shown   []span       // the first of all ranges in the content
+	merge   []spanReader // a heap
 	// more counts the ranges of the content that are in no list.
 	more int
 	// counting says that matches within words are counted without reading them.

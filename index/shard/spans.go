@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 )
@@ -41,50 +42,12 @@ func (r *spanReader) next() bool {
 	return true
 }
 
-// before is the order in which matches win over those that they overlap: the
-// earlier one, then the longer one.
-func (s span) before(o span) bool { return s.start < o.start || s.start == o.start && s.end > o.end }
-
-// spanMerge reads several lists as one, in the order of before. It is a heap.
-type spanMerge []spanReader
-
-// begin starts to read lists.
-func (m *spanMerge) begin(lists []*spanList) {
-	*m = (*m)[:0]
-	for _, l := range lists {
-		if r := (spanReader{code: l.code}); r.next() {
-			*m = append(*m, r)
-		}
-	}
-	for i := len(*m)/2 - 1; i >= 0; i-- {
-		m.sink(i)
-	}
+// compareSpans is the order in which matches win over those that they overlap: the earlier one, then the longer one.
+func compareSpans(a, b span) int {
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 }
 
-// next moves on from the first match, (*m)[0].at.
-func (m *spanMerge) next() {
-	if h := *m; !h[0].next() {
-		h[0] = h[len(h)-1]
-		*m = h[:len(h)-1]
-	}
-	m.sink(0)
-}
-
-func (m *spanMerge) sink(i int) {
-	for h := *m; ; {
-		first := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[child].at.before(h[first].at) {
-				first = child
-			}
-		}
-		if first == i {
-			return
-		}
-		h[i], h[first] = h[first], h[i]
-		i = first
-	}
-}
+func compareReaders(a, b *spanReader) int { return compareSpans(a.at, b.at) }
 
 // settleEvery is how many matches are settled between two calls of goOn.
 const settleEvery = 1 << 14
@@ -93,8 +56,12 @@ const settleEvery = 1 << 14
 // earlier one, and returns the first of them, at most limit. It stops early if
 // goOn returns false.
 func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, count int) {
-	g.merge.begin(g.content)
-	g.shown = g.shown[:0]
+	g.shown, g.merge = g.shown[:0], g.merge[:0]
+	for _, l := range g.content {
+		if r := (spanReader{code: l.code}); r.next() {
+			g.merge = push(g.merge, r, compareReaders)
+		}
+	}
 	end := uint32(0)
 	for steps := 1; len(g.merge) > 0; steps++ {
 		if s := g.merge[0].at; s.start >= end {
@@ -109,7 +76,11 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 		if steps%settleEvery == 0 && !goOn() {
 			break
 		}
-		g.merge.next()
+		if g.merge[0].next() {
+			sink(g.merge, compareReaders)
+		} else {
+			g.merge = dropFirst(g.merge, compareReaders)
+		}
 	}
 	return g.shown, count + g.more
 }
@@ -118,12 +89,7 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 // earlier spans win, then longer ones. The others stay behind them in the
 // slice, since they count for the score.
 func settle(spans []span) []span {
-	slices.SortFunc(spans, func(a, b span) int {
-		if a.start != b.start {
-			return int(a.start) - int(b.start)
-		}
-		return int(b.end) - int(a.end)
-	})
+	slices.SortFunc(spans, compareSpans)
 	kept, end := 0, uint32(0)
 	for i, s := range spans {
 		if s.start >= end {
