@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/snippet"
 )
 
 // Text of repositories reaches a model as text only: a line of a file or a name can neither
@@ -46,7 +48,7 @@ func cut(text string, limit int) string {
 		return text
 	}
 	mark := fmt.Sprintf("…(+%d bytes)", len(text)-max(limit-20, 0))
-	return text[:runeStart(text, max(limit-len(mark), 0))] + mark
+	return text[:snippet.RuneStart(text, max(limit-len(mark), 0))] + mark
 }
 
 // part is a part of a line, with the bytes that are missing on both sides.
@@ -60,8 +62,8 @@ func (p part) around(at, limit int) part {
 	if len(p.text) <= limit {
 		return p
 	}
-	from := runeStart(p.text, max(min(at-limit/3, len(p.text)-limit), 0))
-	to := runeStart(p.text, min(from+limit, len(p.text)))
+	from := snippet.RuneStart(p.text, max(min(at-limit/3, len(p.text)-limit), 0))
+	to := snippet.RuneStart(p.text, min(from+limit, len(p.text)))
 	return part{p.text[from:to], p.before + from, p.after + len(p.text) - to}
 }
 
@@ -75,14 +77,6 @@ func (p part) String() string {
 		text += fmt.Sprintf("…(%d bytes left out)", p.after)
 	}
 	return text
-}
-
-// runeStart is i, or the start of the rune that i is within.
-func runeStart(text string, i int) int {
-	for n := 1; n < utf8.UTFMax && i > 0 && i < len(text) && !utf8.RuneStart(text[i]); n++ {
-		i--
-	}
-	return i
 }
 
 // short is a commit as text shows it.

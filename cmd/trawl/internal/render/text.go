@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/trawl-search/trawl/index/snippet"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -144,7 +145,7 @@ func (t *Text) line(b *strings.Builder, line []byte, offset int, ranges []*searc
 			from = first - maxLine/3
 		}
 		to = min(from+maxLine, to)
-		from, to = runeStart(line, from), runeStart(line, to)
+		from, to = snippet.RuneStart(line, from), snippet.RuneStart(line, to)
 	}
 	if from > 0 {
 		paint(b, t.color, styleNote, []byte("…"))

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -60,13 +59,3 @@ func Count(n uint64, one, many string) string {
 }
 
 func clamp(n, low, high int) int { return min(max(n, low), high) }
-
-// runeStart is the start of the rune at i, or i where text is not UTF-8.
-func runeStart(text []byte, i int) int {
-	for back := 0; back < utf8.UTFMax && i-back > 0; back++ {
-		if i == len(text) || utf8.RuneStart(text[i-back]) {
-			return i - back
-		}
-	}
-	return i
-}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -62,7 +63,7 @@ const late = "There was no answer in time. Narrow the search to a repo, a path o
 
 // mark shows where the query is wrong.
 func (p *problem) mark(query string, d *searchv1.QueryError) {
-	at := runeStart([]byte(query), min(int(d.GetPosition()), len(query)))
+	at := snippet.RuneStart(query, min(int(d.GetPosition()), len(query)))
 	p.Text, p.Marked = "The query cannot be read.", true
 	p.Before, p.After = name(cutFront(query[:at], nameBytes)), name(cut(query[at:], nameBytes))
 	p.Found, p.Wanted = plain(cut(d.GetFound(), nameBytes)), plain(cut(d.GetExpected(), 500))

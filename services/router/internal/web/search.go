@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -231,7 +232,7 @@ func cutFront(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	return "…" + text[runeStart([]byte(text), len(text)-limit):]
+	return "…" + text[snippet.RuneStart(text, len(text)-limit):]
 }
 
 // namedMatch is a path with its matches marked.

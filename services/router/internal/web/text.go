@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/snippet"
 )
 
 // span is the bytes [start, end) of a text, which have a class.
@@ -129,20 +131,12 @@ func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
-	return text[:runeStart([]byte(text), limit)] + "…"
-}
-
-// runeStart is i, or the start of the rune that i is within.
-func runeStart(text []byte, i int) int {
-	for back := 0; back < utf8.UTFMax && i > 0 && i < len(text) && !utf8.RuneStart(text[i]); back++ {
-		i--
-	}
-	return i
+	return text[:snippet.RuneStart(text, limit)] + "…"
 }
 
 // runeEnd is i, or the end of the rune that i is within.
 func runeEnd(text []byte, i int) int {
-	start := runeStart(text, i)
+	start := snippet.RuneStart(text, i)
 	if start == i {
 		return i
 	}
@@ -159,8 +153,8 @@ func window(line []byte, marks []span, limit int) (start, end int) {
 	if len(marks) > 0 && marks[0].end > limit {
 		start = max(min(marks[0].start-limit/4, len(line)-limit), 0)
 	}
-	start = runeStart(line, start)
-	return start, runeStart(line, min(start+limit, len(line)))
+	start = snippet.RuneStart(line, start)
+	return start, snippet.RuneStart(line, min(start+limit, len(line)))
 }
 
 // shownLine is a line of at most limit bytes as HTML. What is left out is counted.
