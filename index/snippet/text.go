@@ -2,6 +2,7 @@ package snippet
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"slices"
 	"sort"
@@ -49,8 +50,8 @@ type cutter struct {
 	base   int
 	// lo and hi bound the chunk at hand. next is where the next one starts, if it is in the window; otherwise 0.
 	lo, hi, next int
-	// line and column are those of the place at.
-	at           int
+	// line and column are those of the place at. There is no newline between it and lineTo.
+	at, lineTo   int
 	line, column uint32
 }
 
@@ -82,12 +83,12 @@ func (t *Text) Chunks(ranges []Range, contents *Arena[byte], o Options) ([]Chunk
 
 // seek starts a chunk, and a window, with the context of a range that starts at first.
 func (c *cutter) seek(first int) error {
-	line, err := c.LinesBefore(uint32(first))
+	lines, err := c.LinesBefore(uint32(first))
 	if err != nil {
 		return err
 	}
-	line -= min(line, uint32(c.ContextLines))
-	if c.lo, err = c.lineStart(line, first); err != nil {
+	line := max(int(lines)-c.ContextLines, 0)
+	if c.lo, err = c.lineStart(line, int(lines), first); err != nil {
 		return err
 	}
 	if c.MaxLine == 0 && int64(first-c.lo) > c.Room {
@@ -97,42 +98,32 @@ func (c *cutter) seek(first int) error {
 	if c.lo < len(c.Start) {
 		c.window = c.Start[c.lo:]
 	}
-	c.at, c.line, c.column = c.lo, line+1, 1
+	c.at, c.lineTo, c.line, c.column = c.lo, c.lo, uint32(line)+1, 1
 	return nil
 }
 
-// lineStart returns the place after the first newlines, which are before a place.
-func (c *cutter) lineStart(newlines uint32, before int) (int, error) {
-	if newlines == 0 {
+// lineStart returns the place where a line starts, counted from 0. That many lines start before or at hi, which is not before it.
+func (c *cutter) lineStart(line, lines, hi int) (int, error) {
+	if line == 0 {
 		return 0, nil
 	}
-	// Of the superblocks before which there are fewer newlines, the last one has the last of them.
 	var failed error
-	fewer := func(superblock int) bool {
+	before := func(superblock int) int { // costs little
 		n, err := c.LinesBefore(uint32(superblock * docstore.SuperblockSize))
-		if err != nil {
-			failed = err
-		}
-		return n < newlines
+		failed = errors.Join(failed, err)
+		return int(n)
 	}
-	superblock := before / docstore.SuperblockSize
-	if !fewer(superblock) {
-		superblock = max(sort.Search(superblock, func(i int) bool { return !fewer(i) })-1, 0)
+	superblock := hi / docstore.SuperblockSize
+	if before(superblock) >= line {
+		superblock = max(sort.Search(superblock, func(i int) bool { return before(i) >= line })-1, 0)
+		hi, lines = (superblock+1)*docstore.SuperblockSize, before(superblock+1)
 	}
 	lo := superblock * docstore.SuperblockSize
-	n, err := c.LinesBefore(uint32(lo))
-	if failed != nil || err != nil {
-		return 0, errors.Join(failed, err)
+	text, err := c.part(lo, hi)
+	for ; lines >= line && len(text) > 0; lines-- {
+		text = text[:max(bytes.LastIndexByte(text, '\n'), 0)]
 	}
-	text, err := c.part(lo, min(before, lo+docstore.SuperblockSize))
-	if err != nil {
-		return 0, err
-	}
-	for ; n < newlines; n++ {
-		i := bytes.IndexByte(text, '\n')
-		text, lo = text[i+1:], lo+i+1
-	}
-	return lo, nil
+	return min(lo+len(text)+1, hi), errors.Join(failed, err)
 }
 
 // part returns a part of the text. It is valid until the next call.
@@ -324,11 +315,27 @@ func (c *cutter) finish(chunk *Chunk, lo int) {
 // locate returns the location of a place in the window. Places ascend, and are at the borders of runes.
 func (c *cutter) locate(place int) Location {
 	passed := c.window[c.at-c.base : place-c.base]
-	if n := bytes.Count(passed, newline); n > 0 {
-		c.line, c.column = c.line+uint32(n), 1
-		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
+	if place > c.lineTo {
+		if n := bytes.Count(passed, newline); n > 0 {
+			c.line, c.column = c.line+uint32(n), 1
+			passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
+		}
+		c.lineTo = place + lineLength(c.window[place-c.base:])
 	}
-	c.column += uint32(utf8.RuneCount(passed))
+	c.column += countRunes(passed)
 	c.at = place
 	return Location{Offset: uint32(place), Line: c.line, Column: c.column}
+}
+
+// countRunes counts as utf8.RuneCount does, and ASCII several characters at a time.
+func countRunes(text []byte) (n uint32) {
+	for len(text) > 0 {
+		if len(text) >= 8 && binary.LittleEndian.Uint64(text)&0x8080_8080_8080_8080 == 0 {
+			text, n = text[8:], n+8
+			continue
+		}
+		_, size := utf8.DecodeRune(text)
+		text, n = text[size:], n+1
+	}
+	return n
 }
