@@ -114,12 +114,11 @@ func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (
 	return counted, nil
 }
 
-// facetCounter counts documents of a shard by the numbers of their values in it.
-type facetCounter struct {
-	repos     map[int]uint64
-	languages map[uint16]uint64
-	folders   map[int]map[string]uint64 // by repo
-	branches  map[int]map[uint32]uint64 // by repo
+// facetKey is a value of a facet by its number in the shard, for folders and branches within a repo.
+type facetKey struct {
+	repo   int
+	number uint32 // of the language or branch
+	folder string
 }
 
 func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
@@ -127,97 +126,81 @@ func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
 	if err := s.begin(q); err != nil {
 		return err
 	}
-	c := facetCounter{map[int]uint64{}, map[uint16]uint64{}, map[int]map[string]uint64{}, map[int]map[uint32]uint64{}}
+	documents := make([]map[facetKey]uint64, len(by))
+	for i := range by {
+		documents[i] = map[facetKey]uint64{}
+	}
 	_, err := s.scan(0, s.content.Blobs(), never, func() error {
-		for _, f := range by {
-			if err := c.add(&s.doc, f); err != nil {
+		for i, f := range by {
+			if err := f.count(&s.doc, documents[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
 	for i, f := range by {
-		if failed := s.name(&c, f, &counts[i]); failed != nil {
+		if failed := s.nameFacet(f, documents[i], &counts[i]); failed != nil {
 			return failed
 		}
 	}
 	return err
 }
 
-// add counts a document.
-func (c *facetCounter) add(d *document, by Facet) error {
+// count counts a document.
+func (by Facet) count(d *document, documents map[facetKey]uint64) error {
 	switch by {
 	case ByRepo:
-		c.repos[d.repo]++
+		documents[facetKey{repo: d.repo}]++
 	case ByLanguage:
 		id, err := d.s.docs.LanguageID(d.id)
 		if err != nil {
 			return err
 		}
-		c.languages[id]++
+		documents[facetKey{number: uint32(id)}]++
 	case ByFolder:
 		path, err := d.loadPath()
 		if err != nil {
 			return err
 		}
-		inRepo(c.folders, d.repo)[string(path[:bytes.LastIndexByte(path, '/')+1])]++
+		documents[facetKey{repo: d.repo, folder: string(path[:bytes.LastIndexByte(path, '/')+1])}]++
 	case ByBranch:
 		branches, err := d.loadBranches()
 		if err != nil {
 			return err
 		}
 		for _, b := range branches {
-			inRepo(c.branches, d.repo)[b]++
+			documents[facetKey{repo: d.repo, number: b}]++
 		}
 	}
 	return nil
 }
 
-func inRepo[K comparable](counts map[int]map[K]uint64, repo int) map[K]uint64 {
-	of := counts[repo]
-	if of == nil {
-		of = make(map[K]uint64)
-		counts[repo] = of
-	}
-	return of
-}
-
-// name adds the counts by number to those by name.
-func (s *search) name(c *facetCounter, by Facet, counts *FacetCounts) error {
-	for id, n := range c.languages {
-		if by != ByLanguage {
-			break
-		}
-		name, err := s.docs.LanguageName(id)
-		if err != nil {
-			return err
-		}
-		counts.Add(FacetValue{Name: name}, n)
-	}
-	for i := range s.docs.Repos() {
-		if c.repos[i] == 0 && c.folders[i] == nil && c.branches[i] == nil {
-			continue
-		}
-		repo, err := s.docs.RepoName(i)
-		if err != nil {
-			return err
-		}
+// nameFacet adds the counts by number to those by name, in the order of repos and folders.
+func (s *search) nameFacet(by Facet, documents map[facetKey]uint64, counts *FacetCounts) error {
+	keys := slices.SortedFunc(maps.Keys(documents), func(a, b facetKey) int {
+		return cmp.Or(cmp.Compare(a.repo, b.repo), strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
+	})
+	var repo string
+	for i, k := range keys {
+		var name string
+		var err error
 		switch by {
-		case ByRepo:
-			counts.Add(FacetValue{Repo: repo}, c.repos[i])
-		case ByFolder:
-			for _, folder := range slices.Sorted(maps.Keys(c.folders[i])) {
-				counts.Add(FacetValue{repo, folder}, c.folders[i][folder])
-			}
+		case ByLanguage:
+			name, err = s.docs.LanguageName(uint16(k.number))
 		case ByBranch:
-			view, err := s.branchesNow(i)
-			if err != nil {
-				return err
+			var view *branchView
+			if view, err = s.branchesNow(k.repo); err == nil {
+				name = view.now[k.number].Name
 			}
-			for b, n := range c.branches[i] {
-				counts.Add(FacetValue{Name: view.now[b].Name}, n)
+		default:
+			if name = k.folder; i == 0 || k.repo != keys[i-1].repo {
+				repo, err = s.docs.RepoName(k.repo)
 			}
 		}
+		if err != nil {
+			return err
+		}
+		counts.Add(FacetValue{repo, name}, documents[k])
 	}
 	return nil
 }
