@@ -30,11 +30,8 @@ type Options struct {
 	MaxFiles int
 	// MaxMatchesPerFile is the most ranges returned for a document; others are only counted.
 	MaxMatchesPerFile int
-	// ContextLines is the number of lines shown before and after each match.
-	ContextLines int
-	// MaxLine is the most bytes shown of a line, around its first match; 0 means no bound. A longer line has a chunk of its own.
-	// Lines of context that it separates from all matches are not shown.
-	MaxLine int
+	// ContextLines and MaxLine are those of snippet.Options.
+	ContextLines, MaxLine int
 	// MaxBytes bounds the total size of the files, as FileMatch.Size measures it, and the memory
 	// for finding them; 0 means no bound. The first file that exceeds it is left out with all later
 	// ones, and Result.Cut reports that. The best file is returned whatever its size.

@@ -99,11 +99,9 @@ func (s *search) branches() (names []string, commit string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	for _, o := range ordinals {
-		if b := view.now[o]; len(names) == 0 {
-			names, commit = append(names, b.Name), b.Commit
-		} else {
-			names = append(names, b.Name)
+	for i, o := range ordinals {
+		if names = append(names, view.now[o].Name); i == 0 {
+			commit = view.now[o].Commit
 		}
 	}
 	s.shown = namedBranches{s.doc.repo, set, names, commit}
@@ -199,7 +197,7 @@ func (s *search) chunks(h *hit, path []byte, room int64) (chunks []snippet.Chunk
 	}
 	ranges := s.ranges.Take(len(spans))
 	for i, sp := range spans {
-		ranges[i] = snippet.At(sp.start, sp.end)
+		ranges[i] = snippet.Match(sp.start, sp.end)
 	}
 	if h.onPath {
 		return []snippet.Chunk{snippet.OfPath(path, ranges)}, nil

@@ -29,7 +29,7 @@ func BenchmarkChunks(b *testing.B) {
 			if found = strings.Index(c.text[at:], "needle"); found < 0 {
 				break
 			}
-			ranges = append(ranges, At(uint32(at+found), uint32(at+found+len("needle"))))
+			ranges = append(ranges, Match(uint32(at+found), uint32(at+found+len("needle"))))
 		}
 		c.o.Room = unbounded
 		b.Run(c.name, func(b *testing.B) {

@@ -80,8 +80,8 @@ type Options struct {
 // ErrNoRoom means that the chunks of a text take more than Options.Room.
 var ErrNoRoom = errors.New("no room for all chunks of the text")
 
-// At returns the range of a match in a text, without lines and columns.
-func At(start, end uint32) Range {
+// Match returns the range of a match in a text, without lines and columns.
+func Match(start, end uint32) Range {
 	return Range{Start: Location{Offset: start}, End: Location{Offset: end}}
 }
 

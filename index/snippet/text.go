@@ -50,8 +50,8 @@ type cutter struct {
 	base   int
 	// lo and hi bound the chunk at hand. next is where the next one starts, if it is in the window; otherwise 0.
 	lo, hi, next int
-	// line and column are those of the place at. There is no newline between it and lineTo.
-	at, lineTo   int
+	// line and column are those of the place at.
+	at           int
 	line, column uint32
 }
 
@@ -98,7 +98,7 @@ func (c *cutter) seek(first int) error {
 	if c.lo < len(c.Start) {
 		c.window = c.Start[c.lo:]
 	}
-	c.at, c.lineTo, c.line, c.column = c.lo, c.lo, uint32(line)+1, 1
+	c.at, c.line, c.column = c.lo, uint32(line)+1, 1
 	return nil
 }
 
@@ -315,27 +315,14 @@ func (c *cutter) finish(chunk *Chunk, lo int) {
 // locate returns the location of a place in the window. Places ascend, and are at the borders of runes.
 func (c *cutter) locate(place int) Location {
 	passed := c.window[c.at-c.base : place-c.base]
-	if place > c.lineTo {
-		if n := bytes.Count(passed, newline); n > 0 {
-			c.line, c.column = c.line+uint32(n), 1
-			passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
-		}
-		c.lineTo = place + lineLength(c.window[place-c.base:])
+	if n := bytes.Count(passed, newline); n > 0 {
+		c.line, c.column = c.line+uint32(n), 1
+		passed = passed[bytes.LastIndexByte(passed, '\n')+1:]
 	}
-	c.column += countRunes(passed)
 	c.at = place
-	return Location{Offset: uint32(place), Line: c.line, Column: c.column}
-}
-
-// countRunes counts as utf8.RuneCount does, and ASCII several characters at a time.
-func countRunes(text []byte) (n uint32) {
-	for len(text) > 0 {
-		if len(text) >= 8 && binary.LittleEndian.Uint64(text)&0x8080_8080_8080_8080 == 0 {
-			text, n = text[8:], n+8
-			continue
-		}
-		_, size := utf8.DecodeRune(text)
-		text, n = text[size:], n+1
+	for len(passed) >= 8 && binary.LittleEndian.Uint64(passed)&0x8080_8080_8080_8080 == 0 { // ASCII
+		passed, c.column = passed[8:], c.column+8
 	}
-	return n
+	c.column += uint32(utf8.RuneCount(passed))
+	return Location{Offset: uint32(place), Line: c.line, Column: c.column}
 }

@@ -49,7 +49,7 @@ func drawRanges(t *rapid.T) (text []byte, ranges []Range) {
 		if end > len(runes) {
 			return []byte(string(runes)), ranges
 		}
-		ranges = append(ranges, At(offset(start), offset(end)))
+		ranges = append(ranges, Match(offset(start), offset(end)))
 		at = end
 	}
 }
@@ -67,7 +67,7 @@ func drawLongText(t *rapid.T) (text []byte, ranges []Range) {
 		if end > len(text) || start < at || start >= end {
 			break
 		}
-		ranges = append(ranges, At(uint32(start), uint32(end)))
+		ranges = append(ranges, Match(uint32(start), uint32(end)))
 		at = end
 	}
 	return text, ranges
@@ -191,13 +191,13 @@ func TestOnlyWhatIsShownIsRead(t *testing.T) {
 	lines := bytes.Repeat([]byte("a line of a table\n"), 100_000)
 	m := &memory{text: lines}
 	text := Text{Reader: m, Len: uint32(len(lines))}
-	if _, err := text.Chunks([]Range{At(5, 6), At(900_000, 900_010), At(1_700_000, 1_700_001)}, new(Arena[byte]), Options{ContextLines: 2, Room: unbounded}); err != nil || m.read > 6*docstore.SuperblockSize {
+	if _, err := text.Chunks([]Range{Match(5, 6), Match(900_000, 900_010), Match(1_700_000, 1_700_001)}, new(Arena[byte]), Options{ContextLines: 2, Room: unbounded}); err != nil || m.read > 6*docstore.SuperblockSize {
 		t.Errorf("%d bytes read, %v", m.read, err)
 	}
 	m = &memory{text: bytes.Repeat([]byte{'x'}, 2<<20)}
 	for _, at := range []uint32{10, 1 << 20} {
 		text = Text{Reader: m, Len: 2 << 20}
-		if _, err := text.Chunks([]Range{At(at, at+1)}, new(Arena[byte]), Options{Room: 100_000}); !errors.Is(err, ErrNoRoom) || m.read > 100_000+2*longStep {
+		if _, err := text.Chunks([]Range{Match(at, at+1)}, new(Arena[byte]), Options{Room: 100_000}); !errors.Is(err, ErrNoRoom) || m.read > 100_000+2*longStep {
 			t.Errorf("%d bytes read, %v", m.read, err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestResultsAreNotCopied(t *testing.T) {
 	for range files {
 		ranges := arena.Take(each)
 		for i := range uint32(each) {
-			ranges[i] = At(i, i+1)
+			ranges[i] = Match(i, i+1)
 		}
 		text := Text{Reader: &memory{text: content}, Len: each, Start: content}
 		if _, err := text.Chunks(ranges, &contents, Options{Room: unbounded}); err != nil {
