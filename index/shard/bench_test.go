@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -81,5 +82,34 @@ func BenchmarkFacets(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// BenchmarkShow shows the best files that a search has found: fifty with very many matches, and one with a line of 1.8 MB.
+func BenchmarkShow(b *testing.B) {
+	var files []indextest.Document
+	for i := range 50 {
+		text := strings.Repeat("\tif needle := use(needle); needle != nil {\n"+strings.Repeat("\t\tother(\"words\", of, a, file)\n", 8)+"}\n", 100)
+		files = append(files, indextest.Document{Path: strconv.Itoa(i) + ".go", Content: []byte(text), Branches: []string{"main"}, Language: "Go"})
+	}
+	line := strings.Repeat(strings.Repeat("minified(code){return};", 13_000)+" needle ", 6)
+	files = append(files, indextest.Document{Path: "line.js", Content: []byte(line), Branches: []string{"main"}})
+	s := openShard(b, buildShard(b, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: files}}}))
+	for name, text := range map[string]string{"files": "f:go c:needle", "files by expression": `f:go c:"nee[d]le :="`, "line": "f:js c:needle"} {
+		for more, opts := range map[string]shard.Options{"": {}, " in context": {ContextLines: 3, MaxLine: 1000}, " with symbols": {Symbols: true}} {
+			opts.MaxFiles, opts.MaxMatchesPerFile = 50, 100
+			found, err := s.Find(context.Background(), prepare(b, parse(b, text)), opts)
+			if err != nil || len(found.Hits) == 0 {
+				b.Fatalf("%d hits, %v", len(found.Hits), err)
+			}
+			b.Run(name+more, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if _, err := s.Show(context.Background(), found, len(found.Hits)); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }
