@@ -121,9 +121,8 @@ func (e evaluation) found(atom query.Q, scope query.Scope) bool {
 func (e evaluation) result(q query.Q) Result {
 	r := Result{Repo: e.Name, Path: e.Path, Branches: e.Document.Branches, Object: e.object()}
 	content, name := e.ranges(q, query.Content), e.ranges(q, query.FileName)
-	r.Content = withoutOverlap(content)
-	if len(r.Content) == 0 {
-		r.Name = withoutOverlap(name)
+	if r.Content, r.Matches = withoutOverlap(content), len(content); len(content) == 0 {
+		r.Name, r.Matches = withoutOverlap(name), len(name)
 	}
 	features := e.features(q, name)
 	r.Score = features.Score()

@@ -26,10 +26,9 @@ type Result struct {
 	Object []byte
 	// Score is the score that package rank gives.
 	Score float64
+	// Matches is the number of ranges of all atoms in the content, or in the path if there are none. Those that overlap count, too.
+	Matches int
 }
-
-// MatchCount is the number of ranges.
-func (r Result) MatchCount() int { return len(r.Content) + len(r.Name) }
 
 // Oracle answers queries on a corpus, which must not change. It keeps what it computes from the texts,
 // to answer later queries faster. It is safe for concurrent use.

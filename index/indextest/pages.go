@@ -131,11 +131,11 @@ func compareRanked(a, b Result) int {
 func pageOf(answer []Result, ask Ask) Page {
 	p := Page{FilesMatched: uint64(len(answer))}
 	for _, r := range answer {
-		p.Matches += uint64(r.MatchCount())
+		p.Matches += uint64(r.Matches)
 		if ask.After != nil && compareRanked(r, *ask.After) <= 0 || len(p.Files) == ask.MaxFiles {
 			continue
 		}
-		f := PageFile{Result: r, Matches: r.MatchCount()}
+		f := PageFile{Result: r, Matches: r.Matches}
 		f.Content, f.Name = f.Content[:min(len(f.Content), ask.MaxMatches)], f.Name[:min(len(f.Name), ask.MaxMatches)]
 		p.Files = append(p.Files, f)
 	}

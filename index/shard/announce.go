@@ -94,64 +94,37 @@ func appendFirst(superblocks []uint32, first, length uint32, most int) []uint32 
 	return superblocks
 }
 
-// boundedAhead is how many of the candidates in a heap are announced before the search takes them.
-const boundedAhead = 32
+// mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes them. A search for few
+// documents takes few.
+const (
+	mostCandidatesAhead  = 32
+	leastCandidatesAhead = 8
+)
 
-// announceBounded announces the next text of a search that takes candidates from a heap and has taken that many. text appends the
-// superblocks of a candidate.
-func (s *search) announceBounded(heap []boundedBlob, taken int, text func(superblocks []uint32, blob uint32) ([]uint32, error)) error {
-	if taken%(boundedAhead/2) != 0 || !s.content.Announces() {
+// announceQueue announces the text that the next candidates of the queue may need.
+func (s *search) announceQueue() error {
+	q, ahead := s.queue, mostCandidatesAhead
+	if s.opts.Mode == TopK {
+		ahead = min(max(2*s.opts.MaxFiles, leastCandidatesAhead), mostCandidatesAhead)
+	}
+	if q.taken%(ahead/2) != 0 || !s.content.Announces() {
 		return nil
 	}
 	var superblocks []uint32
-	var err error
-	for _, c := range firstOf(heap, boundedAhead, compareBounded) {
-		if superblocks, err = text(superblocks, c.blob); err != nil {
-			return err
-		}
-	}
-	return s.announceText(superblocks)
-}
-
-// appendContent appends the superblocks of a content that is probably read whole.
-func (s *search) appendContent(superblocks []uint32, blob uint32) ([]uint32, error) {
-	first, length, err := s.content.Span(blob)
-	return appendFirst(superblocks, first, length, wholeSuperblocks), err
-}
-
-// appendPlaces appends the superblocks of a content with places of a literal.
-func (s *search) appendPlaces(superblocks []uint32, blob uint32, places []tally) ([]uint32, error) {
-	first, length, err := s.content.Span(blob)
-	end := first + uint32(units(length))
-	for i := seekTally(places, 0, first); i < len(places) && places[i].superblock < end; i++ {
-		superblocks = append(superblocks, places[i].superblock)
-	}
-	return superblocks, err
-}
-
-// announceQueue announces the text of the next documents of the queue if their words may stand together: these places, and all of short
-// documents. The search has taken that many from the queue.
-func (s *search) announceQueue(taken int) error {
-	t := &s.together
-	if taken%(boundedAhead/2) != 0 || len(t.blobs) == 0 || !s.content.Announces() {
-		return nil
-	}
-	var superblocks []uint32
-	for _, c := range firstOf(s.queue, boundedAhead, compareCandidates) {
-		blob := c.number
-		if c.hit != nil {
-			blob = c.hit.blob
-		}
-		if !t.find(blob) || t.read[t.at] {
-			continue
-		}
-		first, length, err := s.content.Span(blob)
+	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
+		first, length, err := s.content.Span(c.blob)
 		if err != nil {
 			return err
 		}
-		if units(length) <= wholeSuperblocks {
+		if s.tier == wholeWords || s.wholeTexts > 0 {
 			superblocks = appendFirst(superblocks, first, length, wholeSuperblocks)
-		} else {
+		}
+		for _, l := range s.anchors {
+			for _, t := range l.known.in(first, first+uint32(units(length))) {
+				superblocks = append(superblocks, t.superblock)
+			}
+		}
+		if t := &s.together; t.find(c.blob) && !t.read[t.at] {
 			superblocks = append(superblocks, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
 		}
 	}
@@ -171,25 +144,8 @@ func (s *search) announceRuns(runs []opaqueRun) error {
 	})
 }
 
-// placesAhead is how many places of a literal are announced before the search gets there.
+// placesAhead is how many blobs of a list are announced before the search gets there.
 const placesAhead = 64
-
-// announceAhead announces the text of the next places.
-func (p *wordPlaces) announceAhead(c *docstore.Content) error {
-	from, to := max(p.at, p.announced), min(p.at+placesAhead, len(p.tallies))
-	if !c.Announces() || from >= to || p.announced > p.at+placesAhead/2 {
-		return nil
-	}
-	next := p.tallies[from:to]
-	p.announced = to
-	return c.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for i := range next {
-			if !yield(next[i].superblock) {
-				return
-			}
-		}
-	})
-}
 
 // blobsAhead are ascending blobs whose text will be read: up to most superblocks of each.
 type blobsAhead struct {

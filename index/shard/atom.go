@@ -14,6 +14,15 @@ type atomNode struct {
 	loose *rank.LooseWord
 }
 
+// matchesNothing reports whether it is known that no document matches.
+func (n *atomNode) matchesNothing() bool {
+	if n.name != nil && !(n.name.candidates.narrow && n.name.candidates.superblocks == 0) {
+		return false
+	}
+	a, ok := n.content.(*wordAtom)
+	return ok && !a.whole && len(a.hits.blobs) == 0
+}
+
 // contentNode finds a text in the content of documents: a wordAtom or a contentAtom.
 type contentNode interface {
 	plan() (plan, error)
@@ -31,13 +40,23 @@ func (n *atomNode) documents(budget uint64) (runs, bool, error) {
 	return n.name.documents(budget)
 }
 
-func (n *atomNode) plan() (plan, error) {
+func (n *atomNode) plan() (p plan, err error) {
 	switch {
 	case n.name == nil:
-		return n.content.plan()
+		p, err = n.content.plan()
 	case n.content == nil:
-		return n.name.plan()
+		p, err = n.name.plan()
+	default:
+		p, err = n.planBoth()
 	}
+	p.texts = 1
+	if a, ok := n.content.(*wordAtom); ok {
+		p.leads = a.matching == a.s.lead
+	}
+	return p, err
+}
+
+func (n *atomNode) planBoth() (plan, error) {
 	p, err := n.content.plan()
 	if err != nil || !p.narrow() {
 		return plan{}, err
@@ -46,11 +65,17 @@ func (n *atomNode) plan() (plan, error) {
 	if err != nil || !q.narrow() {
 		return plan{}, err
 	}
-	return plan{
-		estimate: p.estimate + q.estimate,
-		counted:  p.counted,
-		open:     func(budget uint64) (blobs, error) { return openAny([]plan{p, q}, budget) },
-	}, nil
+	return plan{estimate: p.estimate + q.estimate, counted: p.counted, open: func(budget uint64) (blobs, error) {
+		content, err := p.iterator(budget)
+		if content == nil || err != nil {
+			return nil, err
+		}
+		name, err := q.iterator(budget)
+		if name == nil || err != nil {
+			return nil, err
+		}
+		return &atomBlobs{in: [2]blobs{content, name}}, nil
+	}}, nil
 }
 
 func (n *atomNode) matches(d *document) (bool, error) {
@@ -114,14 +139,10 @@ type gathered struct {
 	name    []span
 	shown   []span       // the first of all ranges in the content
 	merge   []spanReader // a heap
-	// more counts the ranges of the content that are in no list.
-	more int
-	// counting says that matches within words are counted without reading them.
-	counting bool
-	// inWords has, for each atom whose matches were counted, where they are.
+	// matches is the number of ranges in the content, the sum over all atoms.
+	matches int
+	// inWords has, for each atom whose matches were counted but not read, where they are.
 	inWords []inWords
-	// opaque counts the atoms that match in opaque superblocks.
-	opaque int
 	// atLeast says that there may be more matches than were counted.
 	atLeast bool
 	// namesOnly leaves content ranges out.

@@ -20,18 +20,18 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 		children, err := s.nodes(p, q.Children)
 		return newOr(children), err
 	case *query.Not:
-		names, words, texts := len(s.nameAtoms), len(s.wordAtoms), s.textAtoms
+		names, words, defining := len(s.nameAtoms), len(s.wordAtoms), len(s.defining)
 		child, err := s.node(p, q.Child)
-		s.nameAtoms, s.wordAtoms, s.textAtoms = s.nameAtoms[:names], s.wordAtoms[:words], texts // the child's ranges are not shown
+		s.nameAtoms, s.wordAtoms, s.defining = s.nameAtoms[:names], s.wordAtoms[:words], s.defining[:defining] // the child's ranges are not shown
 		if c, ok := child.(constNode); ok {
 			return !c, err
 		}
 		return &notNode{s, child}, err
 	case *query.Type:
-		words, texts := len(s.wordAtoms), s.textAtoms
+		words := len(s.wordAtoms)
 		child, err := s.node(p, q.Child)
 		if q.Kind == query.KindFileName {
-			s.wordAtoms, s.textAtoms = s.wordAtoms[:words], texts // ranges in the content are not shown
+			s.wordAtoms = s.wordAtoms[:words] // ranges in the content are not shown
 			return &fileNameNode{child}, err
 		}
 		return child, err
@@ -181,7 +181,7 @@ func (s *search) filter(all *andNode, blocks int) error {
 // that the node can match.
 func (s *search) narrowTo(n node) error {
 	a, ok := n.(*atomNode)
-	if !ok || a.content == nil || a.name != nil && !a.name.candidates.narrow {
+	if !ok || s.tier == wholeWords || a.content == nil || a.name != nil && !a.name.candidates.narrow {
 		return nil
 	}
 	words, ok := a.content.(*wordAtom)
@@ -250,8 +250,10 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 // contentAtom prepares finding a text in the content: by the index of words where that knows all
 // matches.
 func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
-	if s.wholeWords != nil {
-		n.content, err = s.wholeWordAtom()
+	if s.tier == wholeWords && m != s.lead {
+		hits, err := s.wholeHits(m)
+		a := s.newWordAtom(m, hits)
+		n.content, a.whole = a, true
 		return err
 	}
 	if m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
@@ -260,12 +262,12 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 			return err
 		}
 		if ok {
-			n.content = s.newWordAtom(m, hits, keep)
+			n.content = s.newWordAtom(m, hits)
 			return nil
 		}
 	}
 	read := false
-	if m.withinWords {
+	if m.withinWords && m != s.lead {
 		if read, err = s.readRather(m); err != nil {
 			return err
 		}
@@ -275,29 +277,31 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		if err != nil {
 			return err
 		}
-		n.content = s.newWordAtom(m, hits, keep)
+		n.content = s.newWordAtom(m, hits)
 		return nil
 	}
 	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
-	if len(m.literals) == 1 {
-		a.alone = m.literals[0]
-	}
 	n.content = a
-	s.textAtoms++
 	if a.verifies = read; read {
 		known := s.known[m]
 		known.read = s.among
 		s.known[m] = known
 		return nil
 	}
-	if len(p.texts) == 1 {
-		s.onlyText = a
+	if err := a.prepare(); err != nil || len(p.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {
+		return err
 	}
-	return a.prepare()
+	if places := a.wordPlaces(); places != nil && places.Cost() > uint64(s.opts.MaxFiles)*leastBounded {
+		a.whole, err = s.wholePieces(m.literals[0], places.Cost()*verifyPays)
+	}
+	return err
 }
 
-func (s *search) newWordAtom(m *matching, hits *wordHits, keep int) *wordAtom {
-	a := &wordAtom{matching: m, s: s, hits: hits, keep: keep}
+// leastBounded is the least number of places, for each document that is wanted, for which the whole words of a text are looked up.
+const leastBounded = 16
+
+func (s *search) newWordAtom(m *matching, hits *wordHits) *wordAtom {
+	a := &wordAtom{matching: m, s: s, hits: hits}
 	s.wordAtoms = append(s.wordAtoms, a)
 	return a
 }
@@ -313,11 +317,12 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if err := s.contentAtom(p, n, m, keep); err != nil {
 			return nil, err
 		}
-		if m.loose == nil {
+		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && !a.whole && len(a.hits.words) == 0) {
 			var err error
 			if n.word, err = s.definedIn(m); err != nil {
 				return nil, err
 			}
+			s.defining = append(s.defining, &n.word)
 		}
 	}
 	if m.scope != query.Content {
@@ -328,13 +333,10 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if err := n.name.prepare(); err != nil {
 			return nil, err
 		}
-		if s.wholeWords != nil { // documents without the whole word are left out, except for these
-			n.name.uncounted = !n.name.candidates.narrow
-			if _, err := n.name.enumerate(anyCost); err != nil {
-				return nil, err
-			}
-		}
 		s.nameAtoms = append(s.nameAtoms, n.name)
+	}
+	if n.matchesNothing() {
+		return constNode(false), nil
 	}
 	return n, nil
 }

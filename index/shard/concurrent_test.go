@@ -99,7 +99,7 @@ func TestConcurrentSearches(t *testing.T) {
 		var all sync.WaitGroup
 		for worker := range 4 {
 			all.Go(func() {
-				opts := shard.InSmallLexicons(shard.InPieces(concurrentOptions, 2))
+				opts := shard.WholeWordsFirst(shard.InPieces(concurrentOptions, 2))
 				opts.Overlays, opts.Mode = p.overlays, shard.Mode(worker%2)
 				for i := range queries {
 					q := queries[(i+worker/2*len(queries)/2)%len(queries)]

@@ -19,10 +19,9 @@ type contentAtom struct {
 	// maybeEmpty says that the empty text can match.
 	maybeEmpty bool
 	// most bounds the bytes of a match; 0 if there is no useful bound.
-	most int
-	// alone is the only text that matches; its Text is empty if there are others.
-	alone   regex.Literal
+	most    int
 	planned plan
+	leads   Methods // of planned
 	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
 	// is decoded.
 	anchors []*literalBlobs
@@ -46,8 +45,9 @@ type contentAtom struct {
 	found  bool
 	spans  spanList
 	counts rank.Counts // of all matches
-	// keep is how many spans are kept, 0 for all; more counts the rest.
-	keep, more int
+	keep   int         // how many spans are kept, 0 for all
+	// whole says where the rarest words of the text are.
+	whole []wholePiece
 }
 
 // prepare looks the needs up in the table of n-grams.
@@ -56,23 +56,32 @@ func (a *contentAtom) prepare() error {
 	if err != nil {
 		return err
 	}
-	a.planned = p.plan
+	a.planned, a.leads = p.plan, blobsMethod(p.blobs)
 	if a.reach.Whole || p.anchors == nil {
+		a.s.wholeTexts++
 		return nil
 	}
 	a.windows = windows{s: a.s, reach: a.reach}
 	if a.reach.Open {
 		extent, ok := regex.NewExtent(a.matcher)
 		if !ok {
+			a.s.wholeTexts++
 			return nil
 		}
 		a.windows.extent = extent
 	}
 	a.anchors = p.anchors
+	a.s.anchors = append(a.s.anchors, p.anchors...)
 	return nil
 }
 
-func (a *contentAtom) plan() (plan, error) { return a.planned, nil }
+func (a *contentAtom) plan() (plan, error) {
+	p := a.planned
+	if p.blobs != nil {
+		p.blobs = &textBlobs{blobs: p.blobs, atom: a}
+	}
+	return p, nil
+}
 
 func (a *contentAtom) cost() uint64 {
 	if a.planned.narrow() {
@@ -94,7 +103,7 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 		return a.found, nil
 	}
 	a.rules = rules
-	a.valid, a.found, a.counts, a.more = false, false, rank.Counts{}, 0
+	a.valid, a.found, a.counts = false, false, rank.Counts{}
 	a.spans.reset()
 	if err := a.search(d); err != nil {
 		return false, err
@@ -146,30 +155,30 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	if a.spans.n > 0 {
 		g.content = append(g.content, &a.spans)
 	}
-	g.more += a.more
+	g.matches += a.counts.All()
 	return a.counts, nil
 }
 
-// mostMatches bounds how often the text can match in a blob, up to rank.Enough. Each match has a word of its own, and the index
-// knows how often that word is there.
-func (a *contentAtom) mostMatches(blob uint32) (int, error) {
-	places := a.countedPlaces()
-	if places == nil {
-		return rank.Enough, nil
+// bound bounds what the matches in a blob score; ok is false if only its length does. Each match has a word of its own, and the places say how
+// often that word is there.
+func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
+	places := a.wordPlaces()
+	if places == nil || a.s.opts.Mode != TopK {
+		return 0, false
 	}
 	first, length, err := a.s.content.Span(blob)
-	if err != nil {
-		return 0, err
+	if err != nil { // whoever reads the blob meets the error
+		return 0, false
 	}
-	return places.mostIn(first, first+uint32(units(length))), nil
-}
-
-// countedPlaces returns where the text may match, if words say how often; otherwise nil.
-func (a *contentAtom) countedPlaces() *wordPlaces {
-	if places := a.wordPlaces(); places != nil && places.counted {
-		return places
+	end := first + uint32(units(length))
+	matches := places.mostIn(first, end)
+	words := matches
+	for i := range a.whole {
+		if !places.opaqueIn(first, end) {
+			words = min(words, a.whole[i].in(first, end))
+		}
 	}
-	return nil
+	return max(rank.Content(rank.Word, words, units(length)), rank.Content(rank.Partial, matches, units(length))), true
 }
 
 // wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.
@@ -188,9 +197,7 @@ func (a *contentAtom) add(m span, quality rank.Quality) {
 	}
 	a.found = true
 	a.counts.Add(quality)
-	if a.keep > 0 && a.spans.n == a.keep {
-		a.more++
-	} else {
+	if a.keep == 0 || a.spans.n < a.keep {
 		a.spans.add(m)
 	}
 }
@@ -252,11 +259,6 @@ func (a *contentAtom) piece(text []byte, from int) (limit, cut int) {
 // searchWindows finds all matches by decoding only what is around candidate blocks.
 func (a *contentAtom) searchWindows(blob uint32) error {
 	w := &a.windows
-	if places := a.wordPlaces(); places != nil {
-		if err := places.announceAhead(a.s.content); err != nil {
-			return err
-		}
-	}
 	if err := w.collect(blob, a.anchors); err != nil {
 		return err
 	}

@@ -234,9 +234,6 @@ func (s *search) appendBlobs(blobs []uint32, list postings.WordList, all bool) (
 	return blobs, it.Err()
 }
 
-// mayDefine reports whether a blob may define a literal of the query or has a compound of them.
-func (s *search) mayDefine(blob uint32) bool { return holds(s.defined, blob) }
-
 func holds(blobs []uint32, blob uint32) bool {
 	if len(blobs) == 0 {
 		return false

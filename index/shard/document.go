@@ -94,3 +94,14 @@ func (t *blobText) loadUpTo(s *search, blob, bytes uint32) ([]byte, error) {
 	t.blob, t.valid = blob, true
 	return t.text, nil
 }
+
+// part returns bytes [from, from+n) of a blob, or those that it has of them, if t has them; otherwise nil.
+func (t *blobText) part(blob, from, n uint32) []byte {
+	switch {
+	case t.has(blob, from+n):
+		return t.text[from : from+n]
+	case t.holds(blob) && int(from) < len(t.text):
+		return t.text[from:]
+	}
+	return nil
+}

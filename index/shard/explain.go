@@ -17,8 +17,8 @@ type Explanation struct {
 	Candidates uint64
 	// Bulk counts documents that match but were only counted, not looked at.
 	Bulk uint64
-	// SecondPass says that a second pass looked at documents of low priority.
-	SecondPass bool
+	// WholeWords says that only whole words of the texts were looked up, not the words that hold one.
+	WholeWords bool
 	// Stopped says why a TopK search left out documents that may match.
 	Stopped Stop
 }
@@ -189,7 +189,7 @@ func (e *explainer) contentMethod(n contentNode) Methods {
 	case *contentAtom:
 		switch {
 		case n.planned.narrow():
-			return blobsMethod(n.planned.blobs)
+			return n.leads
 		case n.verifies || e.led:
 			return ByCandidates
 		}
@@ -209,8 +209,10 @@ func blobsMethod(b blobs) (m Methods) {
 		return ByNgramsAndText
 	case allOf:
 		parts = b
-	case anyOf:
-		parts = b
+	case *anyOf:
+		for _, p := range b.parts {
+			parts = append(parts, p.blobs)
+		}
 	}
 	for _, part := range parts {
 		m |= blobsMethod(part)

@@ -120,7 +120,7 @@ func TestMethods(t *testing.T) {
 		`c:=>:`:         shard.ByNgramsAndText,
 		`c:.`:           shard.ByEveryText,
 		"f:file":        shard.ByNames,
-		"f:e":           shard.ByPaths,
+		"f:e":           shard.ByEveryName,
 		"common":        shard.ByWords | shard.ByNames,
 		"archived:yes":  shard.ByShardNone,
 		"public:yes":    shard.ByColumn,

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/rank"
 )
 
 // explainer watches a search. It charges each read to the current node and phase of the search. A
@@ -61,22 +60,6 @@ func newExplainer(s *search, q *Query) *explainer {
 	e.list(q.tree, 0)
 	e.root, e.payer, e.since, e.mark = e.nodes[0], &e.other, e.began, s.reads()
 	return e
-}
-
-// startOver keeps the counts of reads for a search that starts over and clears what nodes were
-// asked.
-func (e *explainer) startOver(q *Query) {
-	if e == nil {
-		return
-	}
-	e.enter(&e.other, PhasePlan)
-	fresh := newExplainer(e.s, q)
-	fresh.began, fresh.phases, fresh.other = e.began, e.phases, e.other
-	for _, x := range e.nodes {
-		fresh.other.add(x.Reads)
-	}
-	e.s.counts.candidates = 0
-	e.s.explain = fresh
 }
 
 // list appends the nodes of a tree.
@@ -287,14 +270,6 @@ func (w *watchedNode) collect(d *document, g *gathered) error {
 	return err
 }
 
-// leftOut records why documents from doc on, whose score is at most the ceiling of their priority,
-// are left out.
-func (e *explainer) leftOut(low bool, doc uint32) {
-	if e != nil {
-		e.leftOutBelow(e.s.ceiling(rank.NoName, low)+e.s.mostOfRepo, doc)
-	}
-}
-
 // leftOutBelow records why documents from doc on, whose score is at most a ceiling, are left out.
 func (e *explainer) leftOutBelow(ceiling float64, doc uint32) {
 	if e == nil {
@@ -356,7 +331,7 @@ func (s *search) explained() *Explanation {
 	e.enter(&e.other, PhasePlan)
 	x := &Explanation{
 		Other: e.other, Phases: e.phases, Elapsed: time.Since(e.began), Candidates: s.counts.candidates,
-		Bulk: s.stats.FilesMatched - e.root.Matched, SecondPass: s.pass == lowPriority, Stopped: e.stop,
+		Bulk: s.stats.FilesMatched - e.root.Matched, WholeWords: s.tier == wholeWords, Stopped: e.stop,
 	}
 	for _, n := range e.nodes {
 		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged

@@ -9,9 +9,9 @@ func InPieces(o Options, helpers int) Options {
 	return o
 }
 
-// InSmallLexicons returns options with which contents are read first even if few words hold those of a query.
-func InSmallLexicons(o Options) Options {
-	o.smallLexicons = true
+// WholeWordsFirst returns options with which whole words are looked up first even if all words cost little.
+func WholeWordsFirst(o Options) Options {
+	o.wholeFirst = true
 	return o
 }
 
@@ -20,7 +20,7 @@ func (s *Shard) Help(ctx context.Context, q *Query) error {
 	run := s.begin(ctx, Options{MaxFiles: 1})
 	defer run.release()
 	_ = run.repos.reset(s.docs, &run.opts)
-	run.workers = &workers{bounds: []uint32{0, s.content.Blobs()}}
+	run.workers, run.queue.waiting = &workers{}, []candidate{{bound: unknown}}
 	return run.help(q)
 }
 
@@ -73,18 +73,8 @@ func numbersOf(r runs) (numbers []uint32) {
 // WholeWordsDo reports whether the best documents are found among those with a whole word.
 func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
 	_ = s.with(ctx, opts, func(run *search) (err error) {
-		done, err = run.amongWholeWords(q)
-		return err
-	})
-	return done
-}
-
-// ContendersDo reports whether the best documents are found by reading the contenders, and nothing else.
-func ContendersDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
-	_ = s.with(ctx, opts, func(run *search) (err error) {
-		if done, err = run.amongContenders(q); done {
-			done = run.narrowed.read
-		}
+		err = run.find(q)
+		done = err == nil && run.tier == wholeWords
 		return err
 	})
 	return done

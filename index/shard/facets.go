@@ -122,15 +122,11 @@ type facetKey struct {
 }
 
 func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
-	s.announceTables(q)
-	if err := s.begin(q); err != nil {
-		return err
-	}
 	documents := make([]map[facetKey]uint64, len(by))
 	for i := range by {
 		documents[i] = map[facetKey]uint64{}
 	}
-	_, err := s.scan(0, s.content.Blobs(), never, func() error {
+	err := s.scan(q, func() error {
 		for i, f := range by {
 			if err := f.count(&s.doc, documents[i]); err != nil {
 				return err

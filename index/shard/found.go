@@ -85,7 +85,7 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 		if err := run.watch(q); err != nil {
 			return err
 		}
-		err := run.all(q)
+		err := run.find(q)
 		if err == nil || isContextError(err) {
 			found.Incomplete = err
 			found.Hits, err = run.hits()

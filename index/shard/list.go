@@ -90,11 +90,7 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 // matchedRepos finds the repos with a match. It leaves a repo at its first match.
 func (s *search) matchedRepos(q *Query) (matched []bool, err error) {
 	matched = make([]bool, s.docs.Repos())
-	s.announceTables(q)
-	if err := s.begin(q); err != nil {
-		return matched, err
-	}
-	_, err = s.scan(0, s.content.Blobs(), never, func() error {
+	err = s.scan(q, func() error {
 		matched[s.doc.repo] = true
 		s.repos.hide(s.doc.repo)
 		return nil

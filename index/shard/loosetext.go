@@ -18,16 +18,18 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 	if known.hits != nil {
 		return known.hits, true, nil
 	}
-	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}
+	a, anchors := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}, s.anchors
+	defer func() { s.anchors = anchors }()
 	if err := a.prepare(); err != nil || a.planned.blobs == nil {
 		return nil, false, err
 	}
-	h = &wordHits{anywhere: true}
+	h = &wordHits{}
+	s.anchors = a.anchors
 	for blob, ok, err := a.planned.blobs.seek(0); ok || err != nil; blob, ok, err = a.planned.blobs.seek(blob + 1) {
-		if err := cmp.Or(err, s.tick()); err != nil {
+		if err := cmp.Or(err, s.tick(), s.recordPlaces(blob)); err != nil {
 			return nil, false, err
 		}
-		if err := h.addText(a, blob, m.loose); err != nil {
+		if err := h.addText(a, blob, m); err != nil {
 			return nil, false, err
 		}
 	}
@@ -39,7 +41,7 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 // addText adds a blob if it holds the text of an atom. It counts matches for the whole blob: one
 // tally serves as well as those of opaque superblocks, since showing a file searches its whole
 // text.
-func (h *wordHits) addText(a *contentAtom, blob uint32, weight *rank.LooseWord) (err error) {
+func (h *wordHits) addText(a *contentAtom, blob uint32, m *matching) (err error) {
 	a.spans.reset()
 	a.counts = rank.Counts{}
 	if a.anchors != nil {
@@ -58,8 +60,7 @@ func (h *wordHits) addText(a *contentAtom, blob uint32, weight *rank.LooseWord) 
 		return err
 	}
 	t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
-	t.rate(uint32(units(length)))
-	t.content = weight.Weigh(t.content)
+	m.rate(&t, units(length))
 	h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
 	return nil
 }

@@ -1,12 +1,10 @@
 package shard
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -19,8 +17,6 @@ type nameAtom struct {
 	candidates nameCandidates
 	// placed says that the search needs how each path matches, not only whether it does.
 	placed bool
-	// uncounted says that it does not need the number of matches.
-	uncounted bool
 	// within, if not nil, are the only documents that can match.
 	within runs
 	// hits are nil until the matching documents have been enumerated.
@@ -34,8 +30,6 @@ type nameAtom struct {
 type nameHits struct {
 	docs   runs
 	places []namePlace // of each document, if placed
-	// uncounted says that places have no numbers of matches.
-	uncounted bool
 }
 
 // namePlace says how well a path matches, and how often.
@@ -60,10 +54,11 @@ func (a *nameAtom) plan() (plan, error) {
 	if a.hits != nil {
 		return plan{estimate: a.hits.docs.count(), open: a.open}, nil
 	}
-	if !a.candidates.narrow {
-		return plan{}, nil
+	looks := uint64(a.s.docs.Len())
+	if a.candidates.narrow {
+		looks = min(looks, a.candidates.superblocks*pathsPerSuperblock)
 	}
-	return plan{estimate: a.candidates.superblocks * pathsPerSuperblock, open: a.open}, nil
+	return plan{estimate: looks, open: a.open}, nil
 }
 
 // open enumerates the blobs of matching documents.
@@ -110,36 +105,14 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 		return false, err
 	}
 	a.hits = &w.found
-	a.hits.uncounted = a.uncounted
 	known := a.s.known[a.matching]
 	known.names = a.hits
 	a.s.known[a.matching] = known
 	return true, nil
 }
 
-// placeUncounted is place without the number of matches, for a literal within words. A match in the
-// base name decides, and there a match that is not inside a word.
-func (a *nameAtom) placeUncounted(path []byte) (p namePlace, ok bool) {
-	base := bytes.LastIndexByte(path, '/') + 1
-	for start, end := range regex.RangesFrom(a.matcher, path, base) {
-		if p.name = max(p.name, rank.OfName(path, start, end)); p.name > rank.BaseInside {
-			return p, true
-		}
-	}
-	if p.name == rank.NoName {
-		if _, _, ok := a.matcher.Find(path[:base], 0); !ok {
-			return p, false
-		}
-		p.name = rank.Directory
-	}
-	return p, true
-}
-
 // place reports whether a path matches, and how.
 func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
-	if a.uncounted {
-		return a.placeUncounted(path)
-	}
 	for start, end := range regex.Ranges(a.matcher, path) {
 		p.name = max(p.name, rank.OfName(path, start, end))
 		p.ranges++
@@ -173,10 +146,17 @@ func (a *nameAtom) spans(d *document) ([]span, error) {
 	if err != nil {
 		return nil, err
 	}
-	for start, end := range regex.Ranges(a.matcher, path) {
-		a.ranges = append(a.ranges, span{uint32(start), uint32(end)})
-	}
+	a.ranges, _ = a.appendRanges(a.ranges, path)
 	return a.ranges, nil
+}
+
+// appendRanges appends the ranges in a path, and returns the best place of one.
+func (a *nameAtom) appendRanges(ranges []span, path []byte) (_ []span, best rank.Name) {
+	for start, end := range regex.Ranges(a.matcher, path) {
+		best = max(best, rank.OfName(path, start, end))
+		ranges = append(ranges, span{uint32(start), uint32(end)})
+	}
+	return ranges, best
 }
 
 // nameCandidates are places in the names such that every match in a path has one of them.
@@ -190,7 +170,7 @@ type nameCandidates struct {
 func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
 	switch n := n.(type) {
 	case regex.Literal:
-		cand, ok, err := s.ngramPlaces(s.names, ngram.LiteralWindows(n.Text, n.CaseSensitive))
+		cand, ok, err := s.ngramPlaces(s.names, s.literalWindows(n))
 		if err != nil || !ok {
 			return found, err
 		}

@@ -32,6 +32,10 @@ type plan struct {
 	// counted says that the candidates of a blob's content are its matches, so that nothing is read
 	// to verify them.
 	counted bool
+	// texts is how many texts of the query can match.
+	texts int
+	// leads says that the plan is for search.lead.
+	leads bool
 	// open, if set, makes blobs when the plan is used. It looks at up to budget paths, and returns
 	// nil if that is not enough.
 	open func(budget uint64) (blobs, error)
@@ -42,7 +46,7 @@ const anyCost = math.MaxUint64
 
 func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
 
-// iterator makes the plan's blobs; nil if that needs more than budget looks at paths.
+// iterator makes the plan's blobs; nil if it has none, or if they need more than budget looks at paths.
 func (p plan) iterator(budget uint64) (blobs, error) {
 	if p.open != nil {
 		return p.open(budget)
@@ -125,32 +129,107 @@ func (n *andNode) documents(budget uint64) (runs, bool, error) {
 	return n.filter, true, nil
 }
 
-// plan intersects the parts, the smallest leading.
+// plan intersects the parts, the smallest leading. Among whole words one of the texts leads: a document may have the others as parts of
+// words.
 func (n *andNode) plan() (plan, error) {
-	var parts []plan
+	parts, texts, err := n.parts()
+	if err != nil {
+		return plan{}, err
+	}
+	if n.s.tier == wholeWords && len(texts) > 1 {
+		parts = append(parts, besides(texts))
+	} else {
+		parts = append(parts, texts...)
+	}
+	slices.SortStableFunc(parts, func(a, b plan) int {
+		if a.narrow() != b.narrow() {
+			return btoi(b.narrow()) - btoi(a.narrow())
+		}
+		return cmp.Compare(a.estimate, b.estimate)
+	})
+	all := plan{}
+	for _, p := range parts {
+		all.texts += p.texts
+	}
+	if len(parts) == 0 || !parts[0].narrow() {
+		return all, nil
+	}
+	all.estimate, all.counted = parts[0].estimate, parts[0].counted
+	all.open = func(budget uint64) (blobs, error) { return n.s.openAll(parts, budget) }
+	return all, nil
+}
+
+// besides plans for texts of which all words of one are known, and only whole words of the others.
+func besides(texts []plan) plan {
+	at := slices.IndexFunc(texts, func(p plan) bool { return p.leads })
+	lead := texts[at]
+	others := slices.Delete(slices.Clone(texts), at, at+1)
+	p := lead
+	p.open = func(budget uint64) (blobs, error) {
+		it, err := lead.iterator(budget)
+		if it == nil || err != nil {
+			return nil, err
+		}
+		beside := &leadBlobs{blobs: it}
+		for _, o := range others {
+			it, err := o.iterator(anyCost)
+			if err != nil {
+				return nil, err
+			}
+			beside.others = append(beside.others, it)
+		}
+		beside.at, beside.some = make([]uint32, len(others)), make([]bool, len(others))
+		return beside, nil
+	}
+	return p
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// parts returns the plans of the filter and the children without a text, and those of the texts. If counting a text is enough, it lets paths
+// and columns decide all that they can.
+func (n *andNode) parts() (parts, texts []plan, err error) {
+	counted := uint64(0)
+	for _, c := range n.rest {
+		p, err := c.plan()
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.counted && (counted == 0 || p.estimate < counted) {
+			counted = max(p.estimate, 1)
+		}
+	}
+	if err := n.decide(looksPerCount * counted); err != nil {
+		return nil, nil, err
+	}
 	if n.filtered {
 		blobs, err := n.filterBlobs()
 		if err != nil {
-			return plan{}, err
+			return nil, nil, err
 		}
 		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
 	}
 	for _, c := range n.rest {
 		p, err := c.plan()
 		if err != nil {
-			return plan{}, err
+			return nil, nil, err
 		}
-		if p.narrow() {
+		if p.texts > 0 {
+			texts = append(texts, p)
+		} else {
 			parts = append(parts, p)
 		}
 	}
-	if len(parts) == 0 {
-		return plan{}, nil
-	}
-	slices.SortStableFunc(parts, func(a, b plan) int { return cmp.Compare(a.estimate, b.estimate) })
-	lead := parts[0]
-	return plan{estimate: lead.estimate, counted: lead.counted, open: func(budget uint64) (blobs, error) { return openAll(parts, budget) }}, nil
+	return parts, texts, nil
 }
+
+// looksPerCount is how many paths may be looked at for each document that is then counted instead of looked at. It is a guess.
+const looksPerCount = 2
 
 // looksPay is how many paths may be looked at for each candidate that this may save. A look takes
 // some 0.2 µs, and verifying a candidate takes 2.5 µs and more. If nothing has to be verified, only
@@ -162,23 +241,29 @@ func (p plan) looksPay() uint64 {
 	return 8
 }
 
-// openAll opens the parts. It drops those that cost more to enumerate than they can save.
-func openAll(parts []plan, budget uint64) (blobs, error) {
+// openAll opens the parts, the best first. Those that have no plan, or cost more to enumerate than they can save, are left to whoever looks
+// at the documents: nothing is known of them.
+func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 	var all allOf
+	left, rest := false, everyBlob{blobs: s.content.Blobs()}
 	for _, p := range parts {
 		it, err := p.iterator(budget)
 		if err != nil {
 			return nil, err
 		}
 		if it == nil {
+			left, rest.texts = true, rest.texts+p.texts
 			continue
 		}
 		if all = append(all, it); len(all) == 1 {
 			budget = p.looksPay() * p.estimate
 		}
 	}
-	if len(all) == 0 {
+	switch {
+	case len(all) == 0:
 		return nil, nil
+	case left:
+		return append(all, rest), nil
 	}
 	return all, nil
 }
@@ -223,31 +308,40 @@ func newOr(children []node) node {
 }
 
 func (n *orNode) plan() (plan, error) {
-	var parts []plan
-	var sum uint64
-	counted := true
+	parts := make([]plan, 0, len(n.children))
 	for _, c := range n.children {
 		p, err := c.plan()
-		if err != nil || !p.narrow() {
+		if err != nil {
 			return plan{}, err
 		}
 		parts = append(parts, p)
-		sum += p.estimate
-		counted = counted && p.counted
 	}
-	return plan{estimate: sum, counted: counted, open: func(budget uint64) (blobs, error) { return openAny(parts, budget) }}, nil
+	return eitherOf(parts), nil
 }
 
-func openAny(parts []plan, budget uint64) (blobs, error) {
-	var some anyOf
+// eitherOf joins plans one of which must match.
+func eitherOf(parts []plan) plan {
+	joined := plan{counted: true}
 	for _, p := range parts {
-		it, err := p.iterator(budget)
-		if it == nil || err != nil {
-			return nil, err
-		}
-		some = append(some, it)
+		joined.estimate += p.estimate
+		joined.texts += p.texts
+		joined.counted = joined.counted && p.counted
 	}
-	return some, nil
+	if slices.ContainsFunc(parts, func(p plan) bool { return !p.narrow() }) {
+		return plan{texts: joined.texts}
+	}
+	joined.open = func(budget uint64) (blobs, error) {
+		var some []blobs
+		for _, p := range parts {
+			it, err := p.iterator(budget)
+			if it == nil || err != nil {
+				return nil, err
+			}
+			some = append(some, it)
+		}
+		return newAnyOf(some...), nil
+	}
+	return joined
 }
 
 func (n *orNode) documents(budget uint64) (either runs, ok bool, err error) {
@@ -323,7 +417,20 @@ type fileNameNode struct{ child node }
 
 func (n *fileNameNode) documents(budget uint64) (runs, bool, error) { return n.child.documents(budget) }
 
-func (n *fileNameNode) plan() (plan, error)               { return n.child.plan() }
+func (n *fileNameNode) plan() (plan, error) {
+	p, err := n.child.plan()
+	if err != nil || !p.narrow() {
+		return p, err
+	}
+	return plan{estimate: p.estimate, texts: p.texts, open: func(budget uint64) (blobs, error) {
+		it, err := p.iterator(budget)
+		if it == nil || err != nil {
+			return nil, err
+		}
+		return withoutContent{it}, nil
+	}}, nil
+}
+
 func (n *fileNameNode) matches(d *document) (bool, error) { return n.child.matches(d) }
 func (n *fileNameNode) cost() uint64                      { return n.child.cost() }
 

@@ -60,7 +60,7 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {
 	switch n := needs.(type) {
 	case regex.Literal:
-		windows := ngram.LiteralWindows(n.Text, n.CaseSensitive)
+		windows := s.literalWindows(n)
 		if len(windows) == 0 {
 			return nil, true, nil
 		}

@@ -122,7 +122,7 @@ func engine(s *shard.Shard) func(query.Q) ([]indextest.Result, error) {
 		files, matches := uint64(len(res.Files)), uint64(0)
 		results := toResults(res)
 		for _, r := range results {
-			matches += uint64(r.MatchCount())
+			matches += uint64(r.Matches)
 		}
 		if res.Stats.FilesMatched != files || res.Stats.Matches != matches || res.Stats.CountsInexact {
 			return nil, fmt.Errorf("%d matches in %d files were counted as %+v", matches, files, res.Stats)
@@ -143,7 +143,7 @@ func toResults(res *shard.Result) []indextest.Result {
 }
 
 func toResult(f shard.FileMatch) indextest.Result {
-	r := indextest.Result{Repo: f.Repo, Path: string(f.Path), Branches: f.Branches, Object: f.Blob, Score: f.Score}
+	r := indextest.Result{Repo: f.Repo, Path: string(f.Path), Branches: f.Branches, Object: f.Blob, Score: f.Score, Matches: f.MatchCount}
 	for _, c := range f.Chunks {
 		for _, m := range c.Ranges {
 			span := indextest.Range{Start: int(m.Start.Offset), End: int(m.End.Offset)}

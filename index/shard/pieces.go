@@ -194,7 +194,7 @@ func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (kn
 	if err != nil || opaque.Len() == 0 {
 		return err == nil, err
 	}
-	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool {
+	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool {
 		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
 	})
 	cand, known, err := s.ngramPlaces(s.shardText, windows)
@@ -211,4 +211,58 @@ func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (kn
 		p.least, p.most = min(p.least, least), max(p.most, most)
 	}
 	return true, cand.Err()
+}
+
+// wholePiece says where a word of a literal is, in superblocks that are not opaque.
+type wholePiece struct {
+	tallies []tally
+	at      int // index in tallies
+	df      uint64
+}
+
+// mostWholePieces is the most words of a literal that are looked up.
+const mostWholePieces = 2
+
+// wholePieces looks up the rarest words of a literal: a match of whole words has each of them as a whole word. It reads at most
+// that many postings and skips the words that would take more.
+func (s *search) wholePieces(l regex.Literal, most uint64) ([]wholePiece, error) {
+	var found []wholePiece
+	var spelled [][]wordMatch
+	for _, p := range piecesOf(l.Text) {
+		text := l.Text[p.offset : p.offset+len(p.text)]
+		words, lists, err := s.spellings(regex.Literal{Text: text, CaseSensitive: l.CaseSensitive}, mostSpellings)
+		if err != nil {
+			return nil, err
+		}
+		if words == nil {
+			continue
+		}
+		df := uint64(0)
+		for i := range lists {
+			df += uint64(lists[i].DF())
+		}
+		n, _ := slices.BinarySearchFunc(found, df, func(p wholePiece, df uint64) int { return cmp.Compare(p.df, df) })
+		found, spelled = slices.Insert(found, n, wholePiece{df: df}), slices.Insert(spelled, n, words)
+	}
+	found = found[:min(len(found), mostWholePieces)]
+	for i := range found {
+		if most < found[i].df {
+			return found[:i], nil
+		}
+		most -= found[i].df
+		var err error
+		if found[i].tallies, err = s.tallies(spelled[i], false); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
+
+// in returns how often the word is in superblocks [first, end), up to rank.Enough. Callers pass ascending numbers.
+func (p *wholePiece) in(first, end uint32) (words int) {
+	p.at = seekTally(p.tallies, p.at, first)
+	for i := p.at; i < len(p.tallies) && p.tallies[i].superblock < end && words < rank.Enough; i++ {
+		words += int(p.tallies[i].matches.whole())
+	}
+	return min(words, rank.Enough)
 }

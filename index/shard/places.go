@@ -25,7 +25,6 @@ type places interface {
 type wordPlaces struct {
 	tallies       []tally // never changed
 	at, countedAt int     // indexes in tallies, for SeekGE and mostIn
-	announced     int     // index in tallies before which all were announced
 	least, most   int     // see AnchorOffset
 	// counted says that tallies bound the number of matches, except the opaque ones.
 	counted bool
@@ -40,14 +39,7 @@ func (p *wordPlaces) again() *wordPlaces {
 const farthestWord = ngram.MaxWord - 1
 
 func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
-	step := 1
-	for p.at+step < len(p.tallies) && p.tallies[p.at+step].superblock < superblock {
-		p.at += step
-		step *= 2
-	}
-	i, _ := slices.BinarySearchFunc(p.tallies[p.at:min(p.at+step+1, len(p.tallies))], superblock,
-		func(t tally, s uint32) int { return int(t.superblock) - int(s) })
-	if p.at += i; p.at == len(p.tallies) {
+	if p.at = seekTally(p.tallies, p.at, superblock); p.at == len(p.tallies) {
 		return 0, 0, false
 	}
 	return p.tallies[p.at].superblock, p.tallies[p.at].blocks, true
@@ -75,6 +67,29 @@ func mostIn(tallies []tally, end uint32) (most, n int) {
 	return most, n
 }
 
+// in returns the places in superblocks [first, end).
+func (p *wordPlaces) in(first, end uint32) []tally {
+	if p.at > 0 && p.tallies[p.at-1].superblock >= first {
+		p.at = 0
+	}
+	p.at = seekTally(p.tallies, p.at, first)
+	n := p.at
+	for n < len(p.tallies) && p.tallies[n].superblock < end {
+		n++
+	}
+	return p.tallies[p.at:n]
+}
+
+// opaqueIn reports whether a place in superblocks [first, end) is opaque. It may be called after mostIn for the same superblocks.
+func (p *wordPlaces) opaqueIn(first, end uint32) bool {
+	for i := seekTally(p.tallies, p.countedAt, first); i < len(p.tallies) && p.tallies[i].superblock < end; i++ {
+		if p.tallies[i].opaque {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
 
 func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
@@ -100,7 +115,7 @@ func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
 		}
 		return s.keepPlaces(l, known, nil, err)
 	}
-	windows := slices.DeleteFunc(ngram.LiteralWindows(l.Text, l.CaseSensitive), func(w ngram.Window) bool { return w.OfWords })
+	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool { return w.OfWords })
 	if len(windows) == 0 {
 		if !found {
 			known, err = s.piecePlaces(l)
@@ -146,6 +161,11 @@ func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p *post
 	return cand, true, nil
 }
 
+// seekTally returns the index, not below at, of the first tally whose superblock is at least from.
+func seekTally(tallies []tally, at int, from uint32) int {
+	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
+}
+
 // wordPlaces looks up a literal that is in words of at least size bytes; it returns nil if these may be anywhere.
 func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if size < leastLookup {
@@ -177,7 +197,7 @@ func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
 	if err != nil || opaque.Len() == 0 {
 		return err
 	}
-	cand, ok, err := s.ngramPlaces(s.shardText, ngram.LiteralWindows(l.Text, l.CaseSensitive))
+	cand, ok, err := s.ngramPlaces(s.shardText, s.literalWindows(l))
 	if !ok || err != nil {
 		return err
 	}

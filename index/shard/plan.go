@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -19,7 +18,7 @@ func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 		if err != nil || !ok {
 			return contentPlan{}, err
 		}
-		l := &literalBlobs{content: s.content, cand: cand, maxLen: literal.MaxLen(n.Text, n.CaseSensitive)}
+		l := newLiteralBlobs(s, n, cand)
 		return contentPlan{plan{blobs: l, estimate: cand.Cost()}, []*literalBlobs{l}}, nil
 	case regex.And:
 		return s.contentAll(n.Children)
@@ -55,7 +54,7 @@ func (s *search) contentAll(children []regex.Needs) (contentPlan, error) {
 }
 
 func (s *search) contentAny(children []regex.Needs) (contentPlan, error) {
-	var some anyOf
+	var some []blobs
 	var joined contentPlan
 	for _, c := range children {
 		p, err := s.contentPlan(c)
@@ -66,6 +65,6 @@ func (s *search) contentAny(children []regex.Needs) (contentPlan, error) {
 		joined.estimate += p.estimate
 		joined.anchors = append(joined.anchors, p.anchors...)
 	}
-	joined.blobs = some
+	joined.blobs = newAnyOf(some...)
 	return joined, nil
 }

@@ -6,8 +6,10 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"runtime"
+	"slices"
 
 	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
@@ -20,13 +22,16 @@ type Query struct {
 	memory *regex.Memory              // nil if there is no bound
 	texts  map[query.Q]*matching      // by Substring and Regexp
 	repos  map[query.Q]*regexp.Regexp // by Repo and Meta
-	// inContent says that a document can have ranges in its content, and alone that all of them
-	// belong to one text.
-	inContent, alone bool
+	// inContent says that a document can have ranges in its content.
+	inContent bool
 	// terms is the most texts that count for a document's score. asksForLow says that one of them
 	// asks for documents of low priority.
 	terms      int
 	asksForLow bool
+	// allMatch says that all of them match in each document. showsAll says that the ranges of all that match are shown.
+	allMatch, showsAll bool
+	// windows are those of all literals that the texts need. They are the same in all shards.
+	windows map[regex.Literal][]ngram.Window
 	// compound are the names that the words of the query make up.
 	compound []*matching
 	// line finds these words in one line; nil if there are none.
@@ -80,9 +85,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}}
-	shown := shownTexts(q)
-	p.inContent, p.alone = shown > 0, shown == 1
+	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: shownTexts(q) > 0, allMatch: allMatch(q), showsAll: showsAll(q)}
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
@@ -108,7 +111,34 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
 	p.prepareLoose()
+	p.windows = map[regex.Literal][]ngram.Window{}
+	for _, m := range p.texts {
+		p.addWindows(m.needs)
+	}
 	return p, nil
+}
+
+func (p *Query) addWindows(needs regex.Needs) {
+	switch n := needs.(type) {
+	case regex.Literal:
+		p.windows[n] = ngram.LiteralWindows(n.Text, n.CaseSensitive)
+	case regex.And:
+		for _, c := range n.Children {
+			p.addWindows(c)
+		}
+	case regex.Or:
+		for _, c := range n.Children {
+			p.addWindows(c)
+		}
+	}
+}
+
+// literalWindows returns the windows of a literal, which the caller may change.
+func (s *search) literalWindows(l regex.Literal) []ngram.Window {
+	if known, ok := s.windows[l]; ok {
+		return slices.Clone(known)
+	}
+	return ngram.LiteralWindows(l.Text, l.CaseSensitive)
 }
 
 // prepareLoose weighs the words of each match:any.

@@ -17,7 +17,6 @@ type referenceAtom struct {
 func (s *search) referenceAtom(p *Query, m *matching) (node, error) {
 	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, outside: true}
 	if !m.withinWords || !s.words.Marked() {
-		s.textAtoms++
 		plan, err := s.contentPlan(m.needs)
 		text.planned = plan.plan
 		return &atomNode{content: text}, err
@@ -31,12 +30,8 @@ func (s *search) referenceAtom(p *Query, m *matching) (node, error) {
 		return nil, err
 	}
 	words := &wordAtom{matching: m, s: s, hits: hits}
-	if p.alone {
-		s.wordAtoms = append(s.wordAtoms, words)
-	} else {
-		s.textAtoms++ // only the text shows which ranges overlap those of others
-	}
 	text.planned, _ = words.plan()
+	text.planned.counted = false
 	return &atomNode{content: &referenceAtom{words, text, defining}}, nil
 }
 
@@ -48,7 +43,7 @@ func (a *referenceAtom) in(d *document) contentNode {
 	return a.words
 }
 
-func (a *referenceAtom) plan() (plan, error) { return a.words.plan() }
+func (a *referenceAtom) plan() (plan, error) { return a.text.plan() }
 
 func (a *referenceAtom) cost() uint64 { return a.text.cost() }
 

@@ -44,7 +44,7 @@ func TestRanksWhateverTheSharding(t *testing.T) {
 			t.Fatalf("%s: %d files, want some of z first", text, len(all))
 		}
 		for i, parts := range shardings {
-			opts := shard.InSmallLexicons(shard.Options{Mode: shard.TopK, MaxMatchesPerFile: 3})
+			opts := shard.WholeWordsFirst(shard.Options{Mode: shard.TopK, MaxMatchesPerFile: 3})
 			for rest := all[:120]; len(rest) > 0; rest = rest[opts.MaxFiles:] {
 				opts.MaxFiles = min(1+rng.IntN(40), len(rest))
 				got, err := searchParts(parts, q, opts)
@@ -105,13 +105,13 @@ func checkContenders(t *testing.T, texts [2]string) {
 	z := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[1:]}))
 	for _, text := range []string{"c:needle c:thread", "needle thread"} {
 		q := prepare(t, parse(t, text))
-		opts := shard.InSmallLexicons(shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
+		opts := shard.WholeWordsFirst(shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
 		want := search(t, whole, q, opts).Files
 		if slices.ContainsFunc(want, func(f shard.FileMatch) bool { return f.Repo != "z" }) {
 			t.Errorf("%s: a file of the other repo is among the best: %v", text, want)
 		}
 		opts.Mode = shard.TopK
-		if !shard.ContendersDo(context.Background(), whole, q, opts) {
+		if !shard.WholeWordsDo(context.Background(), whole, q, opts) {
 			t.Errorf("%s is not searched among contenders", text)
 		}
 		for _, parts := range [][]part{{{shard: whole}}, {{shard: a}, {shard: z}}, {{shard: z}, {shard: a}}} {

@@ -58,8 +58,8 @@ type Options struct {
 
 	// pieces, in tests, is the number of helpers that search small pieces of the shard.
 	pieces int
-	// smallLexicons, in tests, has contents read first even if few words hold those of the query.
-	smallLexicons bool
+	// wholeFirst, in tests, has whole words looked up first even if all words cost little.
+	wholeFirst bool
 	// loose are the words of the query's match:any.
 	loose []*rank.LooseWord
 }
@@ -95,7 +95,7 @@ type FileMatch struct {
 	Blob []byte
 	// Score is higher for better documents.
 	Score float64
-	// MatchCount counts all ranges, shown or not. MatchCountAtLeast says that there may be more: in
+	// MatchCount counts the ranges of all texts of the query, shown or not. Those that overlap ranges of other texts count, too. MatchCountAtLeast says that there may be more: in
 	// mode TopK a long content is read only as far as it is shown.
 	MatchCount        int
 	MatchCountAtLeast bool
@@ -143,7 +143,7 @@ func (f *FileMatch) Size() int64 {
 
 // Stats say what a search took. They can be summed over shards.
 type Stats struct {
-	// FilesMatched and Matches count documents and ranges, returned or not.
+	// FilesMatched and Matches count documents and their ranges (see FileMatch.MatchCount), returned or not.
 	FilesMatched, Matches uint64
 	// FilesConsidered counts documents looked at after the n-gram filter.
 	FilesConsidered uint64

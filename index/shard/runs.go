@@ -123,6 +123,8 @@ func (s *search) blobsOf(documents runs) (runs, error) {
 // blobRuns has the blobs of runs as candidates.
 type blobRuns struct{ rest runs }
 
+func (b *blobRuns) evidence() evidence { return evidence{sure: true, single: true, counted: true} }
+
 func (b *blobRuns) seek(from uint32) (uint32, bool, error) {
 	// The next run is usually close.
 	for n := 0; len(b.rest) > 0 && b.rest[0].To <= from; n++ {

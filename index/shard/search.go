@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
@@ -25,7 +26,7 @@ type search struct {
 	deadline    time.Time
 	hasDeadline bool
 	ticks       uint32
-	lookAt      uint64 // bytes decoded at which to look at the clock next
+	lookNext    uint64 // bytes decoded at which to look at the clock next
 	goOn        func() bool
 	ended       error // error that goOn saw
 	turnBegan   time.Time
@@ -40,43 +41,50 @@ type search struct {
 	inContent bool // documents can have ranges in their content
 	terms     int  // the most texts that count for a document's score
 	loose     bool // some of them are words of a match:any
-	// defined are the blobs, ascending, that may define a literal of the query, or have a name that
-	// the literals make up: compound.
-	defined  []uint32
-	compound compound
-	together together
-	queue    []candidate
+	allMatch  bool // all of them match in each document
+	showsAll  bool // the ranges of all that match are shown
+	oneText   bool // the query has one text
 	// asksForLow says that no document has low priority.
 	asksForLow bool
-	root       node
-	nameAtoms  []*nameAtom  // with ranges that are shown
-	wordAtoms  []*wordAtom  // with ranges that are shown
-	textAtoms  int          // number of contentAtoms with ranges that are shown
-	onlyText   *contentAtom // if the query has no other text
+
+	tier tier
+	// lead is the text of which all words are looked up in each tier. left is what looking at candidates among whole words may still cost,
+	// partOfWords the most that documents score that are not among them, and partial the most that other texts than the lead score as parts of
+	// words, by the length of the content. seen has the blobs that were looked at.
+	lead        *matching
+	left        int
+	partOfWords float64
+	partial     [rank.CountedUnits + 1]float64
+	seen        []uint64
+
+	root      node
+	nameAtoms []*nameAtom     // with ranges that are shown
+	wordAtoms []*wordAtom     // with ranges that are shown
+	anchors   []*literalBlobs // of all texts that are read
+	// wholeTexts counts the texts for which contents are read whole.
+	wholeTexts int
 	known      map[*matching]knownWords
-	places     map[regex.Literal]*wordPlaces // see contentPlaces
+	windows    map[regex.Literal][]ngram.Window // of the query
+	places     map[regex.Literal]*wordPlaces    // see contentPlaces
 	spelled    map[regex.Literal]spelled
 	among      *among // bounds the texts that are being prepared and must match together with others
-	counting   counting
-	bulk       *bulk // nil if each document is looked at
-	// wholeWords is not nil while the search looks only at documents with a whole word.
-	wholeWords *wholeWords
-	// narrowed, if not nil, has the only contents that may be among the best.
-	narrowed *contenders
-	// candidates for root. Once onlyNamed is set, they lack the blobs that only their content could
-	// make one of the best.
-	candidates blobs
-	onlyNamed  bool
-	pass       pass
-	losesTies  bool // to Options.Floor, in the order of repos and paths
-	// leastOfRepo and mostOfRepo bound what the rank of a repo adds to a score. Bounds of scores leave it out until they
-	// are compared with scores.
-	leastOfRepo, mostOfRepo float64
-	firstPath               []byte       // of the shard's first document, once read
-	deferredFrom            uint32       // first blob whose low documents were left to the second pass
-	deferred                bool         // documents were left to the second pass
-	lowFolder               docstore.Run // last folder of low priority, as documents
-	workers                 *workers     // that share this search; nil while it has no helpers
+	// defined are the blobs, ascending, that may define a literal of the query, or have a name that the literals make up: compound.
+	// defining says which literal.
+	defined  []uint32
+	defining []*nameIn
+	compound compound
+	together together
+	// namedBlobs are the blobs with a match in the path of a document. Other paths score up to unlisted.
+	namedBlobs []namedBlob
+	unlisted   float64
+
+	candidates blobs // for root
+	queue      *queue
+	workers    *workers // that share this search; nil while it has no helpers
+	losesTies  bool     // to Options.Floor, in the order of repos and paths
+	// mostOfRepo is the most that the rank of a repo adds to a score.
+	mostOfRepo float64
+	firstPath  []byte // of the shard's first document, once read
 
 	repos      *repoView
 	record     *docstore.Repo // of the last repo
@@ -113,6 +121,7 @@ type scratch struct {
 	doc       document
 	gathered  gathered
 	symbols   knownSymbols
+	overlap   []span
 	wordScratch
 }
 
@@ -145,11 +154,11 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	}
 	run := &search{
 		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
-		known: map[*matching]knownWords{},
-		opts:  opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
+		known: map[*matching]knownWords{}, queue: &queue{},
+		opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
-	least, most := s.docs.Ranks()
-	run.leastOfRepo, run.mostOfRepo = rank.Repo(least), rank.Repo(most)
+	_, most := s.docs.Ranks()
+	run.mostOfRepo = rank.Repo(most)
 	run.goOn = run.mayGoOn
 	run.deadline, run.hasDeadline = ctx.Deadline()
 	run.turnBegan = time.Now()
@@ -179,7 +188,7 @@ func (s *search) release() {
 // tick is called in every long loop and returns the context's error once it has ended. It looks at the
 // clock now and then, and after as much content as may have taken milliseconds to search.
 func (s *search) tick() error {
-	if s.ticks++; s.ticks&15 != 0 && s.reader.BytesDecoded < s.lookAt {
+	if s.ticks++; s.ticks&15 != 0 && s.reader.BytesDecoded < s.lookNext {
 		return nil
 	}
 	return s.look()
@@ -191,7 +200,7 @@ const longestTurn = 200 * time.Microsecond
 
 // look does the checks of tick immediately.
 func (s *search) look() error {
-	s.lookAt = s.reader.BytesDecoded + pieceBytes
+	s.lookNext = s.reader.BytesDecoded + pieceBytes
 	if s.workers != nil {
 		if err := s.workers.publish(&s.best); err != nil {
 			return err

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
-	"weak"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
@@ -30,9 +29,6 @@ type Shard struct {
 	words   *words.Index    // of the content
 	// otherwise are the blobs of otherwiseMarked, once found.
 	otherwise atomic.Pointer[[]uint32]
-	// lengths are the lengths of the contents, from the first use until the next collection of
-	// garbage.
-	lengths atomic.Pointer[weak.Pointer[[]uint8]]
 }
 
 // Open maps the shard file at path. A file that is not an intact shard gives format.ErrCorrupt or

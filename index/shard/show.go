@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
@@ -112,14 +111,19 @@ func (s *search) branches() (names []string, commit string, err error) {
 const countedWhole = 4 * docstore.SuperblockSize
 
 // findFirst finds the first matches of a document that a search among whole words has found, as many as are shown. In a short
-// content it counts all. It reads a long one only until it has one match more.
+// content it counts all. It reads a long one only until it has one range more.
 func (s *search) findFirst(h *hit) error {
 	length, err := s.content.Len(h.blob)
 	if err != nil {
 		return err
 	}
-	matcher := h.inWords[0].matcher
-	h.inWords, h.matches, s.first = nil, 0, s.first[:0]
+	g, atoms := &s.gathered, h.inWords
+	g.reset()
+	s.showing = grown(s.showing, len(atoms))
+	for i := range atoms {
+		s.showing[i].reset()
+		g.content = append(g.content, &s.showing[i])
+	}
 	for at, end := 0, uint32(countedWhole); h.atLeast; end += readStep {
 		text, err := s.text.loadUpTo(s, h.blob, end)
 		if err != nil {
@@ -129,16 +133,21 @@ func (s *search) findFirst(h *hit) error {
 		if h.atLeast = limit < int(length); h.atLeast { // matches are within words, and the last one may be cut
 			limit = ngram.ExtendedStart(text, limit)
 		}
-		for start, end := range regex.RangesWhile(matcher, text[:limit], at, s.goOn) {
-			if h.matches++; h.matches <= s.opts.MaxMatchesPerFile {
-				s.first = append(s.first, span{uint32(start), uint32(end)})
+		h.matches = 0
+		for i := range atoms {
+			list := &s.showing[i]
+			for start, end := range regex.RangesWhile(atoms[i].matcher, text[:limit], max(at, int(list.end)), s.goOn) {
+				list.add(span{uint32(start), uint32(end)})
 			}
+			h.matches += list.n
 		}
-		if at = limit; s.ended != nil || h.matches > s.opts.MaxMatchesPerFile {
+		h.spans = g.settleContent(s.opts.MaxMatchesPerFile+1, s.goOn)
+		if at = max(at, limit); s.ended != nil || len(h.spans) > s.opts.MaxMatchesPerFile {
 			break
 		}
 	}
-	h.spans = s.first
+	s.first = append(s.first[:0], h.spans[:min(len(h.spans), s.opts.MaxMatchesPerFile)]...)
+	h.inWords, h.spans = nil, s.first
 	return s.ended
 }
 
@@ -167,15 +176,14 @@ func (s *search) readSpans(h *hit) ([]span, error) {
 func (s *search) readFirstSpans(h *hit, keep int, to uint32) ([]span, error) {
 	g := &s.gathered
 	g.reset()
-	s.showing = slices.Grow(s.showing[:0], len(h.inWords))[:len(h.inWords)]
+	s.showing = grown(s.showing, len(h.inWords))
 	for i := range h.inWords {
 		if err := h.inWords[i].read(s, h.blob, keep, to, &s.showing[i]); err != nil {
 			return nil, err
 		}
 		g.content = append(g.content, &s.showing[i])
 	}
-	spans, _ := g.settleContent(s.opts.MaxMatchesPerFile, s.goOn)
-	return spans, s.ended
+	return g.settleContent(s.opts.MaxMatchesPerFile, s.goOn), s.ended
 }
 
 // chunks cuts out what is shown of the content, or of the path.

@@ -52,10 +52,9 @@ func compareReaders(a, b *spanReader) int { return compareSpans(a.at, b.at) }
 // settleEvery is how many matches are settled between two calls of goOn.
 const settleEvery = 1 << 14
 
-// settleContent counts the ranges of the content, without those that overlap an
-// earlier one, and returns the first of them, at most limit. It stops early if
-// goOn returns false.
-func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, count int) {
+// settleContent returns the first ranges of the content, at most limit, without those that overlap an earlier one. It stops early if goOn
+// returns false.
+func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span) {
 	g.shown, g.merge = g.shown[:0], g.merge[:0]
 	for _, l := range g.content {
 		if r := (spanReader{code: l.code}); r.next() {
@@ -63,15 +62,9 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 		}
 	}
 	end := uint32(0)
-	for steps := 1; len(g.merge) > 0; steps++ {
+	for steps := 1; len(g.merge) > 0 && len(g.shown) < limit; steps++ {
 		if s := g.merge[0].at; s.start >= end {
-			if end = s.end; count < limit {
-				g.shown = append(g.shown, s)
-			}
-			count++
-		}
-		if len(g.content) == 1 && count >= limit { // nothing can overlap
-			return g.shown, g.content[0].n + g.more
+			g.shown, end = append(g.shown, s), s.end
 		}
 		if steps%settleEvery == 0 && !goOn() {
 			break
@@ -82,7 +75,7 @@ func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span, cou
 			g.merge = dropFirst(g.merge, compareReaders)
 		}
 	}
-	return g.shown, count + g.more
+	return g.shown
 }
 
 // settle sorts spans and returns those that do not overlap an earlier one:
@@ -99,3 +92,6 @@ func settle(spans []span) []span {
 	}
 	return spans[:kept]
 }
+
+// grown returns n lists, with the memory of others.
+func grown(lists []spanList, n int) []spanList { return slices.Grow(lists[:0], n)[:n] }

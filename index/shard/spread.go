@@ -1,11 +1,14 @@
 package shard
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 const (
@@ -14,79 +17,11 @@ const (
 	spreadAfter = 1 << 20
 	// documentWork is the work of looking at a document, in addition to its bytes.
 	documentWork = 2 << 10
-	// pieceSuperblocks is the least work to give to a helper.
-	pieceSuperblocks = 128
-	// piecesEach is the number of pieces for each goroutine. With several, none waits long for the
-	// last one.
-	piecesEach = 16
 )
 
 // helping counts the goroutines in the process that help searches. There are at most as many as
 // processors, less one, in addition to the goroutine of each search.
 var helping atomic.Int32
-
-// all finds the documents that the query matches, or the best of them.
-func (s *search) all(q *Query) error {
-	s.announceTables(q)
-	if done, err := s.amongWholeWords(q); done || err != nil {
-		return err
-	}
-	if done, err := s.amongContenders(q); done || err != nil {
-		return err
-	}
-	return s.passes(q)
-}
-
-// passes finds the documents that the query matches, in one pass or with a second one for the
-// documents of low priority that the first has left out.
-func (s *search) passes(q *Query) error {
-	if err := s.beginHits(q); err != nil {
-		return err
-	}
-	if err := s.from(q, 0); err != nil || !s.needsSecondPass() {
-		return err
-	}
-	s.pass = lowPriority
-	if err := s.begin(q); err != nil {
-		return err
-	}
-	return s.from(q, s.deferredFrom)
-}
-
-// beginHits prepares the query for a scan for hits.
-func (s *search) beginHits(q *Query) (err error) {
-	if err = s.begin(q); err == nil {
-		s.bulk, err = s.planBulk()
-	}
-	return err
-}
-
-// from scans the blobs from the first on, alone at first. If there is more to do, it continues with
-// the free processors.
-func (s *search) from(q *Query, first uint32) error {
-	defer s.explain.scanning()()
-	if s.wholeWords != nil { // the work is bounded
-		return s.scanByPlace()
-	}
-	if s.bulk == nil && first == 0 && s.knowsBounds() {
-		return s.scanByBound()
-	}
-	if s.narrowed != nil && s.narrowed.read {
-		s.narrowed.budget += s.reader.BytesDecoded
-		return s.scanContenders()
-	}
-	next, err := s.scan(first, s.content.Blobs(), s.worked, s.hit)
-	if err != nil || next == s.content.Blobs() {
-		return err
-	}
-	n, release := s.helpers()
-	defer release()
-	if n == 0 {
-		_, err = s.scan(next, s.content.Blobs(), never, s.hit)
-		return err
-	}
-	return s.spread(q, next, n)
-}
 
 // worked reports whether the search has worked long enough to ask for help. TopK often ends soon
 // after, and helpers would work in vain.
@@ -114,11 +49,8 @@ func (s *search) helpers() (n int, release func()) {
 	return n, func() { helping.Add(-int32(n)) }
 }
 
-// workers are the goroutines of one search. They take pieces of the shard in ascending order and
-// share a floor.
+// workers are the goroutines of one search. They share its queue and a floor.
 type workers struct {
-	bounds []uint32 // piece i has the blobs from bounds[i] to bounds[i+1]
-	taken  atomic.Int64
 	failed atomic.Bool
 	floor  atomic.Pointer[floor]
 	// stuffed is set when the limit of bytes, not of documents, may have set the floor.
@@ -134,20 +66,22 @@ type floor struct {
 // errWorkerFailed stops the other workers of a search.
 var errWorkerFailed = errors.New("another part of the search failed")
 
-// spread searches the blobs from next on together with n helpers.
-func (s *search) spread(q *Query, next uint32, n int) error {
-	bounds, err := s.pieces(next, n+1)
-	if err != nil {
-		return err
+// spread settles the queue together with the free processors, if there are any.
+func (s *search) spread(q *Query) error {
+	n, release := s.helpers()
+	defer release()
+	if n == 0 {
+		return nil
 	}
-	c := &workers{bounds: bounds}
+	s.sharePlaces()
+	c := &workers{}
 	s.workers = c
 	parts, errs := make([]*search, n), make([]error, n+1)
 	panics := make([]any, n)
 	var wg sync.WaitGroup
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
-		parts[i].repos, parts[i].workers, parts[i].pass, parts[i].narrowed = s.repos, c, s.pass, s.narrowed
+		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
 		if s.explain != nil {
 			parts[i].explain = newExplainer(parts[i], q)
@@ -170,33 +104,20 @@ func (s *search) spread(q *Query, next uint32, n int) error {
 	return firstFailure(errs)
 }
 
-// pieces cuts the blobs from next on into pieces with about as much content each.
-func (s *search) pieces(next uint32, workers int) (bounds []uint32, err error) {
-	least := uint32(pieceSuperblocks)
-	if s.opts.pieces > 0 {
-		least = 1
-	}
-	first, err := s.content.FirstSuperblock(next)
-	if err != nil {
-		return nil, err
-	}
-	end := s.content.Superblocks()
-	step := max(least, (end-min(first, end))/uint32(workers*piecesEach))
-	bounds = append(bounds, next)
-	for at := uint64(first) + uint64(step); at < uint64(end); at += uint64(step) {
-		blob, err := s.content.BlobOf(uint32(at))
-		if err != nil {
-			return nil, err
+// sharePlaces lets the helpers know the places of all texts in the candidates.
+func (s *search) sharePlaces() {
+	for _, l := range s.anchors {
+		if s.places == nil {
+			s.places = map[regex.Literal]*wordPlaces{}
 		}
-		bounds = append(bounds, max(blob, bounds[len(bounds)-1]))
+		s.places[l.literal] = l.known
 	}
-	return append(bounds, s.content.Blobs()), nil
 }
 
 // help runs a helper.
 func (s *search) help(q *Query) error {
 	return s.shard.file.Guard(func() error {
-		err := s.beginHits(q)
+		err := s.begin(q)
 		if err == nil {
 			s.stats = Stats{} // the search has counted these lists already
 			s.explain.forget()
@@ -209,15 +130,17 @@ func (s *search) help(q *Query) error {
 	})
 }
 
-// work searches pieces until none is left. An error ends the work of all.
+// work settles candidates until none may be among the best. An error ends the work of all.
 func (s *search) work() error {
 	for {
-		i := s.workers.taken.Add(1) - 1
-		if i >= int64(len(s.workers.bounds)-1) {
-			return nil
+		c, ok, err := s.next()
+		if err == nil && ok {
+			err = cmp.Or(s.tick(), s.settle(&c))
 		}
-		if _, err := s.scan(s.workers.bounds[i], s.workers.bounds[i+1], never, s.hit); err != nil {
+		if err != nil {
 			s.workers.failed.Store(true)
+		}
+		if err != nil || !ok {
 			return err
 		}
 	}
@@ -230,13 +153,12 @@ func (s *search) join(part *search) {
 	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
 	s.stats.Add(part.stats)
 	s.stats.ShardsScanned = scanned
-	s.deferred = s.deferred || part.deferred
 	s.best.cut = s.best.cut || part.best.cut
 	for _, h := range part.best.hits {
 		if s.best.admits(h.score, h.doc) {
 			s.best.add(h)
 		} else {
-			s.leaveOut()
+			s.notBest()
 		}
 	}
 	s.explain.join(part.explain)

@@ -53,7 +53,6 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	names := m.inNames
 	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
-	s.textAtoms++
 	if !m.withinWords || !s.words.Marked() {
 		p, err := s.contentPlan(m.needs)
 		a.planned = p.plan
@@ -90,7 +89,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	byBlob, err := s.byBlob(mergeTallies(joinTallies(tallies), opaque))
+	byBlob, err := s.byBlob(mergeTallies(joinTallies(tallies), opaque), func(*blobTally, int) {})
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,8 @@ type together struct {
 	best   []rank.Together
 	read   []bool
 	at     int // in blobs: the last one found, or the next one
+	// anywhere says that the words may also stand together in all other blobs.
+	anywhere bool
 }
 
 // prepareTogether finds the superblocks that may have all words of the query in a line.
@@ -34,8 +36,12 @@ type together struct {
 func (s *search) prepareTogether(q *Query) (err error) {
 	t := &s.together
 	*t = together{line: q.line, terms: q.terms}
-	if q.line == nil || s.opts.MaxFiles == 0 || s.narrowed != nil && s.narrowed.read {
-		return nil // togetherIn handles contenders, which are read
+	if q.line == nil || s.opts.MaxFiles == 0 {
+		return nil
+	}
+	if s.tier == wholeWords {
+		t.anywhere = true
+		return nil
 	}
 	if hits := s.bareHits(q); len(hits) > 0 {
 		t.places, err = s.commonPlaces(hits)
@@ -133,11 +139,6 @@ func (s *search) placesRead(q *Query) (places []uint32, err error) {
 	return places, err
 }
 
-// seekTally returns the index, not below at, of the first tally whose superblock is at least from.
-func seekTally(tallies []tally, at int, from uint32) int {
-	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
-}
-
 // placesByBlob finds the blobs of the places.
 func (s *search) placesByBlob() error {
 	starts, err := s.content.SuperblockStarts()
@@ -162,12 +163,9 @@ func (s *search) placesByBlob() error {
 	return nil
 }
 
-// togetherIn makes all superblocks of a blob, except opaque ones, places where the words may stand together.
-func (s *search) togetherIn(blob uint32) error {
+// placesIn makes all superblocks of a blob, except opaque ones, places where the words may stand together.
+func (s *search) placesIn(blob uint32) error {
 	t := &s.together
-	if t.line == nil {
-		return nil
-	}
 	opaque, err := s.words.Opaque()
 	if err != nil {
 		return err
@@ -176,19 +174,14 @@ func (s *search) togetherIn(blob uint32) error {
 	if err != nil {
 		return err
 	}
-	*t = together{
-		line: t.line, terms: t.terms, places: t.places[:0], sequence: t.sequence[:0],
-		blobs: t.blobs[:0], firsts: t.firsts[:0], best: t.best[:0], read: t.read[:0],
-	}
-	for superblock := first; superblock < first+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize; superblock++ {
+	t.places, t.sequence = t.places[:0], t.sequence[:0]
+	for superblock := first; superblock < first+uint32(units(length)); superblock++ {
 		if _, hidden := opaque.Find(uint64(superblock)); !hidden {
 			t.places, t.sequence = append(t.places, superblock), append(t.sequence, t.line.Best() == rank.InSequence)
 		}
 	}
-	if len(t.places) > 0 {
-		t.blobs, t.firsts = append(t.blobs, blob), append(t.firsts, 0, len(t.places))
-		t.best, t.read = append(t.best, t.line.Best()), append(t.read, false)
-	}
+	t.at, t.blobs, t.firsts = 0, append(t.blobs[:0], blob), append(t.firsts[:0], 0, len(t.places))
+	t.best, t.read = append(t.best[:0], t.line.Best()), append(t.read[:0], false)
 	return nil
 }
 
@@ -203,17 +196,25 @@ func (t *together) find(blob uint32) bool {
 
 // atBest returns how the words stand together in a blob, at best if its text has not been read.
 func (t *together) atBest(blob uint32) rank.Together {
-	if !t.find(blob) {
-		return rank.Scattered
+	switch {
+	case t.find(blob):
+		return t.best[t.at]
+	case t.anywhere:
+		return t.line.Best()
 	}
-	return t.best[t.at]
+	return rank.Scattered
 }
 
 // mostIn returns the most that this adds to the score of a document.
 func (t *together) mostIn(blob uint32) float64 { return rank.TogetherScore(t.atBest(blob), t.terms) }
 
 // known reports whether it is certain how the words stand together in a blob.
-func (t *together) known(blob uint32) bool { return !t.find(blob) || t.read[t.at] }
+func (t *together) known(blob uint32) bool {
+	if t.find(blob) {
+		return t.read[t.at]
+	}
+	return !t.anywhere
+}
 
 // readTogether reads how the words stand together in a blob. It first reads the places where they may follow each other. It reads the
 // others only until the words stand in one line.
@@ -221,6 +222,11 @@ func (s *search) readTogether(blob uint32) (err error) {
 	t := &s.together
 	if t.known(blob) {
 		return nil
+	}
+	if t.anywhere {
+		if err := s.placesIn(blob); err != nil {
+			return err
+		}
 	}
 	first, err := s.content.FirstSuperblock(blob)
 	if err != nil {
@@ -233,8 +239,12 @@ func (s *search) readTogether(blob uint32) (err error) {
 				continue
 			}
 			from := (t.places[i] - first) * docstore.SuperblockSize
-			s.buf, err = s.reader.Append(s.buf[:0], blob, from, docstore.SuperblockSize)
-			found = max(found, t.line.In(s.buf, from == 0))
+			part := s.text.part(blob, from, docstore.SuperblockSize)
+			if part == nil {
+				s.buf, err = s.reader.Append(s.buf[:0], blob, from, docstore.SuperblockSize)
+				part = s.buf
+			}
+			found = max(found, t.line.In(part, from == 0))
 			if err := cmp.Or(err, s.tick()); err != nil {
 				return err
 			}

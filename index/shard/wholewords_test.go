@@ -95,7 +95,7 @@ func TestWholeWordsFirst(t *testing.T) {
 				"(foo|go)", "c:(food|rare)", "case:yes (Foo|go)", "(fo|foo)", "c:(foo|fo|FOO)", "(k|x) lang:go", "foo(d|ts)?", "(foo|nowhere) f:tests",
 			} {
 				q := prepare(t, parse(t, text))
-				opts := shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true, After: somewhere(s, q, rnd)}
+				opts := shard.WholeWordsFirst(shard.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true, After: somewhere(s, q, rnd)})
 				switch rnd.IntN(4) {
 				case 0:
 					opts.Repos = func(name string) bool { return name != "r1" }
@@ -194,7 +194,7 @@ func TestBestOfAWordByItsSpellings(t *testing.T) {
 	s := openShard(t, buildShard(t, c))
 	for _, text := range []string{"c:target", "target", "case:yes c:Target", "c:target lang:Go"} {
 		q := prepare(t, parse(t, text))
-		opts := shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3, Explain: true}
+		opts := shard.WholeWordsFirst(shard.Options{MaxFiles: 10, MaxMatchesPerFile: 3, Explain: true})
 		want := search(t, s, q, opts)
 		opts.Mode = shard.TopK
 		if got := search(t, s, q, opts); !sameFiles(got.Files, want.Files) {

@@ -41,14 +41,11 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	last := first + uint32((int64(size)+docstore.SuperblockSize-1)/docstore.SuperblockSize)
 	w.blob, w.size, w.rest = blob, int64(size), w.all[:0]
 	for _, l := range literals {
-		for ok := l.seekSuperblock(first); ok && l.at < last; ok = l.seekSuperblock(l.at + 1) {
-			w.add(l, int64(l.at-first)*docstore.SuperblockSize)
+		for _, t := range l.known.in(first, last) {
+			w.add(l, &t, first)
 			if err := w.s.tick(); err != nil {
 				return err
 			}
-		}
-		if err := l.cand.Err(); err != nil {
-			return err
 		}
 	}
 	if len(literals) > 1 {
@@ -58,12 +55,13 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	return w.announce(first)
 }
 
-// add adds the stretches that a match can cover if the rarest n-gram of the literal is in one of
-// the candidate blocks of the cursor's superblock.
-func (w *windows) add(l *literalBlobs, superblock int64) {
-	nearest, farthest := l.cand.AnchorOffset()
+// add adds the stretches that a match can cover if the rarest n-gram of the literal is in one of the blocks of a place. The blob
+// begins with superblock first.
+func (w *windows) add(l *literalBlobs, place *tally, first uint32) {
+	superblock := int64(place.superblock-first) * docstore.SuperblockSize
+	nearest, farthest := l.known.AnchorOffset()
 	before, after := int64(farthest+w.reach.Bytes), int64(l.maxLen-nearest+w.reach.Bytes)
-	for b, blocks := int64(0), l.blocks; blocks != 0; b, blocks = b+1, blocks>>1 {
+	for b, blocks := int64(0), place.blocks; blocks != 0; b, blocks = b+1, blocks>>1 {
 		start := superblock + b*docstore.BlockSize
 		if blocks&1 == 0 || start >= w.size {
 			continue

@@ -13,8 +13,6 @@ type wordHits struct {
 	words   []wordMatch
 	tallies []tally
 	blobs   []blobTally
-	// anywhere says that matches may overlap those of other atoms, also outside of words.
-	anywhere bool
 }
 
 // knownWords is what the index of words and the paths know of an atom. All parts of a search share
@@ -22,7 +20,8 @@ type wordHits struct {
 type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
-	read       *among // read instead of being looked up
+	whole      *wordHits // of whole words alone
+	read       *among    // read instead of being looked up
 	names      *nameHits
 	defining   []uint32 // blobs with a symbol that may match
 	name       *nameIn
@@ -86,11 +85,8 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 		return nil, err
 	}
 	h.tallies = mergeTallies(h.tallies, opaque)
-	if h.blobs, err = s.byBlob(h.tallies); err != nil {
+	if h.blobs, err = s.byBlob(h.tallies, m.rate); err != nil {
 		return nil, err
-	}
-	for i := range h.blobs {
-		h.blobs[i].content = m.loose.Weigh(h.blobs[i].content)
 	}
 	known.hits = h
 	s.known[m] = known

@@ -441,14 +441,14 @@ type blobTally struct {
 	first int
 }
 
-// byBlob adds up the tallies of each blob.
-func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
+// byBlob adds up the tallies of each blob, which rate scores.
+func (s *search) byBlob(tallies []tally, rate func(t *blobTally, length int)) ([]blobTally, error) {
 	starts, err := s.content.SuperblockStarts()
 	if err != nil {
 		return nil, err
 	}
 	cursor := blobOfSuperblocks{starts: starts}
-	length := uint32(0) // of the last blob
+	length := 0 // of the last blob
 	blobs := make([]blobTally, 0, min(len(tallies), int(s.content.Blobs())))
 	for i := range tallies {
 		t := &tallies[i]
@@ -458,9 +458,9 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 		}
 		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
 			if n > 0 {
-				blobs[n-1].rate(length)
+				rate(&blobs[n-1], length)
 			}
-			length = cursor.superblocks(s.content.Superblocks())
+			length = int(cursor.superblocks(s.content.Superblocks()))
 			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
 		}
 		b := &blobs[len(blobs)-1]
@@ -468,7 +468,79 @@ func (s *search) byBlob(tallies []tally) ([]blobTally, error) {
 		b.opaque = b.opaque || t.opaque
 	}
 	if n := len(blobs); n > 0 {
-		blobs[n-1].rate(length)
+		rate(&blobs[n-1], length)
+	}
+	return blobs, nil
+}
+
+// rate scores the matches of a text in a content of that many superblocks, the unit of its length.
+func (m *matching) rate(t *blobTally, length int) {
+	quality, matches := t.counts.Best(length)
+	t.content = m.loose.Weigh(rank.Content(quality, matches, length))
+}
+
+// spelled is the words [from, to) that equal a literal without case.
+type spelled struct{ from, to uint32 }
+
+// spellings returns the spellings of a literal and their lists; nil if there are more than most, or if it cannot be looked up.
+func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
+	text, ok := wordText(literal)
+	if !ok {
+		return nil, nil, nil
+	}
+	in, known := s.spelled[literal]
+	if !known {
+		if in.from, in.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
+			return nil, nil, err
+		}
+		if s.spelled == nil {
+			s.spelled = map[regex.Literal]spelled{}
+		}
+		s.spelled[literal] = in
+	}
+	if int(in.to-in.from) > most {
+		return nil, nil, nil
+	}
+	words = make([]wordMatch, 0, in.to-in.from)
+	for word := in.from; word < in.to; word++ {
+		if literal.CaseSensitive {
+			if err := s.words.Block(word/blockWords, &s.lexicon); err != nil {
+				return nil, nil, err
+			}
+			if string(s.lexicon.Word(int(word%blockWords))) != text {
+				continue
+			}
+		}
+		list, err := s.words.List(word)
+		if err != nil {
+			return nil, nil, err
+		}
+		words, lists = append(words, wordMatch{word, oneOf(rank.Word)}), append(lists, list)
+	}
+	s.stats.ListsRead += uint64(len(lists))
+	return words, lists, nil
+}
+
+// opaqueBlobs returns the blobs with opaque superblocks, ascending.
+func (s *search) opaqueBlobs() (blobs []blobTally, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return nil, err
+	}
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return nil, err
+	}
+	cursor := blobOfSuperblocks{starts: starts}
+	for i, it := 0, opaque.From(0); i < opaque.Len(); i++ {
+		superblock, _ := it.Next()
+		blob := cursor.of(uint32(superblock))
+		if blob < 0 {
+			return nil, s.corrupt("a superblock belongs to no blob")
+		}
+		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
+			blobs = append(blobs, blobTally{blob: uint32(blob), opaque: true})
+		}
 	}
 	return blobs, nil
 }
@@ -480,7 +552,6 @@ type wordScratch struct {
 	wordIterator postings.WordIterator
 	wordReader   postings.WordReader
 	dense        dense
-	overlap      []span
 }
 
 const blockWords = words.BlockWords

@@ -25,7 +25,7 @@ func Explanation(x *shard.Explanation, s Shard) *searchv1.Explanation {
 	e := &searchv1.Explanation{
 		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
 		StoppedByOwnFiles: count(x.Stopped == shard.StoppedByOwn), StoppedByOtherShards: count(x.Stopped == shard.StoppedByFloor),
-		SecondPasses:  count(x.SecondPass),
+		WholeWords:    count(x.WholeWords),
 		SlowestShards: []*searchv1.ExplainedShard{{Digest: s.Digest[:], Repos: uint64(len(s.Repos)), Time: durationpb.New(x.Elapsed)}},
 	}
 	if len(s.Repos) > 0 {
@@ -97,7 +97,7 @@ func AddExplanation(sum, from *searchv1.Explanation) {
 	sum.CountedInBulk += from.CountedInBulk
 	sum.StoppedByOwnFiles += from.StoppedByOwnFiles
 	sum.StoppedByOtherShards += from.StoppedByOtherShards
-	sum.SecondPasses += from.SecondPasses
+	sum.WholeWords += from.WholeWords
 	sum.Other = addReads(sum.Other, from.Other)
 	sum.Phases = addPhases(sum.Phases, from.Phases)
 	sum.NodesLeftOut = max(sum.NodesLeftOut, from.NodesLeftOut)

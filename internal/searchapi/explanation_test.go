@@ -16,7 +16,7 @@ import (
 // explained is the explanation of a shard for a query with that many nodes below an
 // and.
 func explained(number, nodes int) *searchv1.Explanation {
-	x := &shard.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, SecondPass: true, Stopped: shard.StoppedByFloor}
+	x := &shard.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, WholeWords: true, Stopped: shard.StoppedByFloor}
 	x.Nodes = append(x.Nodes, shard.ExplainedNode{Query: "and", Methods: shard.ByChildren, Checked: 3, Reads: shard.Reads{Lists: 1}})
 	for i := range nodes {
 		x.Nodes = append(x.Nodes, shard.ExplainedNode{
@@ -45,7 +45,7 @@ func TestExplanationsOfManyShards(t *testing.T) {
 	if lists != shards*(nodes+1) {
 		t.Errorf("%d lists were read", lists)
 	}
-	if sum.Shards != shards || sum.Candidates != 2*shards || sum.CountedInBulk != shards || sum.SecondPasses != shards ||
+	if sum.Shards != shards || sum.Candidates != 2*shards || sum.CountedInBulk != shards || sum.WholeWords != shards ||
 		sum.StoppedByOtherShards != shards || sum.StoppedByOwnFiles != 0 || sum.Calls != shards {
 		t.Errorf("the sums are %v", sum)
 	}

@@ -134,7 +134,7 @@ func documents(e *searchv1.Explanation) []string {
 	}{
 		{e.GetStoppedByOwnFiles(), "stopped early for better files of its own in "},
 		{e.GetStoppedByOtherShards(), "stopped early for better files of others in "},
-		{e.GetSecondPasses(), "second pass for files of low priority in "},
+		{e.GetWholeWords(), "whole words decided in "},
 	} {
 		if p.n > 0 {
 			parts = append(parts, p.what+Count(p.n, "shard", "shards"))

@@ -3225,8 +3225,8 @@ type Explanation struct {
 	StoppedByOwnFiles uint64 `protobuf:"varint,7,opt,name=stopped_by_own_files,json=stoppedByOwnFiles,proto3" json:"stopped_by_own_files,omitempty"`
 	// Shards in which it left documents out because other shards have enough better files.
 	StoppedByOtherShards uint64 `protobuf:"varint,8,opt,name=stopped_by_other_shards,json=stoppedByOtherShards,proto3" json:"stopped_by_other_shards,omitempty"`
-	// Shards in which it looked at documents of low priority in a second pass.
-	SecondPasses uint64 `protobuf:"varint,9,opt,name=second_passes,json=secondPasses,proto3" json:"second_passes,omitempty"`
+	// Shards in which whole words decided, so that it did not look up the words that hold one.
+	WholeWords uint64 `protobuf:"varint,9,opt,name=whole_words,json=wholeWords,proto3" json:"whole_words,omitempty"`
 	// Time in shards by phase, in order: plan, words, postings, names, scan, show.
 	Phases []*ExplainedPhase `protobuf:"bytes,10,rep,name=phases,proto3" json:"phases,omitempty"`
 	// The shards that took longest, at most three, the slowest first.
@@ -3328,9 +3328,9 @@ func (x *Explanation) GetStoppedByOtherShards() uint64 {
 	return 0
 }
 
-func (x *Explanation) GetSecondPasses() uint64 {
+func (x *Explanation) GetWholeWords() uint64 {
 	if x != nil {
-		return x.SecondPasses
+		return x.WholeWords
 	}
 	return 0
 }
@@ -5506,7 +5506,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0eshards_scanned\x18\b \x01(\x04R\rshardsScanned\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
 	"\aclamped\x18\n" +
-	" \x03(\tR\aclamped\"\xa6\x05\n" +
+	" \x03(\tR\aclamped\"\xa2\x05\n" +
 	"\vExplanation\x12\x16\n" +
 	"\x06shards\x18\x01 \x01(\x04R\x06shards\x124\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1e.trawl.search.v1.ExplainedNodeR\x05nodes\x12$\n" +
@@ -5517,8 +5517,9 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"candidates\x12&\n" +
 	"\x0fcounted_in_bulk\x18\x06 \x01(\x04R\rcountedInBulk\x12/\n" +
 	"\x14stopped_by_own_files\x18\a \x01(\x04R\x11stoppedByOwnFiles\x125\n" +
-	"\x17stopped_by_other_shards\x18\b \x01(\x04R\x14stoppedByOtherShards\x12#\n" +
-	"\rsecond_passes\x18\t \x01(\x04R\fsecondPasses\x127\n" +
+	"\x17stopped_by_other_shards\x18\b \x01(\x04R\x14stoppedByOtherShards\x12\x1f\n" +
+	"\vwhole_words\x18\t \x01(\x04R\n" +
+	"wholeWords\x127\n" +
 	"\x06phases\x18\n" +
 	" \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
 	"\x0eslowest_shards\x18\v \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
