@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -49,11 +50,14 @@ func start(ctx context.Context, args []string) error {
 	return command(ctx, args[1:])
 }
 
+// corporaUsage describes the flag -corpus.
+var corporaUsage = strings.Join(corpus.Names(), ", ") + " or all; or the path of a folder, each folder in it a repo; several with commas in between"
+
 // inProcess measures the engine and the installed peers.
 func inProcess(ctx context.Context, args []string) error {
 	cfg := run.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
-	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
+	flags.StringVar(&cfg.Corpus, "corpus", "go", corporaUsage)
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 20, "queries in each bucket")
 	flags.IntVar(&cfg.Repeat, "repeat", 3, "builds of each index, and runs of each query by engines with their own index")
@@ -72,9 +76,38 @@ func inProcess(ctx context.Context, args []string) error {
 
 // asServed measures `trawl up` as its callers see it.
 func asServed(ctx context.Context, args []string) error {
-	cfg := served.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
+	cfg := served.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args, Clients: []int{1, 8, 64}}
 	flags := flag.NewFlagSet("bench served", flag.ContinueOnError)
-	flags.StringVar(&cfg.Corpus, "corpus", "go", strings.Join(corpus.Names(), ", ")+" or all")
+	flags.StringVar(&cfg.Corpus, "corpus", "go", corporaUsage)
+	flags.Func("buckets", "sample queries for these buckets alone, with commas in between", func(list string) error {
+		for name := range strings.SplitSeq(list, ",") {
+			b := corpus.Bucket(name)
+			if !slices.Contains(corpus.Buckets(), b) {
+				return fmt.Errorf("unknown bucket %q: want some of %q", name, corpus.Buckets())
+			}
+			cfg.Buckets = append(cfg.Buckets, b)
+		}
+		return nil
+	})
+	flags.Func("clients", "numbers of concurrent clients, with commas in between (default 1,8,64)", func(list string) error {
+		cfg.Clients = nil
+		for number := range strings.SplitSeq(list, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil || n < 1 {
+				return fmt.Errorf("number of clients %q: want a positive number", number)
+			}
+			cfg.Clients = append(cfg.Clients, n)
+		}
+		return nil
+	})
+	flags.Func("peer-limits", "limits of zoekt on files: raised, so that it indexes the same files as Trawl, or default, which adds a row with its own limits (default raised)", func(limits string) error {
+		cfg.DefaultLimits = limits == "default"
+		if limits != "default" && limits != "raised" {
+			return fmt.Errorf("limits %q: want raised or default", limits)
+		}
+		return nil
+	})
+	flags.StringVar(&cfg.Keep, "keep", "", "folder that keeps zoekt's indexes for the next run on the same files; empty: none")
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sampled queries")
 	flags.IntVar(&cfg.Queries, "queries", 10, "queries in each bucket")

@@ -27,6 +27,25 @@ type Repo struct{ Name, Dir string }
 type Corpus struct {
 	Name  string
 	Repos []Repo
+	// Queries were written by hand; without any, queries are sampled.
+	Queries []Query
+}
+
+// Bytes returns the number and the total size of the corpus's files, as Git has them.
+func (c *Corpus) Bytes(ctx context.Context) (files int, sum int64, err error) {
+	for _, r := range c.Repos {
+		err := r.walk(ctx, func(path string) error {
+			info, err := os.Stat(path)
+			if err == nil {
+				files, sum = files+1, sum+info.Size()
+			}
+			return err //nolint:wrapcheck // below
+		})
+		if err != nil {
+			return 0, 0, fmt.Errorf("measuring %s: %w", r.Dir, err)
+		}
+	}
+	return files, sum, nil
 }
 
 // Label returns the name, with the number of repos if there are several, because figures of
@@ -43,12 +62,12 @@ func Names() []string {
 	return []string{"go", "kubernetes", "modules", "packed", "unicode", "mixed", "linux"}
 }
 
-// Named are the names of the corpora that a name means: its own, or all of them if it is "all".
-func Named(name string) []string {
-	if name == "all" {
+// Named returns the corpora that a list means: names and folders, with commas in between, or "all".
+func Named(list string) []string {
+	if list == "all" {
 		return Names()
 	}
-	return []string{name}
+	return strings.Split(list, ",")
 }
 
 // Each measures the corpora that a name means, one after the other. If one fails, it
@@ -77,10 +96,13 @@ func Scratch() (string, error) {
 	return scratch, nil
 }
 
-// Find returns a corpus by name. Cache is the folder where an unpacked
+// Find returns a corpus by name, or that of a folder if the name has a slash. Cache is the folder where an unpacked
 // corpus is kept, maxRepos bounds the modules, or the pieces of the corpus
 // packed, that are taken; 0 means all.
 func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error) {
+	if strings.Contains(name, "/") {
+		return folder(name)
+	}
 	var repos []Repo
 	var err error
 	switch name {
@@ -95,7 +117,7 @@ func Find(ctx context.Context, name, cache string, maxRepos int) (Corpus, error)
 	case "linux", "mixed", "unicode":
 		repos, err = debian(ctx, name, cache)
 	default:
-		return Corpus{}, fmt.Errorf("corpus %q: expected one of %s, or all", name, strings.Join(Names(), ", "))
+		return Corpus{}, fmt.Errorf("corpus %q: expected one of %s, all, or the path of a folder", name, strings.Join(Names(), ", "))
 	}
 	if err != nil {
 		return Corpus{}, fmt.Errorf("finding corpus %s: %w", name, err)

@@ -41,7 +41,27 @@ func (r Repo) Git(ctx context.Context, dir string) (err error) {
 // stream writes the input of git fast-import; see git-fast-import(1).
 func (r Repo) stream(ctx context.Context, w io.Writer) error {
 	fmt.Fprintf(w, "commit refs/heads/main\ncommitter bench <b@example> 0 +0000\ndata 6\ncorpus\n")
-	err := filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
+	err := r.walk(ctx, func(path string) error {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err //nolint:wrapcheck // below
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, r.Dir+string(filepath.Separator)))
+		if _, err := fmt.Fprintf(w, "M 100644 inline %s\ndata %d\n", quoted(name), len(text)); err != nil {
+			return err //nolint:wrapcheck // below
+		}
+		_, err = w.Write(append(text, '\n'))
+		return err //nolint:wrapcheck // below
+	})
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", r.Dir, err)
+	}
+	return nil
+}
+
+// walk calls f with the path of each file that is indexed.
+func (r Repo) walk(ctx context.Context, f func(path string) error) error {
+	return filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error { //nolint:wrapcheck // its callers do
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
@@ -54,21 +74,8 @@ func (r Repo) stream(ctx context.Context, w io.Writer) error {
 		if !d.Type().IsRegular() {
 			return nil
 		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		name := filepath.ToSlash(strings.TrimPrefix(path, r.Dir+string(filepath.Separator)))
-		if _, err := fmt.Fprintf(w, "M 100644 inline %s\ndata %d\n", quoted(name), len(text)); err != nil {
-			return err
-		}
-		_, err = w.Write(append(text, '\n'))
-		return err
+		return f(path)
 	})
-	if err != nil {
-		return fmt.Errorf("reading %s: %w", r.Dir, err)
-	}
-	return nil
 }
 
 // quoted writes a path as git fast-import reads it.

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,16 @@ func Buckets() []Bucket {
 	}
 }
 
+// BucketsOf returns the buckets that queries have, in the order of the first query of each.
+func BucketsOf(queries []Query) (list []Bucket) {
+	for _, q := range queries {
+		if !slices.Contains(list, q.Bucket) {
+			list = append(list, q.Bucket)
+		}
+	}
+	return list
+}
+
 // Regex reports whether the queries of a bucket are regular expressions.
 func (b Bucket) Regex() bool {
 	return b == RegexLiteral || b == Alternation || b == RegexOnly || b == RegexWord
@@ -56,10 +67,15 @@ type Query struct {
 	// File restricts files by their path in the repo. Glob does the same by the last element alone;
 	// it is empty if that is impossible.
 	Glob, File string
+	// Written is the whole query as somebody wrote it; if it is not empty, the other parts are.
+	Written string
 }
 
 // Text returns the query in the language that Trawl and zoekt share.
 func (q Query) Text() string {
+	if q.Written != "" {
+		return q.Written
+	}
 	var b strings.Builder
 	for _, p := range q.Patterns {
 		b.WriteString("content:" + quote(p) + " ")

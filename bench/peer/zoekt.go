@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
@@ -72,7 +73,7 @@ func ZoektVersion(ctx context.Context, webserver string) string {
 const maxZoektRepos = 1000
 
 func (z *zoekt) Index(ctx context.Context, c corpus.Corpus, dir string) (cost Cost, ok bool, err error) {
-	if cost, err = IndexZoekt(ctx, z.indexer, c, dir, "-disable_ctags"); err != nil {
+	if cost, err = IndexZoekt(ctx, z.indexer, c, dir, WithoutCtags); err != nil {
 		return cost, !errors.Is(err, ErrTooManyRepos), err
 	}
 	return cost, true, z.serve(ctx, dir, len(c.Repos))
@@ -93,14 +94,23 @@ func Ctags() (program string, ok bool) {
 	return "", false
 }
 
-// IndexZoekt builds zoekt's index of a corpus in a folder with the program zoekt-index. ctags is
-// its flag for using ctags: -require_ctags or -disable_ctags.
-func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags string) (cost Cost, err error) {
+// Flags of zoekt-index.
+const (
+	WithoutCtags = "-disable_ctags"
+	WithCtags    = "-require_ctags"
+)
+
+// RaisedLimits are the flags with which zoekt-index indexes the same files as Trawl: up to 32 MiB,
+// whatever the number of their trigrams.
+func RaisedLimits() []string { return []string{"-file_limit=33554432", "-max_trigram_count=100000000"} }
+
+// IndexZoekt builds zoekt's index of a corpus in a folder with the program zoekt-index and its flags.
+func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir string, flags ...string) (cost Cost, err error) {
 	if len(c.Repos) > maxZoektRepos {
 		return Cost{}, ErrTooManyRepos
 	}
 	for _, r := range c.Repos {
-		if err := indexRepo(ctx, program, r, dir, ctags, &cost); err != nil {
+		if err := indexRepo(ctx, program, r, dir, flags, &cost); err != nil {
 			return Cost{}, err
 		}
 	}
@@ -122,7 +132,7 @@ func IndexZoekt(ctx context.Context, program string, c corpus.Corpus, dir, ctags
 
 // indexRepo sets the repo's name through a file next to the index: zoekt would use the last part of
 // its folder, which need not be unique.
-func indexRepo(ctx context.Context, program string, r corpus.Repo, dir, ctags string, cost *Cost) error {
+func indexRepo(ctx context.Context, program string, r corpus.Repo, dir string, flags []string, cost *Cost) error {
 	meta, err := json.Marshal(map[string]string{"Name": r.Name})
 	if err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
@@ -131,7 +141,7 @@ func indexRepo(ctx context.Context, program string, r corpus.Repo, dir, ctags st
 	if err := os.WriteFile(file, meta, 0o666); err != nil {
 		return fmt.Errorf("writing zoekt's description: %w", err)
 	}
-	_, err = Measure(exec.CommandContext(ctx, program, ctags, "-index", dir, "-meta", file, r.Dir), cost)
+	_, err = Measure(exec.CommandContext(ctx, program, append(slices.Clone(flags), "-index", dir, "-meta", file, r.Dir)...), cost)
 	return err
 }
 

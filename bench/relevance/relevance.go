@@ -184,7 +184,7 @@ func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c cor
 	if err := os.Mkdir(index, 0o777); err != nil {
 		return fmt.Errorf("making a folder for zoekt's index: %w", err)
 	}
-	if _, err := peer.IndexZoekt(ctx, indexer, c, index, "-require_ctags"); err != nil {
+	if _, err := peer.IndexZoekt(ctx, indexer, c, index, peer.WithCtags); err != nil {
 		return err
 	}
 	s, err := peer.Zoekt(ctx, webserver, index)

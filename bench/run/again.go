@@ -38,7 +38,7 @@ func (r *runner) indexCtags(ctx context.Context, m *measured, dir string) error 
 	}
 	r.logf("%s: indexing with zoekt and ctags", m.corpus.Name)
 	return within(dir, func(out string) (err error) {
-		if m.ctags, err = peer.IndexZoekt(ctx, indexer, m.corpus, out, "-require_ctags"); err != nil {
+		if m.ctags, err = peer.IndexZoekt(ctx, indexer, m.corpus, out, peer.WithCtags); err != nil {
 			return fmt.Errorf("indexing with zoekt and ctags: %w", err)
 		}
 		return nil

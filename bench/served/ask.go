@@ -65,6 +65,9 @@ func (h *host) contestants(mode int) []contestant {
 	if s := h.servers[re2]; s != nil && mode == exhaustive {
 		list = append(list, contestant{name: re2, Server: s, ask: asker(s, opts), all: true, buckets: corpus.Bucket.Regex})
 	}
+	if s := h.servers[limited]; s != nil {
+		list = append(list, contestant{name: limited, Server: s, ask: asker(s, opts), all: mode == exhaustive})
+	}
 	if mode == top50 {
 		list = append(list, contestant{name: topK, Server: h.servers[trawl], ask: h.askTopK, all: true})
 	}

@@ -89,7 +89,7 @@ func interleaved(queries []corpus.Query) []string {
 func (h *host) round(ctx context.Context, c *cold, queries []string, at int) (err error) {
 	dir := h.data()
 	if c.name == zoekt {
-		dir = h.index()
+		dir = h.index(zoekt)
 	}
 	if err := peer.DropCache(dir); err != nil {
 		return err

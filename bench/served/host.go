@@ -2,12 +2,15 @@ package served
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -24,6 +27,8 @@ const (
 	trawl = "trawl"
 	zoekt = "zoekt"
 	re2   = "zoekt, RE2"
+	// limited has an index of its own, without the largest files and those with the most trigrams.
+	limited = "zoekt, default limits"
 )
 
 // re2Threshold makes zoekt use RE2 for texts of that size and more; below it RE2 is slower.
@@ -47,13 +52,22 @@ type host struct {
 
 // prepared is the cost of a server's index.
 type prepared struct {
-	name       string
-	wall       time.Duration
-	indexBytes int64
+	name string
+	peer.Cost
+	// served is the time until all repos can be searched; only trawl has it.
+	served time.Duration
 }
 
-func (h *host) data() string  { return filepath.Join(h.dir, trawl) }
-func (h *host) index() string { return filepath.Join(h.dir, zoekt) }
+func (h *host) data() string { return filepath.Join(h.dir, trawl) }
+
+// index returns the folder of an index of zoekt, with or without its default limits.
+func (h *host) index(name string) string {
+	base := h.dir
+	if h.cfg.Keep != "" {
+		base = filepath.Join(h.cfg.Keep, h.corpus.Name)
+	}
+	return filepath.Join(base, strings.ReplaceAll(name, ", ", "-"))
+}
 
 // run starts one of the servers, with that many repos.
 func (h *host) run(ctx context.Context, name string, repos int) (s *peer.Server, err error) {
@@ -62,9 +76,13 @@ func (h *host) run(ctx context.Context, name string, repos int) (s *peer.Server,
 		// Compaction would start at some time during the run and change what is measured.
 		s, err = peer.Trawl(ctx, h.trawlLog, h.cfg.Trawl, h.data(), "--indexer-compact-every", "0")
 	case re2:
-		s, err = peer.Zoekt(ctx, h.webserver, h.index(), re2Threshold)
+		s, err = peer.Zoekt(ctx, h.webserver, h.index(zoekt), re2Threshold)
 	default:
-		s, err = peer.Zoekt(ctx, h.webserver, h.index())
+		dir := h.index(name)
+		if repos == 0 {
+			dir = h.dir
+		}
+		s, err = peer.Zoekt(ctx, h.webserver, dir)
 	}
 	if err != nil {
 		return nil, err
@@ -104,13 +122,14 @@ func (h *host) close() error {
 
 // prepare has both servers index the corpus, and measures their memory without a repo.
 func (h *host) prepare(ctx context.Context) error {
-	for _, dir := range []string{h.data(), h.index()} {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			return fmt.Errorf("making a folder for an index: %w", err)
-		}
+	if err := os.Mkdir(h.data(), 0o777); err != nil {
+		return fmt.Errorf("making a folder for an index: %w", err)
+	}
+	alone, err := h.buildShards(ctx)
+	if err != nil {
+		return err
 	}
 	for _, name := range []string{trawl, zoekt} {
-		h.logf("%s: indexing %d repos with %s", h.corpus.Name, len(h.corpus.Repos), name)
 		s, err := h.run(ctx, name, 0)
 		if err != nil {
 			return err
@@ -118,25 +137,76 @@ func (h *host) prepare(ctx context.Context) error {
 		if err := h.withoutRepos(ctx, name); err != nil {
 			return err
 		}
-		began := time.Now()
-		at := h.index()
 		if name == trawl {
-			at = filepath.Join(h.data(), "bucket")
-			began, err = h.publish(ctx, s)
-		} else {
-			_, err = peer.IndexZoekt(ctx, h.indexer, h.corpus, h.index(), "-disable_ctags")
+			h.logf("%s: publishing %d repos", h.corpus.Name, len(h.corpus.Repos))
+			began, err := h.publish(ctx, s)
+			if err != nil {
+				return err
+			}
+			h.prepared = append(h.prepared, prepared{trawl, alone, time.Since(began)})
 		}
-		wall := time.Since(began)
 		// Memory left over from indexing does not count as a cost of serving.
-		if err := errors.Join(err, h.end(name)); err != nil {
+		if err := h.end(name); err != nil {
 			return err
 		}
-		size, err := sizeOf(at)
-		if err != nil {
-			return err
-		}
-		h.prepared = append(h.prepared, prepared{name, wall, size})
 	}
+	if err := h.indexZoekt(ctx, zoekt, peer.RaisedLimits()...); err != nil || !h.cfg.DefaultLimits {
+		return err
+	}
+	return h.indexZoekt(ctx, limited)
+}
+
+// buildShards builds a shard of each repo with the program alone, for its cost.
+func (h *host) buildShards(ctx context.Context) (cost peer.Cost, err error) {
+	h.logf("%s: building %d shards with %s", h.corpus.Name, len(h.corpus.Repos), trawl)
+	out := filepath.Join(h.dir, "shard")
+	for _, r := range h.corpus.Repos {
+		if _, err := peer.Measure(exec.CommandContext(ctx, h.cfg.Trawl, "shard", "build", "--out", out, r.Dir), &cost); err != nil {
+			return cost, err
+		}
+		info, err := os.Stat(out)
+		if err != nil {
+			return cost, fmt.Errorf("reading the size of a shard: %w", err)
+		}
+		cost.IndexBytes += info.Size()
+		if err := os.Remove(out); err != nil {
+			return cost, fmt.Errorf("removing a shard that was measured: %w", err)
+		}
+	}
+	return cost, nil
+}
+
+// indexZoekt makes an index of zoekt with some flags, or takes the one that an earlier run kept.
+func (h *host) indexZoekt(ctx context.Context, name string, flags ...string) error {
+	dir := h.index(name)
+	record := filepath.Join(dir, "cost.json")
+	p := prepared{name: name}
+	text, err := os.ReadFile(record)
+	switch {
+	case err == nil:
+		if err := json.Unmarshal(text, &p.Cost); err != nil {
+			return fmt.Errorf("reading %s: %w", record, err)
+		}
+	case errors.Is(err, fs.ErrNotExist):
+		h.logf("%s: indexing %d repos with %s", h.corpus.Name, len(h.corpus.Repos), name)
+		// What an interrupted run left is no index.
+		if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o777)); err != nil {
+			return fmt.Errorf("making a folder for an index: %w", err)
+		}
+		if p.Cost, err = peer.IndexZoekt(ctx, h.indexer, h.corpus, dir, append(flags, peer.WithoutCtags)...); err != nil {
+			return err
+		}
+		text, err := json.Marshal(p.Cost)
+		if err != nil {
+			return fmt.Errorf("recording the cost of an index: %w", err)
+		}
+		if err := os.WriteFile(record, text, 0o666); err != nil { //nolint:gosec // that anybody may read
+			return fmt.Errorf("recording the cost of an index: %w", err)
+		}
+	default:
+		return fmt.Errorf("reading the cost of an index: %w", err)
+	}
+	h.prepared = append(h.prepared, p)
 	return nil
 }
 
@@ -222,26 +292,12 @@ func (h *host) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if h.cfg.RE2 {
-		_, err = h.run(ctx, re2, len(h.corpus.Repos))
-	}
-	return err
-}
-
-// sizeOf returns the total size of the files below a folder.
-func sizeOf(dir string) (sum int64, err error) {
-	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
+	for name, wanted := range map[string]bool{re2: h.cfg.RE2, limited: h.cfg.DefaultLimits} {
+		if wanted {
+			if _, err := h.run(ctx, name, len(h.corpus.Repos)); err != nil {
+				return err
+			}
 		}
-		info, err := d.Info()
-		if err == nil {
-			sum += info.Size()
-		}
-		return err
-	})
-	if err != nil {
-		return 0, fmt.Errorf("reading the size of an index: %w", err)
 	}
-	return sum, nil
+	return nil
 }

@@ -18,8 +18,8 @@ import (
 // pause is how long a refused client waits before it tries again.
 const pause = 100 * time.Millisecond
 
-// levels are the numbers of concurrent clients.
-var levels = []int{1, 8, 64}
+// mostClients is the number of concurrent clients whose rates are figures.
+const mostClients = 64
 
 // Sets of queries from several buckets.
 const (
@@ -56,9 +56,9 @@ func (h *host) load(ctx context.Context) error {
 	}
 	logs := querySets(h.queries, h.cfg.Seed)
 	list := h.contestants(exhaustive)
-	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": many clients", len(logs)*len(levels))
+	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": many clients", len(logs)*len(h.cfg.Clients))
 	for i, log := range logs {
-		for j, clients := range levels {
+		for j, clients := range h.cfg.Clients {
 			from := len(h.loads)
 			for k := range list {
 				c := &list[(i+j+k)%len(list)] // alternates which one goes first
@@ -88,7 +88,7 @@ type querySet struct {
 func querySets(queries []corpus.Query, seed uint64) []querySet {
 	var list []querySet
 	all, some := querySet{name: mixed}, querySet{name: quick}
-	for _, b := range corpus.Buckets() {
+	for _, b := range corpus.BucketsOf(queries) {
 		one := querySet{name: string(b)}
 		for _, q := range queries {
 			if q.Bucket == b {
@@ -99,14 +99,12 @@ func querySets(queries []corpus.Query, seed uint64) []querySet {
 		if b != corpus.Short && b != corpus.RegexOnly {
 			some.queries = append(some.queries, one.queries...)
 		}
-		if len(one.queries) > 0 {
-			list = append(list, one)
-		}
+		list = append(list, one)
 	}
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, s := range []querySet{some, all} {
 		rng.Shuffle(len(s.queries), func(i, j int) { s.queries[i], s.queries[j] = s.queries[j], s.queries[i] })
-		if len(s.queries) > 0 {
+		if len(s.queries) > 0 && (s.name == mixed || len(some.queries) < len(all.queries)) {
 			list = append(list, s)
 		}
 	}

@@ -10,25 +10,23 @@ import (
 )
 
 // series are the contestants of both modes. Each has a colour.
-var series = []string{trawl, zoekt, re2, early, topK}
+var series = []string{trawl, zoekt, re2, early, topK, limited}
 
 // draw draws the times of both modes and the rates of the mixtures.
-func draw(w io.Writer, started time.Time, all []*measured) error {
+func draw(w io.Writer, started time.Time, m *measured) error {
 	page := &report.Page{Title: "Trawl bench, served, " + started.UTC().Format("2006-01-02 15:04 UTC") + ": dots are p50, lines reach to p99", Series: series}
-	for _, m := range all {
-		for mode := range modes {
-			page.Panels = append(page.Panels, m.latency(mode))
+	for mode := range modes {
+		page.Panels = append(page.Panels, m.latency(mode))
+	}
+	for _, set := range []string{mixed, quick} {
+		bars := &report.Bars{Caption: fmt.Sprintf("%s: queries per core-second, %d clients, %s", m.corpus.Name, mostClients, set)}
+		for _, name := range []string{trawl, zoekt} {
+			if l := m.loadOf(set, name, mostClients); l != nil {
+				bars.Values = append(bars.Values, report.Value{Series: slices.Index(series, name), Value: l.rate()})
+			}
 		}
-		for _, set := range []string{mixed, quick} {
-			bars := &report.Bars{Caption: fmt.Sprintf("%s: queries per core-second, %d clients, %s", m.corpus.Name, levels[len(levels)-1], set)}
-			for _, name := range []string{trawl, zoekt} {
-				if l := m.loadOf(set, name, levels[len(levels)-1]); l != nil {
-					bars.Values = append(bars.Values, report.Value{Series: slices.Index(series, name), Value: l.rate()})
-				}
-			}
-			if len(bars.Values) > 0 {
-				page.Panels = append(page.Panels, bars)
-			}
+		if len(bars.Values) > 0 {
+			page.Panels = append(page.Panels, bars)
 		}
 	}
 	return page.Write(w)
@@ -39,9 +37,10 @@ func (m *measured) latency(mode int) *report.Latency {
 	for _, b := range m.buckets[mode] {
 		row := report.Row{Label: string(b.name)}
 		for _, t := range b.timings {
+			client, _ := t.times()
 			row.Spans = append(row.Spans, report.Span{
 				Series: slices.Index(series, t.name),
-				P50:    milliseconds(report.Percentile(t.client, 50)), P99: milliseconds(report.Percentile(t.client, 99)),
+				P50:    milliseconds(report.Percentile(client, 50)), P99: milliseconds(report.Percentile(client, 99)),
 			})
 		}
 		panel.Rows = append(panel.Rows, row)

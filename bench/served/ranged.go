@@ -66,7 +66,7 @@ func (h *host) fetch(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, router.Close()) }()
-	roles := separate{router: router, etcd: hosted.Etcd, bucket: url, budget: diskBudget(h.prepared[0].indexBytes)}
+	roles := separate{router: router, etcd: hosted.Etcd, bucket: url, budget: diskBudget(h.prepared[0].IndexBytes)}
 	queries := interleaved(h.queries)
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": shards in S3", len(users)*h.cfg.Ranged)
 	at := 0

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trawl-search/trawl/bench/corpus"
@@ -20,15 +21,22 @@ import (
 
 // Config says what to measure.
 type Config struct {
-	// Corpus is a name of package corpus, or "all".
+	// Corpus lists corpora, as corpus.Named reads it. Each gets a result of its own.
 	Corpus string
 	// Seed of the queries, Queries of each bucket, each run Repeat times.
 	Seed            uint64
 	Queries, Repeat int
 	// Timeout is the longest time of one query. A slower query is late, and counts as that long.
 	Timeout time.Duration
-	// Load is the least time for each number of clients; 0 skips this part.
-	Load time.Duration
+	// Buckets are the ones that queries are sampled for; none means all.
+	Buckets []corpus.Bucket
+	// Load is the least time for each number of concurrent Clients; 0 skips this part.
+	Load    time.Duration
+	Clients []int
+	// DefaultLimits also measures zoekt with the limits on files that it has by default.
+	DefaultLimits bool
+	// Keep is a folder in which zoekt's indexes are kept for the next run on the same files; empty: none.
+	Keep string
 	// Cold is the number of rounds of queries from a cold disk; 0 skips them.
 	Cold int
 	// Ranged is the number of rounds of queries on shards in S3; 0 skips them.
@@ -52,6 +60,8 @@ var ErrNoZoekt = errors.New("zoekt-index and zoekt-webserver are neither on the 
 // measured has all results for one corpus.
 type measured struct {
 	corpus   corpus.Corpus
+	files    int   // of the corpus
+	bytes    int64 // of these files
 	prepared []prepared
 	sets     []sets
 	buckets  [2][]bucket // by mode
@@ -61,7 +71,7 @@ type measured struct {
 	ranged   []ranged
 }
 
-// Main measures, and writes the results even if a later corpus fails.
+// Main measures one corpus after the other, and writes the results of each.
 func Main(ctx context.Context, cfg Config) error {
 	indexer, webserver, ok := peer.ZoektPrograms(cfg.ZoektBin)
 	if !ok {
@@ -72,26 +82,33 @@ func Main(ctx context.Context, cfg Config) error {
 		return err
 	}
 	r := &runner{cfg: cfg, scratch: scratch, indexer: indexer, webserver: webserver}
-	started := time.Now()
-	all, err := corpus.Each(cfg.Corpus, func(name string) (*measured, error) { return r.measure(ctx, name) })
-	if len(all) == 0 {
-		return err
+	for _, name := range corpus.Named(cfg.Corpus) {
+		started := time.Now()
+		m, err := r.measure(ctx, name)
+		if err == nil {
+			err = r.write(ctx, started, m)
+		}
+		if err != nil {
+			return fmt.Errorf("measuring %s: %w", name, err)
+		}
 	}
-	return errors.Join(err, r.write(ctx, started, all))
+	return nil
 }
 
-func (r *runner) write(ctx context.Context, started time.Time, all []*measured) error {
+func (r *runner) write(ctx context.Context, started time.Time, m *measured) error {
 	var text, picture bytes.Buffer
-	r.report(ctx, &text, started, all)
-	if err := draw(&picture, started, all); err != nil {
+	r.report(ctx, &text, started, m)
+	if err := draw(&picture, started, m); err != nil {
 		return err
 	}
-	stem, err := report.Save(r.cfg.Results, "served-"+r.cfg.Corpus, started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()})
+	stem, err := report.Save(r.cfg.Results, "served-"+m.corpus.Name, started, map[string][]byte{".txt": text.Bytes(), ".svg": picture.Bytes()})
 	if err != nil {
 		return err
 	}
 	r.logf("%s\nwritten to %s.txt and .svg", text.String(), stem)
-	return report.SaveRecord(ctx, stem, "served", started, figuresOf(all))
+	var figures report.Figures
+	figures.Add(m.corpus.Label(), m.figures())
+	return report.SaveRecord(ctx, stem, "served", started, figures)
 }
 
 type runner struct {
@@ -118,8 +135,11 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 		return nil, fmt.Errorf("making a folder for indexes: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	files, err := corpus.ReadFiles(ctx, m.corpus, r.cfg.Seed)
+	queries, err := r.queries(ctx, m.corpus)
 	if err != nil {
+		return nil, err
+	}
+	if m.files, m.bytes, err = m.corpus.Bytes(ctx); err != nil {
 		return nil, err
 	}
 	trawlLog, err := os.Create(filepath.Join(dir, "trawl.log"))
@@ -127,7 +147,7 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 		return nil, fmt.Errorf("making a file for Trawl's log: %w", err)
 	}
 	defer func() { err = errors.Join(err, trawlLog.Close()) }()
-	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: corpus.Sample(files, r.cfg.Seed, r.cfg.Queries)}
+	h := &host{runner: r, measured: m, dir: dir, trawlLog: trawlLog, queries: queries}
 	defer func() { err = errors.Join(err, h.close()) }()
 	for _, step := range []func(context.Context) error{
 		h.prepare, h.start, h.warm, h.turns, h.load, h.remember, h.freeze, h.fetch,
@@ -137,4 +157,20 @@ func (r *runner) measure(ctx context.Context, name string) (m *measured, err err
 		}
 	}
 	return m, nil
+}
+
+// queries returns the queries of a corpus, in the order of their buckets.
+func (r *runner) queries(ctx context.Context, c corpus.Corpus) ([]corpus.Query, error) {
+	if len(c.Queries) > 0 {
+		return c.Queries, nil
+	}
+	files, err := corpus.ReadFiles(ctx, c, r.cfg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	queries := corpus.Sample(files, r.cfg.Seed, r.cfg.Queries)
+	if len(r.cfg.Buckets) > 0 {
+		queries = slices.DeleteFunc(queries, func(q corpus.Query) bool { return !slices.Contains(r.cfg.Buckets, q.Bucket) })
+	}
+	return queries, nil
 }

@@ -1,7 +1,6 @@
 package served
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -78,24 +77,35 @@ func TestTurn(t *testing.T) {
 	if want := []string{trawl, zoekt, trawl, zoekt, trawl}; !slices.Equal(order, want) {
 		t.Errorf("asked %v, not %v", order, want)
 	}
-	if got := b.timings[1]; len(got.client) != 2 || got.queries[0] != (outcome{client: 600 * ms, own: 300 * ms}) {
+	if got := b.timings[1]; !slices.Equal(got.queries, []outcome{took(600*ms, 300*ms)}) {
 		t.Errorf("zoekt: %+v", got)
 	}
 }
 
-func timingOf(name string, outcomes ...outcome) timing {
-	t := timing{name: name, queries: outcomes}
-	for _, o := range outcomes {
-		t.client, t.own = append(t.client, o.client), append(t.own, o.own)
+// TestLeastOfRuns: of the runs of a query the fastest counts, and those that failed do not.
+func TestLeastOfRuns(t *testing.T) {
+	var x timing
+	x.add([]run{{client: 3 * ms, own: ms}, {failed: "refused it"}, {client: 2 * ms, own: 2 * ms, counts: peer.Stats{FileCount: 4, MatchCount: 5}}, {client: 9 * ms, own: 9 * ms, late: true}})
+	x.add([]run{{failed: "refused it"}})
+	if want := []outcome{{2 * ms, 2 * ms, false, 4, 5}, {}}; !slices.Equal(x.queries, want) || x.late != 1 || x.failed != 2 {
+		t.Errorf("got %+v, want the queries %+v", x, want)
 	}
-	return t
+	if client, own := x.times(); len(client) != 1 || len(own) != 1 {
+		t.Errorf("times of %v and %v, want one of each", client, own)
+	}
 }
+
+func took(client, own time.Duration) outcome { return outcome{client: client, own: own} }
+
+func late(client, own time.Duration) outcome { return outcome{client: client, own: own, late: true} }
+
+func timingOf(name string, outcomes ...outcome) timing { return timing{name: name, queries: outcomes} }
 
 // TestRatios: ratios are per query, with bounds if one side was late, and without queries that have
 // no answer.
 func TestRatios(t *testing.T) {
-	own := timingOf(trawl, outcome{2 * ms, ms, false}, outcome{4 * ms, 2 * ms, false}, outcome{}, outcome{9 * ms, 9 * ms, true}, outcome{9 * ms, 9 * ms, true})
-	other := timingOf(zoekt, outcome{8 * ms, 8 * ms, false}, outcome{ms, ms, true}, outcome{ms, ms, false}, outcome{9 * ms, 9 * ms, true}, outcome{18 * ms, 18 * ms, false})
+	own := timingOf(trawl, took(2*ms, ms), took(4*ms, 2*ms), outcome{}, late(9*ms, 9*ms), late(9*ms, 9*ms))
+	other := timingOf(zoekt, took(8*ms, 8*ms), late(ms, ms), took(ms, ms), late(9*ms, 9*ms), took(18*ms, 18*ms))
 	got := other.ratios(&own)
 	want := []ratio{{4, 8, 0, false, false}, {.25, .5, 1, true, false}, {2, 2, 4, false, true}}
 	if !slices.Equal(got, want) {
@@ -115,13 +125,9 @@ func TestRatios(t *testing.T) {
 }
 
 func TestOddity(t *testing.T) {
-	many := new(bytes.Buffer)
-	for r := rune(0x4e00); many.Len() < 100_000; r++ {
-		many.WriteRune(r)
-	}
 	for want, text := range map[string]string{
-		"": "plain text", "under 3 bytes": "ab", "binary": "a\x00bc", "over 2 MiB": strings.Repeat("x", 2<<20+1),
-		"not UTF-8": "caf\xe9", "over 20,000 trigrams": many.String(),
+		"": "plain text", "under 3 bytes": "ab", "binary": "a\x00bc", "over 32 MiB": strings.Repeat("x", 32<<20+1),
+		"not UTF-8": "caf\xe9",
 	} {
 		if got := oddity([]byte(text)); got != want {
 			t.Errorf("%.20q is %q, not %q", text, got, want)
@@ -163,24 +169,6 @@ func TestColdQueries(t *testing.T) {
 	got := interleaved(all)
 	if want := []string{all[0].Text(), all[3].Text(), all[1].Text()}; !slices.Equal(got, want) {
 		t.Errorf("got %q, not %q", got, want)
-	}
-}
-
-func TestSizeOf(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "a", "b"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for name, n := range map[string]int{"x": 10, "a/b/y": 5} {
-		if err := os.WriteFile(filepath.Join(dir, name), make([]byte, n), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got, err := sizeOf(dir); err != nil || got != 15 {
-		t.Errorf("%d bytes, not 15 (%v)", got, err)
-	}
-	if _, err := sizeOf(filepath.Join(dir, "none")); err == nil {
-		t.Error("a folder that is not there has a size")
 	}
 }
 

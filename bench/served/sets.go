@@ -41,14 +41,12 @@ const maxExamples = 3
 func (h *host) warm(ctx context.Context) error {
 	list := h.contestants(exhaustive)
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": result sets", len(h.queries))
-	for _, b := range corpus.Buckets() {
+	for _, b := range corpus.BucketsOf(h.queries) {
 		s := sets{bucket: b, reasons: map[string]int{}}
-		asked := 0
 		for _, q := range h.queries {
 			if q.Bucket != b {
 				continue
 			}
-			asked++
 			runs := make([]run, len(list))
 			for i, c := range list {
 				if !c.takesPart(b) {
@@ -64,9 +62,7 @@ func (h *host) warm(ctx context.Context) error {
 			}
 			bar.Step(string(b))
 		}
-		if asked > 0 {
-			h.sets = append(h.sets, s)
-		}
+		h.sets = append(h.sets, s)
 	}
 	return nil
 }
@@ -182,42 +178,22 @@ func (h *host) oddity(file string) string {
 	return "not found on the disk"
 }
 
-// Limits of zoekt, on which Trawl's are modelled.
+// Limits that both have; zoekt's are raised.
 const (
-	largestFile  = 2 << 20
+	largestFile  = 32 << 20
 	smallestFile = 3
-	mostTrigrams = 20_000
 )
 
 func oddity(text []byte) string {
 	switch {
 	case len(text) > largestFile:
-		return "over 2 MiB"
+		return "over 32 MiB"
 	case len(text) < smallestFile:
 		return "under 3 bytes"
 	case bytes.IndexByte(text, 0) >= 0:
 		return "binary"
-	case !fewTrigrams(text):
-		return "over 20,000 trigrams"
 	case !utf8.Valid(text):
 		return "not UTF-8"
 	}
 	return ""
-}
-
-// fewTrigrams reports whether a file has so few different trigrams that zoekt indexes its content.
-func fewTrigrams(text []byte) bool {
-	seen := make(map[[3]rune]bool)
-	var last [3]rune
-	n := 0
-	for _, r := range string(text) {
-		last[0], last[1], last[2] = last[1], last[2], r
-		if n++; n >= 3 {
-			seen[last] = true
-		}
-		if len(seen) > mostTrigrams {
-			return false
-		}
-	}
-	return true
 }

@@ -1,6 +1,7 @@
 package served
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -61,12 +62,12 @@ func (m *measured) figures() []report.Figure {
 	}
 	for _, name := range []corpus.Bucket{corpus.Rare, corpus.NearMiss} {
 		if own, other := m.bucketOf(exhaustive, name).timingOf(trawl), m.bucketOf(exhaustive, name).timingOf(zoekt); own != nil && other != nil {
-			more := report.Percentile(own.client, 50) - report.Percentile(other.client, 50)
+			more := own.median() - other.median()
 			within(string(name)+", exhaustive, beyond zoekt's p50", milliseconds(more), milliseconds(neededBeyond))
 		}
 	}
 	if own := m.bucketOf(exhaustive, corpus.NearMiss).timingOf(trawl); own != nil {
-		within("a query that finds nothing, p50", milliseconds(report.Percentile(own.client, 50)), milliseconds(neededNothing))
+		within("a query that finds nothing, p50", milliseconds(own.median()), milliseconds(neededNothing))
 	}
 	if l := m.loadOf(string(corpus.NearMiss), trawl, 1); l != nil && len(l.times) > 0 {
 		within("a query that finds nothing, processor time", milliseconds(l.cpu)/float64(len(l.times)), neededCost)
@@ -77,10 +78,9 @@ func (m *measured) figures() []report.Figure {
 			add("common, top 50, "+own+" against "+early, client, neededTop)
 		}
 	}
-	most := levels[len(levels)-1]
-	for _, set := range []string{mixed, quick} {
-		if own, other := m.loadOf(set, trawl, most), m.loadOf(set, zoekt, most); own != nil && other != nil && len(other.times) > 0 {
-			add(fmt.Sprintf("queries per core-second, %d clients, %s", most, set), own.rate()/other.rate(), neededRate)
+	for _, set := range []string{mixed, quick, string(corpus.Phrase)} {
+		if own, other := m.loadOf(set, trawl, mostClients), m.loadOf(set, zoekt, mostClients); own != nil && other != nil && len(other.times) > 0 {
+			add(fmt.Sprintf("queries per core-second, %d clients, %s", mostClients, set), own.rate()/other.rate(), neededRate)
 			// The rate of a server that skips hard queries covers only the easy ones.
 			last := &list[len(list)-1]
 			last.Incomplete = own.late > 0 || own.cut
@@ -193,48 +193,88 @@ func (b *bucket) against(other, own string) []ratio {
 	return x.ratios(y)
 }
 
-// figuresOf returns the figures of all corpora.
-func figuresOf(all []*measured) (figures report.Figures) {
-	for _, m := range all {
-		figures.Add(m.corpus.Label(), m.figures())
-	}
-	return figures
+// median returns the median of the queries' times, by the caller's clock.
+func (t *timing) median() time.Duration {
+	client, _ := t.times()
+	return report.Percentile(client, 50)
 }
 
 // losing lists the figures by which Trawl is behind, the worst first.
-func losing(w io.Writer, all []*measured) {
+func (m *measured) losing(w io.Writer) {
 	var losses report.Losses
-	for _, m := range all {
-		for mode := range modes {
-			for i := range m.buckets[mode] {
-				b := &m.buckets[mode][i]
-				for _, x := range b.timings[1:] {
-					if ratios := x.ratios(&b.timings[0]); x.name != topK && len(ratios) > 0 {
-						client, _ := means(ratios)
-						losses.Addf(client, "%s: %s, %s, %s", m.corpus.Name, b.name, modes[mode], x.name)
-					}
+	for mode := range modes {
+		for i := range m.buckets[mode] {
+			b := &m.buckets[mode][i]
+			for _, x := range b.timings[1:] {
+				if ratios := x.ratios(&b.timings[0]); x.name != topK && len(ratios) > 0 {
+					client, _ := means(ratios)
+					losses.Addf(client, "%s, %s, %s", b.name, modes[mode], x.name)
 				}
 			}
 		}
-		for i := range m.loads {
-			l := &m.loads[i]
-			if own := m.loadOf(l.set, trawl, l.clients); l.name != trawl && own != nil && len(l.times) > 0 {
-				losses.Addf(own.rate()/l.rate(), "%s: %s, queries per core-second, %s, %s", m.corpus.Name, l.set, clientsText(l.clients), l.name)
-			}
-		}
-		for i := 0; i+1 < len(m.cold); i += 2 {
-			own, other := &m.cold[i], &m.cold[i+1]
-			if len(own.times) > 0 {
-				losses.Addf(float64(report.Percentile(other.times, 50))/float64(report.Percentile(own.times, 50)), "%s: cold disk, %d at once, p50", m.corpus.Name, own.users)
-			}
-		}
-		m.losingMemory(&losses)
 	}
+	for i := range m.loads {
+		l := &m.loads[i]
+		if own := m.loadOf(l.set, trawl, l.clients); l.name != trawl && own != nil && len(l.times) > 0 {
+			losses.Addf(own.rate()/l.rate(), "%s, queries per core-second, %s, %s", l.set, clientsText(l.clients), l.name)
+		}
+	}
+	for i := 0; i+1 < len(m.cold); i += 2 {
+		own, other := &m.cold[i], &m.cold[i+1]
+		if len(own.times) > 0 {
+			losses.Addf(float64(report.Percentile(other.times, 50))/float64(report.Percentile(own.times, 50)), "cold disk, %d at once, p50", own.users)
+		}
+	}
+	m.losingMemory(&losses)
 	losses.Write(w)
-	for _, m := range all {
-		slower, compared := m.slower()
-		fmt.Fprintf(w, "\n  %s: Trawl is slower in %d of %d queries, exhaustive\n", m.corpus.Name, slower, compared)
+	for mode := range modes {
+		m.losingQueries(w, mode)
 	}
+}
+
+// mostLosing bounds the list of queries that zoekt answers faster.
+const mostLosing = 25
+
+// losingQueries lists the queries that zoekt answers faster, the worst first.
+func (m *measured) losingQueries(w io.Writer, mode int) {
+	type lost struct {
+		bucket *bucket
+		ratio
+	}
+	var list []lost
+	peerName := m.peerOf(mode)
+	slower, compared := 0, 0
+	for i := range m.buckets[mode] {
+		b := &m.buckets[mode][i]
+		for _, r := range b.against(peerName, trawl) {
+			if compared++; r.client < 1 {
+				slower++
+				list = append(list, lost{b, r})
+			}
+		}
+	}
+	fmt.Fprintf(w, "\n  Trawl is slower in %d of %d queries, %s\n\n", slower, compared, modes[mode])
+	if slower == 0 {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b lost) int { return cmp.Compare(a.client, b.client) })
+	var t report.Table
+	t.Row("", "ratio", "trawl ms", "zoekt ms", "own ratio", "own trawl", "own zoekt", "files", "matches", "query")
+	for _, l := range list[:min(len(list), mostLosing)] {
+		own, other := l.bucket.timingOf(trawl).queries[l.query], l.bucket.timingOf(peerName).queries[l.query]
+		t.Row(string(l.bucket.name), factor(l.client, []ratio{l.ratio}), report.Milliseconds(own.client), report.Milliseconds(other.client),
+			factor(l.own, []ratio{l.ratio}), report.Milliseconds(own.own), report.Milliseconds(other.own),
+			fmt.Sprint(own.files), fmt.Sprint(own.matches), l.bucket.queries[l.query].Text())
+	}
+	t.Write(w)
+}
+
+// peerOf is the contestant that Trawl is compared with in a mode.
+func (*measured) peerOf(mode int) string {
+	if mode == top50 {
+		return early
+	}
+	return zoekt
 }
 
 // losingMemory compares what both hold after all queries.
@@ -242,22 +282,9 @@ func (m *measured) losingMemory(losses *report.Losses) {
 	last, _ := m.memoryOfBoth()
 	own, other := last[trawl], last[zoekt]
 	if own.Anon > 0 && own.Heap > 0 {
-		losses.Addf(float64(other.Anon)/float64(own.Anon), "%s: RssAnon after all queries", m.corpus.Name)
-		losses.Addf(float64(other.Heap)/float64(own.Heap), "%s: heap after all queries", m.corpus.Name)
+		losses.Addf(float64(other.Anon)/float64(own.Anon), "RssAnon after all queries")
+		losses.Addf(float64(other.Heap)/float64(own.Heap), "heap after all queries")
 	}
-}
-
-// slower counts the queries that zoekt answers faster.
-func (m *measured) slower() (slower, compared int) {
-	for i := range m.buckets[exhaustive] {
-		for _, r := range m.buckets[exhaustive][i].against(zoekt, trawl) {
-			compared++
-			if r.client < 1 {
-				slower++
-			}
-		}
-	}
-	return slower, compared
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

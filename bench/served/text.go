@@ -12,35 +12,41 @@ import (
 )
 
 // report writes everything: the machine, the losing rows, then the corpora.
-func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, all []*measured) {
+func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, m *measured) {
 	fmt.Fprintf(w, "Trawl bench, served, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
 	report.Host(ctx, w, r.cfg.Args)
 	fmt.Fprintf(w, "  seed      %d, %d queries in a bucket, each asked %d times\n  peer      %s\n",
 		r.cfg.Seed, r.cfg.Queries, r.cfg.Repeat, peer.ZoektVersion(ctx, r.webserver))
 	fmt.Fprintf(w, "\nLOSING ROWS: zoekt is better here; times are the caller's, geometric means over queries\n\n")
-	losing(w, all)
+	m.losing(w)
 	fmt.Fprintf(w, "\nFIGURES TO REACH, by the caller's clock\n\n")
-	figuresOf(all).Write(w)
-	for _, m := range all {
-		fmt.Fprintf(w, "\n%s\n%s: %d repos\n", strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos))
-		m.writePrepared(w)
-		m.writeSets(w)
-		for mode := range modes {
-			m.writeTimes(w, mode)
-		}
-		m.writeLoads(w)
-		m.writeMemory(w)
-		m.writeCold(w, r.cfg.Cold, peer.ReadAhead(r.scratch))
-		m.writeRanged(w, r.cfg.Ranged)
+	var figures report.Figures
+	figures.Add(m.corpus.Label(), m.figures())
+	figures.Write(w)
+	fmt.Fprintf(w, "\n%s\n%s: %d repos, %d files, %s MB\n", strings.Repeat("=", 80), strings.ToUpper(m.corpus.Name), len(m.corpus.Repos), m.files, report.Megabytes(m.bytes))
+	m.writePrepared(w)
+	m.writeSets(w)
+	for mode := range modes {
+		m.writeTimes(w, mode)
 	}
+	m.writeLoads(w)
+	m.writeMemory(w)
+	m.writeCold(w, r.cfg.Cold, peer.ReadAhead(r.scratch))
+	m.writeRanged(w, r.cfg.Ranged)
 }
 
 func (m *measured) writePrepared(w io.Writer) {
-	fmt.Fprintf(w, "\nIndexing: Trawl clones a Git repository and writes to a bucket, zoekt reads the folder, without ctags\n\n")
+	fmt.Fprintf(w, "\nIndexing: trawl shard build and zoekt-index without ctags, each once for every repo, on the same folders; peak is that of the largest\n"+
+		"process. Until served is the time of trawl up from the request until all can be searched, which includes cloning\n\n")
 	var t report.Table
-	t.Row("", "wall s", "index MB")
+	t.Row("", "core-s", "MB/core-s", "peak MB", "index MB", "index/content", "until served s")
 	for _, p := range m.prepared {
-		t.Row(p.name, fmt.Sprintf("%.1f", p.wall.Seconds()), report.Megabytes(p.indexBytes))
+		row := []string{p.name, fmt.Sprintf("%.1f", p.CPU.Seconds()), fmt.Sprintf("%.1f", float64(m.bytes)/1e6/p.CPU.Seconds()), report.Megabytes(p.Peak),
+			report.Megabytes(p.IndexBytes), fmt.Sprintf("%.3f", float64(p.IndexBytes)/float64(m.bytes)), ""}
+		if p.served > 0 {
+			row[6] = fmt.Sprintf("%.1f", p.served.Seconds())
+		}
+		t.Row(row...)
 	}
 	t.Write(w)
 }
@@ -92,8 +98,8 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 		for k := range b.timings {
 			x := &b.timings[k]
 			row := []string{string(b.name), x.name, "-", "-", "-", "-", "", "", "", "", ""}
-			if len(x.client) > 0 {
-				for n, times := range [][]time.Duration{x.client, x.own} {
+			if client, own := x.times(); len(client) > 0 {
+				for n, times := range [][]time.Duration{client, own} {
 					row[2+2*n], row[3+2*n] = report.Milliseconds(report.Percentile(times, 50)), report.Milliseconds(report.Percentile(times, 99))
 				}
 			}
@@ -102,7 +108,8 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 				bad := worst(list)
 				row[6], row[7], row[8] = factor(client, list), factor(own, list), factor(bad.client, []ratio{bad})
 				if x.name != topK { // it is not a peer
-					hardest = append(hardest, [2]string{string(b.name) + ", " + x.name, b.queries[bad.query].Text() + ": " + row[8]})
+					hardest = append(hardest, [2]string{string(b.name) + ", " + x.name, fmt.Sprintf("%s: %s, %s against %s ms", b.queries[bad.query].Text(), row[8],
+						report.Milliseconds(b.timings[0].queries[bad.query].client), report.Milliseconds(x.queries[bad.query].client))})
 				}
 			}
 			if x.late > 0 {
@@ -115,9 +122,25 @@ func (m *measured) writeTimes(w io.Writer, mode int) {
 			t.Row(row...)
 		}
 	}
+	m.addMeans(&t, mode)
 	t.Write(w)
 	writeLines(w, "The worst query of each", hardest)
 	writeLines(w, "The last failure of each that failed", failed)
+}
+
+// addMeans adds the rows of all queries.
+func (m *measured) addMeans(t *report.Table, mode int) {
+	for _, name := range []string{m.peerOf(mode), limited} {
+		var all []ratio
+		for i := range m.buckets[mode] {
+			all = append(all, m.buckets[mode][i].against(name, trawl)...)
+		}
+		if len(all) > 0 {
+			client, own := means(all)
+			bad := worst(all)
+			t.Row("all", name, "", "", "", "", factor(client, all), factor(own, all), factor(bad.client, []ratio{bad}))
+		}
+	}
 }
 
 // writeLines writes lines that do not fit into a table.

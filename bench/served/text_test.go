@@ -17,14 +17,14 @@ import (
 func sample() *measured {
 	b := func(name corpus.Bucket, own, other time.Duration) bucket {
 		return bucket{name: name, queries: []corpus.Query{{Patterns: []string{"w" + string(name)}}}, timings: []timing{
-			timingOf(trawl, outcome{own, own, false}), timingOf(zoekt, outcome{other, other, false}),
+			timingOf(trawl, took(own, own)), timingOf(zoekt, took(other, other)),
 		}}
 	}
 	m := &measured{corpus: corpus.Corpus{Name: "small", Repos: make([]corpus.Repo, 2)}}
 	m.buckets[exhaustive] = []bucket{b(corpus.Phrase, 4*ms, 2*ms), b(corpus.NearMiss, ms/5, 8*ms)}
 	top := b(corpus.Common, 4*ms, 4*ms)
 	top.timings[1].name = early
-	top.timings = append(top.timings, timingOf(topK, outcome{ms, ms, false}))
+	top.timings = append(top.timings, timingOf(topK, took(ms, ms)))
 	m.buckets[top50] = []bucket{top}
 	m.loads = []load{
 		{set: mixed, name: trawl, clients: 64, times: make([]time.Duration, 30), cpu: time.Second, wall: time.Second},
@@ -40,6 +40,7 @@ func sample() *measured {
 		{name: zoekt, users: 1, times: []time.Duration{10 * ms}, ready: []time.Duration{ms, ms}},
 	}
 	m.ranged = []ranged{{cold: cold{name: trawl, users: 2, times: []time.Duration{5 * ms}, late: 1, failed: 1, reason: "no room"}, fetched: 12e6, requests: 8}}
+	m.bytes, m.prepared = 100e6, []prepared{{trawl, peer.Cost{CPU: 2 * time.Second, Peak: 300e6, IndexBytes: 60e6}, 7 * time.Second}}
 	m.sets = []sets{{bucket: corpus.Phrase, same: 1, reasons: map[string]int{"binary": 2}, examples: []string{"an example"}}}
 	return m
 }
@@ -47,14 +48,16 @@ func sample() *measured {
 // TestLosingRows: exactly the rows in which Trawl is behind, the worst first.
 func TestLosingRows(t *testing.T) {
 	var b bytes.Buffer
-	losing(&b, []*measured{sample()})
+	sample().losing(&b)
 	var got []string
 	for line := range strings.Lines(b.String()) {
 		got = append(got, strings.Join(strings.Fields(line), " "))
 	}
 	want := []string{
-		"small: cold disk, 1 at once, p50 3.00x better", "small: phrase, exhaustive, zoekt 2.00x better", "small: heap after all queries 2.00x better",
-		"small: all buckets, queries per core-second, 64 clients, zoekt 1.33x better", "", "small: Trawl is slower in 1 of 2 queries, exhaustive",
+		"cold disk, 1 at once, p50 3.00x better", "phrase, exhaustive, zoekt 2.00x better", "heap after all queries 2.00x better",
+		"all buckets, queries per core-second, 64 clients, zoekt 1.33x better", "", "Trawl is slower in 1 of 2 queries, exhaustive",
+		"", "ratio trawl ms zoekt ms own ratio own trawl own zoekt files matches query",
+		`phrase 0.50 4.00 2.00 0.50 4.00 2.00 0 0 content:"wphrase" case:no`, "", "Trawl is slower in 0 of 1 queries, top 50", "",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s", b.String())
@@ -118,15 +121,17 @@ func TestFigures(t *testing.T) {
 func TestReport(t *testing.T) {
 	r := &runner{cfg: Config{Cold: 2, Ranged: 2}, webserver: "no-such-program"}
 	var b bytes.Buffer
-	r.report(t.Context(), &b, time.Now(), []*measured{sample()})
+	r.report(t.Context(), &b, time.Now(), sample())
 	text := b.String()
 	if losses, times := strings.Index(text, "LOSING"), strings.Index(text, "one at a time"); losses < 0 || times < losses {
 		t.Errorf("the losing rows are not first in\n%s", text)
 	}
 	squeezed := strings.Join(strings.Fields(text), " ")
 	for _, want := range []string{
-		"phrase zoekt 2.00 2.00 2.00 2.00 0.50 0.50 0.50", // its times and ratios
-		`phrase, zoekt content:"wphrase" case:no: 0.50`,   // its worst query
+		"phrase zoekt 2.00 2.00 2.00 2.00 0.50 0.50 0.50",                     // its times and ratios
+		`phrase, zoekt content:"wphrase" case:no: 0.50, 4.00 against 2.00 ms`, // its worst query
+		`phrase 0.50 4.00 2.00 0.50 4.00 2.00 0 0 content:"wphrase" case:no`, "all zoekt 4.47 4.47 0.50",
+		"trawl 2.0 50.0 300.0 60.0 0.600 7.0", // its index
 		"all buckets 64 zoekt 40 0.000 0.000 40.0 40.0 25.00 0.75 3",
 		"near-miss, 1 client, trawl refused it",
 		"trawl after all queries 30.0 5.0 6.0 0 10000.0 2000.0 500.0", // per repo: what is beyond none
@@ -143,7 +148,7 @@ func TestReport(t *testing.T) {
 
 func TestPicture(t *testing.T) {
 	var b bytes.Buffer
-	if err := draw(&b, time.Now(), []*measured{sample()}); err != nil {
+	if err := draw(&b, time.Now(), sample()); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"small: one query at a time, exhaustive", "zoekt: p50 2 ms", "zoekt, stopping early: p50 4 ms", "64 clients, all buckets"} {

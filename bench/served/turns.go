@@ -19,8 +19,6 @@ type bucket struct {
 // timing has one contestant's times in one bucket.
 type timing struct {
 	name string
-	// client and own are the times of all runs, by the caller's clock and the server's.
-	client, own []time.Duration
 	// queries has one for each query of the bucket.
 	queries []outcome
 	// late and failed count runs; reason is why the last one failed.
@@ -28,10 +26,23 @@ type timing struct {
 	reason       string
 }
 
-// outcome is the result for one query: medians over its runs. Without a run it has no times.
+// outcome is the result for one query: the least of its runs by the caller's clock, since other work
+// on the machine only adds time. Without a run that succeeded, it has no times.
 type outcome struct {
 	client, own time.Duration
 	late        bool
+	// files and matches are what was found.
+	files, matches int
+}
+
+// times returns the times of all queries that have one, by the caller's clock and the server's.
+func (t *timing) times() (client, own []time.Duration) {
+	for _, o := range t.queries {
+		if o.client > 0 {
+			client, own = append(client, o.client), append(own, o.own)
+		}
+	}
+	return client, own
 }
 
 // turns runs every query on all servers in turn, so that other work on the machine affects all
@@ -40,7 +51,7 @@ func (h *host) turns(ctx context.Context) error {
 	bar := report.NewProgress(h.cfg.Log, h.corpus.Name+": queries in turn", len(h.queries)*len(modes))
 	for mode := range modes {
 		list := h.contestants(mode)
-		for _, name := range corpus.Buckets() {
+		for _, name := range corpus.BucketsOf(h.queries) {
 			b := bucket{name: name}
 			for _, c := range list {
 				if c.takesPart(name) {
@@ -57,9 +68,7 @@ func (h *host) turns(ctx context.Context) error {
 				}
 				bar.Step(string(name))
 			}
-			if len(b.queries) > 0 {
-				h.buckets[mode] = append(h.buckets[mode], b)
-			}
+			h.buckets[mode] = append(h.buckets[mode], b)
 		}
 	}
 	return nil
@@ -95,8 +104,7 @@ func (h *host) turn(ctx context.Context, b *bucket, list []contestant, q corpus.
 
 // add adds the runs of one query.
 func (t *timing) add(runs []run) {
-	var o outcome
-	var client, own []time.Duration
+	var best outcome
 	for _, r := range runs {
 		if r.failed != "" {
 			t.failed++
@@ -105,13 +113,12 @@ func (t *timing) add(runs []run) {
 		}
 		if r.late {
 			t.late++
-			o.late = true
 		}
-		client, own = append(client, r.client), append(own, r.own)
+		if best.client == 0 || r.client < best.client {
+			best = outcome{r.client, r.own, r.late, r.counts.FileCount, r.counts.MatchCount}
+		}
 	}
-	t.client, t.own = append(t.client, client...), append(t.own, own...)
-	o.client, o.own = report.Percentile(client, 50), report.Percentile(own, 50)
-	t.queries = append(t.queries, o)
+	t.queries = append(t.queries, best)
 }
 
 // ratio is a peer's time divided by Trawl's.
