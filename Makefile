@@ -252,6 +252,15 @@ SERVED ?=
 bench: bench-build ## Measure indexing and search of CORPUS next to the installed peers, or with SERVED=1 as callers see it (bench/README.md)
 	@.cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
+# The kinds of queries that are sampled for corpora without written ones.
+KINDS := rare,mid,common,2 words,3 words,4 words,alternation,regex+literal,phrase,path + word,case,near-miss,1-2 chars
+UNSEEN := .cache/unseen
+
+.PHONY: bench-unseen
+bench-unseen: bench-build ## Measure the program TRAWL (this commit's), as callers see it, next to zoekt on three corpora that nobody tuned to (bench/unseen)
+	@.cache/bench served -trawl $(or $(TRAWL),.cache/trawl) -corpus $(UNSEEN)/eight,$(UNSEEN)/webkit,$(UNSEEN)/modules128 -keep .cache/zoekt \
+		-buckets '$(KINDS)' -queries 8 -repeat 7 -timeout 10s -clients 64 -cold 0 -re2=false $(BENCH)
+
 .PHONY: bench-relevance
 bench-relevance: bench-build ## Measure how high the wanted file ranks, in the clones in REPOS (bench/README.md)
 	@.cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)

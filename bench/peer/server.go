@@ -92,6 +92,11 @@ func signalled(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGTERM
 }
 
+// TrawlVersion returns what the program reports as its version, and its digest.
+func TrawlVersion(ctx context.Context, program string) string {
+	return firstLine(ctx, program, "version") + ", SHA-256 " + digest(program)
+}
+
 // Trawl runs all roles in one process, with all data in the folder data. Its log goes to log.
 func Trawl(ctx context.Context, log io.Writer, program, data string, args ...string) (*Server, error) {
 	cmd := exec.CommandContext(ctx, program, append([]string{"up", "--data-dir", data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"}, args...)...)

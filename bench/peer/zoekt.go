@@ -52,9 +52,7 @@ func ZoektVersion(ctx context.Context, webserver string) string {
 	version := "zoekt"
 	path, err := exec.LookPath(webserver)
 	if err == nil {
-		if program, err := os.ReadFile(path); err == nil {
-			version += fmt.Sprintf(", server's SHA-256 %.16x", sha256.Sum256(program))
-		}
+		version += ", server's SHA-256 " + digest(path)
 	}
 	out, err := exec.CommandContext(ctx, "go", "version", "-m", path).Output()
 	if err != nil {
@@ -66,6 +64,15 @@ func ZoektVersion(ctx context.Context, webserver string) string {
 		}
 	}
 	return version
+}
+
+// digest returns the first bytes of a program's SHA-256, in hexadecimal.
+func digest(path string) string {
+	program, err := os.ReadFile(path)
+	if err != nil {
+		return "unknown"
+	}
+	return fmt.Sprintf("%.16x", sha256.Sum256(program))
 }
 
 // maxZoektRepos bounds the number of programs that are started: each takes 0.12 s of processor time

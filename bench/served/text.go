@@ -15,8 +15,8 @@ import (
 func (r *runner) report(ctx context.Context, w io.Writer, started time.Time, m *measured) {
 	fmt.Fprintf(w, "Trawl bench, served, %s, took %s\n\n", started.UTC().Format("2006-01-02 15:04:05 UTC"), time.Since(started).Round(time.Second))
 	report.Host(ctx, w, r.cfg.Args)
-	fmt.Fprintf(w, "  seed      %d, %d queries in a bucket, each asked %d times\n  peer      %s\n",
-		r.cfg.Seed, r.cfg.Queries, r.cfg.Repeat, peer.ZoektVersion(ctx, r.webserver))
+	fmt.Fprintf(w, "  seed      %d, %d queries in a bucket, each asked %d times\n  trawl     %s\n  peer      %s\n",
+		r.cfg.Seed, r.cfg.Queries, r.cfg.Repeat, peer.TrawlVersion(ctx, r.cfg.Trawl), peer.ZoektVersion(ctx, r.webserver))
 	fmt.Fprintf(w, "\nLOSING ROWS: zoekt is better here; times are the caller's, geometric means over queries\n\n")
 	m.losing(w)
 	fmt.Fprintf(w, "\nFIGURES TO REACH, by the caller's clock\n\n")
