@@ -163,8 +163,14 @@ func searchable(ctx context.Context, e *engine.Engine, c corpus.Corpus) (paths [
 			continue
 		}
 		for _, r := range c.Repos {
-			if path, ok := strings.CutPrefix(name, r.Name+"/"); ok && !strings.Contains(path, "\n") {
-				paths = append(paths, filepath.Join(r.Dir, path))
+			path, ok := strings.CutPrefix(name, r.Name+"/")
+			if !ok || strings.Contains(path, "\n") {
+				continue
+			}
+			// The content of a symbolic link is its target, for Trawl alone.
+			path = filepath.Join(r.Dir, path)
+			if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+				paths = append(paths, path)
 			}
 		}
 	}
