@@ -160,6 +160,77 @@ func TestLocalStreams(t *testing.T) {
 	}
 }
 
+// TestTakenStreams: a caller that takes the messages of a stream gets the same messages and the same end over the
+// network and from a local server, which has taken all of them when the call returns.
+func TestTakenStreams(t *testing.T) {
+	s := run(t, &service{watch: func(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+		stream.SetTrailer(metadata.Pairs("trail", req.Name))
+		for i := range 3 {
+			if err := stream.Send(&ingestv1.WatchRepoResponse{Status: &ingestv1.RepoStatus{Reason: fmt.Sprint(i)}}); err != nil {
+				return fmt.Errorf("hunter2: %w", err)
+			}
+		}
+		switch req.Name {
+		case "panics":
+			panic("hunter2")
+		case "refuses":
+			return status.Error(codes.FailedPrecondition, "stale")
+		case "waits":
+			<-stream.Context().Done()
+			return stream.Context().Err()
+		}
+		return nil
+	}}, asIs)
+	enough := errors.New("enough")
+	for way, conn := range s.ways() {
+		for name, want := range map[string]error{
+			"ends": io.EOF, "enough": enough, "panics": status.Error(codes.Internal, ""), "refuses": status.Error(codes.FailedPrecondition, ""),
+			"waits": status.Error(codes.Canceled, ""),
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			var got []string
+			take := func(m *ingestv1.WatchRepoResponse) error {
+				got = append(got, m.Status.Reason)
+				switch {
+				case name == "enough" && len(got) == 2:
+					return enough
+				case name == "waits" && len(got) == 3:
+					cancel()
+				}
+				return nil
+			}
+			var trailer metadata.MD
+			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Trailer(&trailer), server.To(take))
+			if way == "local" && len(got) < 2 {
+				t.Errorf("%s: %d messages came before the call returned", name, len(got))
+			}
+			for err == nil {
+				var m *ingestv1.WatchRepoResponse
+				if m, err = stream.Recv(); err == nil {
+					err = take(m)
+				}
+			}
+			cancel()
+			if !errors.Is(err, want) && (status.Code(err) != status.Code(want) || status.Code(err) == codes.Unknown) {
+				t.Errorf("%s, %s: ended with %v, want %v", way, name, err, want)
+			}
+			if wanted := []string{"0", "1", "2"}; fmt.Sprint(got) != fmt.Sprint(wanted[:len(got)]) || len(got) < 2 || len(got) < 3 && name != "enough" {
+				t.Errorf("%s, %s: got %q", way, name, got)
+			}
+			if name == "ends" && fmt.Sprint(trailer["trail"]) != "[ends]" {
+				t.Errorf("%s: trailer %v", way, trailer)
+			}
+		}
+	}
+	stream, err := ingestv1.NewIngestServiceClient(s.Local()).WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{}, server.To(func(*ingestv1.GetRepoResponse) error { return nil }))
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	if status.Code(err) != codes.Internal {
+		t.Errorf("messages of another kind: %v", err)
+	}
+}
+
 // TestDrainWaitsForLocalCalls: a running call ends well, and a later one fails as if
 // the server were gone.
 func TestDrainWaitsForLocalCalls(t *testing.T) {

@@ -13,28 +13,35 @@ import (
 )
 
 // NewStream implements grpc.ClientConnInterface. The handler runs on a goroutine of
-// its own. As over the network, a caller that does not receive until the end must end
-// ctx.
+// its own, or with the option To on the caller's. As over the network, a caller that
+// does not receive until the end must end ctx.
 func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	if take := takerOf(opts); take != nil && !asked.ClientStreams {
+		return directClient{&direct{local: l, name: name, opts: opts, take: take, ctx: ctx}}, nil
+	}
 	serverCtx, call, err := l.begin(ctx, name, opts)
 	if err != nil {
 		return nil, err
-	}
-	desc := call.method.stream
-	if desc == nil {
-		defer l.end(call)
-		return nil, status.Errorf(codes.Internal, "%s is no stream", name)
 	}
 	p := &pipe{
 		call: call, up: make(chan any, 1), down: make(chan any), done: make(chan struct{}), headed: make(chan struct{}),
 	}
 	l.handlers.run(func() {
 		defer l.end(call)
-		info := &grpc.StreamServerInfo{FullMethod: name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
-		p.err = asSeen(l.stream(call.method.impl, &pipeServer{p, serverCtx}, info, desc.Handler))
+		p.err = l.handle(call, &pipeServer{p, serverCtx})
 		close(p.done)
 	})
 	return &pipeClient{pipe: p, ctx: ctx, sendsMore: asked.ClientStreams}, nil
+}
+
+// handle runs the handler of a stream. Its error is as the caller sees it.
+func (l *Local) handle(call *localCall, stream grpc.ServerStream) error {
+	desc := call.method.stream
+	if desc == nil {
+		return status.Errorf(codes.Internal, "%s is no stream", call.name)
+	}
+	info := &grpc.StreamServerInfo{FullMethod: call.name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
+	return asSeen(l.stream(call.method.impl, stream, info, desc.Handler))
 }
 
 // handlers are goroutines that run the handlers of streams. Up to streamWorkers of them

@@ -51,13 +51,10 @@ func (e *execution) listNames(ctx context.Context, shards []searchapi.Shard) (na
 func (e *execution) askForEntries(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult,
 	asked *question, resolved []*searchv1.RepoNames, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
-	stream, err := c.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{
+	req := &searchv1.StreamListRequest{List: &searchv1.ListRequest{
 		Query: asked.text, Tree: asked.treeFor(shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, resolved, shards, nil),
-	}}, result.options()...)
-	if err != nil {
-		return nil, err
-	}
-	return receive(stream, result, func(m *searchv1.StreamListResponse) error {
+	}}
+	return receive(ctx, c.StreamList, req, result, func(m *searchv1.StreamListResponse) error {
 		for _, entry := range m.Repos {
 			keep(entry)
 		}

@@ -8,11 +8,13 @@ import (
 	"io"
 	"time"
 
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -54,13 +56,10 @@ func (e *execution) search(ctx context.Context, p *searchPage, results *fileSet,
 	resolved := e.resolved
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[*searchReply], error) {
 		sent, reply := time.Now(), &searchReply{files: results.open(), searcher: result.searcher, shards: uint64(len(shards))}
-		stream, err := c.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
+		req := &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
 			Query: e.asked.text, Tree: e.asked.treeFor(shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, resolved, shards, p.after),
-		}}, result.options()...)
-		var coverage *searchv1.Coverage
-		if err == nil {
-			coverage, err = receive(stream, result, reply.add)
-		}
+		}}
+		coverage, err := receive(ctx, c.StreamSearch, req, result, reply.add)
 		if err != nil {
 			reply.files.drop() // part of a reply is no reply
 			return fanout.Reply[*searchReply]{}, err
@@ -88,29 +87,42 @@ func (r *searchReply) add(m *searchv1.StreamSearchResponse) error {
 	return nil
 }
 
-// receive passes the messages of a searcher to take. The last message has the
-// coverage; a stream that ends without it is an error.
-func receive[M interface{ GetCoverage() *searchv1.Coverage }](stream interface{ Recv() (M, error) }, result *callResult, take func(M) error) (*searchv1.Coverage, error) {
-	for {
-		m, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			return nil, status.Error(codes.Internal, "the searcher ended its reply without coverage")
-		}
-		if err != nil {
-			return nil, err
+// receive makes a call and passes the messages of the searcher to take. The last of them has the coverage; a reply
+// that ends without it is an error.
+func receive[Q, M any, P interface {
+	*M
+	GetCoverage() *searchv1.Coverage
+}](ctx context.Context, open func(context.Context, *Q, ...grpc.CallOption) (grpc.ServerStreamingClient[M], error), req *Q, result *callResult, take func(P) error,
+) (coverage *searchv1.Coverage, err error) {
+	add := func(m P) error {
+		if coverage != nil {
+			return nil // nothing belongs after it
 		}
 		result.started = true
 		if err := take(m); err != nil {
-			return nil, err
+			return err
 		}
-		if m.GetCoverage() == nil {
-			continue
-		}
-		if _, err := stream.Recv(); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		return m.GetCoverage(), nil
+		coverage = m.GetCoverage()
+		return nil
 	}
+	// The searcher of this process passes its messages while open runs.
+	stream, err := open(ctx, req, append(result.options(), server.To(add))...)
+	for err == nil && coverage == nil {
+		var m *M
+		if m, err = stream.Recv(); err == nil {
+			err = add(m)
+		}
+	}
+	if err == nil {
+		_, err = stream.Recv()
+	}
+	switch {
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	case coverage == nil:
+		return nil, status.Error(codes.Internal, "the searcher ended its reply without coverage")
+	}
+	return coverage, nil
 }
 
 var errParts = errors.New("the searcher sent a part of a file that does not continue the previous one")
