@@ -189,21 +189,17 @@ func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, sha
 // askSearcher sends one request to a searcher and reads its whole reply.
 type askSearcher[R any] func(context.Context, searchv1.SearchServiceClient, []searchapi.Shard, *callResult) (fanout.Reply[R], error)
 
-// fanOut asks searchers for the shards, in one round and under a span of that
-// name. It passes each reply that it accepts to accept.
+// fanOut asks searchers for the shards, in one round and under a span of that name. It passes each reply that it
+// accepts to accept. A query that enters quarantine on the way is not sent to further searchers.
 func fanOut[R any](ctx context.Context, e *execution, name string, shards []searchapi.Shard, ask askSearcher[R], accept func(R)) {
 	if len(shards) == 0 {
 		return
 	}
 	ctx, span := e.service.tracer.Start(ctx, name)
 	defer span.End()
-	span.SetAttributes(attribute.Int("trawl.shards", len(shards)))
-	e.answered = scatter(ctx, e, shards, ask, accept) || e.answered
-}
-
-// scatter is fanOut without a span. It reports whether it accepted a reply. A query
-// that enters quarantine on the way is not sent to further searchers.
-func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard, ask askSearcher[R], accept func(R)) bool {
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("trawl.shards", len(shards)))
+	}
 	s, f := e.service, e.service.fanout
 	f.TypeRepos = len(e.resolved)
 	if e.asked != nil { // a file has no query
@@ -231,7 +227,7 @@ func scatter[R any](ctx context.Context, e *execution, shards []searchapi.Shard,
 		}
 		return reply, err
 	}
-	return fanout.Scatter(ctx, f, shards, e.coverage, call, accept)
+	e.answered = fanout.Scatter(ctx, f, shards, e.coverage, call, accept) || e.answered
 }
 
 // callError is the status of an error of a call. An error that has a status keeps it.

@@ -160,7 +160,7 @@ func (s *Service) fileIn(ctx context.Context, ticket *ticket, req *searchv1.GetF
 		coverage, err := fileCoverage(shard, err, result)
 		return fanout.Reply[*searchv1.GetFileResponse]{Value: resp, Coverage: coverage}, err
 	}
-	scatter(ctx, e, shards, ask, func(resp *searchv1.GetFileResponse) { found = resp })
+	fanOut(ctx, e, "get file", shards, ask, func(resp *searchv1.GetFileResponse) { found = resp })
 	if err := tooLarge.Load(); err != nil && found == nil {
 		return nil, *err
 	}

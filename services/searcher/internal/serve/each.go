@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -30,6 +31,18 @@ const (
 // found before that are valid.
 type visit func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error)
 
+// visits are what a call does with its shards.
+type visits struct {
+	// span is the name of one visit in traces.
+	span string
+	// revision is that of the roots by which the call was planned.
+	revision int64
+	shards   []searchapi.Shard
+	visit    visit
+	// then is called after each visit, when its processor is free again. It may be nil.
+	then func()
+}
+
 // admit admits a call for that many shards and counts a refused one. The caller must call
 // end. The error is the status of a refused call.
 func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
@@ -40,42 +53,27 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 	return call, err
 }
 
-// all visits the shards of a call, and accounts for all of them.
-func (s *Service) all(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, do visit, then func()) *searchapi.Account {
-	account := searchapi.NewAccount(shards)
-	s.each(ctx, call, span, p, shards, account, do, then)
-	s.metrics.count(account.Coverage())
-	return account
-}
-
-// each visits the shards, several at a time, and accounts for all of them. After each
-// visit, when its processor is free again, it calls then, unless that is nil. It returns
-// when all visits have ended, which is soon after ctx ends.
-func (s *Service) each(ctx context.Context, call *admitted, span string, p *searchv1.Plan, shards []searchapi.Shard, account *searchapi.Account, do visit, then func()) {
-	loadCtx, cancel := context.WithTimeout(ctx, s.cfg.LoadWait)
-	defer cancel()
-	if slices.ContainsFunc(shards, func(sh searchapi.Shard) bool { return !s.shards.Known(sh.Digest) }) {
-		// The router may have read newer roots. If waiting does not help, the shard is not covered.
-		_ = s.placement.WaitApplied(loadCtx, p.GetRevision())
-	}
-	order := s.readyFirst(shards)
+// each visits the shards of a call, several at a time, and accounts for all of them. It
+// returns when all visits have ended, which is soon after ctx ends.
+func (s *Service) each(ctx context.Context, call *admitted, v visits) *searchapi.Account {
+	account := searchapi.NewAccount(v.shards)
+	loaded := time.Now().Add(s.cfg.LoadWait)
+	order := s.readyFirst(ctx, v, loaded)
 	var mu sync.Mutex
 	s.spread(len(order), func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		shard := order[i]
-		reason, err := s.traced(ctx, span, shard, func(ctx context.Context) (searchv1.UncoveredReason, error) {
-			return s.one(ctx, loadCtx, call, shard, do)
-		})
+		reason, err := s.searchShard(ctx, call, v, order[i], loaded)
 		call.done()
 		mu.Lock()
-		mark(account, shard.Digest, reason, err)
+		mark(account, order[i].Digest, reason, err)
 		mu.Unlock()
-		if then != nil {
-			then()
+		if v.then != nil {
+			v.then()
 		}
 	})
+	return account
 }
 
 // spread calls do for the numbers below n, as many at a time as there are processors.
@@ -94,17 +92,26 @@ func (s *Service) spread(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// readyFirst puts the shards that are open before those that are still being loaded.
-func (s *Service) readyFirst(shards []searchapi.Shard) []searchapi.Shard {
-	var now, later []searchapi.Shard
-	for _, sh := range shards {
+// readyFirst puts the shards that are open before those that are still being loaded. If it
+// knows nothing of one of those, the router may have read newer roots: it waits for these
+// until then. If that does not help, the shard is not covered.
+func (s *Service) readyFirst(ctx context.Context, v visits, until time.Time) []searchapi.Shard {
+	order, later := make([]searchapi.Shard, 0, len(v.shards)), []searchapi.Shard(nil)
+	unknown := false
+	for _, sh := range v.shards {
 		if s.shards.Ready(sh.Digest) {
-			now = append(now, sh)
+			order = append(order, sh)
 		} else {
 			later = append(later, sh)
+			unknown = unknown || !s.shards.Known(sh.Digest)
 		}
 	}
-	return append(now, later...)
+	if unknown {
+		ctx, cancel := context.WithDeadline(ctx, until)
+		defer cancel()
+		_ = s.placement.WaitApplied(ctx, v.revision)
+	}
+	return append(order, later...)
 }
 
 func mark(a *searchapi.Account, d searchapi.Digest, reason searchv1.UncoveredReason, err error) {
@@ -115,24 +122,12 @@ func mark(a *searchapi.Account, d searchapi.Digest, reason searchv1.UncoveredRea
 	a.Uncovered(d, reason, err.Error())
 }
 
-// traced calls do in a span of its own, which records the outcome.
-func (s *Service) traced(ctx context.Context, name string, planned searchapi.Shard, do func(context.Context) (searchv1.UncoveredReason, error)) (reason searchv1.UncoveredReason, err error) {
-	ctx, span := s.tracer.Start(ctx, name)
-	defer span.End()
-	if span.IsRecording() {
-		span.SetAttributes(attribute.String("trawl.shard", planned.Digest.String()))
-	}
-	if reason, err = do(ctx); err != nil {
-		span.SetStatus(codes.Error, "")
-		span.SetAttributes(attribute.String("trawl.outcome", searchapi.ReasonName(reason)))
-	}
-	return reason, err
-}
-
-// one opens a shard, waits for a processor, and visits the shard. With an error it returns
-// the reason why the shard is not covered.
-func (s *Service) one(ctx, loadCtx context.Context, call *admitted, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
-	h, err := s.shards.Acquire(loadCtx, planned.Digest)
+// searchShard opens a shard, for which it waits until then, takes a processor, and visits the
+// shard. With an error it returns the reason why the shard is not covered.
+func (s *Service) searchShard(ctx context.Context, call *admitted, v visits, planned searchapi.Shard, until time.Time) (reason searchv1.UncoveredReason, err error) {
+	ctx, span := s.startSpan(ctx, v.span, planned)
+	defer func() { endSpan(span, reason, err) }()
+	h, err := s.shards.Acquire(ctx, planned.Digest, until)
 	if err != nil {
 		return acquireReason(ctx, err), err
 	}
@@ -142,26 +137,24 @@ func (s *Service) one(ctx, loadCtx context.Context, call *admitted, planned sear
 		return deadline, err
 	}
 	defer func() { call.took(slot.Release()) }()
-	return s.visit(ctx, h, planned, do)
+	return s.guarded(ctx, h, planned, v.visit)
 }
 
-// visit visits an open shard, and reports it as corrupt if its data is damaged.
-func (s *Service) visit(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (searchv1.UncoveredReason, error) {
-	incomplete, err := s.guarded(ctx, h, planned, do)
-	switch {
-	case shardcache.IsDamage(err):
-		h.Corrupt(err)
-		return corrupt, err
-	case err != nil && ctx.Err() != nil:
-		return deadline, err
-	case errors.Is(err, ranged.ErrNoRoom):
-		return noSpace, err
-	case err != nil:
-		return otherReason, err
-	case incomplete != nil:
-		return deadline, incomplete
+func (s *Service) startSpan(ctx context.Context, name string, planned searchapi.Shard) (context.Context, trace.Span) {
+	ctx, span := s.tracer.Start(ctx, name)
+	if span.IsRecording() {
+		span.SetAttributes(attribute.String("trawl.shard", planned.Digest.String()))
 	}
-	return 0, nil
+	return ctx, span
+}
+
+// endSpan records how the visit of a shard ended.
+func endSpan(span trace.Span, reason searchv1.UncoveredReason, err error) {
+	if err != nil && span.IsRecording() {
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(attribute.String("trawl.outcome", searchapi.ReasonName(reason)))
+	}
+	span.End()
 }
 
 func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
@@ -178,14 +171,29 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 	return otherReason
 }
 
-// guarded keeps a panic in one shard from ending the process.
-func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (incomplete, err error) {
+// guarded visits an open shard, and reports it as corrupt if its data is damaged. It keeps a
+// panic in one shard from ending the process.
+func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", planned.Digest.String(), "panic", p, "stack", string(debug.Stack()))
 			s.metrics.panics.Inc()
-			incomplete, err = nil, errors.New("internal error in the search of this shard; it is in the searcher's log")
+			reason, err = otherReason, errors.New("internal error in the search of this shard; it is in the searcher's log")
 		}
 	}()
-	return do(ctx, h, planned)
+	incomplete, err := do(ctx, h, planned)
+	switch {
+	case shardcache.IsDamage(err):
+		h.Corrupt(err)
+		return corrupt, err
+	case err != nil && ctx.Err() != nil:
+		return deadline, err
+	case errors.Is(err, ranged.ErrNoRoom):
+		return noSpace, err
+	case err != nil:
+		return otherReason, err
+	case incomplete != nil:
+		return deadline, incomplete
+	}
+	return 0, nil
 }

@@ -66,7 +66,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	}
 	defer q.Close()
 	out := &outbox{send: send, failed: cancel}
-	account := s.all(ctx, call, "list shard", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
+	list := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -80,8 +80,10 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 		call.decoded(r.BytesDecoded)
 		out.put(r.Repos)
 		return r.Incomplete, nil
-	}, out.flush)
-	return account.Coverage(), out.err
+	}
+	coverage := s.each(ctx, call, visits{span: "list shard", revision: req.Plan.GetRevision(), shards: shards, visit: list, then: out.flush}).Coverage()
+	s.metrics.count(coverage)
+	return coverage, out.err
 }
 
 // outbox collects entries while a processor is held, and sends them after that.
@@ -143,7 +145,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	defer call.end()
 	var mu sync.Mutex
 	var found *shard.File
-	account := s.all(ctx, call, "get file", req.Plan, shards, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
+	get := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
@@ -160,12 +162,14 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		defer mu.Unlock()
 		found = f
 		return nil, nil
-	}, nil)
+	}
+	coverage := s.each(ctx, call, visits{span: "get file", revision: req.Plan.GetRevision(), shards: shards, visit: get}).Coverage()
+	s.metrics.count(coverage)
 	if found != nil {
 		return s.file(found), nil
 	}
-	if c := account.Coverage(); !c.Complete {
-		return nil, status.Errorf(codes.Unavailable, "%s: %s", c.Uncovered[0].Reason, c.Uncovered[0].Message)
+	if !coverage.Complete {
+		return nil, status.Errorf(codes.Unavailable, "%s: %s", coverage.Uncovered[0].Reason, coverage.Uncovered[0].Message)
 	}
 	return nil, searchapi.FileNotFound(req)
 }

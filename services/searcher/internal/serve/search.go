@@ -25,6 +25,8 @@ type question struct {
 	query   *shard.Query
 	options *searchv1.SearchOptions
 	facets  []shard.Facet
+	// best are the best hits so far, once the call is admitted.
+	best *best
 }
 
 func newQuestion(req *searchv1.SearchRequest) (*question, error) {
@@ -52,26 +54,29 @@ func (q *question) close() {
 	}
 }
 
-// in finds the best hits of one shard that come before the floor, which may rise meanwhile, and counts its files by facets. A nil
-// floor means none.
-func (q *question) in(ctx context.Context, sh shardcache.Shard, planned searchapi.Shard, floor func() *shard.Key) (*shard.Found, []shard.FacetCounts, error) {
+// find finds the best hits of one shard that come before the worst of the best so far, and counts its files by facets.
+func (q *question) find(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error) {
 	overlays, err := planned.ShardOverlays()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	opts := searchapi.ShardOptions(q.options, searchapi.KeyFromProto(q.plan.After), planned.Repos)
-	opts.Floor, opts.FloorNow, opts.Overlays = floor(), floor, overlays
-	found, err := sh.Find(ctx, q.query, opts)
-	if err != nil || len(q.facets) == 0 || found.Incomplete != nil {
-		return found, nil, err
-	}
-	counted, err := sh.Count(ctx, q.query, opts, q.facets)
+	opts.Floor, opts.FloorNow, opts.Overlays = q.best.floor(), q.best.floor, overlays
+	found, err := h.Shard.Find(ctx, q.query, opts)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	found.Stats.Add(counted.Stats)
-	found.Incomplete = counted.Incomplete
-	return found, counted.Facets, nil
+	var facets []shard.FacetCounts
+	if len(q.facets) > 0 && found.Incomplete == nil {
+		counted, err := h.Shard.Count(ctx, q.query, opts, q.facets)
+		if err != nil {
+			return nil, err
+		}
+		found.Stats.Add(counted.Stats)
+		found.Incomplete, facets = counted.Incomplete, counted.Facets
+	}
+	q.best.add(h, planned, found, facets)
+	return found.Incomplete, nil
 }
 
 // search finds the best files of all planned shards, and then shows them.
@@ -84,19 +89,12 @@ func (s *Service) search(ctx context.Context, q *question) (*answer, *searchapi.
 	if q.query, err = s.compile(ctx, q.tree); err != nil {
 		return nil, nil, err
 	}
-	account := searchapi.NewAccount(q.shards)
 	b := newBest(q.options)
+	q.best = b
 	defer b.release()
 	finding, cancel := beforeShowing(ctx)
 	defer cancel()
-	s.each(finding, call, "search shard", q.plan, q.shards, account, func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		found, counted, err := q.in(ctx, h.Shard, planned, b.floor)
-		if err != nil {
-			return nil, err
-		}
-		b.add(h, planned, found, counted)
-		return found.Incomplete, nil
-	}, nil)
+	account := s.each(finding, call, visits{span: "search shard", revision: q.plan.GetRevision(), shards: q.shards, visit: q.find})
 	s.show(ctx, call, b, account)
 	s.metrics.count(account.Coverage())
 	found := b.answer()
@@ -114,9 +112,7 @@ func (s *Service) show(ctx context.Context, call *admitted, b *best, account *se
 		if n == 0 {
 			return
 		}
-		reason, err := s.traced(ctx, "show files", p.planned, func(ctx context.Context) (searchv1.UncoveredReason, error) {
-			return s.showPart(ctx, call, b, p, n)
-		})
+		reason, err := s.showPart(ctx, call, b, p, n)
 		switch {
 		case err == nil:
 			return
@@ -133,13 +129,15 @@ func (s *Service) show(ctx context.Context, call *admitted, b *best, account *se
 
 // showPart shows the first n hits of a part. It takes a processor before searches that have
 // not started: the results would be lost if the deadline passed while it waits.
-func (s *Service) showPart(ctx context.Context, call *admitted, b *best, p *part, n int) (searchv1.UncoveredReason, error) {
+func (s *Service) showPart(ctx context.Context, call *admitted, b *best, p *part, n int) (reason searchv1.UncoveredReason, err error) {
+	ctx, span := s.startSpan(ctx, "show files", p.planned)
+	defer func() { endSpan(span, reason, err) }()
 	ctx, slot, err := s.slots.TakeFirst(ctx)
 	if err != nil {
 		return deadline, err
 	}
 	defer func() { call.tookAlso(slot.Release()) }()
-	return s.visit(ctx, p.handle, p.planned, func(ctx context.Context, h *shardcache.Handle, _ searchapi.Shard) (incomplete, err error) {
+	return s.guarded(ctx, p.handle, p.planned, func(ctx context.Context, h *shardcache.Handle, _ searchapi.Shard) (incomplete, err error) {
 		shown, err := h.Shard.Show(ctx, p.found, n)
 		if err != nil {
 			return nil, err

@@ -23,7 +23,7 @@ import (
 
 // Shards opens shards; *shardcache.Store implements it.
 type Shards interface {
-	Acquire(ctx context.Context, d searchapi.Digest) (*shardcache.Handle, error)
+	Acquire(ctx context.Context, d searchapi.Digest, until time.Time) (*shardcache.Handle, error)
 	Ready(d searchapi.Digest) bool
 	Known(d searchapi.Digest) bool
 }

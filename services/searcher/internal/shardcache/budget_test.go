@@ -99,7 +99,7 @@ func markerQuery(t *testing.T) *shard.Query {
 
 // search searches a shard that is wanted, and checks that its files are the repo's.
 func (b *budgeted) search(ctx context.Context, q *shard.Query, ref shardcache.Ref) error {
-	h, err := b.Acquire(ctx, ref.Digest)
+	h, err := b.Acquire(ctx, ref.Digest, later())
 	if err != nil {
 		return err
 	}
@@ -316,12 +316,12 @@ func TestDamagedBlocks(t *testing.T) {
 	s, _ := runBudgeted(t, t.TempDir(), b, large.Size/2)
 	s.Want(1, []shardcache.Ref{large})
 	s.settled()
-	h, err := s.Acquire(t.Context(), large.Digest)
+	h, err := s.Acquire(t.Context(), large.Digest, later())
 	must(t, err)
 	h.Corrupt(errors.New("test"))
 	h.Release()
 	for {
-		h, err = s.Acquire(t.Context(), large.Digest)
+		h, err = s.Acquire(t.Context(), large.Digest, later())
 		if err == nil {
 			break
 		}

@@ -56,21 +56,25 @@ type Handle struct {
 	digest searchapi.Digest
 }
 
-// Acquire returns a handle of a loaded shard. It waits, until ctx ends, for a shard that
-// is wanted and was not tried yet. Errors wrap ErrNotCovered, ErrCorrupt or
+// Acquire returns a handle of a loaded shard. It waits until then, or until ctx ends, for a
+// shard that is wanted and was not tried yet. Errors wrap ErrNotCovered, ErrCorrupt or
 // ErrUnavailable.
-func (s *Store) Acquire(ctx context.Context, d searchapi.Digest) (*Handle, error) {
-	for {
-		h, changed, err := s.tryAcquire(d)
-		if h != nil || err != nil {
-			return h, err
-		}
+func (s *Store) Acquire(ctx context.Context, d searchapi.Digest, until time.Time) (*Handle, error) {
+	h, changed, err := s.tryAcquire(d)
+	if h != nil || err != nil {
+		return h, err
+	}
+	waiting, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for h == nil && err == nil {
 		select {
 		case <-changed:
-		case <-ctx.Done():
+			h, changed, err = s.tryAcquire(d)
+		case <-waiting.Done():
 			return nil, fmt.Errorf("%w yet: it is being loaded", ErrNotCovered)
 		}
 	}
+	return h, err
 }
 
 // tryAcquire returns neither a handle nor an error while the shard is being loaded.

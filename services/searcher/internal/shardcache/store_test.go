@@ -125,11 +125,14 @@ func start(t *testing.T) *world {
 	return w
 }
 
+// later is after the end of every test.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
 // acquire waits for a shard, as long as it takes.
 func (w *world) acquire(ref shardcache.Ref) *shardcache.Handle {
 	w.t.Helper()
 	for {
-		h, err := w.Acquire(w.t.Context(), ref.Digest)
+		h, err := w.Acquire(w.t.Context(), ref.Digest, later())
 		if err == nil {
 			return h
 		}
@@ -145,16 +148,16 @@ func content(h *shardcache.Handle) string { return h.Shard.(*opened).content }
 func TestServesWhatIsWanted(t *testing.T) {
 	w := start(t)
 	a, b := w.put("shard a"), w.put("shard b")
-	if _, err := w.Acquire(t.Context(), a.Digest); !errors.Is(err, shardcache.ErrNotCovered) {
+	if _, err := w.Acquire(t.Context(), a.Digest, later()); !errors.Is(err, shardcache.ErrNotCovered) {
 		t.Fatalf("before it is wanted: %v", err)
 	}
 	w.Want(1, []shardcache.Ref{a, b})
-	h, err := w.Acquire(t.Context(), a.Digest) // waits for the load
+	h, err := w.Acquire(t.Context(), a.Digest, later()) // waits for the load
 	if err != nil || content(h) != "shard a" {
 		t.Fatalf("%v, %v", h, err)
 	}
 	h.Release()
-	if _, err := w.Acquire(t.Context(), refOf("other").Digest); !errors.Is(err, shardcache.ErrNotCovered) {
+	if _, err := w.Acquire(t.Context(), refOf("other").Digest, later()); !errors.Is(err, shardcache.ErrNotCovered) {
 		t.Errorf("a shard that is not placed here: %v", err)
 	}
 	w.acquire(b).Release()
@@ -173,9 +176,12 @@ func TestWaitEndsWithTheContext(t *testing.T) {
 	s.Want(1, []shardcache.Ref{refOf("never loaded: the store does not run")})
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = s.Acquire(ctx, refOf("never loaded: the store does not run").Digest)
-	if !errors.Is(err, shardcache.ErrNotCovered) {
-		t.Errorf("got %v", err)
+	d := refOf("never loaded: the store does not run").Digest
+	if _, err = s.Acquire(ctx, d, later()); !errors.Is(err, shardcache.ErrNotCovered) {
+		t.Errorf("the call ended: %v", err)
+	}
+	if _, err = s.Acquire(t.Context(), d, time.Now().Add(10*time.Millisecond)); !errors.Is(err, shardcache.ErrNotCovered) {
+		t.Errorf("the time to wait is over: %v", err)
 	}
 }
 
@@ -186,7 +192,7 @@ func TestObjectOfAnotherDigest(t *testing.T) {
 		ref := refOf("shard b")
 		w.putAs(ref, wrong)
 		w.Want(1, []shardcache.Ref{ref})
-		_, err := w.Acquire(t.Context(), ref.Digest)
+		_, err := w.Acquire(t.Context(), ref.Digest, later())
 		if !errors.Is(err, shardcache.ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -256,7 +262,7 @@ func TestDamageIsToldMeanwhile(t *testing.T) {
 	}
 	h.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
 	h.Release()
-	if _, err := w.Acquire(t.Context(), ref.Digest); !errors.Is(err, shardcache.ErrCorrupt) && !errors.Is(err, shardcache.ErrUnavailable) {
+	if _, err := w.Acquire(t.Context(), ref.Digest, later()); !errors.Is(err, shardcache.ErrCorrupt) && !errors.Is(err, shardcache.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
 	w.putAs(ref, "shard a")
@@ -317,7 +323,7 @@ func TestGrace(t *testing.T) {
 		w.acquire(other).Release()
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if _, err := w.Acquire(t.Context(), other.Digest); !errors.Is(err, shardcache.ErrNotCovered) {
+		if _, err := w.Acquire(t.Context(), other.Digest, later()); !errors.Is(err, shardcache.ErrNotCovered) {
 			t.Errorf("after the grace time: %v", err)
 		}
 		if !unused.Shard.(*opened).closed.Load() || used.Shard.(*opened).closed.Load() {
@@ -355,7 +361,7 @@ func TestManyUsers(t *testing.T) {
 					continue
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-				h, err := w.Acquire(ctx, ref.Digest)
+				h, err := w.Acquire(ctx, ref.Digest, later())
 				cancel()
 				if err != nil {
 					continue
