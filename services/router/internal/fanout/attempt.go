@@ -17,7 +17,7 @@ type attempt[R any] struct {
 	tasks  []*task
 	sent   time.Time
 	cancel context.CancelFunc
-	// slow fires when the attempt should be hedged. It is nil for a hedge.
+	// slow fires when the attempt should be hedged. It is nil for a hedge, and if there is nobody else to ask.
 	slow *time.Timer
 	// probed is set when the attempt was late and could not be hedged.
 	probed bool
@@ -108,14 +108,22 @@ func endsCall(code codes.Code) bool {
 }
 
 // await makes the tasks of the attempt wait for it, and hedges the attempt when it takes
-// longer than its searcher usually does.
+// longer than its searcher usually does, unless no other searcher could answer.
 func (s *scatter[R]) await(a *attempt[R]) {
 	s.open[a] = true
+	if !slices.ContainsFunc(a.tasks, func(t *task) bool { return t.another(a.target) >= 0 }) {
+		return
+	}
 	left := time.Minute
 	if deadline, ok := s.ctx.Deadline(); ok {
 		left = time.Until(deadline)
 	}
 	s.lookAgain(a, s.Peers.patience(a.target, left))
+}
+
+// another is the place of the first candidate other than one, or -1.
+func (t *task) another(than Target) int {
+	return slices.IndexFunc(t.candidates, func(c Target) bool { return c != than })
 }
 
 // lookAgain hands an attempt that is still open to hedge after a while.
@@ -152,10 +160,7 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 		s.reconsider(a)
 		return
 	}
-	g, hedged, alone := s.hedgeTargets(a)
-	if alone {
-		return
-	}
+	g, hedged := s.hedgeTargets(a)
 	if hedged > 0 && (!s.Peers.healthy(a.target) || s.Peers.hedges.spend(float64(hedged)/float64(len(a.tasks)))) {
 		for _, target := range g.order {
 			a.hedges = append(a.hedges, s.send(target, g.of[target], a))
@@ -194,21 +199,19 @@ func (s *scatter[R]) reconsider(a *attempt[R]) {
 
 // hedgeTargets are the next healthy searchers for the tasks of the attempt; hedged is
 // the number of tasks that have one. If the attempt's own searcher is unhealthy, any
-// other will do. Alone is true if no task has another candidate.
-func (s *scatter[R]) hedgeTargets(a *attempt[R]) (g *groups, hedged int, alone bool) {
-	g, alone = &groups{of: make(map[Target][]*task)}, true
+// other will do.
+func (s *scatter[R]) hedgeTargets(a *attempt[R]) (g *groups, hedged int) {
+	g = &groups{of: make(map[Target][]*task)}
 	unhealthy := !s.Peers.healthy(a.target)
 	for _, t := range a.tasks {
-		other := slices.IndexFunc(t.candidates, func(c Target) bool { return c != a.target })
 		next := slices.IndexFunc(t.candidates, func(c Target) bool { return c != a.target && s.Peers.healthy(c) })
 		if next < 0 && unhealthy {
-			next = other
+			next = t.another(a.target)
 		}
 		if next >= 0 {
 			g.add(t.candidates[next], t)
 			hedged++
 		}
-		alone = alone && other < 0
 	}
-	return g, hedged, alone
+	return g, hedged
 }

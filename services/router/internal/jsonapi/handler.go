@@ -20,7 +20,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
-	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -141,13 +140,9 @@ func checkSize(req proto.Message) error {
 	return nil
 }
 
-// encoding is how all messages are written. Fields with their zero value are written too, so that a
-// count of 0 or a false is not missing.
-var encoding = protojson.MarshalOptions{EmitDefaultValues: true}
-
 // send writes a message as the whole answer. It fails only if the caller has gone.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, m proto.Message) {
-	body, err := encoding.Marshal(m)
+	body, err := encode(m)
 	if err != nil {
 		h.log.ErrorContext(r.Context(), "encode an answer as JSON", "path", r.URL.Path, "error", err)
 		code, body = http.StatusInternalServerError, []byte(`{"code":13,"message":"the answer cannot be written as JSON, see the router's log"}`)

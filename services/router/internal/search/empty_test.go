@@ -85,6 +85,7 @@ func TestHints(t *testing.T) {
 		{`content:"(?P<word>close())"`, `the parentheses of "close()"`, `content:"(?P<word>close\\(\\))"`},
 		{`content:"(?P<word>\\bFish\\b)"`, `a capital, as in "Fish"`, `content:"(?P<word>\\bFish\\b)" case:no`},
 		{`\SKmalloc\W`, `a capital, as in "\SKmalloc\W"`, `\SKmalloc\W case:no`},
+		{`\x4bmalloc`, `a capital, as in "\x4bmalloc"`, `\x4bmalloc case:no`},
 		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
 	} {
 		empty := c.ask(t, tt.query, 2).GetEmpty()

@@ -221,8 +221,11 @@ func (h *hinter) usual() string {
 // The group of a search for whole words, which -w of the command line writes.
 var wholeWord = regexp.MustCompile(`^(\(\?P<` + regex.WholeWord + `>(?:\\b)?)(.*?)((?:\\b)?\))$`)
 
-// hasCapital reports whether a capital of the term makes its letters count.
+// hasCapital reports whether a capital of the term makes its letters count. An escape, such as \x41, can be one.
 func (h *hinter) hasCapital(t query.Term) (found bool) {
+	if t.Value == strings.ToLower(t.Value) && !strings.Contains(t.Value, `\`) {
+		return false
+	}
 	q, err := (&question{text: h.text[t.Start:t.End], version: uint32(h.version)}).parse()
 	if err != nil {
 		return false
