@@ -36,8 +36,6 @@ type Local struct {
 	// closed means that no more calls begin. idle is closed when moreover none runs.
 	closed bool
 	idle   chan struct{}
-
-	handlers handlers
 }
 
 var _ grpc.ClientConnInterface = (*Local)(nil)
@@ -53,7 +51,6 @@ func newLocal(unary []grpc.UnaryServerInterceptor, stream []grpc.StreamServerInt
 	return &Local{
 		unary: chainUnary(unary), stream: chainStream(stream),
 		methods: make(map[string]method), calls: make(map[*localCall]context.CancelFunc), idle: make(chan struct{}),
-		handlers: handlers{next: make(chan func())},
 	}
 }
 
@@ -115,14 +112,8 @@ func (l *Local) end(call *localCall) {
 	l.calls[call]()
 	delete(l.calls, call)
 	if l.closed && len(l.calls) == 0 {
-		l.allEnded()
+		close(l.idle)
 	}
-}
-
-// allEnded runs once, when the server is closed and its last call has ended.
-func (l *Local) allEnded() {
-	close(l.idle)
-	close(l.handlers.next)
 }
 
 // close refuses further calls. The channel is closed when the running calls have
@@ -131,7 +122,7 @@ func (l *Local) close() (idle <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed && len(l.calls) == 0 {
-		l.allEnded()
+		close(l.idle)
 	}
 	l.closed = true
 	return l.idle

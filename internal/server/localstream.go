@@ -4,12 +4,13 @@ import (
 	"context"
 	"io"
 	"sync"
-	"sync/atomic"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/stack"
 )
 
 // NewStream implements grpc.ClientConnInterface. The handler runs on a goroutine of
@@ -26,11 +27,12 @@ func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name stri
 	p := &pipe{
 		call: call, up: make(chan any, 1), down: make(chan any), done: make(chan struct{}), headed: make(chan struct{}),
 	}
-	l.handlers.run(func() {
+	go func() {
 		defer l.end(call)
+		stack.Grow()
 		p.err = l.handle(call, &pipeServer{p, serverCtx})
 		close(p.done)
-	})
+	}()
 	return &pipeClient{pipe: p, ctx: ctx, sendsMore: asked.ClientStreams}, nil
 }
 
@@ -42,36 +44,6 @@ func (l *Local) handle(call *localCall, stream grpc.ServerStream) error {
 	}
 	info := &grpc.StreamServerInfo{FullMethod: call.name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
 	return asSeen(l.stream(call.method.impl, stream, info, desc.Handler))
-}
-
-// handlers are goroutines that run the handlers of streams. Up to streamWorkers of them
-// are kept for the next stream, since their stacks have grown already.
-type handlers struct {
-	// next brings work to a kept goroutine. It is closed when no more comes.
-	next chan func()
-	kept atomic.Int64
-}
-
-// run does work on a waiting goroutine, or else on a new one.
-func (h *handlers) run(work func()) {
-	select {
-	case h.next <- work:
-	default:
-		go h.runAll(work)
-	}
-}
-
-// runAll does work, and then waits for more unless enough other goroutines wait.
-func (h *handlers) runAll(work func()) {
-	for more := true; more; {
-		work()
-		if h.kept.Add(1) > int64(streamWorkers) {
-			h.kept.Add(-1)
-			return
-		}
-		work, more = <-h.next
-		h.kept.Add(-1)
-	}
 }
 
 // pipe is a stream between a caller and a handler.

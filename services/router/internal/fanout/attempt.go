@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/stack"
 )
 
 // attempt is one call to a searcher for some shards.
@@ -53,6 +54,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 	peer.asked.Add(int64(len(shards)))
 	go func() {
 		defer cancel()
+		stack.Grow() // a searcher of this process searches on this goroutine
 		ctx, span := tracer(ctx).Start(ctx, "ask searcher")
 		defer span.End()
 		startAttributes(span, target, len(shards), hedgeOf != nil)

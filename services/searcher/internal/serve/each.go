@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/stack"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
@@ -86,9 +87,12 @@ func (s *Service) spread(n int, do func(i int)) {
 	}
 	var workers sync.WaitGroup
 	for range min(n, s.slots.Count()) - 1 {
-		workers.Go(work)
+		workers.Go(func() {
+			stack.Grow()
+			work()
+		})
 	}
-	work() // on the call's own stack, which has grown already
+	work()
 	workers.Wait()
 }
 
