@@ -335,6 +335,24 @@ func TestOnlySearcherIsAskedWhateverItsBreaker(t *testing.T) {
 	})
 }
 
+// TestOnlySearcherIsWaitedFor: a searcher that is slow is neither hedged nor pinged if nobody else has its shard.
+func TestOnlySearcherIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster(t, 1, fanout.Shares{Hedges: 1})
+		var pings atomic.Int64
+		c.Peers = newPeers(t, fanout.Shares{Hedges: 1}, func(context.Context, fanout.Target) error {
+			pings.Add(1)
+			return nil
+		})
+		c.warm(t, 3)
+		c.takes = func(int) (time.Duration, error) { return 10 * time.Second, nil }
+		before := c.total()
+		if coverage, _ := c.search(t, 3, time.Minute); !coverage.Complete || c.total()-before != 1 || pings.Load() > 0 {
+			t.Errorf("%d calls, %d pings, coverage %v", c.total()-before, pings.Load(), coverage)
+		}
+	})
+}
+
 // TestAccountUnderHedging lets searchers be late, fail, answer at the same
 // moment or never, with every budget: the account adds up, each result comes
 // once, and nothing is later than the deadline.
