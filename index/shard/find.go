@@ -91,7 +91,7 @@ func (s *search) begin(q *Query) (err error) {
 	}
 	s.terms, s.loose, s.asksForLow, s.allMatch, s.showsAll = q.terms, len(q.loose) > 0, q.asksForLow, q.allMatch, q.showsAll
 	s.oneText, s.windows = len(q.texts) == 1, q.windows
-	s.inContent, s.nameAtoms, s.wordAtoms, s.anchors, s.wholeTexts = q.inContent, nil, nil, nil, 0
+	s.nameAtoms, s.wordAtoms, s.anchors, s.wholeTexts = nil, nil, nil, 0
 	s.defining, s.defined, s.among = nil, nil, nil
 	if err := s.prepareFloor(); err != nil {
 		return err

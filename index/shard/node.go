@@ -142,10 +142,13 @@ func (n *andNode) plan() (plan, error) {
 		parts = append(parts, texts...)
 	}
 	slices.SortStableFunc(parts, func(a, b plan) int {
-		if a.narrow() != b.narrow() {
-			return btoi(b.narrow()) - btoi(a.narrow())
+		switch {
+		case a.narrow() == b.narrow():
+			return cmp.Compare(a.estimate, b.estimate)
+		case a.narrow():
+			return -1
 		}
-		return cmp.Compare(a.estimate, b.estimate)
+		return 1
 	})
 	all := plan{}
 	for _, p := range parts {
@@ -182,13 +185,6 @@ func besides(texts []plan) plan {
 		return beside, nil
 	}
 	return p
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // parts returns the plans of the filter and the children without a text, and those of the texts. If counting a text is enough, it lets paths

@@ -55,6 +55,30 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 	return dst, nil
 }
 
+// opaqueBlobs returns the blobs with opaque superblocks, ascending.
+func (s *search) opaqueBlobs() (blobs []blobTally, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return nil, err
+	}
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return nil, err
+	}
+	cursor := blobOfSuperblocks{starts: starts}
+	for i, it := 0, opaque.From(0); i < opaque.Len(); i++ {
+		superblock, _ := it.Next()
+		blob := cursor.of(uint32(superblock))
+		if blob < 0 {
+			return nil, s.corrupt("a superblock belongs to no blob")
+		}
+		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
+			blobs = append(blobs, blobTally{blob: uint32(blob), opaque: true})
+		}
+	}
+	return blobs, nil
+}
+
 // opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
 // rarest n-gram may start; all says that it may start in any.
 func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {

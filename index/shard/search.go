@@ -37,13 +37,12 @@ type search struct {
 	names     *postings.Index
 	words     *words.Index // nil if the shard has none
 
-	opts      Options
-	inContent bool // documents can have ranges in their content
-	terms     int  // the most texts that count for a document's score
-	loose     bool // some of them are words of a match:any
-	allMatch  bool // all of them match in each document
-	showsAll  bool // the ranges of all that match are shown
-	oneText   bool // the query has one text
+	opts     Options
+	terms    int  // the most texts that count for a document's score
+	loose    bool // some of them are words of a match:any
+	allMatch bool // all of them match in each document
+	showsAll bool // the ranges of all that match are shown
+	oneText  bool // the query has one text
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 

@@ -87,7 +87,7 @@ func linkedOrParent(linked map[string]bool, rel string) bool {
 }
 
 // TestDecisionsAreNumbered: records of decisions have distinct, unbroken
-// numbers, and the architecture page links each.
+// numbers, and the architecture page links each that still holds.
 func TestDecisionsAreNumbered(t *testing.T) {
 	root := repoRoot(t)
 	files, err := filepath.Glob(filepath.Join(root, "docs", "adr", "[0-9]*.md"))
@@ -103,7 +103,11 @@ func TestDecisionsAreNumbered(t *testing.T) {
 		if want := numbered(i + 1); !strings.HasPrefix(name, want) {
 			t.Errorf("%s: expected the record with number %s", name, want)
 		}
-		if !strings.Contains(string(page), "adr/"+name) {
+		record, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(page), "adr/"+name) && !strings.Contains(string(record), "Status: superseded") {
 			t.Errorf("docs/architecture.md has no link to %s", name)
 		}
 	}
