@@ -10,7 +10,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inorder"
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/inverted"
 )
 
 // errClosed is the error of a call after Close.
@@ -92,7 +92,7 @@ func (b *Builder) writeSections() error {
 	if err := b.docs.Close(b.w); err != nil {
 		return err
 	}
-	return b.collect.text.Write(b.w, postings.ContentTags, b.content.Superblocks())
+	return b.collect.text.Write(b.w, inverted.ContentTags, b.content.Superblocks())
 }
 
 // writeNames indexes the concatenated paths as if they were one blob. The
@@ -102,5 +102,5 @@ func (b *Builder) writeNames() error {
 		return err
 	}
 	superblocks := (len(b.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return b.collect.text.Write(b.w, postings.NameTags, uint32(superblocks))
+	return b.collect.text.Write(b.w, inverted.NameTags, uint32(superblocks))
 }

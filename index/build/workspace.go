@@ -4,18 +4,17 @@ import (
 	"sync"
 	"weak"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // workspace is memory that one builder passes on to the next: the postings of a large shard take
 // hundreds of megabytes.
 type workspace struct {
 	extract *ngram.Extractor
-	text    *postings.Builder // of contents, then of names
-	words   *words.Builder
-	lexicon *postings.Builder
+	text    *inverted.Builder // of contents, then of names
+	words   *inverted.WordBuilder
+	lexicon *inverted.Builder
 	batches [2]batch
 }
 
@@ -83,9 +82,9 @@ func takeWorkspace() *workspace {
 	idle.made++
 	return &workspace{
 		extract: ngram.NewExtractor(),
-		text:    postings.NewBuilder(postings.Config{}),
-		words:   words.NewBuilder(),
-		lexicon: postings.NewBuilder(postings.Config{}),
+		text:    inverted.NewBuilder(inverted.Config{}),
+		words:   inverted.NewWordBuilder(),
+		lexicon: inverted.NewBuilder(inverted.Config{}),
 	}
 }
 

@@ -96,10 +96,10 @@ func (a *annotator) lexicon(at, end int) int {
 		must(a.t, err)
 		return data
 	}
-	info, _ := a.fixed(a.t, "WINF", bytesOf(format.TagWordInfo))
+	words := int(le.Uint32(bytesOf(format.TagWordTable)))
 	ends, _, _ := readList(a.t, bytesOf(format.TagLexiconOffsets))
 	for i, blockEnd := range ends {
-		from, to, n := at, end-len(bytesOf(format.TagLexicon))+int(blockEnd), min(int(info["distinct words"])-32*i, 32)
+		from, to, n := at, end-len(bytesOf(format.TagLexicon))+int(blockEnd), min(words-32*i, 32)
 		a.bytes(from, to)
 		fmt.Fprintf(&a.out, "          words from %d on: %s\n", 32*i, strings.Join(decodeWords(a.t, a.data[from:to], n, map[string]int{}), " "))
 		at = to

@@ -94,13 +94,13 @@ type indexSpec struct {
 func readIndexSpec(t *testing.T, s spec) *indexSpec {
 	t.Helper()
 	x := &indexSpec{}
-	for scale, row := range s.rows(t, "Lists of POST and NPST 3") {
+	for scale, row := range s.rows(t, "Posting lists 3") {
 		if row[0] != strconv.Itoa(scale) {
 			t.Fatalf("row %d is of scale %s", scale, row[0])
 		}
 		x.gaps = append(x.gaps, canonical(numbers(t, row[1]), 0))
 	}
-	for class, row := range s.rows(t, "Masks of MASK and NMSK 2") {
+	for class, row := range s.rows(t, "Tails 3") {
 		factors := numbers(t, strings.Join(row, " "))
 		for count := 1; count <= 8; count++ {
 			x.masks[class][count] = canonical(huffman(maskWeights(factors[1:], count)), 1)
@@ -273,15 +273,15 @@ func TestSpecOfNgramIndex(t *testing.T) {
 		want                indexed
 	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}, {"WNGM", "WNPS", "WNMS", sh.lexicon}} {
 		values := map[string]uint64{}
-		_, lists, counts := s.record(t, "Record of NGRM and NNGM", sh.sections[index.table], values)
-		if values["layout"] != 2 || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
+		_, lists, counts := s.record(t, "Tables", sh.sections[index.table], values)
+		if values["terms"] != uint64(len(index.want.masks)) || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
 			t.Fatalf("%s: %v, %d n-grams of %d", index.table, values, len(lists["ngrams"]), len(index.want.masks))
 		}
 		from, fromMask, postings := uint64(0), uint64(0), uint64(0)
 		for i, id := range lists["ngrams"] {
 			superblocks := x.postings(t, sh.sections[index.lists][from:lists["list ends"][i]], values["text superblocks"])
-			masks := x.masksOf(t, sh.sections[index.masks][fromMask:lists["mask ends"][i]], superblocks, counts)
-			from, fromMask = lists["list ends"][i], lists["mask ends"][i]
+			masks := x.masksOf(t, sh.sections[index.masks][fromMask:lists["tail ends"][i]], superblocks, counts)
+			from, fromMask = lists["list ends"][i], lists["tail ends"][i]
 			postings += uint64(len(superblocks))
 			blocks = max(blocks, (len(superblocks)+127)/128)
 			checkPostings(t, superblocks, masks, index.want.masks[id])

@@ -13,10 +13,9 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // shard is a real shard and its input.
@@ -167,7 +166,7 @@ func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
 func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
-	b, e := postings.NewBuilder(postings.Config{}), ngram.NewExtractor()
+	b, e := inverted.NewBuilder(inverted.Config{}), ngram.NewExtractor()
 	for i, text := range texts {
 		if i == len(texts)-2 {
 			in.superblocks += 200 * gap
@@ -181,7 +180,7 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 		})
 		in.superblocks += uint32((len(text)+docstore.SuperblockSize-1)/docstore.SuperblockSize) + gap
 	}
-	must(t, b.Write(w, postings.NameTags, in.superblocks))
+	must(t, b.Write(w, inverted.NameTags, in.superblocks))
 	return in
 }
 
@@ -190,7 +189,7 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
 	t.Helper()
 	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
-	b, e, all := postings.NewBuilder(postings.Config{}), ngram.NewExtractor(), words.NewBuilder()
+	b, e, all := inverted.NewBuilder(inverted.Config{}), ngram.NewExtractor(), inverted.NewWordBuilder()
 	for _, blob := range blobs {
 		opaque := ngram.AppendOpaque(nil, blob)
 		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
@@ -201,7 +200,7 @@ func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, word
 		model.add(in.superblocks, blob)
 		in.superblocks += uint32((len(blob) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
 	}
-	must(t, b.Write(w, postings.ContentTags, in.superblocks), all.Write(w, in.superblocks, b))
+	must(t, b.Write(w, inverted.ContentTags, in.superblocks), all.Write(w, in.superblocks, b))
 	return in, model
 }
 

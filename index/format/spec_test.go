@@ -14,8 +14,8 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 )
 
 var le = binary.LittleEndian
@@ -203,7 +203,7 @@ func TestSpecOfConstants(t *testing.T) {
 		column  int
 		want    []uint64
 	}{
-		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize, ngram.MaxWord, postings.MaxCount}},
+		{"Limits", 1, []uint64{format.MaxSections, eliasfano.MaxLen, docstore.MaxPath, docstore.SuperblockSize, docstore.MaxDictionary, docstore.BlockSize, ngram.MaxWord, inverted.MaxCount}},
 	} {
 		rows := s.rows(t, c.heading)
 		for i, want := range c.want {
@@ -223,7 +223,7 @@ func TestSpecOfConstants(t *testing.T) {
 	if docstore.SuperblockSize != ngram.SuperblockSize || docstore.BlockSize != ngram.BlockSize {
 		t.Error("docstore and ngram cut text in different ways")
 	}
-	if last := s.rows(t, "7. The n-gram index 2")[4][0]; last != "up to "+strconv.Itoa(ngram.Space) {
+	if last := s.rows(t, "N-grams 2")[4][0]; last != "up to "+strconv.Itoa(ngram.Space) {
 		t.Errorf("n-grams end %s, in the code at %d", last, ngram.Space)
 	}
 }

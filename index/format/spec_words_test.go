@@ -234,13 +234,12 @@ func (x *indexSpec) tail(t *testing.T, data []byte, superblocks []uint64, counts
 	return postings
 }
 
-func TestSpecOfLexicon(t *testing.T) {
+func TestSpecOfTermDictionary(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
 	n := counts(t, s, sh)
 	sorted := sh.words.sorted()
-	if n["layout"] != 1 || n["distinct words"] != uint64(len(sorted)) || n["words"] != sh.words.total || n["word superblocks"] != n["superblocks"] ||
-		n["word blobs"] != n["blobs"] || n["opaque"] != uint64(len(sh.words.opaque)) {
-		t.Errorf("WINF is %v, of %d words, %d of them different, and %d opaque superblocks", n, sh.words.total, len(sorted), len(sh.words.opaque))
+	if n["words"] != sh.words.total || n["word blobs"] != n["blobs"] || n["opaque"] != uint64(len(sh.words.opaque)) {
+		t.Errorf("WINF is %v, of %d words and %d opaque superblocks", n, sh.words.total, len(sh.words.opaque))
 	}
 	ends, _, _ := readList(t, sh.sections["WOFF"])
 	var words []string
@@ -272,9 +271,9 @@ func TestSpecOfWordPostings(t *testing.T) {
 	x := readIndexSpec(t, s)
 	n := counts(t, s, sh)
 	values := map[string]uint64{}
-	_, lists, blocks := s.record(t, "Record of WTAB", sh.sections["WTAB"], values)
+	_, lists, blocks := s.record(t, "Tables", sh.sections["WTAB"], values, "ngrams")
 	sorted := sh.words.sorted()
-	if values["layout"] != 1 || values["distinct words"] != uint64(len(sorted)) || values["text superblocks"] != n["superblocks"] ||
+	if values["terms"] != uint64(len(sorted)) || values["text superblocks"] != n["superblocks"] ||
 		len(lists["list ends"]) != len(sorted) || len(lists["tail ends"]) != len(sorted) || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
 		t.Fatalf("WTAB is %v with %d and %d ends", values, len(lists["list ends"]), len(lists["tail ends"]))
 	}
@@ -302,7 +301,7 @@ func TestSpecOfWordPostings(t *testing.T) {
 		t.Error("the sample has no definition")
 	}
 	finder, _ := s.fixed(t, "WDEF", sh.sections["WDEF"])
-	compare(t, "WDEF", finder, map[string]uint64{"layout": 1, "finder": symbols.Version})
+	compare(t, "WDEF", finder, map[string]uint64{"finder": symbols.Version})
 	last := map[uint32]uint8{}
 	for _, list := range sh.words.words {
 		for superblock, p := range list {

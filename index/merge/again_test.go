@@ -43,7 +43,7 @@ func byOtherRules(t *testing.T, repos []repository) *format.File {
 				t.Fatal(err)
 			}
 		case format.TagDefinitions:
-			body = []byte{1, symbols.Version + 1, 0, 0, 0}
+			body = []byte{symbols.Version + 1, 0, 0, 0}
 		}
 		if err := w.WriteSection(info.Tag, info.Flags, body); err != nil {
 			t.Fatal(err)

@@ -5,9 +5,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/symbols"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // writeContent writes the blobs.
@@ -33,7 +32,7 @@ func (m *merger) takeIndexes() error {
 		if in.places == nil {
 			continue
 		}
-		lexicon, err := words.Open(in.File)
+		lexicon, err := inverted.OpenWords(in.File)
 		if err != nil {
 			return err
 		}
@@ -81,14 +80,14 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 // origin records where the postings of the next blob are. content is its content, and first its
 // first superblock.
 func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
-	origin := words.Blob{Source: -1}
+	origin := inverted.Blob{Source: -1}
 	if blob.input != nil {
 		same, err := blob.marked()
 		if err != nil {
 			return err
 		}
 		if same {
-			origin = words.Blob{Source: blob.index, Number: blob.blob}
+			origin = inverted.Blob{Source: blob.index, Number: blob.blob}
 		} else if origin, err = m.indexAgain(blob, content, first); err != nil {
 			return err
 		}
@@ -113,16 +112,16 @@ func (s *source) marked() (bool, error) {
 
 // indexAgain indexes a blob whose first superblock in the new shard is first. It takes nothing from
 // the input's index.
-func (m *merger) indexAgain(blob source, content []byte, first uint32) (words.Blob, error) {
+func (m *merger) indexAgain(blob source, content []byte, first uint32) (inverted.Blob, error) {
 	if m.again == nil {
 		m.again = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
 	}
 	from, length, err := blob.content.Span(blob.blob)
 	if err != nil {
-		return words.Blob{}, err
+		return inverted.Blob{}, err
 	}
 	for i := range superblocksOf(length) {
-		blob.places[from+i] = postings.Gone
+		blob.places[from+i] = inverted.Gone
 	}
 	return m.again.add(&m.indexes, content, first, blob.language)
 }

@@ -2,7 +2,7 @@ package merge
 
 import (
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
@@ -101,7 +101,7 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 	}
 	for i := range superblocksOf(length) {
 		to := &in.places[first+i]
-		if *to != postings.Gone {
+		if *to != inverted.Gone {
 			return 0, in.corruptf("superblock %d has two blobs, or its blob two object ids", first+i)
 		}
 		*to = place + i
@@ -118,7 +118,7 @@ func (in *input) makePlaces() error {
 	}
 	in.places = make([]uint32, n)
 	for i := range in.places {
-		in.places[i] = postings.Gone
+		in.places[i] = inverted.Gone
 	}
 	return nil
 }

@@ -7,10 +7,9 @@ import (
 	"os"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // indexer indexes contents again whose definitions other rules found: those of another version, or
@@ -20,8 +19,8 @@ type indexer struct {
 	dir     string
 	memory  int64
 	extract *ngram.Extractor
-	ngrams  *postings.Builder
-	words   *words.Builder
+	ngrams  *inverted.Builder
+	words   *inverted.WordBuilder
 	opaque  []uint32
 
 	places []uint32 // of the next index's superblocks
@@ -29,16 +28,16 @@ type indexer struct {
 	files  []*format.File
 }
 
-func newIndexer(dir string, memory int64, ngrams *postings.Builder) *indexer {
-	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: words.NewBuilder()}
+func newIndexer(dir string, memory int64, ngrams *inverted.Builder) *indexer {
+	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: inverted.NewWordBuilder()}
 }
 
 // add indexes a blob whose superblocks have the places from place on, and returns where it is among
 // the indexes: in the last one, which flush adds.
-func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) (words.Blob, error) {
+func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) (inverted.Blob, error) {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
 		if err := x.flush(indexes); err != nil {
-			return words.Blob{}, err
+			return inverted.Blob{}, err
 		}
 	}
 	first := uint32(len(x.places))
@@ -56,10 +55,10 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 		err = x.words.Add(first, content, x.opaque, language)
 	}
 	if err != nil {
-		return words.Blob{}, fmt.Errorf("index a content again: %w", err)
+		return inverted.Blob{}, fmt.Errorf("index a content again: %w", err)
 	}
 	x.blobs++
-	return words.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
+	return inverted.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
 }
 
 // finish flushes after the last blob, and frees what is not needed any more.
@@ -100,7 +99,7 @@ func (x *indexer) write() (f *format.File, err error) {
 	buffer := bufio.NewWriterSize(file, 1<<20)
 	w := format.NewWriter(buffer)
 	superblocks := uint32(len(x.places))
-	if err := x.ngrams.Write(w, postings.ContentTags, superblocks); err != nil {
+	if err := x.ngrams.Write(w, inverted.ContentTags, superblocks); err != nil {
 		return nil, err
 	}
 	if err := x.words.Write(w, superblocks, x.ngrams); err != nil {

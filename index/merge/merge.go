@@ -20,8 +20,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/words"
+	"github.com/trawl-search/trawl/index/inverted"
 )
 
 // ErrInputs means that the inputs do not fit together, or that an input does not have what should
@@ -78,7 +77,7 @@ func Shards(ctx context.Context, w io.Writer, inputs []Input, opts Options) (bui
 	if opts.Memory <= 0 {
 		opts.Memory = defaultMemory
 	}
-	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: postings.NewBuilder(postings.Config{})}
+	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: inverted.NewBuilder(inverted.Config{})}
 	files := make([]*format.File, len(inputs))
 	for i := range inputs {
 		files[i] = inputs[i].File
@@ -104,10 +103,10 @@ type merger struct {
 
 	superblocks uint32 // of the blobs
 
-	indexes []index      // with the postings of the blobs
-	origins []words.Blob // for each blob, its index and its number in it
-	again   *indexer     // for contents whose definitions other rules found; nil if there are none
-	ngrams  *postings.Builder
+	indexes []index         // with the postings of the blobs
+	origins []inverted.Blob // for each blob, its index and its number in it
+	again   *indexer        // for contents whose definitions other rules found; nil if there are none
+	ngrams  *inverted.Builder
 }
 
 // index is a shard, or a part of one, with the n-grams and words of some contents.

@@ -4,16 +4,15 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inorder"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // heldSections is the most sections that wait for others at the same time.
 const heldSections = 2
 
-func (m *merger) mergeOptions() postings.MergeOptions {
-	return postings.MergeOptions{
+func (m *merger) mergeOptions() inverted.MergeOptions {
+	return inverted.MergeOptions{
 		Processors: m.opts.Processors,
 		Pace:       m.pace,
 		Spill:      inorder.BufferConfig{Dir: m.opts.TempDir, Memory: max(m.opts.Memory/heldSections, 1)},
@@ -32,30 +31,30 @@ func (m *merger) guardIndexes(fn func() error) error {
 // writePostings writes the n-gram index of the content.
 func (m *merger) writePostings(w *format.Writer) error {
 	return m.guardIndexes(func() error {
-		var sources []postings.Source
+		var sources []inverted.Source
 		for _, from := range m.indexes {
-			x, err := postings.Open(from.file, postings.ContentTags)
+			x, err := inverted.Open(from.file, inverted.ContentTags)
 			if err != nil {
 				return err
 			}
-			sources = append(sources, postings.Source{Index: x, Places: from.places})
+			sources = append(sources, inverted.Source{Index: x, Places: from.places})
 		}
-		return postings.Merge(m.ctx, w, postings.ContentTags, m.superblocks, sources, m.mergeOptions())
+		return inverted.Merge(m.ctx, w, inverted.ContentTags, m.superblocks, sources, m.mergeOptions())
 	})
 }
 
 // writeWords writes the index of words.
 func (m *merger) writeWords(w *format.Writer) error {
 	return m.guardIndexes(func() error {
-		var sources []words.Source
+		var sources []inverted.WordSource
 		for _, from := range m.indexes {
-			x, err := words.Open(from.file)
+			x, err := inverted.OpenWords(from.file)
 			if err != nil {
 				return err
 			}
-			sources = append(sources, words.Source{Index: x, Places: from.places})
+			sources = append(sources, inverted.WordSource{Words: x, Places: from.places})
 		}
-		return words.Merge(m.ctx, w, m.superblocks, sources, m.origins, m.ngrams, m.mergeOptions())
+		return inverted.MergeWords(m.ctx, w, m.superblocks, sources, m.origins, m.ngrams, m.mergeOptions())
 	})
 }
 
@@ -72,5 +71,5 @@ func (m *merger) writeNames(w *format.Writer) (err error) {
 		return err
 	}
 	superblocks := (len(m.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return m.ngrams.Write(w, postings.NameTags, uint32(superblocks))
+	return m.ngrams.Write(w, inverted.NameTags, uint32(superblocks))
 }

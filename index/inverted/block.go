@@ -1,0 +1,104 @@
+package inverted
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// blockSize is the number of postings in each block of a list except the last.
+const blockSize = 128
+
+// A gap is the number of values that are missing before a value. The list knows the last value of a
+// block, which is not coded. The first bit of a block names its coding.
+const (
+	codingGaps = iota // each gap in the code of the block's scale
+	codingRuns        // alternately a gap and the length of a run, in gamma codes
+)
+
+// maxGapBits bounds the bits of one coded gap: code, magnitude and low bits. A run takes fewer.
+const maxGapBits = gapCodeBits + 32 + 1
+
+// appendBlock appends the block of values, which ascend from first or later, in the smaller coding.
+// A block of a single value, or without a gap, takes no bits.
+func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
+	n := len(values) - 1
+	span := uint64(values[n]) - first
+	if n == 0 || uint64(n) == span {
+		return
+	}
+	w.room((n+1)*maxGapBits/8 + 8)
+	start := *w
+	w.put(codingGaps, 1)
+	scale, low := gapScale(span-uint64(n), n)
+	zeros := w.gaps(&codes.codes[scale], low, uint32(first), values[:n])
+	if zeros*worthRuns < n*(worthRuns-1) {
+		return
+	}
+	if runsBits(first, values[:n]) < w.bitLen()-start.bitLen()-1 {
+		*w = start
+		w.put(codingRuns, 1)
+		w.runs(first, values[:n])
+	}
+}
+
+// worthRuns is the mean length from which on runs may be the smaller coding.
+const worthRuns = 3
+
+// gaps appends the gap before each value and returns how many are 0. It inlines put, with the
+// writer's state in registers. It appends the magnitude together with the low bits: both are below
+// the highest bit of the gap plus 1 << low.
+func (w *bitWriter) gaps(codes *[gapMagnitudes]gapCode, low uint, next uint32, values []uint32) (zeros int) {
+	data, at, pending, n := w.data, w.at, w.pending, w.n
+	for _, v := range values {
+		gap := v - next
+		next = v + 1
+		zeros += int((uint64(gap) - 1) >> 63) // 1 if gap is 0
+		rest := uint64(gap) + 1<<low
+		width := uint(bits.Len64(rest)) - 1
+		code := codes[(width-low)%gapMagnitudes]
+		length := uint(code.length) % 64
+		pending |= (uint64(code.bits) | (rest^1<<(width%64))<<length) << (n % 64)
+		n += length + width
+		binary.LittleEndian.PutUint64(data[at:], pending)
+		at += int(n / 8)
+		pending >>= n & 56
+		n %= 8
+	}
+	w.at, w.pending, w.n = at, pending, n
+	return zeros
+}
+
+// runs appends, alternately, the gap before a run of successive values and the length of the run.
+// Only the first gap may be 0, so 1 is added to it.
+func (w *bitWriter) runs(first uint64, values []uint32) {
+	next, start := uint32(first)-1, 0
+	for i, v := range values {
+		if gap := v - next; gap > 0 {
+			if i > 0 {
+				w.gamma(uint32(i - start))
+			}
+			w.gamma(gap)
+			start = i
+		}
+		next = v + 1
+	}
+	w.gamma(uint32(len(values) - start))
+}
+
+// runsBits returns the number of bits that runs appends.
+func runsBits(first uint64, values []uint32) (total int) {
+	next, start := uint32(first)-1, 0
+	for i, v := range values {
+		if gap := v - next; gap > 0 {
+			if i > 0 {
+				total += gammaBits(i - start)
+			}
+			total += gammaBits(int(gap))
+			start = i
+		}
+		next = v + 1
+	}
+	return total + gammaBits(len(values)-start)
+}
+
+func gammaBits(v int) int { return 2*bits.Len(uint(v)) - 1 }

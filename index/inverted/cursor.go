@@ -1,0 +1,133 @@
+package inverted
+
+import (
+	"bytes"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// cursor walks the terms of a source, with their lists.
+type cursor struct {
+	source int
+	index  *Index
+	ends   endReader
+	next   uint32 // term
+	key    uint64 // the current n-gram, or the prefix of the current word's key
+	ngrams eliasfano.Iterator
+
+	words  *Words // nil for n-grams
+	block  Block
+	i      int    // index of the word in the block
+	word   []byte // the current word
+	before []byte // the last word of the block before
+}
+
+// cursors returns the cursors of all sources that have terms, as a heap.
+func (m *merger) cursors() (heap cursorHeap, err error) {
+	for i, s := range m.sources {
+		c := &cursor{source: i, index: s.index, words: s.words, ends: newEndReader(s.table), ngrams: s.table.ngrams.From(0), i: -1}
+		more, err := c.advance()
+		if err != nil {
+			return nil, err
+		}
+		if more {
+			heap = append(heap, c)
+		}
+	}
+	for i := len(heap)/2 - 1; i >= 0; i-- {
+		heap.down(i)
+	}
+	return heap, nil
+}
+
+// advance moves to the next term and returns false at the end. It checks that terms ascend.
+func (c *cursor) advance() (bool, error) {
+	if c.next == c.index.terms {
+		return false, nil
+	}
+	c.next++
+	if c.words != nil {
+		return true, c.advanceWord()
+	}
+	last := c.key
+	id, ok := c.ngrams.Next()
+	if c.key = id; !ok || id <= last && c.next > 1 || id >= ngram.Space {
+		return false, c.index.table.Corruptf(headSize, "n-gram %d follows %d", id, last)
+	}
+	return true, nil
+}
+
+// advanceWord moves to the next word, and checks that it consists of word bytes.
+func (c *cursor) advanceWord() error {
+	last, prefix := c.word, c.key
+	if c.i++; c.i >= c.block.Len() {
+		c.before = append(c.before[:0], last...)
+		last = c.before
+		if err := c.words.Block((c.next-1)/BlockWords, &c.block); err != nil {
+			return err
+		}
+		c.i = 0
+	}
+	c.word = c.block.Word(c.i)
+	c.key = prefixOf(c.word)
+	if !isWord(c.word) || c.key < prefix || c.key == prefix && compareRest(last, c.word) >= 0 {
+		return c.words.dictionary.Corruptf(0, "%q is not a word that comes after %q", c.word, last)
+	}
+	return nil
+}
+
+// cursorHeap is a heap of cursors, the one with the smallest term first. Among equal terms, the
+// cursor of the earlier source comes first.
+type cursorHeap []*cursor
+
+func (h cursorHeap) less(i, j int) bool {
+	a, b := h[i], h[j]
+	if a.key != b.key {
+		return a.key < b.key
+	}
+	if c := compareRest(a.word, b.word); c != 0 {
+		return c < 0
+	}
+	return a.source < b.source
+}
+
+// down moves the cursor at i to its place among those below it.
+func (h cursorHeap) down(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
+			if h.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+}
+
+// next adds the smallest term of all sources to a batch, with its lists, and moves on.
+func (h *cursorHeap) next(b *batch) error {
+	start, key := len(b.text), (*h)[0].key
+	b.text = append(b.text, (*h)[0].word...)
+	word := b.text[start:]
+	for len(*h) > 0 && (*h)[0].key == key && bytes.Equal((*h)[0].word, word) {
+		c := (*h)[0]
+		at := c.ends.read()
+		b.refs, b.refBytes = append(b.refs, listRef{c.source, at}), b.refBytes+at.bytes()
+		more, err := c.advance()
+		if err != nil {
+			return err
+		}
+		if !more {
+			last := len(*h) - 1
+			(*h)[0], *h = (*h)[last], (*h)[:last]
+		}
+		h.down(0)
+	}
+	b.keys, b.ends, b.refEnds = append(b.keys, key), append(b.ends, uint32(len(b.text))), append(b.refEnds, uint32(len(b.refs)))
+	return nil
+}

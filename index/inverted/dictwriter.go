@@ -1,0 +1,199 @@
+package inverted
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+const (
+	// wordsPerSuperblock is the number of words in a superblock of the dictionary, which has
+	// BlocksPerSuperblock blocks.
+	wordsPerSuperblock = BlockWords * ngram.BlocksPerSuperblock
+
+	// fetchedAhead is the number of words whose first bytes or postings are read before any word is
+	// written. They are scattered in memory, and so the processor loads them concurrently.
+	fetchedAhead = 32
+)
+
+// Write writes the index of all blobs added, for a content of that many superblocks. ngrams lends
+// its memory and must be empty. Afterwards both are as after Reset.
+func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *Builder) error {
+	defer b.Reset()
+	for uint32(len(b.blocks)) < superblocks {
+		b.blocks = append(b.blocks, 0)
+	}
+	b.pool.sort(b.table.len())
+	b.keys = b.table.order(b.keys)
+	dictionary := newDictionaryWriter(w, ngrams)
+	for keys := range slices.Chunk(b.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += uint32(b.table.word(key.number)[0])
+		}
+		for _, key := range keys {
+			if err := dictionary.add(b.table.word(key.number)); err != nil {
+				return err
+			}
+		}
+	}
+	if err := dictionary.close(); err != nil {
+		return err
+	}
+	lists := newWriter(w, wordTags, b.blocks)
+	for keys := range slices.Chunk(b.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += b.pool.fetch(key.number)
+		}
+		for _, key := range keys {
+			b.pool.read(&b.run, key.number)
+			lists.append(&b.run)
+		}
+	}
+	if err := lists.close(); err != nil {
+		return err
+	}
+	return writeInfo(w, superblocks, b.words, b.starts, b.opaque)
+}
+
+// writeInfo writes the columns of blobs and superblocks, and the counts.
+func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts, opaque []uint64) error {
+	for _, column := range []struct {
+		tag      format.Tag
+		values   []uint64
+		universe uint64
+	}{{format.TagWordStarts, starts, words + 1}, {format.TagOpaque, opaque, uint64(superblocks)}} {
+		data, err := eliasfano.Append(nil, column.values, column.universe)
+		if err != nil {
+			return fmt.Errorf("encode section %s: %w", column.tag, err)
+		}
+		if err := w.WriteSection(column.tag, format.Required, data); err != nil {
+			return fmt.Errorf("write section %s: %w", column.tag, err)
+		}
+	}
+	finder := binary.LittleEndian.AppendUint32(nil, symbols.Version)
+	if err := w.WriteSection(format.TagDefinitions, format.Optional, finder); err != nil {
+		return fmt.Errorf("write section %s: %w", format.TagDefinitions, err)
+	}
+	data := binary.LittleEndian.AppendUint32(nil, uint32(len(starts)))
+	data = binary.LittleEndian.AppendUint32(data, uint32(len(opaque)))
+	data = binary.LittleEndian.AppendUint64(data, words)
+	if err := w.WriteSection(format.TagWordInfo, format.Required, data); err != nil {
+		return fmt.Errorf("write section %s: %w", format.TagWordInfo, err)
+	}
+	return nil
+}
+
+// dictionaryWriter writes a term dictionary word by word.
+type dictionaryWriter struct {
+	w       format.SectionWriter
+	ngrams  *Builder
+	windows *windows
+	block   blockWriter
+	piece   []byte
+	written uint64
+	ends    []uint64
+	n       uint32
+}
+
+// newDictionaryWriter starts the section. It collects the n-grams of the words in ngrams, which must
+// be empty.
+func newDictionaryWriter(w format.SectionWriter, ngrams *Builder) *dictionaryWriter {
+	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until close
+	found, _ := idleWindows.Get().(*windows)
+	return &dictionaryWriter{w: w, ngrams: ngrams, windows: found}
+}
+
+// add adds the next word in the order of the dictionary.
+func (l *dictionaryWriter) add(word []byte) error {
+	l.block.add(word)
+	l.windows.add(word, l.n%wordsPerSuperblock/BlockWords)
+	l.n++
+	if l.n%BlockWords == 0 {
+		l.endBlock()
+	}
+	if l.n%wordsPerSuperblock == 0 {
+		return l.windows.addTo(l.ngrams, l.n/wordsPerSuperblock-1)
+	}
+	return nil
+}
+
+func (l *dictionaryWriter) endBlock() {
+	l.piece = l.block.appendTo(l.piece)
+	l.ends = append(l.ends, l.written+uint64(len(l.piece)))
+	if len(l.piece) >= pieceSize {
+		l.flush()
+	}
+}
+
+func (l *dictionaryWriter) flush() {
+	_, _ = l.w.Write(l.piece)
+	l.written += uint64(len(l.piece))
+	l.piece = l.piece[:0]
+}
+
+// close writes the last words, the ends of the blocks, and the n-grams.
+func (l *dictionaryWriter) close() error {
+	if l.n%BlockWords > 0 {
+		l.endBlock()
+	}
+	superblocks := (l.n + wordsPerSuperblock - 1) / wordsPerSuperblock
+	if l.n%wordsPerSuperblock > 0 {
+		if err := l.windows.addTo(l.ngrams, superblocks-1); err != nil {
+			return err
+		}
+	}
+	idleWindows.Put(l.windows)
+	l.windows = nil
+	l.flush()
+	if err := l.w.End(); err != nil {
+		return fmt.Errorf("write the dictionary: %w", err)
+	}
+	data, err := eliasfano.Append(nil, l.ends, l.written+1)
+	if err != nil {
+		return fmt.Errorf("encode the ends of %d blocks: %w", len(l.ends), err)
+	}
+	if err := l.w.WriteSection(format.TagLexiconOffsets, format.Required, data); err != nil {
+		return fmt.Errorf("write the ends of the dictionary's blocks: %w", err)
+	}
+	return l.ngrams.Write(l.w, dictionaryTags, superblocks)
+}
+
+// windows collects the n-grams of a superblock of the dictionary.
+type windows struct {
+	blocks [ngram.Space]uint8
+	ids    []ngram.ID
+	masks  []uint8
+}
+
+// idleWindows have no n-grams: reusing them avoids clearing a large array for each lexicon.
+var idleWindows = sync.Pool{New: func() any { return new(windows) }}
+
+func (s *windows) add(word []byte, block uint32) {
+	for i := 0; i+3 <= len(word); i++ {
+		id := ngram.WordWindow(word[i], word[i+1], word[i+2])
+		if s.blocks[id] == 0 {
+			s.ids = append(s.ids, id)
+		}
+		s.blocks[id] |= 1 << block
+	}
+}
+
+func (s *windows) addTo(b *Builder, superblock uint32) error {
+	s.masks = s.masks[:0]
+	for _, id := range s.ids {
+		s.masks = append(s.masks, s.blocks[id])
+		s.blocks[id] = 0
+	}
+	err := b.Add(superblock, s.ids, s.masks)
+	s.ids = s.ids[:0]
+	if err != nil {
+		return fmt.Errorf("index the dictionary: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package inverted
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"sync/atomic"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// Tags names the three sections of an index.
+type Tags struct {
+	Table, Lists, Tails format.Tag
+}
+
+// Tags of the indexes of a shard.
+var (
+	// ContentTags are the tags of the n-gram index of content.
+	ContentTags = Tags{format.TagNgrams, format.TagPostings, format.TagMasks}
+	// NameTags are the tags of the n-gram index of names.
+	NameTags = Tags{format.TagNameNgrams, format.TagNamePostings, format.TagNameMasks}
+
+	dictionaryTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
+	wordTags       = Tags{format.TagWordTable, format.TagWordPostings, format.TagWordTails}
+)
+
+// words reports whether the terms are words, which have counts, and not n-grams, which have numbers.
+func (t Tags) words() bool { return t == wordTags }
+
+// headSize is the size of the numbers at the start of a table.
+const headSize = 4 + 4 + 8
+
+// Index reads the posting lists of terms, which are numbered from 0. It keeps nothing per term on
+// the heap, and reads the table when the first list is looked up. It is safe for concurrent use, and
+// valid until the file is closed. Every error is a *format.CorruptError.
+type Index struct {
+	table, lists, tails format.Section
+	words               bool // the terms are words
+	terms, superblocks  uint32
+	postings            uint64
+	opened              atomic.Pointer[table]
+}
+
+// table says which n-grams the terms are, and where their lists and tails end.
+type table struct {
+	ngrams             eliasfano.List // none for words
+	listEnds, tailEnds eliasfano.List
+	blocks             blockCounts
+}
+
+// Open opens the index with these tags. It reads only a few bytes.
+func Open(f *format.File, tags Tags) (*Index, error) {
+	x := &Index{words: tags.words()}
+	for _, need := range []struct {
+		tag     format.Tag
+		section *format.Section
+	}{{tags.Table, &x.table}, {tags.Lists, &x.lists}, {tags.Tails, &x.tails}} {
+		var err error
+		if *need.section, err = f.Need(need.tag); err != nil {
+			return nil, fmt.Errorf("open posting lists: %w", err)
+		}
+	}
+	d, err := x.table.DecoderAt(0, min(headSize, x.table.Len()))
+	if err != nil {
+		return nil, err
+	}
+	x.terms, x.superblocks, x.postings = d.U32(), d.U32(), d.U64()
+	switch {
+	case d.Err() != nil:
+		return nil, d.Err()
+	case x.terms > eliasfano.MaxLen:
+		return nil, x.table.Corruptf(0, "%d terms, at most %d are possible", x.terms, eliasfano.MaxLen)
+	case x.superblocks > MaxSuperblocks:
+		return nil, x.table.Corruptf(4, "%d superblocks, at most %d are possible", x.superblocks, MaxSuperblocks)
+	case blockCountsSize(x.superblocks) > uint64(x.table.Len()): // callers may allocate memory in proportion to their number
+		return nil, x.table.Corruptf(4, "%d superblocks in a table of %d bytes", x.superblocks, x.table.Len())
+	}
+	return x, nil
+}
+
+// openedTable opens the table on the first call. Of two concurrent first calls, either result
+// stays.
+func (x *Index) openedTable() (*table, error) {
+	if t := x.opened.Load(); t != nil {
+		return t, nil
+	}
+	data, err := x.table.Bytes(headSize, x.table.Len()-headSize)
+	if err != nil {
+		return nil, err
+	}
+	t, used := &table{}, 0
+	lists := []*eliasfano.List{&t.ngrams, &t.listEnds, &t.tailEnds}
+	if x.words {
+		lists = lists[1:]
+	}
+	for _, list := range lists {
+		l, n, err := eliasfano.Open(data[used:])
+		if err != nil {
+			return nil, x.table.Corruptf(int64(headSize+used), "%v", err)
+		}
+		if l.Len() != int(x.terms) {
+			return nil, x.table.Corruptf(int64(headSize+used), "%d terms have %d ends or n-grams", x.terms, l.Len())
+		}
+		*list = l
+		used += n
+	}
+	t.blocks = data[used:]
+	if uint64(len(t.blocks)) != blockCountsSize(x.superblocks) {
+		return nil, x.table.Corruptf(int64(headSize+used), "block counts of %d superblocks take %d bytes", x.superblocks, len(t.blocks))
+	}
+	x.opened.Store(t)
+	return t, nil
+}
+
+// Terms returns the number of terms. Each has at least one posting.
+func (x *Index) Terms() uint32 { return x.terms }
+
+// Superblocks returns the number of superblocks of the text.
+func (x *Index) Superblocks() uint32 { return x.superblocks }
+
+// Postings returns the number of postings, the sum of DF over all terms.
+func (x *Index) Postings() uint64 { return x.postings }
+
+// check compares the table with blocks, which has for each superblock of the text the number of
+// blocks up to the last one in which a term starts, and the ends of all lists with the sections. It
+// reads no posting list.
+func (x *Index) check(blocks []uint8) error {
+	t, err := x.openedTable()
+	if err != nil {
+		return err
+	}
+	if uint64(len(blocks)) != uint64(x.superblocks) {
+		return x.table.Corruptf(4, "%d superblocks, not %d", x.superblocks, len(blocks))
+	}
+	for superblock, want := range blocks {
+		if got := t.blocks.at(uint32(superblock)); got != want {
+			return x.table.Corruptf(headSize, "terms start in %d blocks of superblock %d, not in %d", got, superblock, want)
+		}
+	}
+	for _, s := range []struct {
+		ends    *eliasfano.List
+		section format.Section
+	}{{&t.listEnds, x.lists}, {&t.tailEnds, x.tails}} {
+		if end := s.ends.At(s.ends.Len() - 1); end != uint64(s.section.Len()) { // 0 without terms
+			return s.section.Corruptf(int64(end), "the last list ends here, the section at %d", s.section.Len())
+		}
+		if !s.ends.Check() {
+			return x.table.Corruptf(headSize, "list ends: select and rank disagree")
+		}
+	}
+	return nil
+}
+
+// Announce announces that lists will be looked up; see format.Announcer.
+func (x *Index) Announce() { x.table.Soon(0, x.table.Len()) }
+
+// announceLists announces that the lists of ascending terms will be read; see format.Announcer. It
+// ignores terms that there are not.
+func (x *Index) announceLists(terms iter.Seq[uint32]) error {
+	if !x.lists.Announces() {
+		return nil
+	}
+	t, err := x.openedTable()
+	if err != nil {
+		return err
+	}
+	lists, tails := x.lists.Announcer(), x.tails.Announcer()
+	for term := range terms {
+		if term >= x.terms {
+			continue
+		}
+		at := t.find(term)
+		lists.Add(at.from, at.to-at.from)
+		tails.Add(at.tailFrom, at.tailTo-at.tailFrom)
+	}
+	lists.Flush()
+	tails.Flush()
+	return nil
+}
+
+// nextNgram returns the first n-gram at or after id that occurs, and its term, or false if there is
+// none.
+func (x *Index) nextNgram(id ngram.ID) (next ngram.ID, term uint32, ok bool, err error) {
+	t, err := x.openedTable()
+	if err != nil {
+		return 0, 0, false, err
+	}
+	i := t.ngrams.Search(uint64(id))
+	if i == t.ngrams.Len() {
+		return 0, 0, false, nil
+	}
+	return ngram.ID(t.ngrams.At(i)), uint32(i), true, nil
+}
+
+// span says where the list of a term is, and where its tail is.
+type span struct{ from, to, tailFrom, tailTo int64 }
+
+// bytes returns the size of the list and its tail. In a damaged index it is any number below 1<<32.
+func (s *span) bytes() int64 {
+	return min(max(s.to-s.from, 0), math.MaxInt32) + min(max(s.tailTo-s.tailFrom, 0), math.MaxInt32)
+}
+
+// find returns the place of a term's list.
+func (t *table) find(term uint32) (at span) {
+	at.from, at.to = bounds(&t.listEnds, int(term))
+	at.tailFrom, at.tailTo = bounds(&t.tailEnds, int(term))
+	return at
+}
+
+// bounds returns where thing i starts and ends.
+func bounds(ends *eliasfano.List, i int) (from, to int64) {
+	if i == 0 {
+		return 0, int64(ends.At(0))
+	}
+	a, b := ends.At2(i - 1)
+	return int64(a), int64(b)
+}
+
+// list returns the posting list of a term, which must be below Terms.
+func (x *Index) list(term uint32) (List, error) {
+	t, err := x.openedTable()
+	if err != nil {
+		return List{}, err
+	}
+	if term >= x.terms {
+		return List{}, x.table.Corruptf(0, "no term %d: there are %d", term, x.terms)
+	}
+	var l List
+	err = l.open(x, t, t.find(term))
+	return l, err
+}
+
+// open opens the list at a place.
+func (l *List) open(x *Index, t *table, at span) error {
+	l.index, l.blocks, l.span = x, t.blocks, at
+	if at.from > at.to || at.tailFrom > at.tailTo {
+		return x.table.Corruptf(headSize, "a list reaches from %d to %d, its tail from %d to %d", at.from, at.to, at.tailFrom, at.tailTo)
+	}
+	data, err := x.lists.Bytes(at.from, at.to-at.from)
+	if err != nil {
+		return err
+	}
+	if err := l.raw.open(data, x.superblocks); err != nil {
+		return l.corrupt(err)
+	}
+	return nil
+}
+
+// List is the posting list of one term. It is a view and safe for concurrent use.
+type List struct {
+	index  *Index
+	blocks blockCounts
+	raw    rawList
+	span
+}
+
+// DF returns the number of superblocks in which the term starts, at least 1.
+func (l *List) DF() uint32 { return l.raw.df }
+
+// Last returns the last of these superblocks.
+func (l *List) Last() uint32 { return l.raw.last }
+
+func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.from, "%v", err) }
+
+func (l *List) corruptTail(err error) error { return l.index.tails.Corruptf(l.tailFrom, "%v", err) }

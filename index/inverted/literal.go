@@ -1,0 +1,316 @@
+package inverted
+
+import (
+	"cmp"
+	"errors"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/ngram"
+)
+
+// ErrNoWindows means that a literal has no n-gram to look for.
+var ErrNoWindows = errors.New("a literal without n-grams has no candidates")
+
+// Literal returns the places where a literal with these windows, as Windows returns them, may be.
+// The rarest window is the anchor: for every match, the block in which its anchor window starts is
+// among the candidates.
+//
+// If a window does not occur at all, there are no candidates. Without any window the error is
+// ErrNoWindows.
+func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
+	return x.literal(windows, maxFollowers)
+}
+
+// planned is one n-gram of a literal with its windows.
+type planned struct {
+	list    *List
+	windows []ngram.Window
+}
+
+func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, error) {
+	if len(windows) == 0 {
+		return nil, ErrNoWindows
+	}
+	p, ok := planners.Get().(*planner)
+	if !ok {
+		p = new(planner)
+	}
+	defer p.release()
+	found, err := p.lookup(x, windows)
+	if err != nil {
+		return nil, err
+	}
+	c := newCandidates()
+	if !found {
+		c.done = true
+		return c, nil
+	}
+	c.begin(p.plan[0], p.plan[1:min(len(p.plan), followers+1)])
+	return c, nil
+}
+
+// planner is memory for looking up a literal's n-grams.
+type planner struct {
+	windows []ngram.Window
+	found   []span // of the lists
+	lists   []List
+	plan    []planned
+}
+
+// planners has the released ones.
+var planners sync.Pool
+
+func (p *planner) release() {
+	clear(p.lists)
+	planners.Put(p)
+}
+
+// lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
+// one does not occur, and then reads no list.
+func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
+	t, err := x.openedTable()
+	if err != nil {
+		return false, err
+	}
+	p.windows = append(p.windows[:0], windows...)
+	slices.SortStableFunc(p.windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
+	p.found, p.plan = p.found[:0], p.plan[:0]
+	for rest := p.windows; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].ID == rest[0].ID {
+			n++
+		}
+		term, ok := t.ngrams.Find(uint64(rest[0].ID))
+		if !ok {
+			return false, nil
+		}
+		p.found, p.plan = append(p.found, t.find(uint32(term))), append(p.plan, planned{windows: rest[:n]})
+		rest = rest[n:]
+	}
+	x.announce(p.found)
+	p.lists = slices.Grow(p.lists[:0], len(p.found))[:len(p.found)]
+	for i, at := range p.found {
+		if err := p.lists[i].open(x, t, at); err != nil {
+			return false, err
+		}
+		p.plan[i].list = &p.lists[i]
+	}
+	slices.SortStableFunc(p.plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
+	return true, nil
+}
+
+// relate says where the n-gram's windows must start. Windows with the same offset share a rune of
+// any match, so they start in the same block.
+func (p *planned) relate(anchor ngram.Window) (related relation) {
+	for _, w := range p.windows {
+		switch {
+		case w.MinOffset > anchor.MinOffset:
+			related |= blockAfter
+		case w.MinOffset < anchor.MinOffset:
+			related |= blockBefore
+		default:
+			return sameBlock // there is no stricter relation
+		}
+	}
+	return related
+}
+
+// announceTail is the most bytes of a tail that are announced with its list: of long ones only some
+// blocks may be read.
+const announceTail = 16 << 10
+
+// announce announces the lists, which are about to be opened.
+func (x *Index) announce(lists []span) {
+	if !x.lists.Announces() {
+		return
+	}
+	for _, at := range lists {
+		x.lists.Soon(at.from, at.to-at.from)
+		if n := at.tailTo - at.tailFrom; n <= announceTail {
+			x.tails.Soon(at.tailFrom, n)
+		}
+	}
+}
+
+// maxFollowers is the most lists, the next rarest ones, that are read in addition to the anchor's.
+const maxFollowers = 12
+
+// Candidates walks the superblocks in which a literal may be. It allocates nothing. It is not safe
+// for concurrent use.
+type Candidates struct {
+	anchor     ngram.Window
+	lead       Iterator
+	followers  []follower
+	exhaustive bool // uses every list to the end, even if it is not worth it
+	started    bool
+	settled    bool // the lead is at a candidate
+	done       bool
+	blocks     uint8
+	err        error
+}
+
+// walks has the released Candidates.
+var walks sync.Pool
+
+func newCandidates() *Candidates {
+	if c, ok := walks.Get().(*Candidates); ok {
+		return c
+	}
+	return new(Candidates)
+}
+
+// begin prepares the walk for the n-grams of a literal.
+func (c *Candidates) begin(lead planned, others []planned) {
+	c.anchor = lead.windows[0]
+	c.lead.reset(lead.list)
+	c.followers = slices.Grow(c.followers, len(others))[:len(others)]
+	for i := range others {
+		c.followers[i].reset(&others[i], c.anchor)
+	}
+}
+
+// Release returns the memory for another literal. The caller must not use the Candidates
+// afterwards.
+func (c *Candidates) Release() {
+	c.lead.release()
+	for i := range c.followers {
+		c.followers[i].it.release()
+	}
+	c.followers = c.followers[:0]
+	c.exhaustive, c.started, c.settled, c.done, c.blocks, c.err = false, false, false, false, 0, nil
+	walks.Put(c)
+}
+
+// Cost returns the number of superblocks with the anchor window, which is the most candidates
+// possible. It is 0 if there are none.
+func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.raw.df) }
+
+// Lists returns the number of posting lists that are read.
+func (c *Candidates) Lists() int {
+	if c.Cost() == 0 {
+		return 0
+	}
+	return 1 + len(c.followers)
+}
+
+// AnchorOffset bounds the distance in bytes from a match's start to its anchor window. The bounds
+// differ in the same cases as those of ngram.Window.
+func (c *Candidates) AnchorOffset() (least, most int) {
+	return c.anchor.MinOffset, c.anchor.MaxOffset
+}
+
+// Err returns the error that ended the walk, nil at its regular end.
+func (c *Candidates) Err() error { return c.err }
+
+// Next moves to the next candidate: a superblock, and in blocks a bit j for each of its blocks in
+// which the anchor window of a match may start. It returns false at the end or after an error. Do
+// not mix it with SeekUpTo.
+func (c *Candidates) Next() (superblock uint32, blocks uint8, ok bool) {
+	if c.done {
+		return 0, 0, false
+	}
+	c.started = true
+	return c.settle(c.lead.step(), math.MaxUint32)
+}
+
+// SeekGE moves to the first candidate whose superblock is at least the given one, and never back:
+// it stays at the current one if that is far enough.
+func (c *Candidates) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
+	return c.SeekUpTo(superblock, math.MaxUint32)
+}
+
+// SeekUpTo is SeekGE for a candidate up to a last superblock. If it returns false, there is none up
+// to there, but there may be later ones.
+func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uint8, ok bool) {
+	if c.done {
+		return 0, 0, false
+	}
+	there := c.started && c.lead.value() >= superblock
+	if there && c.settled {
+		return c.lead.value(), c.blocks, c.lead.value() <= last
+	}
+	there = there || c.lead.seek(superblock)
+	c.started = true
+	return c.settle(there, last)
+}
+
+// settle advances the lead to the first candidate that is not before its place, and not beyond a
+// last superblock; at says that the lead has a place.
+func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uint8, ok bool) {
+	for at {
+		if c.settled = c.lead.value() <= last; !c.settled {
+			return 0, 0, false
+		}
+		next, more := c.meet()
+		if next == c.lead.value() {
+			if c.blocks = c.match(); c.blocks != 0 {
+				return next, c.blocks, true
+			}
+			at = c.err == nil && c.lead.step()
+			continue
+		}
+		at = more && c.lead.seek(next)
+	}
+	c.finish()
+	return 0, 0, false
+}
+
+// meet returns the lead's superblock if all followers meet there, or else the least one where they
+// may; more is false if they never will.
+func (c *Candidates) meet() (next uint32, more bool) {
+	superblock := c.lead.value()
+	for i := range c.followers {
+		f := &c.followers[i]
+		if f.idle {
+			continue
+		}
+		loads := f.it.loads
+		ok, next, more := f.meet(superblock)
+		c.pay(f, loads, !ok)
+		if !ok {
+			return next, more
+		}
+	}
+	return superblock, true
+}
+
+// match returns the blocks of the lead's superblock that may hold the anchor.
+func (c *Candidates) match() uint8 {
+	blocks, err := c.lead.maskOf(c.lead.number, c.lead.i)
+	for i := 0; err == nil && blocks != 0 && i < len(c.followers); i++ {
+		f := &c.followers[i]
+		if f.idle {
+			continue
+		}
+		loads := f.it.loads
+		blocks, err = f.allow(blocks)
+		c.pay(f, loads, blocks == 0)
+	}
+	if err != nil {
+		c.err = err
+		return 0
+	}
+	return blocks
+}
+
+// pay counts an answer of a follower. loads is the number of blocks that it had decoded before.
+func (c *Candidates) pay(f *follower, loads uint32, refused bool) {
+	if !c.exhaustive {
+		f.worth.pay(f.it.loads-loads, refused)
+	}
+}
+
+// finish ends the walk and keeps the first error of a list.
+func (c *Candidates) finish() {
+	c.done = true
+	if c.err == nil {
+		c.err = c.lead.err
+	}
+	for i := range c.followers {
+		if c.err == nil {
+			c.err = c.followers[i].it.err
+		}
+	}
+}

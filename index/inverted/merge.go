@@ -1,0 +1,380 @@
+package inverted
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
+)
+
+// Gone is the place of an omitted superblock.
+const Gone = math.MaxUint32
+
+// Source is an n-gram index to merge, and where its text went.
+type Source struct {
+	Index *Index
+	// Places has, for each superblock of the index, its number in the new one, or Gone. No two
+	// superblocks of all sources may have the same place.
+	Places []uint32
+}
+
+// MergeOptions configure a merge. The zero value is valid.
+type MergeOptions struct {
+	// Processors that work, including the caller's; at least 1.
+	Processors int
+	// Pace is called with the number of bytes to be read next. It may wait; an error of it ends the
+	// merge. Nil means no waiting.
+	Pace func(bytes int) error
+	// Spill says where data is kept that waits for its section.
+	Spill inorder.BufferConfig
+}
+
+// Merge writes the n-gram index of a text of that many superblocks, whose parts are in the sources.
+// It writes what a Builder would write. It reads each source once, from front to back, and joins the
+// lists of equal terms, in batches and concurrently. It keeps the lists, encoded, until all are
+// there, in memory as far as opts.Spill allows. The errors are those of w, Pace, the context and
+// temporary files, and *format.CorruptError of a source.
+func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
+	m := newMerger(tags, superblocks, opts)
+	defer func() { err = errors.Join(err, m.close()) }()
+	for _, s := range sources {
+		if err := m.add(mergeSource{index: s.Index, places: s.Places}); err != nil {
+			return err
+		}
+	}
+	if err := m.mergeTerms(ctx); err != nil {
+		return err
+	}
+	return m.write(w)
+}
+
+// merger merges indexes.
+type merger struct {
+	tags         Tags
+	opts         MergeOptions
+	sources      []mergeSource
+	files        []*format.File
+	blocks       []uint8         // of each superblock, up to the last one in which a term starts
+	lists, tails *inorder.Buffer // encoded
+	table        tableWriter
+	dictionary   *dictionaryWriter // nil for n-grams
+}
+
+// mergeSource is a source with its table.
+type mergeSource struct {
+	index  *Index
+	words  *Words // nil for n-grams
+	places []uint32
+	table  *table
+}
+
+func newMerger(tags Tags, superblocks uint32, opts MergeOptions) *merger {
+	return &merger{tags: tags, opts: opts, blocks: make([]uint8, superblocks), lists: inorder.NewBuffer(opts.Spill), tails: inorder.NewBuffer(opts.Spill)}
+}
+
+// add adds a source, and takes over the counts of its superblocks.
+func (m *merger) add(s mergeSource) (err error) {
+	if s.table, err = s.index.openedTable(); err != nil {
+		return err
+	}
+	if uint64(len(s.places)) != uint64(s.index.superblocks) {
+		return s.index.table.Corruptf(4, "an index of %d superblocks of a text of %d", s.index.superblocks, len(s.places))
+	}
+	for superblock, place := range s.places {
+		if place != Gone {
+			m.blocks[place] = s.table.blocks.at(uint32(superblock))
+		}
+	}
+	m.sources, m.files = append(m.sources, s), append(m.files, s.index.table.File())
+	return nil
+}
+
+// close frees the memory and files.
+func (m *merger) close() error { return errors.Join(m.lists.Close(), m.tails.Close()) }
+
+// Bounds on a batch of terms, whose lists are joined together.
+const (
+	batchTerms = 4096
+	batchLists = 16384
+	batchBytes = 1 << 20 // of lists
+)
+
+// batch has successive terms of all sources, their lists there, and the joined lists. Its memory is
+// reused.
+type batch struct {
+	keys     []uint64 // of the terms: see cursor
+	text     []byte   // words
+	ends     []uint32 // of each word in text
+	refs     []listRef
+	refEnds  []uint32 // of the lists of each term in refs
+	refBytes int64
+
+	lists, tails bitWriter
+	joined       []encoded // of each term; without postings if none stay
+	err          error
+}
+
+// listRef refers to a list of a source.
+type listRef struct {
+	source int
+	at     span
+}
+
+var batches = sync.Pool{New: func() any { return new(batch) }}
+
+func takeBatch() *batch {
+	b, _ := batches.Get().(*batch)
+	b.keys, b.text, b.ends, b.refs, b.refEnds, b.refBytes = b.keys[:0], b.text[:0], b.ends[:0], b.refs[:0], b.refEnds[:0], 0
+	b.joined, b.err = b.joined[:0], nil
+	b.lists.reset()
+	b.tails.reset()
+	return b
+}
+
+func (b *batch) full() bool {
+	return len(b.keys) >= batchTerms || len(b.refs) >= batchLists || b.refBytes >= batchBytes
+}
+
+// mergeTerms merges the terms and joins their lists.
+func (m *merger) mergeTerms(ctx context.Context) error {
+	heap, err := m.cursors()
+	if err != nil {
+		return err
+	}
+	queue := inorder.New[*batch](m.opts.Processors - 1)
+	defer func() {
+		for !queue.Empty() {
+			_, _ = queue.Next()
+		}
+	}()
+	for len(heap) > 0 {
+		b := takeBatch()
+		for len(heap) > 0 && !b.full() {
+			if err := heap.next(b); err != nil {
+				return err
+			}
+		}
+		if m.opts.Pace != nil {
+			if err := m.opts.Pace(int(b.refBytes) + len(b.text)); err != nil {
+				return err
+			}
+		}
+		queue.Start(func() *batch {
+			b.err = m.join(ctx, b)
+			return b
+		})
+		for queue.Full() {
+			if err := m.take(queue); err != nil {
+				return err
+			}
+		}
+	}
+	for !queue.Empty() {
+		if err := m.take(queue); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes the next batch.
+func (m *merger) take(queue *inorder.Queue[*batch]) error {
+	b, _ := queue.Next()
+	if b.err != nil {
+		return b.err
+	}
+	for i, joined := range b.joined {
+		if joined.postings == 0 {
+			continue
+		}
+		m.table.add(joined)
+		if m.dictionary == nil {
+			m.table.addNgram(b.keys[i])
+		} else if err := m.dictionary.add(b.word(i)); err != nil {
+			return err
+		}
+	}
+	if _, err := m.lists.Write(b.lists.bytes()); err != nil {
+		return fmt.Errorf("hold posting lists: %w", err)
+	}
+	if _, err := m.tails.Write(b.tails.bytes()); err != nil {
+		return fmt.Errorf("hold the tails of posting lists: %w", err)
+	}
+	batches.Put(b)
+	return nil
+}
+
+// word returns word i of the batch.
+func (b *batch) word(i int) []byte {
+	if i == 0 {
+		return b.text[:b.ends[0]]
+	}
+	return b.text[b.ends[i-1]:b.ends[i]]
+}
+
+// write writes the index.
+func (m *merger) write(w *format.Writer) error {
+	for _, section := range []struct {
+		tag  format.Tag
+		held *inorder.Buffer
+	}{{m.tags.Lists, m.lists}, {m.tags.Tails, m.tails}} {
+		_ = w.Begin(section.tag, format.Required) // the writer's errors stay until End
+		if _, err := section.held.WriteTo(w); err != nil {
+			return fmt.Errorf("write section %s: %w", section.tag, err)
+		}
+		if err := w.End(); err != nil {
+			return fmt.Errorf("write section %s: %w", section.tag, err)
+		}
+	}
+	return m.table.write(w, m.tags, m.blocks)
+}
+
+// joiner is memory for joining lists.
+type joiner struct {
+	list      List
+	it        Iterator
+	stretches stretches
+	run       run
+	encoder   encoder
+}
+
+var joiners = sync.Pool{New: func() any { return new(joiner) }}
+
+// A posting as a number has, from the highest bits on, its superblock, the mask, whether the word is
+// defined there, and the count.
+const (
+	keyDefined         = 1 << 15 // greater than any count
+	keyMaskShift       = 16
+	keySuperblockShift = keyMaskShift + maskBlocks
+)
+
+// join joins the lists of a batch. It keeps the postings of one term at a time. The errors are that
+// of the context and *format.CorruptError. It runs in its own goroutine.
+func (m *merger) join(ctx context.Context, b *batch) error {
+	if err := ctx.Err(); err != nil {
+		return err //nolint:wrapcheck // the caller's own
+	}
+	j, _ := joiners.Get().(*joiner)
+	defer joiners.Put(j)
+	j.encoder.blocks = m.blocks
+	return format.GuardFiles(m.files, func() error {
+		start := uint32(0)
+		for _, end := range b.refEnds {
+			if err := m.gather(j, b.refs[start:end]); err != nil {
+				return err
+			}
+			b.joined = append(b.joined, m.encode(j, b))
+			start = end
+		}
+		return nil
+	})
+}
+
+// gather collects the postings of one term that stay.
+func (m *merger) gather(j *joiner, refs []listRef) error {
+	j.stretches.reset()
+	words := m.tags.words()
+	for i := range refs {
+		s := &m.sources[refs[i].source]
+		if err := j.list.open(s.index, s.table, refs[i].at); err != nil {
+			return err
+		}
+		j.it.reset(&j.list)
+		for superblocks, counts := j.it.Block(); len(superblocks) > 0; superblocks, counts = j.it.Block() {
+			masks, err := j.it.Masks()
+			if err != nil {
+				return err
+			}
+			for i, superblock := range superblocks {
+				place := s.places[superblock]
+				if place == Gone {
+					continue
+				}
+				key := uint64(place)<<keySuperblockShift | uint64(masks[i])<<keyMaskShift
+				if words {
+					if key |= uint64(counts[i]); j.it.DefinedAt(i) {
+						key |= keyDefined
+					}
+				}
+				j.stretches.add(key)
+			}
+		}
+		if j.it.Err() != nil {
+			return j.it.Err()
+		}
+	}
+	return nil
+}
+
+// encode appends the list of the gathered postings.
+func (m *merger) encode(j *joiner, b *batch) encoded {
+	keys := j.stretches.sorted()
+	if len(keys) == 0 {
+		return encoded{}
+	}
+	r := &j.run
+	r.superblocks, r.masks, r.counts, r.defined = r.superblocks[:0], r.masks[:0], r.counts[:0], r.defined[:0]
+	for _, key := range keys {
+		r.superblocks = append(r.superblocks, uint32(key>>keySuperblockShift))
+		r.masks = append(r.masks, uint8(key>>keyMaskShift))
+	}
+	if m.tags.words() {
+		for _, key := range keys {
+			r.counts = append(r.counts, uint16(key)&^keyDefined)
+			r.defined = append(r.defined, key&keyDefined != 0)
+		}
+	}
+	return j.encoder.append(&b.lists, &b.tails, r)
+}
+
+// stretches sorts the postings of one list. They come in few ascending stretches: those of each
+// source, cut where a blob has moved relative to others. A posting is a number whose highest bits
+// are its superblock. It reuses its memory.
+type stretches struct {
+	keys, other []uint64
+	ends        []int // of the stretches in keys
+}
+
+func (s *stretches) reset() { s.keys, s.ends = s.keys[:0], s.ends[:0] }
+
+func (s *stretches) add(key uint64) {
+	if n := len(s.keys); n > 0 && key < s.keys[n-1] {
+		s.ends = append(s.ends, n)
+	}
+	s.keys = append(s.keys, key)
+}
+
+// sorted returns all postings, ascending. They are valid until the next reset. It merges adjacent
+// stretches until one is left.
+func (s *stretches) sorted() []uint64 {
+	for s.ends = append(s.ends, len(s.keys)); len(s.ends) > 1; {
+		s.other = s.other[:0]
+		ends, start := s.ends[:0], 0
+		for i := 0; i < len(s.ends); i += 2 {
+			middle, end := s.ends[i], s.ends[min(i+1, len(s.ends)-1)]
+			s.other = mergeSorted(s.other, s.keys[start:middle], s.keys[middle:end])
+			ends, start = append(ends, end), end
+		}
+		s.keys, s.other, s.ends = s.other, s.keys, ends
+	}
+	return s.keys
+}
+
+// mergeSorted merges two ascending sequences and appends the result.
+func mergeSorted(dst, a, b []uint64) []uint64 {
+	for len(a) > 0 && len(b) > 0 {
+		if a[0] > b[0] {
+			a, b = b, a
+		}
+		n := 1
+		for n < len(a) && a[n] < b[0] {
+			n++
+		}
+		dst, a = append(dst, a[:n]...), a[n:]
+	}
+	return append(append(dst, a...), b...)
+}

@@ -1,0 +1,114 @@
+package inverted
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/format"
+)
+
+// WordSource is an index of words to merge, and where its text went.
+type WordSource struct {
+	Words *Words
+	// Places are as in Source.
+	Places []uint32
+}
+
+// Blob is where a blob of the new text comes from.
+type Blob struct {
+	// Source is the index of the source; negative for an empty blob that no source has.
+	Source int32
+	// Number of the blob in the source.
+	Number uint32
+}
+
+// MergeWords writes the index of words of a text of that many superblocks, whose parts are in the
+// sources. It is like Merge, and writes what a WordBuilder would write. ngrams lends its memory and
+// must be empty.
+func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, blobs []Blob, ngrams *Builder, opts MergeOptions) (err error) {
+	m := newMerger(wordTags, superblocks, opts)
+	defer func() { err = errors.Join(err, m.close()) }()
+	for _, s := range sources {
+		if err := m.add(mergeSource{index: s.Words.lists, words: s.Words, places: s.Places}); err != nil {
+			return err
+		}
+	}
+	// Small parts are read first, to find damage there before the work is done.
+	starts, words, err := m.starts(blobs)
+	if err != nil {
+		return err
+	}
+	opaque, err := m.opaque()
+	if err != nil {
+		return err
+	}
+	m.dictionary = newDictionaryWriter(w, ngrams)
+	if err := m.mergeTerms(ctx); err != nil {
+		return err
+	}
+	if err := m.dictionary.close(); err != nil {
+		return err
+	}
+	if err := m.write(w); err != nil {
+		return err
+	}
+	return writeInfo(w, superblocks, words, starts, opaque)
+}
+
+// starts returns the number of words before each blob of the new text, and in all of it.
+func (m *merger) starts(blobs []Blob) (starts []uint64, words uint64, err error) {
+	starts = make([]uint64, len(blobs))
+	for i, blob := range blobs {
+		starts[i] = words
+		if blob.Source < 0 {
+			continue
+		}
+		n, err := m.sources[blob.Source].words.wordsOf(blob.Number)
+		if err != nil {
+			return nil, 0, err
+		}
+		words += uint64(n)
+	}
+	return starts, words, nil
+}
+
+// wordsOf returns the number of words of a blob.
+func (x *Words) wordsOf(blob uint32) (uint32, error) {
+	from, err := x.WordsBefore(blob)
+	if err != nil {
+		return 0, err
+	}
+	to, err := x.WordsBefore(blob + 1)
+	if err != nil {
+		return 0, err
+	}
+	if blob >= x.info.blobs || to < from || to-from > math.MaxUint32 {
+		return 0, x.starts.Corruptf("blob %d of %d has the words from %d to %d", blob, x.info.blobs, from, to)
+	}
+	return uint32(to - from), nil
+}
+
+// opaque returns the opaque superblocks of the new text, ascending.
+func (m *merger) opaque() (all []uint64, err error) {
+	for _, s := range m.sources {
+		list, err := s.words.Opaque()
+		if err != nil {
+			return nil, err
+		}
+		last := int64(-1)
+		for it, i := list.From(0), 0; i < list.Len(); i++ {
+			superblock, ok := it.Next()
+			if !ok || int64(superblock) <= last || superblock >= uint64(len(s.places)) {
+				return nil, s.words.opaque.Corruptf("opaque superblock %d of %d follows %d", superblock, len(s.places), last)
+			}
+			last = int64(superblock)
+			if place := s.places[superblock]; place != Gone {
+				all = append(all, uint64(place))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all, nil
+}

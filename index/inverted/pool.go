@@ -1,0 +1,101 @@
+package inverted
+
+import (
+	"iter"
+	"unsafe"
+)
+
+// Postings are collected in groups of terms with successive numbers. Groups are few enough that all
+// their ends stay in the cache, and small enough that sorting one by term, once, when the index is
+// written, stays in the cache, too. So each posting is written twice, and never far away.
+const (
+	groupBits    = 10
+	groupSize    = 1 << groupBits
+	chunkEntries = 512
+	slabChunks   = 256
+)
+
+// entry is a posting. Its highest groupBits bits are the lowest ones of the number of its term.
+type entry interface{ uint32 | uint64 }
+
+type chunk[E entry] [chunkEntries]E
+
+// group has the entries of its terms in the order of arrival.
+type group[E entry] struct {
+	last   *chunk[E] // the one to write to, unless the number of entries shows that it is full
+	n      int
+	chunks []*chunk[E]
+}
+
+// pool has all groups, and the memory that they use and keep.
+type pool[E entry] struct {
+	groups []group[E]
+	slabs  []*[slabChunks]chunk[E]
+	used   int // chunks
+}
+
+// grow makes sure that there are so many groups.
+func (p *pool[E]) grow(groups int) {
+	for len(p.groups) < groups {
+		if cap(p.groups) > len(p.groups) {
+			p.groups = p.groups[:len(p.groups)+1] // reuses its memory, see reset
+		} else {
+			p.groups = append(p.groups, group[E]{})
+		}
+	}
+}
+
+// extend gives a group another chunk.
+func (p *pool[E]) extend(to *group[E]) {
+	if p.used/slabChunks == len(p.slabs) {
+		p.slabs = append(p.slabs, new([slabChunks]chunk[E]))
+	}
+	to.last = &p.slabs[p.used/slabChunks][p.used%slabChunks]
+	to.last[0] = 0 // reading the page first, as the caller may, would cost another page fault
+	to.chunks = append(to.chunks, to.last)
+	p.used++
+}
+
+// memory returns how many bytes the entries take.
+func (p *pool[E]) memory() int64 { return int64(p.used) * chunkBytes[E]() }
+
+func chunkBytes[E entry]() int64 { return int64(unsafe.Sizeof(chunk[E]{})) }
+
+// reset drops all postings and keeps the memory.
+func (p *pool[E]) reset() {
+	for i := range p.groups {
+		p.groups[i].n, p.groups[i].chunks = 0, p.groups[i].chunks[:0]
+	}
+	p.groups, p.used = p.groups[:0], 0
+}
+
+// parts returns the entries from one to another, in pieces.
+func (g *group[E]) parts(from, to int) iter.Seq[[]E] {
+	return func(yield func([]E) bool) {
+		for from < to {
+			at := from % chunkEntries
+			part := g.chunks[from/chunkEntries][at:min(at+to-from, chunkEntries)]
+			if !yield(part) {
+				return
+			}
+			from += len(part)
+		}
+	}
+}
+
+// count sets starts, of all terms of the group, to where the postings of each will start when they
+// are sorted.
+func (g *group[E]) count(starts []uint32) {
+	clear(starts)
+	shift := unsafe.Sizeof(E(0))*8 - groupBits
+	for part := range g.parts(0, g.n) {
+		for _, e := range part {
+			starts[e>>shift]++
+		}
+	}
+	sum := uint32(0)
+	for i, n := range starts {
+		starts[i] = sum
+		sum += n
+	}
+}

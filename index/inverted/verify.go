@@ -1,0 +1,193 @@
+package inverted
+
+import (
+	"math/bits"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// Verifier compares an index of words with the blobs that it describes. It is not safe for
+// concurrent use.
+type Verifier struct {
+	x           *Words
+	local       local
+	seeded      wordTable // only its seed is used
+	bits        [ngram.SuperblockSize / 64]uint64
+	blobs       uint32
+	words       uint64
+	blocks      []uint8 // for each superblock so far, blocks up to the last one in which a word starts
+	opaque      int
+	definitions definitionFinder
+	sum         uint64 // sum of a hash of each posting, since lists and text are in different orders
+}
+
+// NewVerifier starts to verify an index. Definitions are compared if this version of package
+// symbols found them.
+func NewVerifier(x *Words) *Verifier { return &Verifier{x: x} }
+
+// Add takes the next blob, as WordBuilder.Add does, and checks what the index says about this blob
+// alone.
+func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
+	before, err := v.x.WordsBefore(v.blobs)
+	if err != nil {
+		return err
+	}
+	if before != v.words {
+		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
+	}
+	v.blobs++
+	var defined []uint32
+	if v.x.Marked() {
+		defined = v.definitions.of(blob, language)
+	}
+	for uint64(len(v.blocks)) < uint64(first) {
+		v.blocks = append(v.blocks, 0)
+	}
+	list, err := v.x.Opaque()
+	if err != nil {
+		return err
+	}
+	for start := 0; start < len(blob); start += ngram.SuperblockSize {
+		superblock := first + uint32(start/ngram.SuperblockSize)
+		here, rest := upTo(defined, start+ngram.SuperblockSize)
+		defined = rest
+		if len(opaque) > 0 && opaque[0] == superblock-first {
+			opaque = opaque[1:]
+			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
+				return v.x.opaque.Corruptf("superblock %d is opaque but not listed", superblock)
+			}
+			v.opaque++
+			v.words += countWords(v.bits[:], blob, start)
+			v.blocks = append(v.blocks, 0)
+			continue
+		}
+		v.local.reset()
+		v.words += v.local.collect(&v.seeded, v.bits[:], blob, start)
+		v.local.define(&v.seeded, blob, here)
+		all := uint8(0)
+		for _, e := range v.local.entries[:v.local.n] {
+			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count, e.defined)
+			all |= e.mask
+		}
+		v.blocks = append(v.blocks, uint8(bits.Len8(all)))
+	}
+	return nil
+}
+
+// Close compares the whole index with all blobs. It calls tick now and then and stops with its
+// error.
+func (v *Verifier) Close(tick func() error) error {
+	x := v.x
+	list, err := x.Opaque()
+	switch {
+	case err != nil:
+		return err
+	case v.blobs != x.info.blobs || v.words != x.info.words:
+		return x.starts.Corruptf("%d words in %d blobs, not %d in %d", x.info.words, x.info.blobs, v.words, v.blobs)
+	case v.opaque != list.Len():
+		return x.opaque.Corruptf("%d superblocks are opaque, not %d", list.Len(), v.opaque)
+	}
+	if err := x.lists.check(v.blocks); err != nil {
+		return err
+	}
+	if err := x.checkEnd(); err != nil {
+		return err
+	}
+	sum, windows, err := v.lists(tick)
+	if err != nil {
+		return err
+	}
+	if sum != v.sum {
+		return x.dictionary.Corruptf(0, "words and their posting lists do not match the content")
+	}
+	found, err := x.ngrams.Sum(tick)
+	if err == nil && found != windows {
+		err = x.dictionary.Corruptf(0, "the n-grams of the dictionary do not match its words")
+	}
+	return err
+}
+
+// checkEnd compares the end of the last block of the dictionary with the end of the section.
+func (x *Words) checkEnd() error {
+	ends, err := x.offsets.List()
+	if err != nil {
+		return err
+	}
+	if end := ends.At(ends.Len() - 1); end != uint64(x.dictionary.Len()) { // 0 without words
+		return x.dictionary.Corruptf(int64(end), "the last block ends here, the section at %d", x.dictionary.Len())
+	}
+	return nil
+}
+
+// lists reads the whole dictionary with all lists, and returns the sums of the postings and
+// of the dictionary's n-grams.
+func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
+	var block Block
+	var it Iterator
+	var last []byte
+	found := &windows{}
+	total := uint64(0)
+	for number := range v.x.Blocks() {
+		if err := tick(); err != nil {
+			return 0, 0, err
+		}
+		if err := v.x.Block(number, &block); err != nil {
+			return 0, 0, err
+		}
+		for i := range block.Len() {
+			word := block.Word(i)
+			if !isWord(word) || number+uint32(i) > 0 && compare(last, word) >= 0 {
+				return 0, 0, v.x.dictionary.Corruptf(0, "%q is not a word that comes after %q", word, last)
+			}
+			last = append(last[:0], word...)
+			found.add(word, number%ngram.BlocksPerSuperblock)
+			list, err := v.x.List(block.First + uint32(i))
+			if err != nil {
+				return 0, 0, err
+			}
+			for it.Reset(list); it.Next(); total++ {
+				sum += postingHash(word, it.Superblock(), it.Mask(), it.Count(), it.Defined() && v.x.Marked())
+			}
+			if it.Err() != nil {
+				return 0, 0, it.Err()
+			}
+		}
+		if number%ngram.BlocksPerSuperblock == ngram.BlocksPerSuperblock-1 || number == v.x.Blocks()-1 {
+			windowSum += found.sum(number / ngram.BlocksPerSuperblock)
+		}
+	}
+	if total != v.x.Postings() {
+		return 0, 0, v.x.dictionary.Corruptf(0, "%d postings of words, not %d", total, v.x.Postings())
+	}
+	return sum, windowSum, nil
+}
+
+func isWord(text []byte) bool {
+	for _, c := range text {
+		if !ngram.IsWord(c) {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
+// sum returns the sum of the hashes of the collected n-grams, and drops them.
+func (s *windows) sum(superblock uint32) (sum uint64) {
+	for _, id := range s.ids {
+		sum += Hash(id, superblock, s.blocks[id])
+		s.blocks[id] = 0
+	}
+	s.ids = s.ids[:0]
+	return sum
+}
+
+func postingHash(word []byte, superblock uint32, mask uint8, count uint16, defined bool) uint64 {
+	var t wordTable
+	marked := uint64(0)
+	if defined {
+		marked = 1 << 41
+	}
+	h := t.hash(word, head(word, len(word)))
+	return fold(h^uint64(superblock)<<32, uint64(count)<<8|uint64(mask)|1<<40|marked)
+}

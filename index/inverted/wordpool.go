@@ -1,0 +1,97 @@
+package inverted
+
+import "slices"
+
+// An entry of a word has, from the lowest bit on: how often the word starts in the superblock,
+// whether it is defined there, the mask of the blocks, the superblock, and the low bits of the word's
+// number.
+const (
+	countBits    = 13
+	definedShift = countBits
+	maskShift    = definedShift + 1
+	superblockAt = maskShift + 8
+	numberAt     = superblockAt + 32
+)
+
+// wordPool has the postings of words: a run of entries for each, once they are sorted.
+type wordPool struct {
+	pool[uint64]
+	starts []uint32 // start of each word's run in its group
+	sorted []uint64
+}
+
+func (p *wordPool) add(number, superblock uint32, mask uint8, count uint16, defined bool) {
+	p.grow(int(number>>groupBits) + 1)
+	g := &p.groups[number>>groupBits]
+	at := g.n % chunkEntries
+	if at == 0 {
+		p.extend(g)
+	}
+	entry := uint64(number%groupSize)<<numberAt | uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
+	if defined {
+		entry |= 1 << definedShift
+	}
+	g.last[at] = entry
+	g.n++
+}
+
+// sort sorts the entries of that many words by word, group by group, in place. Their superblocks
+// ascend already.
+func (p *wordPool) sort(words int) {
+	p.starts = slices.Grow(p.starts[:0], words)[:words]
+	for i := range p.groups {
+		g, starts := &p.groups[i], p.starts[i*groupSize:min((i+1)*groupSize, words)]
+		if len(p.sorted) < g.n {
+			p.sorted = make([]uint64, g.n+g.n/4)
+		}
+		g.count(starts)
+		for part := range g.parts(0, g.n) {
+			for _, entry := range part {
+				at := &starts[entry>>numberAt]
+				p.sorted[*at] = entry
+				*at++
+			}
+		}
+		rest := p.sorted
+		for part := range g.parts(0, g.n) {
+			rest = rest[copy(part, rest):]
+		}
+		copy(starts[1:], starts) // the end of a run is the start of the next one
+		starts[0] = 0
+	}
+}
+
+// fetch reads the first posting of a word early, so that read need not wait for memory: see
+// wordTable.fetch.
+func (p *wordPool) fetch(number uint32) uint32 {
+	g, start := &p.groups[number>>groupBits], p.starts[number]
+	return uint32(g.chunks[start/chunkEntries][start%chunkEntries])
+}
+
+// read replaces the content of a run by the postings of a word.
+func (p *wordPool) read(to *run, number uint32) {
+	g := &p.groups[number>>groupBits]
+	start, end := int(p.starts[number]), g.n
+	if next := number + 1; next%groupSize != 0 && int(next) < len(p.starts) {
+		end = int(p.starts[next])
+	}
+	to.resize(end - start)
+	rest := *to
+	for entries := range g.parts(start, end) {
+		n := len(entries)
+		superblocks, masks, counts, defined := rest.superblocks[:n], rest.masks[:n], rest.counts[:n], rest.defined[:n]
+		for i, entry := range entries {
+			superblocks[i] = uint32(entry >> superblockAt)
+			masks[i] = uint8(entry >> maskShift)
+			counts[i] = uint16(entry % (1 << countBits))
+			defined[i] = entry>>definedShift&1 == 1
+		}
+		rest = rest.part(n, len(rest.superblocks))
+	}
+}
+
+// resize makes room for n postings.
+func (r *run) resize(n int) {
+	r.superblocks, r.masks = slices.Grow(r.superblocks[:0], n)[:n], slices.Grow(r.masks[:0], n)[:n]
+	r.counts, r.defined = slices.Grow(r.counts[:0], n)[:n], slices.Grow(r.defined[:0], n)[:n]
+}

@@ -1,0 +1,327 @@
+package inverted
+
+import (
+	"iter"
+
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// Words reads the index of words of a shard. It keeps nothing per word on the heap. It is safe for
+// concurrent use, and valid until the file is closed. Every error is a *format.CorruptError or, for
+// another layout, a format.ErrVersion.
+type Words struct {
+	info       info
+	counts     format.Section
+	dictionary format.Section
+	offsets    eliasfano.Column // where each block of the dictionary ends
+	ngrams     *Index           // of the words
+	lists      *Index
+	starts     eliasfano.Column // words before each blob
+	opaque     eliasfano.Column
+	finder     uint32 // version that found the definitions
+}
+
+// info is the section TagWordInfo.
+type info struct {
+	blobs, opaque uint32
+	words         uint64
+}
+
+// OpenWords opens the index of words of a shard. It reads only a few bytes.
+func OpenWords(f *format.File) (x *Words, err error) {
+	x = &Words{}
+	if x.lists, err = Open(f, wordTags); err != nil {
+		return nil, err
+	}
+	if err := x.readInfo(f); err != nil {
+		return nil, err
+	}
+	if x.dictionary, err = f.Need(format.TagLexicon); err != nil {
+		return nil, err
+	}
+	for _, column := range []struct {
+		column   *eliasfano.Column
+		tag      format.Tag
+		n        uint32
+		universe uint64
+	}{
+		{&x.offsets, format.TagLexiconOffsets, x.Blocks(), uint64(x.dictionary.Len()) + 1},
+		{&x.starts, format.TagWordStarts, x.info.blobs, x.info.words + 1},
+		{&x.opaque, format.TagOpaque, x.info.opaque, uint64(x.Superblocks())},
+	} {
+		section, err := f.Need(column.tag)
+		if err != nil {
+			return nil, err
+		}
+		column.column.Init(section, int(column.n), column.universe)
+	}
+	if err := x.readFinder(f); err != nil {
+		return nil, err
+	}
+	if x.ngrams, err = Open(f, dictionaryTags); err != nil {
+		return nil, err
+	}
+	if of := (uint64(x.Len()) + wordsPerSuperblock - 1) / wordsPerSuperblock; uint64(x.ngrams.Superblocks()) != of {
+		return nil, x.Corruptf("a term dictionary of %d superblocks has n-grams of %d", of, x.ngrams.Superblocks())
+	}
+	return x, nil
+}
+
+// Announce announces that words will be looked up; see format.Announcer.
+func (x *Words) Announce() {
+	x.ngrams.Announce()
+	x.lists.Announce()
+	for _, c := range []*eliasfano.Column{&x.offsets, &x.starts, &x.opaque} {
+		c.Announce()
+	}
+}
+
+// AnnounceLists announces that the lists of ascending words will be read.
+func (x *Words) AnnounceLists(words iter.Seq[uint32]) error { return x.lists.announceLists(words) }
+
+// AnnounceBlocks announces that blocks of the dictionary will be read, which ascend.
+func (x *Words) AnnounceBlocks(numbers []uint32) error {
+	if !x.dictionary.Announces() {
+		return nil
+	}
+	ends, err := x.offsets.List()
+	if err != nil {
+		return err
+	}
+	blocks := x.dictionary.Announcer()
+	for _, number := range numbers {
+		if number >= x.Blocks() {
+			break
+		}
+		from, to := uint64(0), ends.At(int(number))
+		if number > 0 {
+			from = ends.At(int(number) - 1)
+		}
+		blocks.Add(int64(from), int64(to-from))
+	}
+	blocks.Flush()
+	return nil
+}
+
+// Corruptf returns the error for counts of the index that disagree with the data.
+func (x *Words) Corruptf(format string, args ...any) error {
+	return x.counts.Corruptf(0, format, args...)
+}
+
+func (x *Words) readInfo(f *format.File) error {
+	var err error
+	if x.counts, err = f.Need(format.TagWordInfo); err != nil {
+		return err
+	}
+	d, err := x.counts.Decoder()
+	if err != nil {
+		return err
+	}
+	x.info = info{blobs: d.U32(), opaque: d.U32(), words: d.U64()}
+	if x.info.opaque > x.Superblocks() {
+		d.Failf("%d of %d superblocks are opaque", x.info.opaque, x.Superblocks())
+	}
+	return d.End()
+}
+
+// readFinder reads which version of package symbols found the definitions.
+func (x *Words) readFinder(f *format.File) error {
+	section, err := f.Need(format.TagDefinitions)
+	if err != nil {
+		return err
+	}
+	d, err := section.Decoder()
+	if err != nil {
+		return err
+	}
+	x.finder = d.U32()
+	return d.End()
+}
+
+// Marked reports whether the posting lists mark where each word is defined, as this version of
+// package symbols finds it in the language of a blob's first document. Otherwise another version
+// marked them.
+func (x *Words) Marked() bool { return x.finder == symbols.Version }
+
+// Len returns the number of distinct words. They are numbered from 0 in the order of the dictionary.
+func (x *Words) Len() uint32 { return x.lists.Terms() }
+
+// Words returns how many words the content has, including those of opaque superblocks.
+func (x *Words) Words() uint64 { return x.info.words }
+
+// Blobs returns the number of blobs of the content.
+func (x *Words) Blobs() uint32 { return x.info.blobs }
+
+// Superblocks returns the number of superblocks of the content.
+func (x *Words) Superblocks() uint32 { return x.lists.Superblocks() }
+
+// List returns the posting list of a word.
+func (x *Words) List(word uint32) (List, error) { return x.lists.list(word) }
+
+// Read prepares a reader for the posting lists of the words.
+func (x *Words) Read(r *Reader) error { return r.reset(x.lists) }
+
+// Postings returns the number of pairs of a word and a superblock.
+func (x *Words) Postings() uint64 { return x.lists.Postings() }
+
+// WordsBefore returns the number of words in the blobs before a blob, which is at most Blobs.
+func (x *Words) WordsBefore(blob uint32) (uint64, error) {
+	if blob >= x.info.blobs {
+		return x.info.words, nil
+	}
+	list, err := x.starts.List()
+	if err != nil {
+		return 0, err
+	}
+	return list.At(int(blob)), nil
+}
+
+// Opaque returns the superblocks that have no words here, ascending: their text decides.
+func (x *Words) Opaque() (eliasfano.List, error) { return x.opaque.List() }
+
+// Blocks returns the number of blocks of the dictionary.
+func (x *Words) Blocks() uint32 {
+	return uint32((uint64(x.Len()) + BlockWords - 1) / BlockWords)
+}
+
+// Block reads a block of the dictionary.
+func (x *Words) Block(number uint32, to *Block) error { return x.block(number, to, true) }
+
+// SmallBlock reads a block of the dictionary with all words in lower case, which is faster.
+func (x *Words) SmallBlock(number uint32, to *Block) error { return x.block(number, to, false) }
+
+func (x *Words) block(number uint32, to *Block, spelled bool) error {
+	data, n, at, err := x.blockData(number)
+	if err != nil {
+		return err
+	}
+	if err := to.decode(data, n, spelled); err != nil {
+		return x.dictionary.Corruptf(at, "%v", err)
+	}
+	to.First = number * BlockWords
+	return nil
+}
+
+// blockData returns the bytes of a block, the number of its words, and its offset.
+func (x *Words) blockData(number uint32) (data []byte, n int, at int64, err error) {
+	if number >= x.Blocks() {
+		return nil, 0, 0, x.dictionary.Corruptf(0, "no block %d: there are %d", number, x.Blocks())
+	}
+	ends, err := x.offsets.List()
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	var from, to uint64
+	if number == 0 {
+		to = ends.At(0)
+	} else {
+		from, to = ends.At2(int(number) - 1)
+	}
+	if from > to {
+		return nil, 0, 0, x.offsets.Corruptf("block %d of the dictionary reaches from %d to %d", number, from, to)
+	}
+	data, err = x.dictionary.Bytes(int64(from), int64(to-from))
+	return data, int(min(BlockWords, x.Len()-number*BlockWords)), int64(from), err
+}
+
+// Holding returns the blocks of the dictionary that may have a word that contains a text of word
+// bytes, with or without case; ok is false if the text has fewer than three bytes. Bit j of a
+// candidate's superblock i stands for block 8·i + j.
+func (x *Words) Holding(text string) (blocks *Candidates, ok bool, err error) {
+	var windows []ngram.Window
+	for i := 0; i+3 <= len(text); i++ {
+		windows = append(windows, ngram.Window{ID: ngram.WordWindow(text[i], text[i+1], text[i+2])})
+	}
+	if len(windows) == 0 {
+		return nil, false, nil
+	}
+	blocks, err = x.ngrams.Literal(windows)
+	return blocks, err == nil, err
+}
+
+// Bytes above and below all word bytes.
+const (
+	aboveWords = "\x7f"
+	belowWords = "\x00"
+)
+
+// WithPrefix returns the numbers [from, to) of the words that begin with a text, without case. It
+// reads blocks into b.
+func (x *Words) WithPrefix(text string, b *Block) (from, to uint32, err error) {
+	return x.between(text, text+aboveWords, b)
+}
+
+// Spellings returns the numbers [from, to) of the words that equal a text, without case. It reads
+// blocks into b.
+func (x *Words) Spellings(text string, b *Block) (from, to uint32, err error) {
+	return x.between(text, text+belowWords, b)
+}
+
+// between returns the numbers of the words at or after low and before high.
+func (x *Words) between(low, high string, b *Block) (from, to uint32, err error) {
+	if from, err = x.search([]byte(low), 0, b); err != nil {
+		return 0, 0, err
+	}
+	if b.n > 0 && from < b.First+uint32(b.n) && compareFolded(b.Word(b.n-1), []byte(high)) >= 0 {
+		return from, b.after([]byte(high)), nil // the last one is usually in the block of the first
+	}
+	to, err = x.search([]byte(high), from/BlockWords, b)
+	return from, max(from, to), err
+}
+
+// search returns the number of the first word that is not before a text, without case. No word
+// before the given block may be. It leaves the block of the word before the result in b.
+func (x *Words) search(text []byte, block uint32, b *Block) (uint32, error) {
+	b.n = 0
+	low, high := block, x.Blocks() // blocks before low begin before the text
+	for low < high {
+		mid := low + (high-low)/2
+		// With both blocks that may be next, two steps take one round trip.
+		if err := x.AnnounceBlocks([]uint32{low + (mid-low)/2, mid, mid + (high-mid)/2}); err != nil {
+			return 0, err
+		}
+		before, err := x.beginsBefore(mid, text)
+		if err != nil {
+			return 0, err
+		}
+		if before {
+			low = mid + 1
+		} else {
+			high = mid
+		}
+	}
+	if low == 0 {
+		return 0, nil
+	}
+	if err := x.Block(low-1, b); err != nil {
+		return 0, err
+	}
+	return b.after(text), nil
+}
+
+// after returns the number of the first word of the block that is not before a text, without case,
+// or the number after the block's last word.
+func (b *Block) after(text []byte) uint32 {
+	for i := range b.n {
+		if compareFolded(b.Word(i), text) >= 0 {
+			return b.First + uint32(i)
+		}
+	}
+	return b.First + uint32(b.n)
+}
+
+// beginsBefore reports whether the first word of a block comes before a text.
+func (x *Words) beginsBefore(number uint32, text []byte) (bool, error) {
+	data, n, at, err := x.blockData(number)
+	if err != nil {
+		return false, err
+	}
+	_, suffix, rest, ok := readHead(data[min((n+3)/4, len(data)):])
+	if !ok || suffix > len(rest) {
+		return false, x.dictionary.Corruptf(at, "%v", errBlock)
+	}
+	return compareFolded(rest[:suffix], text) < 0, nil
+}
