@@ -116,15 +116,14 @@ func (b *Builder) Reset() {
 }
 
 // Write writes the index of a text of that many superblocks, which must be more than any that was
-// added, as three sections. It streams the posting lists, and keeps the tails until these are
-// written. Afterwards, and after all errors except ErrMisuse, the Builder is as after Reset.
+// added, as three sections. It holds them in memory until all are encoded. Afterwards, and after all errors except ErrMisuse, the Builder is as after Reset.
 func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
 		return fmt.Errorf("%w: an index of %d superblocks that already has %d", ErrMisuse, superblocks, len(b.blocks))
 	}
 	defer b.Reset()
 	b.skipTo(superblocks)
-	lists := newWriter(w, tags, b.blocks)
+	lists := newWriter(tags, b.blocks, inMemory)
 	for number := range b.pool.groups {
 		if b.pool.groups[number].n == 0 {
 			continue
@@ -134,10 +133,12 @@ func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) e
 		for i, end := range &b.sorted.ends {
 			if start < end {
 				lists.table.addNgram(uint64(number*groupSize + i))
-				lists.append(&run{superblocks: b.sorted.superblocks[start:end], masks: b.sorted.masks[start:end]})
+				if err := lists.append(&run{superblocks: b.sorted.superblocks[start:end], masks: b.sorted.masks[start:end]}); err != nil {
+					return err
+				}
 				start = end
 			}
 		}
 	}
-	return lists.close()
+	return lists.write(w)
 }

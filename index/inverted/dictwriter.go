@@ -45,17 +45,19 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 	if err := dictionary.close(); err != nil {
 		return err
 	}
-	lists := newWriter(w, wordTags, b.blocks)
+	lists := newWriter(wordTags, b.blocks, inMemory)
 	for keys := range slices.Chunk(b.keys, fetchedAhead) {
 		for _, key := range keys {
 			b.fetched += b.pool.fetch(key.number)
 		}
 		for _, key := range keys {
 			b.pool.read(&b.run, key.number)
-			lists.append(&b.run)
+			if err := lists.append(&b.run); err != nil {
+				return err
+			}
 		}
 	}
-	if err := lists.close(); err != nil {
+	if err := lists.write(w); err != nil {
 		return err
 	}
 	return writeInfo(w, superblocks, b.words, b.starts, b.opaque)

@@ -78,7 +78,7 @@ func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 	if !f.it.seek(low) {
 		return false, 0, false
 	}
-	if first := f.it.value(); first > high {
+	if first := f.it.Superblock(); first > high {
 		if f.related == blockAfter {
 			first--
 		}
@@ -93,8 +93,8 @@ func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 
 // note fills near with the postings from the iterator's current one to high.
 func (f *follower) note(superblock, high uint32) {
-	for f.it.value() <= high {
-		f.near[f.it.value()+1-superblock] = place{f.it.number, f.it.i, true}
+	for f.it.Superblock() <= high {
+		f.near[f.it.Superblock()+1-superblock] = place{f.it.number, f.it.i, true}
 		if !f.it.step() {
 			return
 		}

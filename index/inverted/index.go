@@ -8,7 +8,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Tags names the three sections of an index.
@@ -179,20 +178,6 @@ func (x *Index) announceLists(terms iter.Seq[uint32]) error {
 	lists.Flush()
 	tails.Flush()
 	return nil
-}
-
-// nextNgram returns the first n-gram at or after id that occurs, and its term, or false if there is
-// none.
-func (x *Index) nextNgram(id ngram.ID) (next ngram.ID, term uint32, ok bool, err error) {
-	t, err := x.openedTable()
-	if err != nil {
-		return 0, 0, false, err
-	}
-	i := t.ngrams.Search(uint64(id))
-	if i == t.ngrams.Len() {
-		return 0, 0, false, nil
-	}
-	return ngram.ID(t.ngrams.At(i)), uint32(i), true, nil
 }
 
 // span says where the list of a term is, and where its tail is.

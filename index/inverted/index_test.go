@@ -123,8 +123,8 @@ func TestSeeksInAnyDirection(t *testing.T) {
 		for range 20 {
 			x := random.Uint32N(all[len(all)-1] + 1)
 			i, _ := slices.BinarySearch(all, x)
-			if !it.seek(x) || it.value() != all[i] {
-				t.Fatalf("seek(%d) stands at %d, want %d", x, it.value(), all[i])
+			if !it.seek(x) || it.Superblock() != all[i] {
+				t.Fatalf("seek(%d) stands at %d, want %d", x, it.Superblock(), all[i])
 			}
 		}
 	}

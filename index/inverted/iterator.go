@@ -62,7 +62,7 @@ func (it *Iterator) SeekGE(superblock uint32) bool {
 	if it.done {
 		return false
 	}
-	if it.number >= 0 && it.value() >= superblock {
+	if it.number >= 0 && it.Superblock() >= superblock {
 		return true
 	}
 	it.done = !it.seek(superblock)
@@ -101,7 +101,7 @@ func (it *Iterator) DefinedBlock() (superblocks []uint32) {
 
 // Superblock returns the superblock of the current posting. Like Count, Mask and Defined it must
 // follow a Next or SeekGE that returned true.
-func (it *Iterator) Superblock() uint32 { return it.value() }
+func (it *Iterator) Superblock() uint32 { return it.block[it.i] }
 
 // Count returns how often the word starts in the superblock.
 func (it *Iterator) Count() uint16 { return it.tail.counts[it.i] }
@@ -118,9 +118,6 @@ func (it *Iterator) AnyDefined() bool { return it.tail.defs.any() }
 // Mask returns the blocks of the superblock in which the term starts, bit j for block j, or 0 after
 // an error. Only calls of it and of Masks read masks.
 func (it *Iterator) Mask() uint8 {
-	if it.number == it.tail.number && it.i < it.tail.masks.n {
-		return it.tail.masks.masks[it.i]
-	}
 	if it.number < 0 {
 		return 0
 	}
@@ -140,6 +137,9 @@ func (it *Iterator) Masks() ([]uint8, error) {
 
 // maskOf returns mask i of a block, which need not be the current one.
 func (it *Iterator) maskOf(number, i int) (uint8, error) {
+	if number == it.tail.number && i < it.tail.masks.n {
+		return it.tail.masks.masks[i], nil
+	}
 	var superblocks []uint32
 	if number == it.number {
 		superblocks = it.block[:it.known]
@@ -156,9 +156,6 @@ func (it *Iterator) maskOf(number, i int) (uint8, error) {
 
 // Err returns the error that ended the iteration, nil at the end of the list.
 func (it *Iterator) Err() error { return it.err }
-
-// value returns the current superblock.
-func (it *Iterator) value() uint32 { return it.block[it.i] }
 
 // step advances by one.
 func (it *Iterator) step() bool {

@@ -227,9 +227,9 @@ func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uin
 	if c.done {
 		return 0, 0, false
 	}
-	there := c.started && c.lead.value() >= superblock
+	there := c.started && c.lead.Superblock() >= superblock
 	if there && c.settled {
-		return c.lead.value(), c.blocks, c.lead.value() <= last
+		return c.lead.Superblock(), c.blocks, c.lead.Superblock() <= last
 	}
 	there = there || c.lead.seek(superblock)
 	c.started = true
@@ -240,11 +240,11 @@ func (c *Candidates) SeekUpTo(superblock, last uint32) (found uint32, blocks uin
 // last superblock; at says that the lead has a place.
 func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uint8, ok bool) {
 	for at {
-		if c.settled = c.lead.value() <= last; !c.settled {
+		if c.settled = c.lead.Superblock() <= last; !c.settled {
 			return 0, 0, false
 		}
 		next, more := c.meet()
-		if next == c.lead.value() {
+		if next == c.lead.Superblock() {
 			if c.blocks = c.match(); c.blocks != 0 {
 				return next, c.blocks, true
 			}
@@ -260,7 +260,7 @@ func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uin
 // meet returns the lead's superblock if all followers meet there, or else the least one where they
 // may; more is false if they never will.
 func (c *Candidates) meet() (next uint32, more bool) {
-	superblock := c.lead.value()
+	superblock := c.lead.Superblock()
 	for i := range c.followers {
 		f := &c.followers[i]
 		if f.idle {

@@ -3,7 +3,6 @@ package inverted
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"sync"
 
@@ -40,7 +39,7 @@ type MergeOptions struct {
 // temporary files, and *format.CorruptError of a source.
 func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
 	m := newMerger(tags, superblocks, opts)
-	defer func() { err = errors.Join(err, m.close()) }()
+	defer func() { err = errors.Join(err, m.writer.close()) }()
 	for _, s := range sources {
 		if err := m.add(mergeSource{index: s.Index, places: s.Places}); err != nil {
 			return err
@@ -49,19 +48,17 @@ func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32,
 	if err := m.mergeTerms(ctx); err != nil {
 		return err
 	}
-	return m.write(w)
+	return m.writer.write(w)
 }
 
 // merger merges indexes.
 type merger struct {
-	tags         Tags
-	opts         MergeOptions
-	sources      []mergeSource
-	files        []*format.File
-	blocks       []uint8         // of each superblock, up to the last one in which a term starts
-	lists, tails *inorder.Buffer // encoded
-	table        tableWriter
-	dictionary   *dictionaryWriter // nil for n-grams
+	opts       MergeOptions
+	sources    []mergeSource
+	files      []*format.File
+	blocks     []uint8 // of each superblock, up to the last one in which a term starts
+	writer     *writer
+	dictionary *dictionaryWriter // nil for n-grams
 }
 
 // mergeSource is a source with its table.
@@ -73,7 +70,8 @@ type mergeSource struct {
 }
 
 func newMerger(tags Tags, superblocks uint32, opts MergeOptions) *merger {
-	return &merger{tags: tags, opts: opts, blocks: make([]uint8, superblocks), lists: inorder.NewBuffer(opts.Spill), tails: inorder.NewBuffer(opts.Spill)}
+	blocks := make([]uint8, superblocks)
+	return &merger{opts: opts, blocks: blocks, writer: newWriter(tags, blocks, opts.Spill)}
 }
 
 // add adds a source, and takes over the counts of its superblocks.
@@ -93,9 +91,6 @@ func (m *merger) add(s mergeSource) (err error) {
 	return nil
 }
 
-// close frees the memory and files.
-func (m *merger) close() error { return errors.Join(m.lists.Close(), m.tails.Close()) }
-
 // Bounds on a batch of terms, whose lists are joined together.
 const (
 	batchTerms = 4096
@@ -113,9 +108,9 @@ type batch struct {
 	refEnds  []uint32 // of the lists of each term in refs
 	refBytes int64
 
-	lists, tails bitWriter
-	joined       []encoded // of each term; without postings if none stay
-	err          error
+	encoder encoder
+	joined  []encoded // of each term; without postings if none stay
+	err     error
 }
 
 // listRef refers to a list of a source.
@@ -130,8 +125,8 @@ func takeBatch() *batch {
 	b, _ := batches.Get().(*batch)
 	b.keys, b.text, b.ends, b.refs, b.refEnds, b.refBytes = b.keys[:0], b.text[:0], b.ends[:0], b.refs[:0], b.refEnds[:0], 0
 	b.joined, b.err = b.joined[:0], nil
-	b.lists.reset()
-	b.tails.reset()
+	b.encoder.lists.reset()
+	b.encoder.tails.reset()
 	return b
 }
 
@@ -191,21 +186,15 @@ func (m *merger) take(queue *inorder.Queue[*batch]) error {
 		if joined.postings == 0 {
 			continue
 		}
-		m.table.add(joined)
+		m.writer.table.add(joined)
 		if m.dictionary == nil {
-			m.table.addNgram(b.keys[i])
+			m.writer.table.addNgram(b.keys[i])
 		} else if err := m.dictionary.add(b.word(i)); err != nil {
 			return err
 		}
 	}
-	if _, err := m.lists.Write(b.lists.bytes()); err != nil {
-		return fmt.Errorf("hold posting lists: %w", err)
-	}
-	if _, err := m.tails.Write(b.tails.bytes()); err != nil {
-		return fmt.Errorf("hold the tails of posting lists: %w", err)
-	}
-	batches.Put(b)
-	return nil
+	defer batches.Put(b)
+	return m.writer.hold(&b.encoder)
 }
 
 // word returns word i of the batch.
@@ -216,30 +205,12 @@ func (b *batch) word(i int) []byte {
 	return b.text[b.ends[i-1]:b.ends[i]]
 }
 
-// write writes the index.
-func (m *merger) write(w *format.Writer) error {
-	for _, section := range []struct {
-		tag  format.Tag
-		held *inorder.Buffer
-	}{{m.tags.Lists, m.lists}, {m.tags.Tails, m.tails}} {
-		_ = w.Begin(section.tag, format.Required) // the writer's errors stay until End
-		if _, err := section.held.WriteTo(w); err != nil {
-			return fmt.Errorf("write section %s: %w", section.tag, err)
-		}
-		if err := w.End(); err != nil {
-			return fmt.Errorf("write section %s: %w", section.tag, err)
-		}
-	}
-	return m.table.write(w, m.tags, m.blocks)
-}
-
 // joiner is memory for joining lists.
 type joiner struct {
 	list      List
 	it        Iterator
 	stretches stretches
 	run       run
-	encoder   encoder
 }
 
 var joiners = sync.Pool{New: func() any { return new(joiner) }}
@@ -260,7 +231,7 @@ func (m *merger) join(ctx context.Context, b *batch) error {
 	}
 	j, _ := joiners.Get().(*joiner)
 	defer joiners.Put(j)
-	j.encoder.blocks = m.blocks
+	b.encoder.blocks = m.blocks
 	return format.GuardFiles(m.files, func() error {
 		start := uint32(0)
 		for _, end := range b.refEnds {
@@ -277,7 +248,7 @@ func (m *merger) join(ctx context.Context, b *batch) error {
 // gather collects the postings of one term that stay.
 func (m *merger) gather(j *joiner, refs []listRef) error {
 	j.stretches.reset()
-	words := m.tags.words()
+	words := m.writer.tags.words()
 	for i := range refs {
 		s := &m.sources[refs[i].source]
 		if err := j.list.open(s.index, s.table, refs[i].at); err != nil {
@@ -322,13 +293,13 @@ func (m *merger) encode(j *joiner, b *batch) encoded {
 		r.superblocks = append(r.superblocks, uint32(key>>keySuperblockShift))
 		r.masks = append(r.masks, uint8(key>>keyMaskShift))
 	}
-	if m.tags.words() {
+	if m.writer.tags.words() {
 		for _, key := range keys {
 			r.counts = append(r.counts, uint16(key)&^keyDefined)
 			r.defined = append(r.defined, key&keyDefined != 0)
 		}
 	}
-	return j.encoder.append(&b.lists, &b.tails, r)
+	return b.encoder.append(r)
 }
 
 // stretches sorts the postings of one list. They come in few ascending stretches: those of each

@@ -29,7 +29,7 @@ type Blob struct {
 // must be empty.
 func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, blobs []Blob, ngrams *Builder, opts MergeOptions) (err error) {
 	m := newMerger(wordTags, superblocks, opts)
-	defer func() { err = errors.Join(err, m.close()) }()
+	defer func() { err = errors.Join(err, m.writer.close()) }()
 	for _, s := range sources {
 		if err := m.add(mergeSource{index: s.Words.lists, words: s.Words, places: s.Places}); err != nil {
 			return err
@@ -51,7 +51,7 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 	if err := m.dictionary.close(); err != nil {
 		return err
 	}
-	if err := m.write(w); err != nil {
+	if err := m.writer.write(w); err != nil {
 		return err
 	}
 	return writeInfo(w, superblocks, words, starts, opaque)

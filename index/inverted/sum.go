@@ -17,10 +17,15 @@ func Hash(id ngram.ID, superblock uint32, mask uint8) uint64 {
 // Sum reads all lists of an n-gram index and returns the sum of the hashes of their postings. It
 // calls tick before each list and stops with its error.
 func (x *Index) Sum(tick func() error) (sum uint64, err error) {
+	t, err := x.openedTable()
+	if err != nil {
+		return 0, err
+	}
 	var it Iterator
-	for id, term, ok, err := x.nextNgram(0); ok || err != nil; id, term, ok, err = x.nextNgram(id + 1) {
-		if err != nil {
-			return 0, err
+	for term := range x.terms {
+		id := t.ngrams.At(int(term))
+		if found, ok := t.ngrams.Find(id); !ok || found != int(term) {
+			return 0, x.table.Corruptf(headSize, "n-gram %d is not found where it is", id)
 		}
 		list, err := x.list(term)
 		if err != nil {
@@ -29,8 +34,8 @@ func (x *Index) Sum(tick func() error) (sum uint64, err error) {
 		if err := tick(); err != nil {
 			return 0, err
 		}
-		for it.Reset(list); it.Next(); {
-			sum += Hash(id, it.Superblock(), it.Mask())
+		for it.reset(&list); it.Next(); {
+			sum += Hash(ngram.ID(id), it.Superblock(), it.Mask())
 		}
 		if it.Err() != nil {
 			return 0, it.Err()

@@ -1,7 +1,7 @@
 package inverted
 
 import (
-	"math/bits"
+	"cmp"
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/symbols"
@@ -10,16 +10,14 @@ import (
 // Verifier compares an index of words with the blobs that it describes. It is not safe for
 // concurrent use.
 type Verifier struct {
-	x           *Words
-	local       local
-	seeded      wordTable // only its seed is used
-	bits        [ngram.SuperblockSize / 64]uint64
-	blobs       uint32
-	words       uint64
-	blocks      []uint8 // for each superblock so far, blocks up to the last one in which a word starts
-	opaque      int
-	definitions definitionFinder
-	sum         uint64 // sum of a hash of each posting, since lists and text are in different orders
+	x       *Words
+	scanner wordScanner
+	seeded  wordTable // only its seed is used
+	blobs   uint32
+	words   uint64
+	blocks  []uint8 // for each superblock so far, blocks up to the last one in which a word starts
+	opaque  int
+	sum     uint64 // sum of a hash of each posting, since lists and text are in different orders
 }
 
 // NewVerifier starts to verify an index. Definitions are compared if this version of package
@@ -37,9 +35,8 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *sym
 		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
 	}
 	v.blobs++
-	var defined []uint32
-	if v.x.Marked() {
-		defined = v.definitions.of(blob, language)
+	if !v.x.Marked() {
+		language = nil
 	}
 	for uint64(len(v.blocks)) < uint64(first) {
 		v.blocks = append(v.blocks, 0)
@@ -48,31 +45,20 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *sym
 	if err != nil {
 		return err
 	}
-	for start := 0; start < len(blob); start += ngram.SuperblockSize {
-		superblock := first + uint32(start/ngram.SuperblockSize)
-		here, rest := upTo(defined, start+ngram.SuperblockSize)
-		defined = rest
-		if len(opaque) > 0 && opaque[0] == superblock-first {
-			opaque = opaque[1:]
+	v.words += v.scanner.scan(&v.seeded, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
+		if superblock += first; opaque {
 			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
-				return v.x.opaque.Corruptf("superblock %d is opaque but not listed", superblock)
+				err = cmp.Or(err, v.x.opaque.Corruptf("superblock %d is opaque but not listed", superblock))
 			}
 			v.opaque++
-			v.words += countWords(v.bits[:], blob, start)
-			v.blocks = append(v.blocks, 0)
-			continue
 		}
-		v.local.reset()
-		v.words += v.local.collect(&v.seeded, v.bits[:], blob, start)
-		v.local.define(&v.seeded, blob, here)
-		all := uint8(0)
-		for _, e := range v.local.entries[:v.local.n] {
-			v.sum += postingHash(blob[e.start:e.start+uint32(e.size)], superblock, e.mask, e.count, e.defined)
-			all |= e.mask
+		for i := range words {
+			w := &words[i]
+			v.sum += postingHash(blob[w.start:w.start+uint32(w.size)], superblock, w.mask, w.count, w.defined)
 		}
-		v.blocks = append(v.blocks, uint8(bits.Len8(all)))
-	}
-	return nil
+		v.blocks = append(v.blocks, blocksOf(words))
+	})
+	return err
 }
 
 // Close compares the whole index with all blobs. It calls tick now and then and stops with its

@@ -41,11 +41,13 @@ func writeWords(t failer, lists []run, superblocks uint32) (sections [3][]byte) 
 	}
 	var file bytes.Buffer
 	w := format.NewWriter(&file)
-	writer := newWriter(w, wordTags, blocks)
+	writer := newWriter(wordTags, blocks, inMemory)
 	for _, l := range lists {
-		writer.append(&l)
+		if err := writer.append(&l); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := errors.Join(writer.close(), w.Close()); err != nil {
+	if err := errors.Join(writer.write(w), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := format.NewFile("sound", file.Bytes())

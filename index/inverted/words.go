@@ -96,11 +96,8 @@ func (x *Words) AnnounceBlocks(numbers []uint32) error {
 		if number >= x.Blocks() {
 			break
 		}
-		from, to := uint64(0), ends.At(int(number))
-		if number > 0 {
-			from = ends.At(int(number) - 1)
-		}
-		blocks.Add(int64(from), int64(to-from))
+		from, to := bounds(&ends, int(number))
+		blocks.Add(from, to-from)
 	}
 	blocks.Flush()
 	return nil
@@ -214,17 +211,12 @@ func (x *Words) blockData(number uint32) (data []byte, n int, at int64, err erro
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	var from, to uint64
-	if number == 0 {
-		to = ends.At(0)
-	} else {
-		from, to = ends.At2(int(number) - 1)
-	}
+	from, to := bounds(&ends, int(number))
 	if from > to {
 		return nil, 0, 0, x.offsets.Corruptf("block %d of the dictionary reaches from %d to %d", number, from, to)
 	}
-	data, err = x.dictionary.Bytes(int64(from), int64(to-from))
-	return data, int(min(BlockWords, x.Len()-number*BlockWords)), int64(from), err
+	data, err = x.dictionary.Bytes(from, to-from)
+	return data, int(min(BlockWords, x.Len()-number*BlockWords)), from, err
 }
 
 // Holding returns the blocks of the dictionary that may have a word that contains a text of word

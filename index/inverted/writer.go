@@ -1,86 +1,100 @@
 package inverted
 
 import (
-	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// pieceSize is about the size of the pieces in which a section is written.
+// pieceSize is about the size of the pieces in which sections are written.
 const pieceSize = 64 << 10
 
-// writer writes the posting lists of terms, in the order of their numbers: it streams the lists, and
-// keeps the tails until these are written.
+// inMemory never spills.
+var inMemory = inorder.BufferConfig{Memory: math.MaxInt64}
+
+// writer writes the posting lists of terms, in the order of their numbers. It holds lists and tails,
+// encoded, until all are there.
 type writer struct {
-	w            format.SectionWriter
 	tags         Tags
-	encoder      encoder
-	lists, tails bitWriter
-	full         [][]byte // earlier tails, in pieces
+	encoder      encoder // of those that are not held yet
+	lists, tails *inorder.Buffer
 	table        tableWriter
 }
 
 // newWriter starts to write. blocks has, for each superblock of the text, the number of blocks up to
-// the last one in which a term starts, 0 if none does.
-func newWriter(w format.SectionWriter, tags Tags, blocks []uint8) *writer {
-	_ = w.Begin(tags.Lists, format.Required) // the writer's errors stay until close
-	return &writer{w: w, tags: tags, encoder: encoder{blocks: blocks}}
+// the last one in which a term starts, 0 if none does. The caller must call close.
+func newWriter(tags Tags, blocks []uint8, hold inorder.BufferConfig) *writer {
+	return &writer{tags: tags, encoder: encoder{blocks: blocks}, lists: inorder.NewBuffer(hold), tails: inorder.NewBuffer(hold)}
 }
 
 // append appends the list of the next term.
-func (w *writer) append(r *run) {
-	w.table.add(w.encoder.append(&w.lists, &w.tails, r))
-	if w.lists.len() >= pieceSize {
-		w.flush()
+func (w *writer) append(r *run) error {
+	w.table.add(w.encoder.append(r))
+	if w.encoder.lists.len() < pieceSize && w.encoder.tails.len() < pieceSize {
+		return nil
 	}
-	if w.tails.len() >= pieceSize {
-		w.full = append(w.full, bytes.Clone(w.tails.bytes()))
-		w.tails.reset()
-	}
+	return w.hold(&w.encoder)
 }
 
-func (w *writer) flush() {
-	_, _ = w.w.Write(w.lists.bytes())
-	w.lists.reset()
+// hold takes over what was encoded.
+func (w *writer) hold(e *encoder) error {
+	if _, err := w.lists.Write(e.lists.bytes()); err != nil {
+		return fmt.Errorf("hold posting lists: %w", err)
+	}
+	if _, err := w.tails.Write(e.tails.bytes()); err != nil {
+		return fmt.Errorf("hold the tails of posting lists: %w", err)
+	}
+	e.lists.reset()
+	e.tails.reset()
+	return nil
 }
 
-// close writes the tails and the table.
-func (w *writer) close() error {
-	w.flush()
-	if err := w.w.End(); err != nil {
-		return fmt.Errorf("write posting lists: %w", err)
+// write writes the three sections.
+func (w *writer) write(to format.SectionWriter) error {
+	if err := w.hold(&w.encoder); err != nil {
+		return err
 	}
-	_ = w.w.Begin(w.tags.Tails, format.Required)
-	for _, piece := range w.full {
-		_, _ = w.w.Write(piece)
+	for _, section := range []struct {
+		tag  format.Tag
+		held *inorder.Buffer
+	}{{w.tags.Lists, w.lists}, {w.tags.Tails, w.tails}} {
+		_ = to.Begin(section.tag, format.Required) // the writer's errors stay until End
+		if _, err := section.held.WriteTo(to); err != nil {
+			return fmt.Errorf("write section %s: %w", section.tag, err)
+		}
+		if err := to.End(); err != nil {
+			return fmt.Errorf("write section %s: %w", section.tag, err)
+		}
 	}
-	_, _ = w.w.Write(w.tails.bytes())
-	if err := w.w.End(); err != nil {
-		return fmt.Errorf("write the tails of posting lists: %w", err)
-	}
-	return w.table.write(w.w, w.tags, w.encoder.blocks)
+	return w.table.write(to, w.tags, w.encoder.blocks)
 }
+
+// close frees memory and files.
+func (w *writer) close() error { return errors.Join(w.lists.Close(), w.tails.Close()) }
 
 // encoder encodes lists and their tails. It reuses its memory from list to list.
 type encoder struct {
-	blocks []uint8 // of each superblock, up to the last one in which a term starts
-	list   listEncoder
-	tail   tailEncoder
+	blocks       []uint8 // of each superblock, up to the last one in which a term starts
+	list         listEncoder
+	tail         tailEncoder
+	lists, tails bitWriter
 }
 
 // encoded has the number of bytes of a list and its tail, and of its postings.
 type encoded struct{ list, tail, postings int }
 
 // append encodes a list.
-func (e *encoder) append(lists, tails *bitWriter, r *run) encoded {
-	list, tail := lists.len(), tails.len()
-	e.list.append(lists, r.superblocks, superblockBits(uint32(len(e.blocks))))
-	e.tail.append(tails, e.blocks, r)
-	return encoded{lists.len() - list, tails.len() - tail, len(r.superblocks)}
+func (e *encoder) append(r *run) encoded {
+	list, tail := e.lists.len(), e.tails.len()
+	e.list.append(&e.lists, r.superblocks, superblockBits(uint32(len(e.blocks))))
+	e.tail.append(&e.tails, e.blocks, r)
+	return encoded{e.lists.len() - list, e.tails.len() - tail, len(r.superblocks)}
 }
 
 // tableWriter collects the table: a few bytes for each term.

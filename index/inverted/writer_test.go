@@ -3,13 +3,11 @@ package inverted
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/trawl-search/trawl/index/format"
 )
 
-// TestTailsAreHeldOnce writes many tails: the writer keeps as many bytes as they take in
-// the section, without the spare room of a buffer that grows by copying.
-func TestTailsAreHeldOnce(t *testing.T) {
+// TestListsAreHeldInPieces writes many lists: the writer holds as many bytes as they take in the
+// sections, without the spare room of a buffer that grows by copying.
+func TestListsAreHeldInPieces(t *testing.T) {
 	const superblocks = 5000
 	rng := rand.New(rand.NewPCG(1, 2))
 	blocks := make([]uint8, superblocks)
@@ -17,26 +15,19 @@ func TestTailsAreHeldOnce(t *testing.T) {
 	for i := range blocks {
 		blocks[i], numbers[i], masks[i], counts[i] = 8, uint32(i), uint8(1+rng.IntN(255)), uint16(1+rng.IntN(100))
 	}
-	w := newWriter(&discarded{}, wordTags, blocks)
+	w := newWriter(wordTags, blocks, inMemory)
 	for range 100 {
-		w.append(&run{numbers, masks, counts, make([]bool, superblocks)})
+		if err := w.append(&run{numbers, masks, counts, make([]bool, superblocks)}); err != nil {
+			t.Fatal(err)
+		}
 	}
-	held := cap(w.tails.data)
-	for _, piece := range w.full {
-		held += cap(piece)
+	if held := int(w.tails.Len()) + w.encoder.tails.len(); held != int(w.table.tails.last) {
+		t.Errorf("the writer holds %d bytes of tails, want %d", held, w.table.tails.last)
 	}
-	if limit := int(w.table.tails.last) * 5 / 4; len(w.full) == 0 || held > limit {
-		t.Errorf("the writer holds %d bytes for tails of %d in %d pieces, want at most %d", held, w.table.tails.last, len(w.full), limit)
+	if spare := cap(w.encoder.lists.data) + cap(w.encoder.tails.data); spare > 4*pieceSize {
+		t.Errorf("the writer encodes in %d bytes of memory, want at most %d", spare, 4*pieceSize)
 	}
 	if err := w.close(); err != nil {
 		t.Fatal(err)
 	}
 }
-
-// discarded takes sections and drops them.
-type discarded struct{}
-
-func (*discarded) Begin(format.Tag, format.Flags) error                { return nil }
-func (*discarded) Write(data []byte) (int, error)                      { return len(data), nil }
-func (*discarded) End() error                                          { return nil }
-func (*discarded) WriteSection(format.Tag, format.Flags, []byte) error { return nil }

@@ -1,0 +1,175 @@
+package inverted
+
+import (
+	"bytes"
+	"math/bits"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// wordScanner finds the words of blobs. It reuses its memory.
+type wordScanner struct {
+	local   local
+	bits    [ngram.SuperblockSize / 64]uint64
+	symbols []symbols.Symbol
+	defined []uint32
+}
+
+// scan calls each for the superblocks of a blob, with the distinct words that start there; opaque
+// superblocks have none. It returns the number of words, including those of opaque superblocks. The
+// table hashes the words.
+func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language *symbols.Language, each func(superblock uint32, words []localWord, opaque bool)) (words uint64) {
+	defined := s.definitions(blob, language)
+	for start := 0; start < len(blob); start += ngram.SuperblockSize {
+		superblock := uint32(start / ngram.SuperblockSize)
+		here, rest := upTo(defined, start+ngram.SuperblockSize)
+		defined = rest
+		if len(opaque) > 0 && opaque[0] == superblock {
+			opaque = opaque[1:]
+			words += countWords(s.bits[:], blob, start)
+			each(superblock, nil, true)
+			continue
+		}
+		s.local.reset()
+		words += s.local.collect(t, s.bits[:], blob, start)
+		s.local.define(t, blob, here)
+		each(superblock, s.local.words[:s.local.n], false)
+	}
+	return words
+}
+
+// definitions returns where defined words start in a blob, ascending.
+func (s *wordScanner) definitions(blob []byte, language *symbols.Language) []uint32 {
+	s.symbols, s.defined = language.Append(s.symbols[:0], blob), s.defined[:0]
+	for _, found := range s.symbols {
+		for at := found.Start; at < found.End; at++ {
+			if ngram.IsWord(blob[at]) && (at == found.Start || !ngram.IsWord(blob[at-1])) {
+				s.defined = append(s.defined, at)
+			}
+		}
+	}
+	return s.defined
+}
+
+// upTo splits ascending places into those before end and the rest.
+func upTo(places []uint32, end int) (before, rest []uint32) {
+	n := 0
+	for n < len(places) && int(places[n]) < end {
+		n++
+	}
+	return places[:n], places[n:]
+}
+
+// countWords returns how many words start in the superblock at start. memory has room for the bits
+// of a superblock.
+func countWords(memory []uint64, blob []byte, start int) (words uint64) {
+	before := wordBefore(blob, start)
+	for _, word := range ngram.WordBits(memory, blob[start:min(start+ngram.SuperblockSize, len(blob))]) {
+		words += uint64(bits.OnesCount64(word &^ (word<<1 | before)))
+		before = word >> 63
+	}
+	return words
+}
+
+// wordBefore returns 1 if the byte before start is a word byte, otherwise 0.
+func wordBefore(blob []byte, start int) uint64 {
+	if start > 0 && ngram.IsWord(blob[start-1]) {
+		return 1
+	}
+	return 0
+}
+
+// local has the distinct words of one superblock. A word occurs 2.4 times there on average, and the
+// memory that counts them fits into the nearest cache.
+type local struct {
+	slots [localSlots]uint16 // number of a word, from 1
+	words [MaxCount + 1]localWord
+	n     int
+}
+
+const localSlots = 4096
+
+type localWord struct {
+	hash, head uint64
+	start      uint32 // in the blob
+	count      uint16
+	size, mask uint8
+	defined    bool
+}
+
+// blocksOf returns the number of blocks up to the last one in which any of the words starts.
+func blocksOf(words []localWord) uint8 {
+	all := uint8(0)
+	for i := range words {
+		all |= words[i].mask
+	}
+	return uint8(bits.Len8(all))
+}
+
+func (l *local) reset() {
+	clear(l.slots[:])
+	l.n = 0
+}
+
+// collect adds the words that start in the superblock at start, and returns their number. The table
+// hashes them.
+func (l *local) collect(t *wordTable, memory []uint64, blob []byte, start int) (words uint64) {
+	before := wordBefore(blob, start)
+	end := min(start+ngram.SuperblockSize, len(blob))
+	for i, word := range ngram.WordBits(memory, blob[start:end]) {
+		at := start + i*64
+		begins := word &^ (word<<1 | before)
+		words += uint64(bits.OnesCount64(begins))
+		for ; begins != 0; begins &= begins - 1 {
+			first := bits.TrailingZeros64(begins)
+			size := bits.TrailingZeros64(^(word >> first))
+			if first+size >= 64 { // it may continue in the next 64 bytes
+				for size = 64 - first; at+first+size < len(blob) && ngram.IsWord(blob[at+first+size]); size++ {
+				}
+			}
+			l.add(t, blob, at+first, size, uint8(1)<<((at-start)/ngram.BlockSize))
+		}
+		before = word >> 63
+	}
+	return words
+}
+
+// add counts the word blob[start:start+size].
+func (l *local) add(t *wordTable, blob []byte, start, size int, mask uint8) {
+	e := l.entry(t, blob, start, size)
+	e.count++
+	e.mask |= mask
+}
+
+// define marks the collected words that are defined, by the places where they start.
+func (l *local) define(t *wordTable, blob []byte, places []uint32) {
+	for _, at := range places {
+		end := int(at)
+		for end < len(blob) && ngram.IsWord(blob[end]) {
+			end++
+		}
+		l.entry(t, blob, int(at), end-int(at)).defined = true
+	}
+}
+
+// entry returns the entry of the word blob[start:start+size]. It makes one if there is none yet.
+func (l *local) entry(t *wordTable, blob []byte, start, size int) *localWord {
+	word := blob[start : start+size]
+	first := head(blob[start:], size)
+	hash := t.hash(word, first)
+	for i := hash % localSlots; ; i = (i + 1) % localSlots {
+		number := l.slots[i]
+		if number == 0 {
+			l.slots[i] = uint16(l.n + 1)
+			l.words[l.n] = localWord{hash: hash, head: first, start: uint32(start), size: uint8(size)}
+			l.n++
+			return &l.words[l.n-1]
+		}
+		e := &l.words[number-1]
+		if e.hash == hash && e.head == first && int(e.size) == size &&
+			(size <= 8 || bytes.Equal(blob[e.start:e.start+uint32(size)], word)) {
+			return e
+		}
+	}
+}
