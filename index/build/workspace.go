@@ -12,9 +12,9 @@ import (
 // hundreds of megabytes.
 type workspace struct {
 	extract *ngram.Extractor
-	text    *inverted.Builder // of contents, then of names
+	text    *inverted.NgramBuilder // of contents, then of names
 	words   *inverted.WordBuilder
-	lexicon *inverted.Builder
+	lexicon *inverted.NgramBuilder
 	batches [2]batch
 }
 
@@ -82,9 +82,9 @@ func takeWorkspace() *workspace {
 	idle.made++
 	return &workspace{
 		extract: ngram.NewExtractor(),
-		text:    inverted.NewBuilder(inverted.Config{}),
+		text:    inverted.NewNgramBuilder(),
 		words:   inverted.NewWordBuilder(),
-		lexicon: inverted.NewBuilder(inverted.Config{}),
+		lexicon: inverted.NewNgramBuilder(),
 	}
 }
 

@@ -166,7 +166,7 @@ func (in *indexed) add(id uint64, superblock uint32, mask uint8) {
 func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) indexed {
 	t.Helper()
 	in := indexed{masks: map[uint64]map[uint32]uint8{}}
-	b, e := inverted.NewBuilder(inverted.Config{}), ngram.NewExtractor()
+	b, e := inverted.NewNgramBuilder(), ngram.NewExtractor()
 	for i, text := range texts {
 		if i == len(texts)-2 {
 			in.superblocks += 200 * gap
@@ -189,7 +189,7 @@ func indexNames(t *testing.T, w *format.Writer, gap uint32, texts [][]byte) inde
 func indexContent(t *testing.T, w *format.Writer, blobs [][]byte) (indexed, wordModel) {
 	t.Helper()
 	in, model := indexed{masks: map[uint64]map[uint32]uint8{}}, wordModel{words: map[string]map[uint32]wordPosting{}}
-	b, e, all := inverted.NewBuilder(inverted.Config{}), ngram.NewExtractor(), inverted.NewWordBuilder()
+	b, e, all := inverted.NewNgramBuilder(), ngram.NewExtractor(), inverted.NewWordBuilder()
 	for _, blob := range blobs {
 		opaque := ngram.AppendOpaque(nil, blob)
 		e.ExtractBetween(blob, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {

@@ -57,7 +57,7 @@ func goSource(b *testing.B) (blobs [][]byte, size int64) {
 	return blobs, size
 }
 
-func addAll(b *testing.B, builder *Builder, e *ngram.Extractor, blobs [][]byte) (superblocks uint32) {
+func addAll(b *testing.B, builder *NgramBuilder, e *ngram.Extractor, blobs [][]byte) (superblocks uint32) {
 	b.Helper()
 	builder.Reset()
 	for _, blob := range blobs {
@@ -74,7 +74,7 @@ func addAll(b *testing.B, builder *Builder, e *ngram.Extractor, blobs [][]byte) 
 // BenchmarkBuild measures extraction, collecting and writing together.
 func BenchmarkBuild(b *testing.B) {
 	blobs, size := goSource(b)
-	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
+	builder, e := NewNgramBuilder(), ngram.NewExtractor()
 	b.SetBytes(size)
 	b.ReportAllocs()
 	sections := map[format.Tag]int64{}
@@ -100,7 +100,7 @@ func BenchmarkBuild(b *testing.B) {
 // BenchmarkAdd measures extraction and collecting.
 func BenchmarkAdd(b *testing.B) {
 	blobs, size := goSource(b)
-	builder, e := NewBuilder(Config{}), ngram.NewExtractor()
+	builder, e := NewNgramBuilder(), ngram.NewExtractor()
 	b.SetBytes(size)
 	start := cpuTime(b)
 	for b.Loop() {
@@ -113,7 +113,7 @@ func BenchmarkAdd(b *testing.B) {
 // lists in addition to the anchor's.
 func BenchmarkLiteral(b *testing.B) {
 	blobs, _ := goSource(b)
-	builder := NewBuilder(Config{})
+	builder := NewNgramBuilder()
 	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
 	x := openFile(b, writeFile(b, builder, superblocks))
 	for _, length := range []int{5, 8, 14} {
@@ -156,7 +156,7 @@ func benchLiteral(b *testing.B, x *Index, blobs [][]byte, length, followers int)
 // BenchmarkRead walks whole lists, with and without their masks.
 func BenchmarkRead(b *testing.B) {
 	blobs, _ := goSource(b)
-	builder := NewBuilder(Config{})
+	builder := NewNgramBuilder()
 	superblocks := addAll(b, builder, ngram.NewExtractor(), blobs)
 	x := openFile(b, writeFile(b, builder, superblocks))
 	for name, masks := range map[string]bool{"lists": false, "masks": true} {

@@ -12,49 +12,25 @@ import (
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
-// Sentinels for errors.Is.
-var (
-	// ErrFull means that the postings would exceed Config.MaxBytes: write the index and start
-	// another one.
-	ErrFull = errors.New("postings do not fit into the builder's memory")
-	// ErrMisuse means that postings were not added as Builder.Add requires.
-	ErrMisuse = errors.New("wrong use of a builder of postings")
-)
+// ErrMisuse means that postings were not added as NgramBuilder.Add requires.
+var ErrMisuse = errors.New("wrong use of a builder of postings")
 
-// DefaultMaxBytes is the default bound on a Builder's pool. Source code takes about 0.9 bytes of it
-// per byte, so this is enough for 2 GB.
-const DefaultMaxBytes = 2 << 30
-
-// Config configures a Builder. The zero value has the defaults.
-type Config struct {
-	// MaxBytes bounds the pool of postings; 0 means DefaultMaxBytes. Writing an index takes five
-	// more bytes for each posting of the largest group of n-grams.
-	MaxBytes int64
-}
-
-// Builder collects the postings of one n-gram index and writes it. Its memory is one pool of equal chunks,
+// NgramBuilder collects the postings of one n-gram index and writes it. Its memory is one pool of equal chunks,
 // which Reset keeps for the next index. It is not safe for concurrent use.
-type Builder struct {
+type NgramBuilder struct {
 	pool     ngramPool
 	blocks   []uint8 // of each superblock: blocks up to the last one in which a term starts
-	maxBytes int64
 	postings uint64
 	sorted   sortedGroup
 }
 
-// NewBuilder returns an empty Builder.
-func NewBuilder(cfg Config) *Builder {
-	if cfg.MaxBytes <= 0 {
-		cfg.MaxBytes = DefaultMaxBytes
-	}
-	return &Builder{maxBytes: cfg.MaxBytes}
-}
+// NewNgramBuilder returns an empty NgramBuilder.
+func NewNgramBuilder() *NgramBuilder { return &NgramBuilder{} }
 
 // Add adds the n-grams of one superblock with the masks of the blocks in which they start.
 // Superblocks come in ascending order, ids are distinct, and masks[i], which is not zero, belongs
-// to ids[i]. If it returns an error, it has added nothing. The error is ErrFull if the memory is
-// used up, and ErrMisuse if the arguments break these rules.
-func (b *Builder) Add(superblock uint32, ids []ngram.ID, masks []uint8) error {
+// to ids[i]. If the arguments break these rules, the error is ErrMisuse, and nothing was added.
+func (b *NgramBuilder) Add(superblock uint32, ids []ngram.ID, masks []uint8) error {
 	if err := b.check(superblock, ids, masks); err != nil {
 		return err
 	}
@@ -66,10 +42,8 @@ func (b *Builder) Add(superblock uint32, ids []ngram.ID, masks []uint8) error {
 }
 
 // skipTo adds superblocks without n-grams.
-func (b *Builder) skipTo(superblock uint32) {
-	for uint32(len(b.blocks)) < superblock {
-		b.blocks = append(b.blocks, 0)
-	}
+func (b *NgramBuilder) skipTo(superblock uint32) {
+	b.blocks = append(b.blocks, make([]uint8, superblock-uint32(len(b.blocks)))...)
 }
 
 // highestBlock returns the number of blocks up to the last one in any mask.
@@ -87,14 +61,12 @@ func highestBlock(masks []uint8) uint8 {
 	return uint8(bits.Len8(uint8(all)))
 }
 
-func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error {
+func (b *NgramBuilder) check(superblock uint32, ids []ngram.ID, masks []uint8) error {
 	switch {
 	case superblock < uint32(len(b.blocks)) || superblock >= MaxSuperblocks:
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, superblock, len(b.blocks), MaxSuperblocks)
 	case len(ids) != len(masks):
 		return fmt.Errorf("%w: %d n-grams with %d masks", ErrMisuse, len(ids), len(masks))
-	case b.pool.mostMemory(len(ids)) > b.maxBytes:
-		return fmt.Errorf("add %d postings to %d: %w", len(ids), b.postings, ErrFull)
 	case bytes.IndexByte(masks, 0) >= 0:
 		return fmt.Errorf("%w: an empty mask in superblock %d", ErrMisuse, superblock)
 	case len(ids) > 0 && slices.Max(ids) >= ngram.Space:
@@ -104,20 +76,20 @@ func (b *Builder) check(superblock uint32, ids []ngram.ID, masks []uint8) error 
 }
 
 // Postings returns the number of postings added since the last Reset.
-func (b *Builder) Postings() uint64 { return b.postings }
+func (b *NgramBuilder) Postings() uint64 { return b.postings }
 
-// MemoryUsed returns how many bytes of the pool are in use, at most Config.MaxBytes.
-func (b *Builder) MemoryUsed() int64 { return b.pool.memory() }
+// MemoryUsed returns how many bytes the postings take.
+func (b *NgramBuilder) MemoryUsed() int64 { return b.pool.memory() }
 
 // Reset drops all postings and keeps the memory.
-func (b *Builder) Reset() {
+func (b *NgramBuilder) Reset() {
 	b.pool.reset()
 	b.blocks, b.postings = b.blocks[:0], 0
 }
 
 // Write writes the index of a text of that many superblocks, which must be more than any that was
-// added, as three sections. It holds them in memory until all are encoded. Afterwards, and after all errors except ErrMisuse, the Builder is as after Reset.
-func (b *Builder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
+// added, as three sections. It holds them in memory until all are encoded. Afterwards, and after all errors except ErrMisuse, the NgramBuilder is as after Reset.
+func (b *NgramBuilder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
 		return fmt.Errorf("%w: an index of %d superblocks that already has %d", ErrMisuse, superblocks, len(b.blocks))
 	}

@@ -24,11 +24,9 @@ const (
 
 // Write writes the index of all blobs added, for a content of that many superblocks. ngrams lends
 // its memory and must be empty. Afterwards both are as after Reset.
-func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *Builder) error {
+func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *NgramBuilder) error {
 	defer b.Reset()
-	for uint32(len(b.blocks)) < superblocks {
-		b.blocks = append(b.blocks, 0)
-	}
+	b.blocks = append(b.blocks, make([]uint8, superblocks-min(superblocks, uint32(len(b.blocks))))...)
 	b.pool.sort(b.table.len())
 	b.keys = b.table.order(b.keys)
 	dictionary := newDictionaryWriter(w, ngrams)
@@ -94,7 +92,7 @@ func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts,
 // dictionaryWriter writes a term dictionary word by word.
 type dictionaryWriter struct {
 	w       format.SectionWriter
-	ngrams  *Builder
+	ngrams  *NgramBuilder
 	windows *windows
 	block   blockWriter
 	piece   []byte
@@ -105,7 +103,7 @@ type dictionaryWriter struct {
 
 // newDictionaryWriter starts the section. It collects the n-grams of the words in ngrams, which must
 // be empty.
-func newDictionaryWriter(w format.SectionWriter, ngrams *Builder) *dictionaryWriter {
+func newDictionaryWriter(w format.SectionWriter, ngrams *NgramBuilder) *dictionaryWriter {
 	_ = w.Begin(format.TagLexicon, format.Required) // the writer's errors stay until close
 	found, _ := idleWindows.Get().(*windows)
 	return &dictionaryWriter{w: w, ngrams: ngrams, windows: found}
@@ -186,7 +184,7 @@ func (s *windows) add(word []byte, block uint32) {
 	}
 }
 
-func (s *windows) addTo(b *Builder, superblock uint32) error {
+func (s *windows) addTo(b *NgramBuilder, superblock uint32) error {
 	s.masks = s.masks[:0]
 	for _, id := range s.ids {
 		s.masks = append(s.masks, s.blocks[id])

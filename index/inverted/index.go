@@ -166,18 +166,31 @@ func (x *Index) announceLists(terms iter.Seq[uint32]) error {
 	if err != nil {
 		return err
 	}
-	lists, tails := x.lists.Announcer(), x.tails.Announcer()
-	for term := range terms {
-		if term >= x.terms {
-			continue
+	x.announce(func(yield func(span) bool) {
+		for term := range terms {
+			if term < x.terms && !yield(t.find(term)) {
+				return
+			}
 		}
-		at := t.find(term)
+	})
+	return nil
+}
+
+// announceTail is the most bytes of the tail of an n-gram's list that are announced with the list: of
+// long ones only some blocks may be read.
+const announceTail = 16 << 10
+
+// announce announces the lists at ascending places, which are about to be opened.
+func (x *Index) announce(places iter.Seq[span]) {
+	lists, tails := x.lists.Announcer(), x.tails.Announcer()
+	for at := range places {
 		lists.Add(at.from, at.to-at.from)
-		tails.Add(at.tailFrom, at.tailTo-at.tailFrom)
+		if n := at.tailTo - at.tailFrom; x.words || n <= announceTail {
+			tails.Add(at.tailFrom, n)
+		}
 	}
 	lists.Flush()
 	tails.Flush()
-	return nil
 }
 
 // span says where the list of a term is, and where its tail is.

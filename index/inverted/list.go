@@ -4,7 +4,6 @@ import (
 	"errors"
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // MaxSuperblocks bounds the superblocks of one index: 8 TiB of text.
@@ -17,9 +16,8 @@ var errListHeader = errors.New("the head of a posting list is out of its bounds"
 
 // listEncoder writes posting lists. It reuses its memory from list to list.
 type listEncoder struct {
-	body  bitWriter
-	lasts []uint32
-	ends  []uint32 // in bits
+	several blocksEncoder
+	lasts   []uint32
 }
 
 // append appends a list of superblocks, which is not empty and ascends. Each superblock fits into
@@ -34,27 +32,27 @@ func (e *listEncoder) append(w *bitWriter, superblocks []uint32, lastWidth uint)
 		return
 	}
 	e.encodeBlocks(superblocks)
-	n := len(e.ends) - 1
-	width := uint(bits.Len32(e.ends[n]))
+	width := uint(bits.Len32(e.several.ends[len(e.lasts)]))
 	w.put(uint64(width), endWidthBits)
-	w.packed(e.lasts[:n], lastWidth)
-	w.packed(e.ends[:n], width)
-	w.bits(&e.body)
+	w.packed(e.lasts, lastWidth)
+	w.packed(e.several.ends[:len(e.lasts)], width)
+	w.bits(&e.several.body)
 	w.pad()
 }
 
-// encodeBlocks fills body, and records the last superblock and the end of each block.
+// encodeBlocks encodes several blocks, and records the last superblock of each but the last one.
 func (e *listEncoder) encodeBlocks(superblocks []uint32) {
-	e.body.reset()
-	e.lasts, e.ends = e.lasts[:0], e.ends[:0]
-	codes := gaps()
+	e.several.reset()
+	e.lasts = e.lasts[:0]
 	first := uint64(0)
-	for block := range slices.Chunk(superblocks, blockSize) {
-		appendBlock(&e.body, codes, first, block)
-		last := block[len(block)-1]
-		e.lasts = append(e.lasts, last)
-		e.ends = append(e.ends, uint32(e.body.bitLen()))
-		first = uint64(last) + 1
+	for len(superblocks) > 0 {
+		n := min(blockSize, len(superblocks))
+		appendBlock(&e.several.body, gaps(), first, superblocks[:n])
+		e.several.end()
+		if last := superblocks[n-1]; n < len(superblocks) {
+			e.lasts, first = append(e.lasts, last), uint64(last)+1
+		}
+		superblocks = superblocks[n:]
 	}
 }
 

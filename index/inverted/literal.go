@@ -33,16 +33,13 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 	if len(windows) == 0 {
 		return nil, ErrNoWindows
 	}
-	p, ok := planners.Get().(*planner)
-	if !ok {
-		p = new(planner)
-	}
+	p, _ := planners.Get().(*planner)
 	defer p.release()
 	found, err := p.lookup(x, windows)
 	if err != nil {
 		return nil, err
 	}
-	c := newCandidates()
+	c, _ := walks.Get().(*Candidates)
 	if !found {
 		c.done = true
 		return c, nil
@@ -60,7 +57,7 @@ type planner struct {
 }
 
 // planners has the released ones.
-var planners sync.Pool
+var planners = sync.Pool{New: func() any { return new(planner) }}
 
 func (p *planner) release() {
 	clear(p.lists)
@@ -89,7 +86,9 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 		p.found, p.plan = append(p.found, t.find(uint32(term))), append(p.plan, planned{windows: rest[:n]})
 		rest = rest[n:]
 	}
-	x.announce(p.found)
+	if x.lists.Announces() {
+		x.announce(slices.Values(p.found))
+	}
 	p.lists = slices.Grow(p.lists[:0], len(p.found))[:len(p.found)]
 	for i, at := range p.found {
 		if err := p.lists[i].open(x, t, at); err != nil {
@@ -117,23 +116,6 @@ func (p *planned) relate(anchor ngram.Window) (related relation) {
 	return related
 }
 
-// announceTail is the most bytes of a tail that are announced with its list: of long ones only some
-// blocks may be read.
-const announceTail = 16 << 10
-
-// announce announces the lists, which are about to be opened.
-func (x *Index) announce(lists []span) {
-	if !x.lists.Announces() {
-		return
-	}
-	for _, at := range lists {
-		x.lists.Soon(at.from, at.to-at.from)
-		if n := at.tailTo - at.tailFrom; n <= announceTail {
-			x.tails.Soon(at.tailFrom, n)
-		}
-	}
-}
-
 // maxFollowers is the most lists, the next rarest ones, that are read in addition to the anchor's.
 const maxFollowers = 12
 
@@ -152,14 +134,7 @@ type Candidates struct {
 }
 
 // walks has the released Candidates.
-var walks sync.Pool
-
-func newCandidates() *Candidates {
-	if c, ok := walks.Get().(*Candidates); ok {
-		return c
-	}
-	return new(Candidates)
-}
+var walks = sync.Pool{New: func() any { return new(Candidates) }}
 
 // begin prepares the walk for the n-grams of a literal.
 func (c *Candidates) begin(lead planned, others []planned) {

@@ -33,7 +33,7 @@ type MergeOptions struct {
 }
 
 // Merge writes the n-gram index of a text of that many superblocks, whose parts are in the sources.
-// It writes what a Builder would write. It reads each source once, from front to back, and joins the
+// It writes what a NgramBuilder would write. It reads each source once, from front to back, and joins the
 // lists of equal terms, in batches and concurrently. It keeps the lists, encoded, until all are
 // there, in memory as far as opts.Spill allows. The errors are those of w, Pace, the context and
 // temporary files, and *format.CorruptError of a source.

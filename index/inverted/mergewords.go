@@ -27,7 +27,7 @@ type Blob struct {
 // MergeWords writes the index of words of a text of that many superblocks, whose parts are in the
 // sources. It is like Merge, and writes what a WordBuilder would write. ngrams lends its memory and
 // must be empty.
-func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, blobs []Blob, ngrams *Builder, opts MergeOptions) (err error) {
+func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, blobs []Blob, ngrams *NgramBuilder, opts MergeOptions) (err error) {
 	m := newMerger(wordTags, superblocks, opts)
 	defer func() { err = errors.Join(err, m.writer.close()) }()
 	for _, s := range sources {
@@ -84,8 +84,8 @@ func (x *Words) wordsOf(blob uint32) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if blob >= x.info.blobs || to < from || to-from > math.MaxUint32 {
-		return 0, x.starts.Corruptf("blob %d of %d has the words from %d to %d", blob, x.info.blobs, from, to)
+	if blob >= x.blobs || to < from || to-from > math.MaxUint32 {
+		return 0, x.starts.Corruptf("blob %d of %d has the words from %d to %d", blob, x.blobs, from, to)
 	}
 	return uint32(to - from), nil
 }

@@ -87,7 +87,7 @@ func (s *split) merge(ctx context.Context, opts inverted.MergeOptions) ([]byte, 
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)
-	if err := inverted.MergeWords(ctx, w, s.superblocks, sources, s.blobs, inverted.NewBuilder(inverted.Config{}), opts); err != nil {
+	if err := inverted.MergeWords(ctx, w, s.superblocks, sources, s.blobs, inverted.NewNgramBuilder(), opts); err != nil {
 		return nil, err
 	}
 	if err := w.Close(); err != nil {

@@ -30,7 +30,7 @@ type model struct {
 }
 
 // add adds a blob's postings to model and builder.
-func (m *model) add(t failer, b *Builder, e *ngram.Extractor, blob []byte) {
+func (m *model) add(t failer, b *NgramBuilder, e *ngram.Extractor, blob []byte) {
 	t.Helper()
 	start := m.size
 	e.Extract(blob, func(superblock uint32, ids []ngram.ID, masks []uint8) {
@@ -50,7 +50,7 @@ func (m *model) add(t failer, b *Builder, e *ngram.Extractor, blob []byte) {
 }
 
 var (
-	testBuilder   = NewBuilder(Config{}) // shared, so that leftovers would have an effect
+	testBuilder   = NewNgramBuilder() // shared, so that leftovers would have an effect
 	testExtractor = ngram.NewExtractor()
 )
 
@@ -66,7 +66,7 @@ func buildModel(t failer, blobs ...[]byte) *model {
 	return m
 }
 
-func writeFile(t failer, b *Builder, superblocks uint32) []byte {
+func writeFile(t failer, b *NgramBuilder, superblocks uint32) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	w := format.NewWriter(&file)

@@ -44,11 +44,6 @@ func (p *ngramPool) add(superblock uint32, ids []ngram.ID, masks []uint8) {
 	}
 }
 
-// mostMemory bounds the bytes in use after that many more postings.
-func (p *ngramPool) mostMemory(postings int) int64 {
-	return int64(p.used+postings/chunkEntries+groupCount) * chunkBytes[uint32]()
-}
-
 func (p *ngramPool) reset() {
 	p.pool.reset()
 	p.eras = p.eras[:0]

@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"iter"
+	"slices"
 	"unsafe"
 )
 
@@ -36,12 +37,8 @@ type pool[E entry] struct {
 
 // grow makes sure that there are so many groups.
 func (p *pool[E]) grow(groups int) {
-	for len(p.groups) < groups {
-		if cap(p.groups) > len(p.groups) {
-			p.groups = p.groups[:len(p.groups)+1] // reuses its memory, see reset
-		} else {
-			p.groups = append(p.groups, group[E]{})
-		}
+	if n := len(p.groups); n < groups {
+		p.groups = slices.Grow(p.groups, groups-n)[:groups] // reuses the memory of groups, see reset
 	}
 }
 
@@ -57,9 +54,7 @@ func (p *pool[E]) extend(to *group[E]) {
 }
 
 // memory returns how many bytes the entries take.
-func (p *pool[E]) memory() int64 { return int64(p.used) * chunkBytes[E]() }
-
-func chunkBytes[E entry]() int64 { return int64(unsafe.Sizeof(chunk[E]{})) }
+func (p *pool[E]) memory() int64 { return int64(p.used) * int64(unsafe.Sizeof(chunk[E]{})) }
 
 // reset drops all postings and keeps the memory.
 func (p *pool[E]) reset() {

@@ -2,13 +2,13 @@ package inverted
 
 import "github.com/trawl-search/trawl/index/eliasfano"
 
-// Reader reads the lists of many words, one after the other and each as a whole. For ascending words
-// it is faster than an Iterator for each list. It allocates nothing. It is not safe for concurrent
-// use.
+// Reader is an Iterator for the lists of many words. For ascending words it is faster than to look up
+// each list.
 type Reader struct {
+	Iterator
+
 	table *table
 	ends  endReader
-	it    Iterator
 }
 
 // reset prepares the reader for the lists of an index.
@@ -18,37 +18,23 @@ func (r *Reader) reset(x *Index) error {
 		return err
 	}
 	r.table, r.ends = t, newEndReader(t)
-	r.it.list.index = x
+	r.list.index = x
 	return nil
 }
 
 // Open moves before the first posting of a word, and returns how many it has.
 func (r *Reader) Open(word uint32) (df uint32, err error) {
-	x := r.it.list.index
+	x := r.list.index
 	if word >= x.terms {
 		return 0, x.table.Corruptf(0, "no term %d: there are %d", word, x.terms)
 	}
-	if err := r.it.list.open(x, r.table, r.ends.at(word)); err != nil {
-		r.it.done = true
+	if err := r.list.open(x, r.table, r.ends.at(word)); err != nil {
+		r.done = true
 		return 0, err
 	}
-	r.it.rewind()
-	return r.it.list.raw.df, nil
+	r.rewind()
+	return r.list.raw.df, nil
 }
-
-// Block returns the superblocks and counts of the next postings, valid until the next call. It
-// returns none at the end, or after an error, which Err returns.
-func (r *Reader) Block() (superblocks []uint32, counts []uint16) { return r.it.Block() }
-
-// DefinedAt reports whether the word is defined in superblock i of the block that Block returned
-// last. Call it only if AnyDefined returns true.
-func (r *Reader) DefinedAt(i int) bool { return r.it.DefinedAt(i) }
-
-// AnyDefined reports whether the word is defined in any of the superblocks that Block returned last.
-func (r *Reader) AnyDefined() bool { return r.it.AnyDefined() }
-
-// Err returns the error that ended a list, nil at its end.
-func (r *Reader) Err() error { return r.it.Err() }
 
 // endReader finds the lists of ascending terms.
 type endReader struct {

@@ -124,7 +124,7 @@ func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)
-	if err := b.Write(w, uint32(len(blob)+ngram.SuperblockSize-1)/ngram.SuperblockSize, NewBuilder(Config{})); err != nil {
+	if err := b.Write(w, uint32(len(blob)+ngram.SuperblockSize-1)/ngram.SuperblockSize, NewNgramBuilder()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {

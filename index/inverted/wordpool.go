@@ -75,7 +75,9 @@ func (p *wordPool) read(to *run, number uint32) {
 	if next := number + 1; next%groupSize != 0 && int(next) < len(p.starts) {
 		end = int(p.starts[next])
 	}
-	to.resize(end - start)
+	n := end - start
+	to.superblocks, to.masks = slices.Grow(to.superblocks[:0], n)[:n], slices.Grow(to.masks[:0], n)[:n]
+	to.counts, to.defined = slices.Grow(to.counts[:0], n)[:n], slices.Grow(to.defined[:0], n)[:n]
 	rest := *to
 	for entries := range g.parts(start, end) {
 		n := len(entries)
@@ -88,10 +90,4 @@ func (p *wordPool) read(to *run, number uint32) {
 		}
 		rest = rest.part(n, len(rest.superblocks))
 	}
-}
-
-// resize makes room for n postings.
-func (r *run) resize(n int) {
-	r.superblocks, r.masks = slices.Grow(r.superblocks[:0], n)[:n], slices.Grow(r.masks[:0], n)[:n]
-	r.counts, r.defined = slices.Grow(r.counts[:0], n)[:n], slices.Grow(r.defined[:0], n)[:n]
 }

@@ -10,10 +10,8 @@ import (
 )
 
 // Words reads the index of words of a shard. It keeps nothing per word on the heap. It is safe for
-// concurrent use, and valid until the file is closed. Every error is a *format.CorruptError or, for
-// another layout, a format.ErrVersion.
+// concurrent use, and valid until the file is closed. Every error is a *format.CorruptError.
 type Words struct {
-	info       info
 	counts     format.Section
 	dictionary format.Section
 	offsets    eliasfano.Column // where each block of the dictionary ends
@@ -22,12 +20,9 @@ type Words struct {
 	starts     eliasfano.Column // words before each blob
 	opaque     eliasfano.Column
 	finder     uint32 // version that found the definitions
-}
 
-// info is the section TagWordInfo.
-type info struct {
-	blobs, opaque uint32
-	words         uint64
+	blobs, opaques uint32
+	words          uint64
 }
 
 // OpenWords opens the index of words of a shard. It reads only a few bytes.
@@ -49,8 +44,8 @@ func OpenWords(f *format.File) (x *Words, err error) {
 		universe uint64
 	}{
 		{&x.offsets, format.TagLexiconOffsets, x.Blocks(), uint64(x.dictionary.Len()) + 1},
-		{&x.starts, format.TagWordStarts, x.info.blobs, x.info.words + 1},
-		{&x.opaque, format.TagOpaque, x.info.opaque, uint64(x.Superblocks())},
+		{&x.starts, format.TagWordStarts, x.blobs, x.words + 1},
+		{&x.opaque, format.TagOpaque, x.opaques, uint64(x.Superblocks())},
 	} {
 		section, err := f.Need(column.tag)
 		if err != nil {
@@ -117,9 +112,9 @@ func (x *Words) readInfo(f *format.File) error {
 	if err != nil {
 		return err
 	}
-	x.info = info{blobs: d.U32(), opaque: d.U32(), words: d.U64()}
-	if x.info.opaque > x.Superblocks() {
-		d.Failf("%d of %d superblocks are opaque", x.info.opaque, x.Superblocks())
+	x.blobs, x.opaques, x.words = d.U32(), d.U32(), d.U64()
+	if x.opaques > x.Superblocks() {
+		d.Failf("%d of %d superblocks are opaque", x.opaques, x.Superblocks())
 	}
 	return d.End()
 }
@@ -147,10 +142,10 @@ func (x *Words) Marked() bool { return x.finder == symbols.Version }
 func (x *Words) Len() uint32 { return x.lists.Terms() }
 
 // Words returns how many words the content has, including those of opaque superblocks.
-func (x *Words) Words() uint64 { return x.info.words }
+func (x *Words) Words() uint64 { return x.words }
 
 // Blobs returns the number of blobs of the content.
-func (x *Words) Blobs() uint32 { return x.info.blobs }
+func (x *Words) Blobs() uint32 { return x.blobs }
 
 // Superblocks returns the number of superblocks of the content.
 func (x *Words) Superblocks() uint32 { return x.lists.Superblocks() }
@@ -166,8 +161,8 @@ func (x *Words) Postings() uint64 { return x.lists.Postings() }
 
 // WordsBefore returns the number of words in the blobs before a blob, which is at most Blobs.
 func (x *Words) WordsBefore(blob uint32) (uint64, error) {
-	if blob >= x.info.blobs {
-		return x.info.words, nil
+	if blob >= x.blobs {
+		return x.words, nil
 	}
 	list, err := x.starts.List()
 	if err != nil {

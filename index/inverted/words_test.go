@@ -91,7 +91,7 @@ func build(t testing.TB, b *inverted.WordBuilder, blobs [][]byte) *format.File {
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)
-	if err := b.Write(w, first, inverted.NewBuilder(inverted.Config{})); err != nil {
+	if err := b.Write(w, first, inverted.NewNgramBuilder()); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -114,7 +114,7 @@ func TestDefinedWords(t *testing.T) {
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)
-	if err := errors.Join(b.Write(w, 2, inverted.NewBuilder(inverted.Config{})), w.Close()); err != nil {
+	if err := errors.Join(b.Write(w, 2, inverted.NewNgramBuilder()), w.Close()); err != nil {
 		t.Fatal(err)
 	}
 	f, err := format.NewFile("test", data.Bytes())

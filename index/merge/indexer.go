@@ -19,7 +19,7 @@ type indexer struct {
 	dir     string
 	memory  int64
 	extract *ngram.Extractor
-	ngrams  *inverted.Builder
+	ngrams  *inverted.NgramBuilder
 	words   *inverted.WordBuilder
 	opaque  []uint32
 
@@ -28,7 +28,7 @@ type indexer struct {
 	files  []*format.File
 }
 
-func newIndexer(dir string, memory int64, ngrams *inverted.Builder) *indexer {
+func newIndexer(dir string, memory int64, ngrams *inverted.NgramBuilder) *indexer {
 	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: inverted.NewWordBuilder()}
 }
 

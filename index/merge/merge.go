@@ -77,7 +77,7 @@ func Shards(ctx context.Context, w io.Writer, inputs []Input, opts Options) (bui
 	if opts.Memory <= 0 {
 		opts.Memory = defaultMemory
 	}
-	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: inverted.NewBuilder(inverted.Config{})}
+	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: inverted.NewNgramBuilder()}
 	files := make([]*format.File, len(inputs))
 	for i := range inputs {
 		files[i] = inputs[i].File
@@ -106,7 +106,7 @@ type merger struct {
 	indexes []index         // with the postings of the blobs
 	origins []inverted.Blob // for each blob, its index and its number in it
 	again   *indexer        // for contents whose definitions other rules found; nil if there are none
-	ngrams  *inverted.Builder
+	ngrams  *inverted.NgramBuilder
 }
 
 // index is a shard, or a part of one, with the n-grams and words of some contents.
