@@ -43,13 +43,9 @@ type blockEnds struct {
 	start  int64  // offset of the first block in the section
 }
 
-// block returns a reader at the bits of block number of a list with that many blocks, and where the
-// block ends in these bits. The blocks are at [from, to) in the section.
+// block returns a reader at the bits of block number of a list with that many blocks, more than one,
+// and where the block ends in these bits. The blocks are at [from, to) in the section.
 func (e *blockEnds) block(s *format.Section, from, to int64, blocks, number int) (r bitReader, end uint, err error) {
-	if blocks == 1 {
-		data, err := s.Bytes(from, to-from)
-		return bitReader{data: data}, uint(len(data)) * 8, err
-	}
 	if !e.opened {
 		if err := e.open(s, from, to, blocks-1); err != nil {
 			return r, 0, err

@@ -32,7 +32,7 @@ type follower struct {
 
 // reset prepares the follower for the n-gram of a literal with that anchor.
 func (f *follower) reset(p *planned, anchor ngram.Window) {
-	f.it.reset(p.list)
+	f.it.Reset(*p.list)
 	f.related, f.worth = p.relate(anchor), worth{balance: worthLoan}
 }
 

@@ -26,10 +26,8 @@ type Iterator struct {
 }
 
 // Reset moves the iterator before the first posting of a list.
-func (it *Iterator) Reset(l List) { it.reset(&l) }
-
-func (it *Iterator) reset(l *List) {
-	it.list = *l
+func (it *Iterator) Reset(l List) {
+	it.list = l
 	it.rewind()
 }
 
@@ -191,10 +189,12 @@ func (it *Iterator) load(number int) bool {
 
 // decode continues decoding the block until a value is at least x, or to its end.
 func (it *Iterator) decode(x uint64) bool {
-	if err := it.reader.until(x); err != nil {
-		return it.fail(it.list.corrupt(err))
+	if it.known < len(it.block) {
+		if err := it.reader.until(x); err != nil {
+			return it.fail(it.list.corrupt(err))
+		}
+		it.known = it.reader.known(it.block)
 	}
-	it.known = it.reader.known(it.block)
 	return true
 }
 

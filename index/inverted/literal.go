@@ -139,7 +139,7 @@ var walks = sync.Pool{New: func() any { return new(Candidates) }}
 // begin prepares the walk for the n-grams of a literal.
 func (c *Candidates) begin(lead planned, others []planned) {
 	c.anchor = lead.windows[0]
-	c.lead.reset(lead.list)
+	c.lead.Reset(*lead.list)
 	c.followers = slices.Grow(c.followers, len(others))[:len(others)]
 	for i := range others {
 		c.followers[i].reset(&others[i], c.anchor)

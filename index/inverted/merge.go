@@ -207,7 +207,6 @@ func (b *batch) word(i int) []byte {
 
 // joiner is memory for joining lists.
 type joiner struct {
-	list      List
 	it        Iterator
 	stretches stretches
 	run       run
@@ -251,10 +250,10 @@ func (m *merger) gather(j *joiner, refs []listRef) error {
 	words := m.writer.tags.words()
 	for i := range refs {
 		s := &m.sources[refs[i].source]
-		if err := j.list.open(s.index, s.table, refs[i].at); err != nil {
+		if err := j.it.list.open(s.index, s.table, refs[i].at); err != nil {
 			return err
 		}
-		j.it.reset(&j.list)
+		j.it.rewind()
 		for superblocks, counts := j.it.Block(); len(superblocks) > 0; superblocks, counts = j.it.Block() {
 			masks, err := j.it.Masks()
 			if err != nil {

@@ -117,7 +117,14 @@ func (r *tailReader) reset() { r.ends.opened, r.number = false, -1 }
 // open opens block number of a list. It reads the definitions of words, and no counts.
 func (r *tailReader) open(l *List, number int) (err error) {
 	r.number = -1
-	bits, end, err := r.ends.block(&l.index.tails, l.tailFrom, l.tailTo, l.raw.blocks(), number)
+	var bits bitReader
+	var end uint
+	if blocks := l.raw.blocks(); blocks > 1 {
+		bits, end, err = r.ends.block(&l.index.tails, l.tailFrom, l.tailTo, blocks, number)
+	} else {
+		bits.data, err = l.index.tails.Bytes(l.tailFrom, l.tailTo-l.tailFrom)
+		end = uint(len(bits.data)) * 8
+	}
 	if err != nil {
 		return err
 	}

@@ -204,7 +204,7 @@ func (x *Index) Sum(tick func() error) (sum uint64, err error) {
 		if err := tick(); err != nil {
 			return 0, err
 		}
-		for it.reset(&list); it.Next(); {
+		for it.Reset(list); it.Next(); {
 			sum += Hash(ngram.ID(id), it.Superblock(), it.Mask())
 		}
 		if it.Err() != nil {

@@ -175,9 +175,7 @@ func (x *Words) WordsBefore(blob uint32) (uint64, error) {
 func (x *Words) Opaque() (eliasfano.List, error) { return x.opaque.List() }
 
 // Blocks returns the number of blocks of the dictionary.
-func (x *Words) Blocks() uint32 {
-	return uint32((uint64(x.Len()) + BlockWords - 1) / BlockWords)
-}
+func (x *Words) Blocks() uint32 { return uint32((uint64(x.Len()) + BlockWords - 1) / BlockWords) }
 
 // Block reads a block of the dictionary.
 func (x *Words) Block(number uint32, to *Block) error { return x.block(number, to, true) }
