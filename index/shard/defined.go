@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/symbols"
 )
@@ -186,7 +186,7 @@ func (c *compound) in(d *document) (some, defined bool, err error) {
 }
 
 // appendThoseOf appends the blobs of some, which ascend, that have a word.
-func (s *search) appendThoseOf(blobs []uint32, list postings.WordList, some []uint32) ([]uint32, error) {
+func (s *search) appendThoseOf(blobs []uint32, list inverted.List, some []uint32) ([]uint32, error) {
 	defer s.explain.during(PhasePostings)()
 	it := &s.wordIterator
 	it.Reset(list)
@@ -206,7 +206,7 @@ func (s *search) appendThoseOf(blobs []uint32, list postings.WordList, some []ui
 }
 
 // appendBlobs appends the blobs that define a word, or all that have it.
-func (s *search) appendBlobs(blobs []uint32, list postings.WordList, all bool) ([]uint32, error) {
+func (s *search) appendBlobs(blobs []uint32, list inverted.List, all bool) ([]uint32, error) {
 	defer s.explain.during(PhasePostings)()
 	it := &s.wordIterator
 	it.Reset(list)

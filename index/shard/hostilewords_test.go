@@ -196,8 +196,8 @@ func TestHostileWordSections(t *testing.T) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	info := copiedSections(t, data)["WINF"]
-	c := wordCounts{words: binary.LittleEndian.Uint32(info[1:]), superblocks: binary.LittleEndian.Uint32(info[5:])}
+	table := copiedSections(t, data)["WTAB"]
+	c := wordCounts{words: binary.LittleEndian.Uint32(table), superblocks: binary.LittleEndian.Uint32(table[4:])}
 	for _, damages := range []map[string]func(map[string][]byte){c.hostileCounts(t), c.hostileLexicon(t), c.hostileLists(t)} {
 		for name, damage := range damages {
 			t.Run(name, func(t *testing.T) {
@@ -218,25 +218,21 @@ func (c wordCounts) hostileCounts(t testing.TB) map[string]func(s map[string][]b
 	t.Helper()
 	return map[string]func(s map[string][]byte){
 		"billions of superblocks": func(s map[string][]byte) {
-			put(s["WINF"], 5, 1<<31)
-			put(s["WTAB"], 5, 1<<31)
+			put(s["WTAB"], 4, 1<<31)
 		},
 		"superblocks beyond the content": func(s map[string][]byte) {
-			put(s["WINF"], 5, c.superblocks+2)
-			put(s["WTAB"], 5, c.superblocks+2)
+			put(s["WTAB"], 4, c.superblocks+2)
 			s["WTAB"] = append(s["WTAB"], 0x88)
 			s["WOPQ"] = hostileList(t, uint64(c.superblocks+2), uint64(c.superblocks), uint64(c.superblocks)+1)
-			put(s["WINF"], 13, 2)
+			put(s["WINF"], 4, 2)
 		},
 		"billions of words": func(s map[string][]byte) {
-			put(s["WINF"], 1, 1<<31)
-			put(s["WTAB"], 1, 1<<31)
+			put(s["WTAB"], 0, 1<<31)
 		},
 		"more words than there are": func(s map[string][]byte) {
-			put(s["WINF"], 1, c.words+1)
-			put(s["WTAB"], 1, c.words+1)
+			put(s["WTAB"], 0, c.words+1)
 		},
-		"more blobs than there are": func(s map[string][]byte) { put(s["WINF"], 9, 4) },
+		"more blobs than there are": func(s map[string][]byte) { put(s["WINF"], 0, 4) },
 	}
 }
 
@@ -260,7 +256,7 @@ func (c wordCounts) hostileLexicon(t testing.TB) map[string]func(s map[string][]
 			s["WOFF"] = hostileList(t, uint64(len(s["WLEX"])+1), make([]uint64, lexiconBlocks)...)
 		},
 		"a lexicon without n-grams": func(s map[string][]byte) {
-			s["WNGM"] = append(append([]byte{1}, make([]byte, 4+8)...), 0, 0, 0, 0, 0, 0)
+			s["WNGM"] = append(make([]byte, 4+4+8), 0, 0, 0, 0, 0, 0)
 			s["WNPS"], s["WNMS"] = nil, nil
 		},
 		"a word without bytes": func(s map[string][]byte) { s["WLEX"][blockWords/4] = 0 }, // the first one's head
@@ -274,11 +270,11 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 	le, superblocks := binary.LittleEndian, c.superblocks
 	return map[string]func(s map[string][]byte){
 		"opaque superblocks that descend": func(s map[string][]byte) {
-			put(s["WINF"], 13, 2)
+			put(s["WINF"], 4, 2)
 			s["WOPQ"] = hostileList(t, uint64(superblocks), 3, 2)
 		},
 		"all superblocks are opaque": func(s map[string][]byte) {
-			put(s["WINF"], 13, superblocks)
+			put(s["WINF"], 4, superblocks)
 			all := make([]uint64, superblocks)
 			for i := range all {
 				all[i] = uint64(i)
@@ -286,10 +282,10 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 			s["WOPQ"] = hostileList(t, uint64(superblocks), all...)
 		},
 		"one superblock is opaque several times": func(s map[string][]byte) {
-			s["WOPQ"] = hostileList(t, uint64(superblocks), slices.Repeat([]uint64{5}, int(le.Uint32(s["WINF"][13:])))...)
+			s["WOPQ"] = hostileList(t, uint64(superblocks), slices.Repeat([]uint64{5}, int(le.Uint32(s["WINF"][4:])))...)
 		},
 		"no superblock is opaque": func(s map[string][]byte) {
-			put(s["WINF"], 13, 0)
+			put(s["WINF"], 4, 0)
 			s["WOPQ"] = binary.AppendUvarint([]byte{0}, uint64(superblocks))
 		},
 		"block counts of superblocks without words": func(s map[string][]byte) {
@@ -304,7 +300,7 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 			s["BSUP"] = hostileList(t, uint64(superblocks)+1, 0, 3, 2, uint64(superblocks))
 		},
 		"words before blobs that descend": func(s map[string][]byte) {
-			s["WLEN"] = hostileList(t, le.Uint64(s["WINF"][17:])+1, 3, 2, 1)
+			s["WLEN"] = hostileList(t, le.Uint64(s["WINF"][8:])+1, 3, 2, 1)
 		},
 	}
 }

@@ -6,8 +6,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -123,7 +123,7 @@ func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (fo
 
 // collectOpaque returns the opaque superblocks of candidates. A candidate after an opaque
 // superblock stands for it: its n-gram belongs to a word that starts there.
-func collectOpaque(opaque *eliasfano.List, candidates *postings.Candidates) (found []uint32, all bool, err error) {
+func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (found []uint32, all bool, err error) {
 	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
 		i := opaque.Last(uint64(superblock))
 		if i < 0 || opaque.At(i)+1 < uint64(superblock) {

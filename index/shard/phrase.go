@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -22,7 +22,7 @@ import (
 type phrase struct {
 	s       *search
 	literal regex.Literal
-	ngrams  *postings.Candidates
+	ngrams  *inverted.Candidates
 	pieces  []piece // not yet compared with the places
 	// tallies are the places that are left. They start between least and most bytes after the start
 	// of a match.
@@ -35,7 +35,7 @@ type phrase struct {
 // narrow returns fewer places than cand, which are those of a literal's windows; nil if its words
 // do not allow that. Without case, runes beyond ASCII may have variants of other lengths, so that
 // the offsets of pieces are unknown.
-func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *postings.Candidates) (*wordPlaces, error) {
+func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *inverted.Candidates) (*wordPlaces, error) {
 	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
 		return nil, nil
 	}
@@ -216,7 +216,7 @@ func isASCII(text string) bool {
 
 // addNearOpaque adds the places of the literal's n-grams in and next to opaque superblocks, where
 // words are unknown. cand are those places if their iterator has not moved yet, otherwise nil.
-func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *postings.Candidates) error {
+func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *inverted.Candidates) error {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
 		return err

@@ -3,8 +3,8 @@ package shard
 import (
 	"slices"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -148,7 +148,7 @@ func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, er
 }
 
 // ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
-func (s *search) ngramPlaces(x *postings.Index, windows []ngram.Window) (p *postings.Candidates, ok bool, err error) {
+func (s *search) ngramPlaces(x *inverted.Index, windows []ngram.Window) (p *inverted.Candidates, ok bool, err error) {
 	if len(windows) == 0 {
 		return nil, false, nil
 	}

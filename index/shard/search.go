@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/snippet"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // search is the state of one search of a shard, or of a part of it.
@@ -33,9 +32,9 @@ type search struct {
 
 	docs      *docstore.Docs
 	content   *docstore.Content
-	shardText *postings.Index
-	names     *postings.Index
-	words     *words.Index // nil if the shard has none
+	shardText *inverted.Index
+	names     *inverted.Index
+	words     *inverted.Words // nil if the shard has none
 
 	opts     Options
 	terms    int  // the most texts that count for a document's score
@@ -99,7 +98,7 @@ type search struct {
 	shown      namedBranches
 	showing    []spanList             // ranges of the file being shown
 	tallyShelf snippet.Arena[tally]   // of hits that were counted
-	walks      []*postings.Candidates // to be released
+	walks      []*inverted.Candidates // to be released
 
 	*scratch
 }

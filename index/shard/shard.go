@@ -12,8 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/postings"
-	"github.com/trawl-search/trawl/index/words"
+	"github.com/trawl-search/trawl/index/inverted"
 )
 
 // ErrNoFile is the error of File for a document that the shard does not hold.
@@ -24,9 +23,9 @@ type Shard struct {
 	file    *format.File
 	docs    *docstore.Docs
 	content *docstore.Content
-	text    *postings.Index // of the content
-	names   *postings.Index // of the concatenated paths
-	words   *words.Index    // of the content
+	text    *inverted.Index // of the content
+	names   *inverted.Index // of the concatenated paths
+	words   *inverted.Words // of the content
 	// otherwise are the blobs of otherwiseMarked, once found.
 	otherwise atomic.Pointer[[]uint32]
 }
@@ -63,13 +62,13 @@ func (s *Shard) open(f *format.File) (err error) {
 	if s.content, err = docstore.OpenContent(f); err != nil {
 		return err
 	}
-	if s.text, err = postings.Open(f, postings.ContentTags); err != nil {
+	if s.text, err = inverted.Open(f, inverted.ContentTags); err != nil {
 		return err
 	}
-	if s.names, err = postings.Open(f, postings.NameTags); err != nil {
+	if s.names, err = inverted.Open(f, inverted.NameTags); err != nil {
 		return err
 	}
-	if s.words, err = words.Open(f); err != nil {
+	if s.words, err = inverted.OpenWords(f); err != nil {
 		return err
 	}
 	if s.words.Superblocks() != s.content.Superblocks() || s.words.Blobs() != s.content.Blobs() {

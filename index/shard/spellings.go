@@ -1,7 +1,7 @@
 package shard
 
 import (
-	"github.com/trawl-search/trawl/index/postings"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -10,7 +10,7 @@ import (
 type spelled struct{ from, to uint32 }
 
 // spellings returns the spellings of a literal and their lists; nil if there are more than most, or if it cannot be looked up.
-func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []postings.WordList, err error) {
+func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []inverted.List, err error) {
 	text, ok := wordText(literal)
 	if !ok {
 		return nil, nil, nil

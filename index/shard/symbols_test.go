@@ -88,7 +88,7 @@ func checkSymbols(t *testing.T, kind string, texts []string) {
 	}
 	data := buildShard(t, c)
 	indextest.Check(t, c, queries, engine(openShard(t, data)))
-	unmarked := resealed(t, data, map[string][]byte{"WDEF": {1, 0, 0, 0, 0}})
+	unmarked := resealed(t, data, map[string][]byte{"WDEF": {0, 0, 0, 0}})
 	indextest.Check(t, c, queries, engine(openShard(t, unmarked)))
 }
 

@@ -1,10 +1,9 @@
 package shard
 
 import (
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/symbols"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // verifyPostings extracts all n-grams again and compares them with those in the posting lists. It
@@ -38,7 +37,7 @@ func (s *search) verifyPostings() error {
 // contentSum returns the sum over the n-grams of all blobs. It also compares the index of words
 // with the blobs.
 func (s *search) contentSum(extract *ngram.Extractor) (sum uint64, err error) {
-	verifier := words.NewVerifier(s.words)
+	verifier := inverted.NewVerifier(s.words)
 	var opaque []uint32
 	for blob := range s.content.Blobs() {
 		if err := s.tick(); err != nil {
@@ -87,7 +86,7 @@ func namesSum(e *ngram.Extractor, names []byte) (sum uint64) {
 
 func superblockSum(superblock uint32, ids []ngram.ID, masks []uint8) (sum uint64) {
 	for i, id := range ids {
-		sum += postings.Hash(id, superblock, masks[i])
+		sum += inverted.Hash(id, superblock, masks[i])
 	}
 	return sum
 }

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/postings"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
-	"github.com/trawl-search/trawl/index/words"
 )
 
 // wordMatch is a word of the lexicon in which an expression matches, and how often.
@@ -296,7 +295,7 @@ func mergeTallies(a, b []tally) []tally {
 }
 
 // eachPosting calls f for each posting of a list; without masks, blocks are 0.
-func (s *search) eachPosting(l postings.WordList, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
+func (s *search) eachPosting(l inverted.List, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
 	it := &s.wordIterator
 	it.Reset(l)
 	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
@@ -481,11 +480,11 @@ func (m *matching) rate(t *blobTally, length int) {
 
 // wordScratch is memory for reading the index of words.
 type wordScratch struct {
-	lexicon      words.Block
-	lists        []postings.WordList
-	wordIterator postings.WordIterator
-	wordReader   postings.WordReader
+	lexicon      inverted.Block
+	lists        []inverted.List
+	wordIterator inverted.Iterator
+	wordReader   inverted.Reader
 	dense        dense
 }
 
-const blockWords = words.BlockWords
+const blockWords = inverted.BlockWords
