@@ -11,6 +11,8 @@ const (
 	// costTextPerKiB is for decoding a KiB of text and finding a few texts in it, costCandidateText for the text of a usual candidate.
 	costTextPerKiB    = 2000
 	costCandidateText = 12_000
-	// leastTierCost is what all words must cost for the search to try whole words first.
+	// leastTierCost is what all words must cost for the search to try whole words first, leastLeadCost what all words of the texts beside
+	// the one that leads must cost.
 	leastTierCost = 300_000
+	leastLeadCost = 3_500_000
 )

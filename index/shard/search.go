@@ -120,6 +120,7 @@ type scratch struct {
 	gathered  gathered
 	symbols   knownSymbols
 	overlap   []span
+	waiting   []candidate // of the queue
 	wordScratch
 }
 
@@ -131,6 +132,9 @@ var scratches sync.Pool
 
 // keptText is the most content for which each part of a scratch keeps room.
 const keptText = 4 << 20
+
+// keptCandidates is the most candidates for which a scratch keeps room.
+const keptCandidates = 1 << 15
 
 // with runs f on a fresh search and turns a fault of the mapping into an error.
 func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) error {
@@ -152,7 +156,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	}
 	run := &search{
 		shard: s, fileName: s.Name(), ctx: ctx, docs: s.docs, content: s.content, shardText: s.text, names: s.names, words: s.words,
-		known: map[*matching]knownWords{}, queue: &queue{},
+		known: map[*matching]knownWords{}, queue: &queue{waiting: mem.waiting[:0]},
 		opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
 	_, most := s.docs.Ranks()
@@ -179,6 +183,9 @@ func (s *search) release() {
 		if cap(*memory) > keptText {
 			*memory = nil
 		}
+	}
+	if cap(s.queue.waiting) > cap(s.waiting) && cap(s.queue.waiting) <= keptCandidates {
+		s.waiting = s.queue.waiting[:0]
 	}
 	scratches.Put(s.scratch)
 }

@@ -98,6 +98,7 @@ func (s *search) spread(q *Query) error {
 			panic(panics[i]) //nolint:forbidigo // a helper's panic is that of the search
 		}
 		s.join(part)
+		part.queue = &queue{} // what it had belongs to this search
 		part.release()
 	}
 	s.workers = nil // what its floor excluded, the best exclude now

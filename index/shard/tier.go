@@ -29,6 +29,9 @@ func (s *search) chooseTier(q *Query) error {
 		return err
 	}
 	if q.allMatch && len(leaves) > 1 {
+		if q.line != nil && q.line.Best() == rank.InSequence { // any content may have that, so bounds say little
+			return nil
+		}
 		return s.chooseLead(leaves)
 	}
 	s.partial = partialScores(leaves)
@@ -80,7 +83,7 @@ func (s *search) chooseLead(leaves []*matching) error {
 		}
 	}
 	others := slices.DeleteFunc(leaves, func(m *matching) bool { return m == s.lead })
-	worth := func(all int) bool { return all >= leastTierCost || s.opts.wholeFirst }
+	worth := func(all int) bool { return all >= leastLeadCost || s.opts.wholeFirst }
 	all := 0
 	for _, m := range others {
 		all += blocks[m] * costLexiconBlock
