@@ -45,7 +45,7 @@ type Page struct {
 type PageFile struct {
 	// Result has only the first ranges, as many as requested.
 	Result
-	// Matches counts all ranges; AtLeast says that there may be more.
+	// Matches counts all ranges if all are shown, and otherwise those of each atom. AtLeast says that there may be more.
 	Matches int
 	AtLeast bool
 }
@@ -136,6 +136,9 @@ func pageOf(answer []Result, ask Ask) Page {
 			continue
 		}
 		f := PageFile{Result: r, Matches: r.Matches}
+		if all := len(r.Content) + len(r.Name); all < ask.MaxMatches {
+			f.Matches = all
+		}
 		f.Content, f.Name = f.Content[:min(len(f.Content), ask.MaxMatches)], f.Name[:min(len(f.Name), ask.MaxMatches)]
 		p.Files = append(p.Files, f)
 	}

@@ -120,6 +120,13 @@ func (e *explainer) during(phase Phase) (end func()) {
 	return func() { e.enter(payer, before) }
 }
 
+// charge charges the reads until now.
+func (e *explainer) charge() {
+	if e != nil {
+		e.enter(e.payer, e.phase)
+	}
+}
+
 // forNode charges a node of the query, in the current phase, until the returned function is called.
 func (e *explainer) forNode(q query.Q) (end func()) {
 	if e == nil || e.of[q] == nil {

@@ -95,7 +95,8 @@ type FileMatch struct {
 	Blob []byte
 	// Score is higher for better documents.
 	Score float64
-	// MatchCount counts the ranges of all texts of the query, shown or not. Those that overlap ranges of other texts count, too. MatchCountAtLeast says that there may be more: in
+	// MatchCount counts all ranges, if all are shown. Otherwise it is the sum over the texts of the query, where ranges of two texts that
+	// overlap count twice. MatchCountAtLeast says that there may be more: in
 	// mode TopK a long content is read only as far as it is shown.
 	MatchCount        int
 	MatchCountAtLeast bool
@@ -143,7 +144,7 @@ func (f *FileMatch) Size() int64 {
 
 // Stats say what a search took. They can be summed over shards.
 type Stats struct {
-	// FilesMatched and Matches count documents and their ranges (see FileMatch.MatchCount), returned or not.
+	// FilesMatched and Matches count documents and the ranges of each text of the query in them, returned or not.
 	FilesMatched, Matches uint64
 	// FilesConsidered counts documents looked at after the n-gram filter.
 	FilesConsidered uint64

@@ -68,7 +68,18 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if f.Chunks, err = s.chunks(&h, f.Path, room-f.Size()); err == nil && s.opts.Symbols {
 		err = s.addSymbols(&f)
 	}
+	if shown := ranges(f.Chunks); shown < s.opts.MaxMatchesPerFile && !f.MatchCountAtLeast { // there are no others
+		f.MatchCount = shown
+	}
 	return f, err
+}
+
+// ranges counts the ranges in chunks.
+func ranges(chunks []snippet.Chunk) (n int) {
+	for i := range chunks {
+		n += len(chunks[i].Ranges) + chunks[i].CutRanges
+	}
+	return n
 }
 
 // namedBranches are the branches of the last document. Most other documents have the same ones.

@@ -149,6 +149,7 @@ func (s *search) work() error {
 
 // join adds what a helper found.
 func (s *search) join(part *search) {
+	s.explain.charge() // before the reads of the helper are added
 	part.countReads()
 	s.counts.candidates += part.counts.candidates
 	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)

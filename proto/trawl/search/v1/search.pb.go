@@ -2606,7 +2606,8 @@ type FileMatch struct {
 	Blob []byte `protobuf:"bytes,6,opt,name=blob,proto3" json:"blob,omitempty"`
 	// Higher is better. Comparable within one answer.
 	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
-	// All match ranges in this file, returned or not; at least that many with match_count_at_least.
+	// The match ranges in this file, if all are returned. Otherwise the sum over the texts of the query, where
+	// ranges of two texts that overlap count twice; at least that many with match_count_at_least.
 	MatchCount uint64        `protobuf:"varint,8,opt,name=match_count,json=matchCount,proto3" json:"match_count,omitempty"`
 	Chunks     []*ChunkMatch `protobuf:"bytes,9,rep,name=chunks,proto3" json:"chunks,omitempty"`
 	// Why the score is what it is; only with SearchOptions.explain.
