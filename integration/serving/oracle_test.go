@@ -104,7 +104,7 @@ func describeOracle(results []indextest.Result) (lines []string) {
 		for _, s := range shown {
 			ranges = append(ranges, fmt.Sprintf("%v:%d-%d", fileName, s.Start, s.End))
 		}
-		lines = append(lines, fmt.Sprintf("%s %q %v %d %v", r.Repo, r.Path, r.Branches, r.Matches, ranges))
+		lines = append(lines, fmt.Sprintf("%s %q %v %d %v", r.Repo, r.Path, r.Branches, len(shown), ranges))
 	}
 	slices.Sort(lines)
 	return lines
