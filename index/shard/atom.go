@@ -45,7 +45,7 @@ func (n *atomNode) plan() (p plan, err error) {
 	case n.name == nil:
 		p, err = n.content.plan()
 	case n.content == nil:
-		p, err = n.name.plan()
+		p = n.name.plan()
 	default:
 		p, err = n.planBoth()
 	}
@@ -61,10 +61,7 @@ func (n *atomNode) planBoth() (plan, error) {
 	if err != nil || !p.narrow() {
 		return plan{}, err
 	}
-	q, err := n.name.plan()
-	if err != nil || !q.narrow() {
-		return plan{}, err
-	}
+	q := n.name.plan()
 	return plan{estimate: p.estimate + q.estimate, counted: p.counted, open: func(budget uint64) (blobs, error) {
 		content, err := p.iterator(budget)
 		if content == nil || err != nil {

@@ -40,7 +40,7 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 	case *query.Symbol:
 		return s.symbolAtom(q, p.texts[q])
 	case *query.Reference:
-		return s.referenceAtom(p, p.texts[q])
+		return s.referenceAtom(p.texts[q])
 	case *query.Branch:
 		return &branchNode{q: q}, nil
 	case *query.Language:

@@ -50,15 +50,15 @@ func (a *nameAtom) prepare() (err error) {
 }
 
 // plan enumerates matching documents by the n-grams of their paths.
-func (a *nameAtom) plan() (plan, error) {
+func (a *nameAtom) plan() plan {
 	if a.hits != nil {
-		return plan{estimate: a.hits.docs.count(), open: a.open}, nil
+		return plan{estimate: a.hits.docs.count(), open: a.open}
 	}
 	looks := uint64(a.s.docs.Len())
 	if a.candidates.narrow {
 		looks = min(looks, a.candidates.superblocks*pathsPerSuperblock)
 	}
-	return plan{estimate: looks, open: a.open}, nil
+	return plan{estimate: looks, open: a.open}
 }
 
 // open enumerates the blobs of matching documents.

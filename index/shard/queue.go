@@ -176,7 +176,7 @@ func (s *search) boundByPathOf(c *candidate) error {
 func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 	ranges := s.overlap[:0]
 	for _, a := range s.nameAtoms {
-		best := rank.NoName
+		var best rank.Name
 		ranges, best = a.appendRanges(ranges, path)
 		if names += a.loose.Weigh(best.Score()); best > rank.Directory {
 			spelling++

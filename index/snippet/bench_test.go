@@ -25,11 +25,13 @@ func BenchmarkChunks(b *testing.B) {
 		{"many far apart", strings.Repeat("a needle\n"+strings.Repeat("a line without\n", 800), 1000), Options{ContextLines: 3}},
 	} {
 		content, ranges := []byte(c.text), []Range(nil)
-		for at, found := 0, 0; ; at += found + len("needle") {
-			if found = strings.Index(c.text[at:], "needle"); found < 0 {
+		for at := 0; ; {
+			found := strings.Index(c.text[at:], "needle")
+			if found < 0 {
 				break
 			}
 			ranges = append(ranges, Match(uint32(at+found), uint32(at+found+len("needle"))))
+			at += found + len("needle")
 		}
 		c.o.Room = unbounded
 		b.Run(c.name, func(b *testing.B) {
