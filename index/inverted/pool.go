@@ -35,7 +35,7 @@ type pool[E entry] struct {
 	used   int // chunks
 }
 
-// grow makes sure that there are so many groups.
+// grow makes room for at least that many groups.
 func (p *pool[E]) grow(groups int) {
 	if n := len(p.groups); n < groups {
 		p.groups = slices.Grow(p.groups, groups-n)[:groups] // reuses the memory of groups, see reset

@@ -30,12 +30,12 @@ type evidence struct {
 	matches int
 }
 
-// both joins the evidence of two parts of a query that must both match.
+// both combines the evidence of two parts of a query, both of which must match.
 func (e evidence) both(o evidence) evidence {
 	return evidence{e.content + o.content, e.unknown + o.unknown, e.sure && o.sure, e.single || o.single, e.counted && o.counted, e.matches + o.matches}
 }
 
-// either joins the evidence of two parts of a query one of which must match.
+// either combines the evidence of two parts of a query, at least one of which must match.
 func (e evidence) either(o evidence) evidence {
 	joined := e.both(o)
 	joined.sure, joined.single = e.sure || o.sure, !(e.sure && !e.single || o.sure && !o.single)

@@ -167,7 +167,7 @@ func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
 		return 0, false
 	}
 	first, length, err := a.s.content.Span(blob)
-	if err != nil { // whoever reads the blob meets the error
+	if err != nil { // reading the blob reports the error
 		return 0, false
 	}
 	end := first + uint32(units(length))

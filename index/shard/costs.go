@@ -1,6 +1,7 @@
 package shard
 
-// What a search does costs about this, in nanoseconds (BenchmarkCosts). Where it has a choice, it takes what costs less.
+// About what the steps of a search cost, in nanoseconds: chooseTier compares them. BenchmarkCosts measures blocks, postings and text; the
+// costs of candidates and the least costs are guesses.
 const (
 	// costLexiconBlock is for finding words in a block of the lexicon, and for opening their lists.
 	costLexiconBlock = 2300

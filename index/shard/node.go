@@ -162,7 +162,7 @@ func (n *andNode) plan() (plan, error) {
 	return all, nil
 }
 
-// besides plans for texts of which all words of one are known, and only whole words of the others.
+// besides plans for texts that must all match. All words that hold the leading text are known, but only whole words of the others.
 func besides(texts []plan) plan {
 	at := slices.IndexFunc(texts, func(p plan) bool { return p.leads })
 	lead := texts[at]
@@ -237,8 +237,8 @@ func (p plan) looksPay() uint64 {
 	return 8
 }
 
-// openAll opens the parts, the best first. Those that have no plan, or cost more to enumerate than they can save, are left to whoever looks
-// at the documents: nothing is known of them.
+// openAll opens the parts, the best first. It leaves out parts that have no plan, and those that cost more to enumerate than they can save.
+// Nothing is known of these until documents are looked at.
 func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 	var all allOf
 	left, rest := false, everyBlob{blobs: s.content.Blobs()}
@@ -315,7 +315,7 @@ func (n *orNode) plan() (plan, error) {
 	return eitherOf(parts), nil
 }
 
-// eitherOf joins plans one of which must match.
+// eitherOf combines plans, at least one of which must match.
 func eitherOf(parts []plan) plan {
 	joined := plan{counted: true}
 	for _, p := range parts {

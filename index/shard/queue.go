@@ -81,7 +81,7 @@ func (s *search) again(c *candidate) (first bool) {
 	return false
 }
 
-// leaveOut leaves out what is in the queue, none of which may be among the best.
+// leaveOutQueue leaves out the rest of the queue, none of which may be among the best.
 func (s *search) leaveOutQueue() {
 	for i := range s.queue.waiting {
 		s.leaveOut(&s.queue.waiting[i])

@@ -12,8 +12,8 @@ import (
 // A search for the best documents first looks up only the few spellings of the query's words. They say which contents have a word as a whole
 // word, and how often. Every other content scores at most as if it had the words as parts of others. If enough documents score more, the
 // thousands of words that hold one of the query's words are never looked up. If several words must match, the one that is the cheapest to look
-// up leads: all words that hold it are looked up, and the others are asked for in its documents. The search goes on with all words once it has
-// spent half of what these take.
+// up leads: all words that hold it are looked up, and the others are asked for in its documents. Once the search has spent half of what all words
+// take, it looks them up after all.
 
 // mostSpellings is the most lists of one text that are added up.
 const mostSpellings = 64
@@ -22,21 +22,22 @@ const mostSpellings = 64
 func (s *search) chooseTier(q *Query) error {
 	s.windows = q.windows
 	leaves := wordsOf(q)
-	if s.tier, s.lead = everyWord, nil; leaves == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 {
+	if leaves == nil || s.opts.Mode != TopK || s.opts.MaxFiles == 0 {
 		return nil
 	}
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}
 	if q.allMatch && len(leaves) > 1 {
-		if q.line != nil && q.line.Best() == rank.InSequence { // any content may have that, so bounds say little
+		inSequence := q.line != nil && q.line.Best() == rank.InSequence                           // any content may have that, so bounds say little
+		if and, ok := q.tree.(*query.And); inSequence || !ok || len(and.Children) > len(leaves) { // or other conditions may leave few documents
 			return nil
 		}
 		return s.chooseLead(leaves)
 	}
-	s.partial = partialScores(leaves)
-	s.partOfWords = slices.Max(s.partial[:]) + s.mostOfRepo
-	if after := s.opts.After; after != nil && after.Score <= s.partOfWords {
+	partial := partialScores(leaves)
+	partOfWords := slices.Max(partial[:]) + s.mostOfRepo
+	if after := s.opts.After; after != nil && after.Score <= partOfWords {
 		return nil
 	}
 	all, postings := 0, uint64(0)
@@ -57,14 +58,16 @@ func (s *search) chooseTier(q *Query) error {
 		}
 		postings += df
 	}
-	enough := s.opts.Floor != nil && s.opts.Floor.Score > s.partOfWords
+	enough := s.opts.Floor != nil && s.opts.Floor.Score > partOfWords
 	if !enough && postings < uint64(s.opts.MaxFiles) || postings*costPosting > uint64(all) && !s.opts.wholeFirst {
 		return nil
 	}
+	s.partial, s.partOfWords = partial, partOfWords
 	s.beginTier(all)
 	return nil
 }
 
+// beginTier has the search look for whole words first. All is what looking up all words costs.
 func (s *search) beginTier(all int) {
 	s.tier, s.left = wholeWords, all/2
 	s.seen = make([]uint64, s.content.Blobs()/64+1)
@@ -72,17 +75,18 @@ func (s *search) beginTier(all int) {
 
 // chooseLead is chooseTier for words that must all match.
 func (s *search) chooseLead(leaves []*matching) error {
+	var lead *matching
 	blocks := make(map[*matching]int)
 	for _, m := range leaves {
 		candidates, err := s.candidateWords(m)
 		if err != nil {
 			return err
 		}
-		if blocks[m] = candidates.n; s.lead == nil || candidates.n < blocks[s.lead] {
-			s.lead = m
+		if blocks[m] = candidates.n; lead == nil || candidates.n < blocks[lead] {
+			lead = m
 		}
 	}
-	others := slices.DeleteFunc(leaves, func(m *matching) bool { return m == s.lead })
+	others := slices.DeleteFunc(leaves, func(m *matching) bool { return m == lead })
 	worth := func(all int) bool { return all >= leastLeadCost || s.opts.wholeFirst }
 	all := 0
 	for _, m := range others {
@@ -91,7 +95,7 @@ func (s *search) chooseLead(leaves []*matching) error {
 	if !worth(all) {
 		return nil
 	}
-	hits, err := s.wordHits(s.lead)
+	hits, err := s.wordHits(lead)
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (s *search) chooseLead(leaves []*matching) error {
 	if !worth(all) || len(hits.blobs) < 2*s.opts.MaxFiles && !s.opts.wholeFirst {
 		return nil
 	}
-	s.partial, s.partOfWords = partialScores(others), math.Inf(-1)
+	s.lead, s.partial, s.partOfWords = lead, partialScores(others), math.Inf(-1)
 	s.beginTier(all)
 	return nil
 }
