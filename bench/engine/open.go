@@ -9,7 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 )
 
 // Opened is the cost of open shards.
@@ -38,11 +38,11 @@ func Open(ctx context.Context, paths []string, count int) (o Opened, err error) 
 		}
 	}
 	o.Shards = max(count, len(paths))
-	shards := make([]*shard.Shard, 0, o.Shards)
+	shards := make([]*search.Shard, 0, o.Shards)
 	defer func() { err = errors.Join(err, closeAll(shards)) }()
 	heapBefore, residentBefore, mapsBefore, start := heap(), resident(), mappings(), time.Now()
 	for i := range o.Shards {
-		s, err := shard.Open(paths[i%len(paths)])
+		s, err := search.Open(paths[i%len(paths)])
 		if err != nil {
 			return o, err
 		}
@@ -56,12 +56,12 @@ func Open(ctx context.Context, paths []string, count int) (o Opened, err error) 
 	}
 	o.SearchWall, o.HeapUsed = time.Since(start), heap()-heapBefore
 	o.ResidentUsed = resident() - residentBefore
-	all, err := shard.Prepare(&query.Const{Value: true})
+	all, err := search.Prepare(&query.Const{Value: true})
 	if err != nil {
 		return o, err
 	}
 	for _, s := range shards {
-		listed, err := s.List(ctx, all, shard.ListOptions{})
+		listed, err := s.List(ctx, all, search.ListOptions{})
 		if err != nil {
 			return o, fmt.Errorf("listing %s: %w", s.Name(), err)
 		}
@@ -72,32 +72,32 @@ func Open(ctx context.Context, paths []string, count int) (o Opened, err error) 
 
 // warm opens and searches a shard, and closes it.
 func warm(ctx context.Context, path string) error {
-	s, err := shard.Open(path)
+	s, err := search.Open(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(searchEach(ctx, []*shard.Shard{s}), s.Close())
+	return errors.Join(searchEach(ctx, []*search.Shard{s}), s.Close())
 }
 
 // searchEach searches each shard for a common word.
-func searchEach(ctx context.Context, shards []*shard.Shard) error {
+func searchEach(ctx context.Context, shards []*search.Shard) error {
 	q, err := query.Parse("content:return", query.ParseOptions{})
 	if err != nil {
 		return fmt.Errorf("parsing the query: %w", err)
 	}
-	word, err := shard.Prepare(q)
+	word, err := search.Prepare(q)
 	if err != nil {
 		return err
 	}
 	for _, s := range shards {
-		if _, err := s.Search(ctx, word, shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}); err != nil {
+		if _, err := s.Search(ctx, word, search.Options{Mode: search.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}); err != nil {
 			return fmt.Errorf("searching %s: %w", s.Name(), err)
 		}
 	}
 	return nil
 }
 
-func closeAll(shards []*shard.Shard) error {
+func closeAll(shards []*search.Shard) error {
 	var errs []error
 	for _, s := range shards {
 		errs = append(errs, s.Close())

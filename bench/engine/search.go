@@ -11,17 +11,17 @@ import (
 
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 )
 
 // Engine searches shards like a searcher, without the network.
-type Engine struct{ shards []*shard.Shard }
+type Engine struct{ shards []*search.Shard }
 
 // OpenEngine opens the shards. Close closes them.
 func OpenEngine(paths []string) (*Engine, error) {
 	e := &Engine{}
 	for _, p := range paths {
-		s, err := shard.Open(p)
+		s, err := search.Open(p)
 		if err != nil {
 			_ = closeAll(e.shards) // err says more
 			return nil, err
@@ -45,13 +45,13 @@ func (e *Engine) Files(ctx context.Context, q corpus.Query) (map[string]bool, er
 }
 
 func (e *Engine) files(ctx context.Context, tree query.Q) (map[string]bool, error) {
-	ready, err := shard.Prepare(tree)
+	ready, err := search.Prepare(tree)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string]bool{}
 	for _, s := range e.shards {
-		found, err := s.Search(ctx, ready, shard.Options{MaxFiles: 1 << 30, MaxMatchesPerFile: 1})
+		found, err := s.Search(ctx, ready, search.Options{MaxFiles: 1 << 30, MaxMatchesPerFile: 1})
 		if err == nil {
 			err = found.Incomplete
 		}
@@ -77,13 +77,13 @@ func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Durati
 		return 0, fmt.Errorf("parsing %s: %w", words, err)
 	}
 	start := time.Now()
-	ready, err := shard.Prepare(tree)
+	ready, err := search.Prepare(tree)
 	if err != nil {
 		return 0, err
 	}
-	ranking := shard.NewRanking(files, 0)
+	ranking := search.NewRanking(files, 0)
 	for _, s := range e.shards {
-		found, err := s.Find(ctx, ready, shard.Options{Mode: shard.TopK, MaxFiles: files, MaxMatchesPerFile: 1, Floor: ranking.Floor()})
+		found, err := s.Find(ctx, ready, search.Options{Mode: search.TopK, MaxFiles: files, MaxMatchesPerFile: 1, Floor: ranking.Floor()})
 		if err == nil {
 			err = found.Incomplete
 		}
@@ -98,9 +98,9 @@ func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Durati
 // Time returns how long the query takes with the best 50 files shown, with all matches counted or only those 50 found. Like
 // zoekt's clock, it starts with the parsed query, before expressions are compiled.
 func (e *Engine) Time(ctx context.Context, q corpus.Query, exhaustive bool) (time.Duration, error) {
-	opts := shard.Options{Mode: shard.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}
+	opts := search.Options{Mode: search.TopK, MaxFiles: 50, MaxMatchesPerFile: 100}
 	if exhaustive {
-		opts.Mode = shard.Exhaustive
+		opts.Mode = search.Exhaustive
 	}
 	tree, err := parse(q)
 	if err != nil {
@@ -120,14 +120,14 @@ func parse(q corpus.Query) (query.Q, error) {
 }
 
 // search finds the best files of all shards, and then shows them.
-func (e *Engine) search(ctx context.Context, tree query.Q, opts shard.Options) ([]shard.FileMatch, error) {
-	ready, err := shard.Prepare(tree)
+func (e *Engine) search(ctx context.Context, tree query.Q, opts search.Options) ([]search.FileMatch, error) {
+	ready, err := search.Prepare(tree)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
-	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
-	found, parts := make([]*shard.Found, len(e.shards)), make([]int, len(e.shards))
+	ranking := search.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	found, parts := make([]*search.Found, len(e.shards)), make([]int, len(e.shards))
 	err = e.each(func(i int) error {
 		opts := opts
 		mu.Lock()
@@ -184,13 +184,13 @@ func (e *Engine) each(do func(i int) error) error {
 
 // Skipped returns, for each file that only its name finds, the reason.
 func (e *Engine) Skipped(ctx context.Context) (map[string]string, error) {
-	all, err := shard.Prepare(&query.Const{Value: true})
+	all, err := search.Prepare(&query.Const{Value: true})
 	if err != nil {
 		return nil, err
 	}
 	skipped := map[string]string{}
 	for _, s := range e.shards {
-		found, err := s.List(ctx, all, shard.ListOptions{MaxSkippedFiles: 1 << 30})
+		found, err := s.List(ctx, all, search.ListOptions{MaxSkippedFiles: 1 << 30})
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: %w", s.Name(), err)
 		}

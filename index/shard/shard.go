@@ -1,8 +1,7 @@
-// Package shard opens and searches shards.
+// Package shard opens, verifies and describes shards. Package search searches them.
 //
-// A Shard is a memory-mapped file. Opening one reads its footer and table of contents. Searching
-// one decodes the posting lists and content units that the query needs. The heap holds nothing per
-// document or per n-gram.
+// A Shard is a memory-mapped file. Opening one reads its footer and table of contents. The heap
+// holds nothing per document or per n-gram.
 package shard
 
 import (
@@ -15,23 +14,22 @@ import (
 	"github.com/trawl-search/trawl/index/inverted"
 )
 
-// ErrNoFile is the error of File for a document that the shard does not hold.
-var ErrNoFile = errors.New("no such file")
-
-// Shard is an open shard. It is safe for concurrent use, but not after Close.
+// Shard is an open shard. It is safe for concurrent use, but not after Close. Its parts must not be
+// replaced, and must be read under Guard.
 type Shard struct {
-	file    *format.File
-	docs    *docstore.Docs
-	content *docstore.Content
-	text    *inverted.Index // of the content
-	names   *inverted.Index // of the concatenated paths
-	words   *inverted.Words // of the content
-	// otherwise are the blobs of otherwiseMarked, once found.
+	Docs    *docstore.Docs
+	Content *docstore.Content
+	Text    *inverted.Index // of the content
+	Names   *inverted.Index // of the concatenated paths
+	Words   *inverted.Words // of the content
+
+	file *format.File
+	// otherwise are the blobs of OtherwiseMarked, once found.
 	otherwise atomic.Pointer[[]uint32]
 }
 
 // Open maps the shard file at path. A file that is not an intact shard gives format.ErrCorrupt or
-// format.ErrVersion. Damage deeper inside is found by the search that reads it, or by Verify.
+// format.ErrVersion. Damage deeper inside is found by who reads it, or by Verify.
 func Open(path string) (*Shard, error) {
 	f, err := format.OpenFile(path)
 	if err != nil {
@@ -54,32 +52,39 @@ func OpenFile(f *format.File) (*Shard, error) {
 	return s, nil
 }
 
+// headBytes is the most that opening a shard reads of the start of a section.
+const headBytes = 32
+
 func (s *Shard) open(f *format.File) (err error) {
-	announceHeads(f)
-	if s.docs, err = docstore.OpenDocs(f); err != nil {
+	f.AnnounceHeads(headBytes, format.TagDocsInfo, format.TagContentInfo, format.TagWordInfo, format.TagNames, format.TagUnits,
+		format.TagNgrams, format.TagNameNgrams, format.TagLexiconNgrams, format.TagWordTable, format.TagDefinitions)
+	if s.Docs, err = docstore.OpenDocs(f); err != nil {
 		return err
 	}
-	if s.content, err = docstore.OpenContent(f); err != nil {
+	if s.Content, err = docstore.OpenContent(f); err != nil {
 		return err
 	}
-	if s.text, err = inverted.Open(f, inverted.ContentTags); err != nil {
+	if s.Text, err = inverted.Open(f, inverted.ContentTags); err != nil {
 		return err
 	}
-	if s.names, err = inverted.Open(f, inverted.NameTags); err != nil {
+	if s.Names, err = inverted.Open(f, inverted.NameTags); err != nil {
 		return err
 	}
-	if s.words, err = inverted.OpenWords(f); err != nil {
+	if s.Words, err = inverted.OpenWords(f); err != nil {
 		return err
 	}
-	if s.words.Superblocks() != s.content.Superblocks() || s.words.Blobs() != s.content.Blobs() {
-		return s.words.Corruptf("words of %d superblocks in %d blobs, of a content of %d in %d",
-			s.words.Superblocks(), s.words.Blobs(), s.content.Superblocks(), s.content.Blobs())
+	if s.Words.Superblocks() != s.Content.Superblocks() || s.Words.Blobs() != s.Content.Blobs() {
+		return s.Words.Corruptf("words of %d superblocks in %d blobs, of a content of %d in %d",
+			s.Words.Superblocks(), s.Words.Blobs(), s.Content.Superblocks(), s.Content.Blobs())
 	}
 	return nil
 }
 
-// Close unmaps the file. No search may be running.
+// Close unmaps the file. Nobody may be reading it.
 func (s *Shard) Close() error { return s.file.Close() }
+
+// Guard runs f, which reads the shard. A fault of the mapping becomes an error.
+func (s *Shard) Guard(f func() error) error { return s.file.Guard(f) }
 
 // Name returns the name of the shard's file.
 func (s *Shard) Name() string { return s.file.Name() }
@@ -88,7 +93,12 @@ func (s *Shard) Name() string { return s.file.Name() }
 func (s *Shard) Size() int64 { return s.file.Size() }
 
 // Documents returns the number of documents.
-func (s *Shard) Documents() int { return int(s.docs.Len()) }
+func (s *Shard) Documents() int { return int(s.Docs.Len()) }
 
 // ContentBytes returns the size of the searchable content, with identical blobs counted once.
-func (s *Shard) ContentBytes() uint64 { return s.content.Bytes() }
+func (s *Shard) ContentBytes() uint64 { return s.Content.Bytes() }
+
+// Corruptf returns the error for documents that contradict each other.
+func (s *Shard) Corruptf(reason string, args ...any) error {
+	return &format.CorruptError{File: s.Name(), Section: "documents", Reason: fmt.Sprintf(reason, args...)}
+}

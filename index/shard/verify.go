@@ -2,10 +2,12 @@ package shard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1" //nolint:gosec // Git names blobs by SHA-1; it protects nothing here
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"strconv"
@@ -13,7 +15,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/format"
 )
 
 // Verify reads the whole shard: every checksum, every posting list, every
@@ -23,11 +24,12 @@ func (s *Shard) Verify(ctx context.Context) error {
 	if err := s.file.Verify(ctx); err != nil {
 		return fmt.Errorf("verify shard: %w", err)
 	}
-	err := s.with(ctx, Options{}, func(run *search) error {
-		if err := run.verifyDocuments(); err != nil {
+	v := &verifier{Shard: s, tick: ctx.Err, reader: s.Content.NewReader()}
+	err := s.Guard(func() error {
+		if err := v.documents(); err != nil {
 			return err
 		}
-		return run.verifyPostings()
+		return v.postings()
 	})
 	if err != nil {
 		return fmt.Errorf("verify shard %s: %w", s.Name(), err)
@@ -35,57 +37,94 @@ func (s *Shard) Verify(ctx context.Context) error {
 	return nil
 }
 
+// verifier reads a whole shard.
+type verifier struct {
+	*Shard
+
+	// tick returns the context's error once it has ended.
+	tick     func() error
+	reader   *docstore.Reader
+	branches []uint32 // of a document
+	text     []byte   // of a blob
+}
+
 // Recheck checks bytes again that were found to be sound when they were first read; see
 // format.File.Recheck.
 func (s *Shard) Recheck(from int64) (next, read int64, err error) { return s.file.Recheck(from) }
 
-// verifyDocuments checks that repos and documents are in order and complete.
-func (s *search) verifyDocuments() error {
+// documents checks that repos and documents are in order and complete.
+func (v *verifier) documents() error {
 	next := uint32(0)
 	lastName := ""
-	for i := range s.docs.Repos() {
-		repo, err := s.docs.Repo(i)
+	for i := range v.Docs.Repos() {
+		repo, err := v.Docs.Repo(i)
 		if err != nil {
 			return err
 		}
 		if repo.FirstDoc != next || i > 0 && repo.Name <= lastName {
-			return s.corrupt("repo %s is out of order", repo.Name)
+			return v.Corruptf("repo %s is out of order", repo.Name)
 		}
 		lastName = repo.Name
 		var last []byte
 		for doc := repo.FirstDoc; doc < repo.FirstDoc+repo.Docs; doc++ {
-			if err := s.tick(); err != nil {
+			if err := v.tick(); err != nil {
 				return err
 			}
-			path, err := s.docs.AppendPath(nil, doc)
+			path, err := v.Docs.AppendPath(nil, doc)
 			if err != nil {
 				return err
 			}
 			if bytes.Compare(path, last) < 0 {
-				return s.corrupt("document %d of repo %s is out of order", doc, repo.Name)
+				return v.Corruptf("document %d of repo %s is out of order", doc, repo.Name)
 			}
 			last = path
-			if err := s.verifyDocument(doc, i); err != nil {
+			if err := v.document(doc, &repo, i); err != nil {
 				return err
 			}
 		}
 		next = repo.FirstDoc + repo.Docs
 	}
-	if next != s.docs.Len() {
-		return s.corrupt("repos hold %d of %d documents", next, s.docs.Len())
+	if next != v.Docs.Len() {
+		return v.Corruptf("repos hold %d of %d documents", next, v.Docs.Len())
 	}
 	return nil
 }
 
-func (s *search) verifyDocument(doc uint32, repo int) error {
-	f, err := s.verifyColumns(doc, repo)
-	if err != nil || f.Skip != docstore.NotSkipped {
+// document reads all columns of a document, and holds its content against its object id.
+func (v *verifier) document(doc uint32, repo *docstore.Repo, i int) (err error) {
+	if got, err := v.Docs.RepoOf(doc); err != nil || got != i {
+		return cmp.Or(err, v.Corruptf("document %d has repo %d, not %d", doc, got, i))
+	}
+	if v.branches, err = v.Docs.AppendBranches(v.branches[:0], doc); err != nil {
 		return err
 	}
-	if sum := objectID(f.Content, len(f.Blob)); sum != nil && !bytes.Equal(sum, f.Blob) && !isTextOf(f.Content, f.Blob) {
-		return s.corrupt("content of document %d has object id %x, not %x", doc, sum, f.Blob)
+	for _, o := range v.branches {
+		if int(o) >= len(repo.Branches) {
+			return v.Corruptf("document %d is on branch %d of %d", doc, o, len(repo.Branches))
+		}
+	}
+	blob, blobErr := v.Docs.Blob(doc)
+	_, sizeErr := v.Docs.Size(doc)
+	oid, oidErr := v.Docs.OID(doc)
+	skip, skipErr := v.Docs.Skip(doc)
+	_, langErr := v.Docs.Language(doc)
+	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr, v.read(blob)); err != nil || skip != docstore.NotSkipped {
+		return err
+	}
+	if sum := objectID(v.text, len(oid)); sum != nil && !bytes.Equal(sum, oid) && !isTextOf(v.text, oid) {
+		return v.Corruptf("content of document %d has object id %x, not %x", doc, sum, oid)
 	}
 	return nil
+}
+
+// read reads the text of a blob.
+func (v *verifier) read(blob uint32) error {
+	length, err := v.Content.Len(blob)
+	if err != nil {
+		return err
+	}
+	v.text, err = v.reader.Append(v.text[:0], blob, 0, length)
+	return err
 }
 
 // isTextOf reports whether a blob may have been decoded into a text: it had a byte order mark, and may
@@ -104,35 +143,6 @@ func isTextOf(text, blob []byte) bool {
 		}
 	}
 	return bytes.Equal(objectID(little, len(blob)), blob) || bytes.Equal(objectID(big, len(blob)), blob)
-}
-
-// verifyColumns reads all columns of a document.
-func (s *search) verifyColumns(doc uint32, repo int) (*File, error) {
-	if got, err := s.docs.RepoOf(doc); err != nil || got != repo {
-		if err == nil {
-			err = s.corrupt("document %d has repo %d, not %d", doc, got, repo)
-		}
-		return nil, err
-	}
-	s.doc.reset(doc, 0, repo)
-	if _, err := s.doc.loadBranches(); err != nil {
-		return nil, err
-	}
-	record, err := s.repo(repo)
-	if err != nil {
-		return nil, err
-	}
-	for _, o := range s.doc.built {
-		if int(o) >= len(record.Branches) {
-			return nil, s.corrupt("document %d is on branch %d of %d", doc, o, len(record.Branches))
-		}
-	}
-	f := &File{}
-	return f, s.readFile(f, doc, Part{})
-}
-
-func (s *search) corrupt(reason string, args ...any) error {
-	return &format.CorruptError{File: s.fileName, Section: "documents", Reason: fmt.Sprintf(reason, args...)}
 }
 
 // objectID returns Git's id for a content, in an id space of size bytes; nil if

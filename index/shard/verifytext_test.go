@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/shard"
 )
 
 // TestVerifyKnowsEncodings: a blob with a byte order mark verifies although its text is not its bytes. A text of
@@ -38,7 +39,15 @@ func TestVerifyKnowsEncodings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := openShard(t, out.Bytes()).Verify(t.Context()); (err == nil) != (text != "") || err != nil && !errors.Is(err, format.ErrCorrupt) {
+		f, err := format.NewFile("test.trawl", out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := shard.OpenFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Verify(t.Context()); (err == nil) != (text != "") || err != nil && !errors.Is(err, format.ErrCorrupt) {
 			t.Errorf("%q of %q: %v", content, blob, err)
 		}
 	}

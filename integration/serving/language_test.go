@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -125,7 +125,7 @@ func TestPagesWhileReposChange(t *testing.T) {
 		}
 		revision = now
 	}
-	if !slices.IsSortedFunc(got, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchapi.Key(a), searchapi.Key(b)) }) {
+	if !slices.IsSortedFunc(got, func(a, b *searchv1.FileMatch) int { return search.Compare(searchapi.Key(a), searchapi.Key(b)) }) {
 		t.Error("the pages together are not in order")
 	}
 	var still []string

@@ -15,7 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -73,7 +73,7 @@ func (c *cluster) allPages(query string, sizes *rand.Rand) (files []*searchv1.Fi
 		}
 		files, token = append(files, resp.Files...), resp.NextPageToken
 	}
-	if !slices.IsSortedFunc(files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchapi.Key(a), searchapi.Key(b)) }) {
+	if !slices.IsSortedFunc(files, func(a, b *searchv1.FileMatch) int { return search.Compare(searchapi.Key(a), searchapi.Key(b)) }) {
 		c.t.Errorf("query %q: pages are not in order", query)
 	}
 	return files

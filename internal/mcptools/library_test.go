@@ -21,7 +21,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // library is an API over one shard: the real engine without services.
 type library struct {
 	t     testing.TB
-	shard *shard.Shard
+	shard *search.Shard
 	repos map[string]map[string]string // contents by repo and path
 	calls atomic.Int64
 	// incomplete makes answers say that a part was not searched.
@@ -84,7 +84,7 @@ func newBranches(t testing.TB, repos, dev map[string]map[string]string) *library
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "s.trawl")
 	must(t, os.WriteFile(file, object.Bytes(), 0o600))
-	s, err := shard.Open(file)
+	s, err := search.Open(file)
 	must(t, err)
 	t.Cleanup(func() { must(t, s.Close()) })
 	l := &library{t: t, shard: s, repos: repos, branches: []string{"main"}}
@@ -133,7 +133,7 @@ func (l *library) coverage() *searchv1.Coverage {
 	return &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1}
 }
 
-func (l *library) query(ctx context.Context, text string) (*shard.Query, error) {
+func (l *library) query(ctx context.Context, text string) (*search.Query, error) {
 	l.calls.Add(1)
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (l *library) query(ctx context.Context, text string) (*shard.Query, error) 
 	if err != nil {
 		return nil, err
 	}
-	return shard.Prepare(q)
+	return search.Prepare(q)
 }
 
 // Search implements API.
@@ -152,9 +152,9 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		return nil, err
 	}
 	defer q.Close()
-	var after *shard.Key
+	var after *search.Key
 	if len(req.PageToken) > 0 {
-		after = new(shard.Key)
+		after = new(search.Key)
 		must(l.t, json.Unmarshal(req.PageToken, after))
 	}
 	asked := searchapi.WithDefaults(req.Options)
@@ -190,7 +190,7 @@ func (l *library) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 		return nil, err
 	}
 	defer q.Close()
-	result, err := l.shard.List(ctx, q, shard.ListOptions{})
+	result, err := l.shard.List(ctx, q, search.ListOptions{})
 	if err != nil {
 		return nil, err
 	}

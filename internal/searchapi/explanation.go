@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -21,10 +21,10 @@ const (
 )
 
 // Explanation maps the explanation of one shard. The caller may see all of its repos.
-func Explanation(x *shard.Explanation, s Shard) *searchv1.Explanation {
+func Explanation(x *search.Explanation, s Shard) *searchv1.Explanation {
 	e := &searchv1.Explanation{
 		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
-		StoppedByOwnFiles: count(x.Stopped == shard.StoppedByOwn), StoppedByOtherShards: count(x.Stopped == shard.StoppedByFloor),
+		StoppedByOwnFiles: count(x.Stopped == search.StoppedByOwn), StoppedByOtherShards: count(x.Stopped == search.StoppedByFloor),
 		WholeWords:    count(x.WholeWords),
 		SlowestShards: []*searchv1.ExplainedShard{{Digest: s.Digest[:], Repos: uint64(len(s.Repos)), Time: durationpb.New(x.Elapsed)}},
 	}
@@ -32,7 +32,7 @@ func Explanation(x *shard.Explanation, s Shard) *searchv1.Explanation {
 		e.SlowestShards[0].Repo = s.Repos[0]
 	}
 	for i, took := range x.Phases {
-		e.Phases = append(e.Phases, ExplainedPhase(shard.Phase(i).String(), took))
+		e.Phases = append(e.Phases, ExplainedPhase(search.Phase(i).String(), took))
 	}
 	for i := range x.Nodes {
 		n := &x.Nodes[i]
@@ -70,8 +70,8 @@ func beginning(text string) string {
 }
 
 // methods maps a set: its bits are in the order of the enum.
-func methods(m shard.Methods) (some []*searchv1.ExplainedMethod) {
-	for bit, method := shard.Methods(1), searchv1.AnswerMethod(1); bit <= shard.NotAsked; bit, method = bit<<1, method+1 {
+func methods(m search.Methods) (some []*searchv1.ExplainedMethod) {
+	for bit, method := search.Methods(1), searchv1.AnswerMethod(1); bit <= search.NotAsked; bit, method = bit<<1, method+1 {
 		if m&bit != 0 {
 			some = append(some, &searchv1.ExplainedMethod{Method: method, Shards: 1})
 		}
@@ -79,7 +79,7 @@ func methods(m shard.Methods) (some []*searchv1.ExplainedMethod) {
 	return some
 }
 
-func reads(r shard.Reads) *searchv1.Reads {
+func reads(r search.Reads) *searchv1.Reads {
 	return &searchv1.Reads{
 		LexiconBlocks: r.LexiconBlocks, Words: r.Words, PostingLists: r.Lists, Postings: r.Postings,
 		BytesDecoded: r.Bytes, UnitsDecoded: r.Units, Time: durationpb.New(r.Time),

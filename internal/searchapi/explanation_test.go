@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -16,11 +16,11 @@ import (
 // explained is the explanation of a shard for a query with that many nodes below an
 // and.
 func explained(number, nodes int) *searchv1.Explanation {
-	x := &shard.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, WholeWords: true, Stopped: shard.StoppedByFloor}
-	x.Nodes = append(x.Nodes, shard.ExplainedNode{Query: "and", Methods: shard.ByChildren, Checked: 3, Reads: shard.Reads{Lists: 1}})
+	x := &search.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, WholeWords: true, Stopped: search.StoppedByFloor}
+	x.Nodes = append(x.Nodes, search.ExplainedNode{Query: "and", Methods: search.ByChildren, Checked: 3, Reads: search.Reads{Lists: 1}})
 	for i := range nodes {
-		x.Nodes = append(x.Nodes, shard.ExplainedNode{
-			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: shard.ByWords | shard.ByNames, Reads: shard.Reads{Lists: 1},
+		x.Nodes = append(x.Nodes, search.ExplainedNode{
+			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: search.ByWords | search.ByNames, Reads: search.Reads{Lists: 1},
 		})
 	}
 	s := searchapi.Shard{Repos: []string{fmt.Sprint("repo", number), "other"}}
@@ -94,7 +94,7 @@ func TestExplanationsOfDifferentTrees(t *testing.T) {
 
 // TestEveryMethodHasItsNumber compares the bits of the set with the enum.
 func TestEveryMethodHasItsNumber(t *testing.T) {
-	x := &shard.Explanation{Nodes: []shard.ExplainedNode{{Methods: shard.NotAsked<<1 - 1}}}
+	x := &search.Explanation{Nodes: []search.ExplainedNode{{Methods: search.NotAsked<<1 - 1}}}
 	methods := searchapi.Explanation(x, searchapi.Shard{}).Nodes[0].Methods
 	last := methods[len(methods)-1].Method
 	if len(methods) != len(searchv1.AnswerMethod_name)-1 || last != searchv1.AnswerMethod_ANSWER_METHOD_NOT_ASKED {

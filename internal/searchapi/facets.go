@@ -6,7 +6,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -17,14 +17,14 @@ const (
 	maxFacetValues = 10_000
 )
 
-var facets = map[searchv1.Facet]shard.Facet{
-	searchv1.Facet_FACET_REPO: shard.ByRepo, searchv1.Facet_FACET_LANGUAGE: shard.ByLanguage,
-	searchv1.Facet_FACET_DIRECTORY: shard.ByFolder, searchv1.Facet_FACET_BRANCH: shard.ByBranch,
+var facets = map[searchv1.Facet]search.Facet{
+	searchv1.Facet_FACET_REPO: search.ByRepo, searchv1.Facet_FACET_LANGUAGE: search.ByLanguage,
+	searchv1.Facet_FACET_DIRECTORY: search.ByFolder, searchv1.Facet_FACET_BRANCH: search.ByBranch,
 }
 
 // ShardFacets are the facets of the options.
-func ShardFacets(o *searchv1.SearchOptions) []shard.Facet {
-	by := make([]shard.Facet, len(o.GetFacets()))
+func ShardFacets(o *searchv1.SearchOptions) []search.Facet {
+	by := make([]search.Facet, len(o.GetFacets()))
 	for i, f := range o.GetFacets() {
 		by[i] = facets[f]
 	}
@@ -56,7 +56,7 @@ func ApplyAnswer(o *searchv1.SearchOptions, a query.Answer) (selected searchv1.F
 
 // Facets are counts as messages, each with at most that many values; 0 means no
 // bound.
-func Facets(by []shard.Facet, counts []shard.FacetCounts, most int) []*searchv1.FacetCounts {
+func Facets(by []search.Facet, counts []search.FacetCounts, most int) []*searchv1.FacetCounts {
 	messages := make([]*searchv1.FacetCounts, len(by))
 	for i, f := range by {
 		m := &searchv1.FacetCounts{FilesNotCounted: counts[i].NotCounted}
@@ -78,9 +78,9 @@ func Facets(by []shard.Facet, counts []shard.FacetCounts, most int) []*searchv1.
 	return messages
 }
 
-func facetValue(by shard.Facet, v shard.FacetCount) *searchv1.FacetValue {
+func facetValue(by search.Facet, v search.FacetCount) *searchv1.FacetValue {
 	value := &searchv1.FacetValue{Repo: v.Repo, Files: v.Documents}
-	if by == shard.ByFolder {
+	if by == search.ByFolder {
 		value.Directory = []byte(v.Name)
 	} else {
 		value.Name = v.Name
@@ -89,13 +89,13 @@ func facetValue(by shard.Facet, v shard.FacetCount) *searchv1.FacetValue {
 }
 
 // AddFacet adds a searcher's counts.
-func AddFacet(to *shard.FacetCounts, m *searchv1.FacetCounts) {
+func AddFacet(to *search.FacetCounts, m *searchv1.FacetCounts) {
 	for _, v := range m.GetValues() {
 		name := v.GetName()
 		if m.GetFacet() == searchv1.Facet_FACET_DIRECTORY {
 			name = string(v.GetDirectory())
 		}
-		to.Add(shard.FacetValue{Repo: v.GetRepo(), Name: name}, v.GetFiles())
+		to.Add(search.FacetValue{Repo: v.GetRepo(), Name: name}, v.GetFiles())
 	}
 	to.NotCounted += m.GetFilesNotCounted()
 }

@@ -3,14 +3,14 @@ package searchapi
 import (
 	"iter"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // Files maps the files of a shard's result, one at a time. It shares bytes with the
 // result.
-func Files(files []shard.FileMatch) iter.Seq[*searchv1.FileMatch] {
+func Files(files []search.FileMatch) iter.Seq[*searchv1.FileMatch] {
 	return func(yield func(*searchv1.FileMatch) bool) {
 		for i := range files {
 			if !yield(file(&files[i])) {
@@ -20,7 +20,7 @@ func Files(files []shard.FileMatch) iter.Seq[*searchv1.FileMatch] {
 	}
 }
 
-func file(f *shard.FileMatch) *searchv1.FileMatch {
+func file(f *search.FileMatch) *searchv1.FileMatch {
 	return &searchv1.FileMatch{
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language,
 		Commit: f.Commit, Blob: f.Blob, Score: f.Score, MatchCount: uint64(f.MatchCount), MatchCountAtLeast: f.MatchCountAtLeast,
@@ -86,7 +86,7 @@ func (m *messages) location(l snippet.Location) *searchv1.Location {
 }
 
 // Statistics maps the statistics of shards.
-func Statistics(s shard.Stats) *searchv1.Statistics {
+func Statistics(s search.Stats) *searchv1.Statistics {
 	return &searchv1.Statistics{
 		FilesMatched: s.FilesMatched, Matches: s.Matches, CountsExact: !s.CountsInexact,
 		FilesConsidered: s.FilesConsidered, BytesDecoded: s.BytesDecoded, UnitsDecoded: s.UnitsDecoded,

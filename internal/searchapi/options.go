@@ -3,7 +3,7 @@ package searchapi
 import (
 	"slices"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -70,12 +70,12 @@ func orDefault[T comparable](v, def T) T {
 
 // ShardOptions are the options for searching one shard: o with its defaults, results
 // after a place (nil: from the first), only in the given repos.
-func ShardOptions(o *searchv1.SearchOptions, after *shard.Key, repos []string) shard.Options {
-	mode := shard.Exhaustive
+func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos []string) search.Options {
+	mode := search.Exhaustive
 	if o.Mode == searchv1.Mode_MODE_TOP_K && !o.CountOnly {
-		mode = shard.TopK
+		mode = search.TopK
 	}
-	return shard.Options{
+	return search.Options{
 		Mode:              mode,
 		MaxFiles:          FilesOf(o),
 		MaxMatchesPerFile: int(o.MaxMatchesPerFile),

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -129,11 +129,11 @@ func ParsePlanned(p *searchv1.PlannedShard) (Shard, error) {
 }
 
 // ShardOverlays decodes the overlays of the shard's repos, by name.
-func (s *Shard) ShardOverlays() (map[string]shard.Overlay, error) {
+func (s *Shard) ShardOverlays() (map[string]search.Overlay, error) {
 	if len(s.Overlays) == 0 {
 		return nil, nil
 	}
-	overlays := make(map[string]shard.Overlay, len(s.Overlays))
+	overlays := make(map[string]search.Overlay, len(s.Overlays))
 	for name, o := range s.Overlays {
 		decoded, err := o.decode()
 		if err != nil {
@@ -144,12 +144,12 @@ func (s *Shard) ShardOverlays() (map[string]shard.Overlay, error) {
 	return overlays, nil
 }
 
-func (o *Overlay) decode() (decoded shard.Overlay, err error) {
+func (o *Overlay) decode() (decoded search.Overlay, err error) {
 	if len(o.Branches) != len(o.Places) {
 		return decoded, errBranches
 	}
 	for i, name := range o.Branches {
-		decoded.Branches = append(decoded.Branches, shard.Branch{Name: name, Place: int(o.Places[i]) - 1})
+		decoded.Branches = append(decoded.Branches, search.Branch{Name: name, Place: int(o.Places[i]) - 1})
 	}
 	decoded.Hidden, err = docstore.ParseSet(o.Hidden)
 	return decoded, err

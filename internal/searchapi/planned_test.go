@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -28,7 +28,7 @@ func TestPlannedShardIsReadAgain(t *testing.T) {
 	}
 	sets, err := got.ShardOverlays()
 	if err != nil || !slices.Equal(slices.Sorted(maps.Keys(sets)), []string{"b", "c", "d"}) || !slices.Equal(sets["b"].Hidden.Numbers(), []uint32{3, 9}) ||
-		!slices.Equal(sets["b"].Branches, []shard.Branch{{Name: "main", Place: 1}, {Name: "next", Place: -1}}) || len(sets["c"].Branches) != 1 {
+		!slices.Equal(sets["b"].Branches, []search.Branch{{Name: "main", Place: 1}, {Name: "next", Place: -1}}) || len(sets["c"].Branches) != 1 {
 		t.Errorf("overlays: %v, %v", sets, err)
 	}
 	s.Overlays = nil

@@ -17,7 +17,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -97,9 +97,9 @@ func New(cfg Config, deps Deps) (*Searcher, error) {
 }
 
 func openShard(path string) (shardcache.Shard, error) {
-	sh, err := shard.Open(path)
+	sh, err := search.Open(path)
 	if err != nil {
-		return nil, err // not a nil *shard.Shard in an interface
+		return nil, err // not a nil *search.Shard in an interface
 	}
 	return sh, nil
 }

@@ -26,7 +26,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 )
 
@@ -214,7 +214,7 @@ type hits struct {
 
 // search searches each shard.
 func (x *Index) search(ctx context.Context, needs query.Q) ([]*hits, error) {
-	ready, err := shard.Prepare(needs)
+	ready, err := search.Prepare(needs)
 	if err != nil {
 		return nil, err
 	}
@@ -236,13 +236,13 @@ func (x *Index) search(ctx context.Context, needs query.Q) ([]*hits, error) {
 }
 
 // search fills in the paths.
-func (h *hits) search(ctx context.Context, path string, ready *shard.Query) (err error) {
-	s, err := shard.Open(path)
+func (h *hits) search(ctx context.Context, path string, ready *search.Query) (err error) {
+	s, err := search.Open(path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	result, err := s.Search(ctx, ready, shard.Options{MaxFiles: s.Documents()})
+	result, err := s.Search(ctx, ready, search.Options{MaxFiles: s.Documents()})
 	if err != nil {
 		return err
 	}

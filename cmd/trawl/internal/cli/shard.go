@@ -12,7 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -23,8 +23,8 @@ func newShard(p Process) *cobra.Command {
 }
 
 // withShard opens a shard, runs f on it and closes it.
-func withShard(path string, f func(*shard.Shard) error) error {
-	s, err := shard.Open(path)
+func withShard(path string, f func(*search.Shard) error) error {
+	s, err := search.Open(path)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func newShardSearch(p Process) *cobra.Command {
 				return err
 			}
 			text := strings.Join(args[1:], " ")
-			return withShard(args[0], func(s *shard.Shard) error {
+			return withShard(args[0], func(s *search.Shard) error {
 				began := time.Now()
 				answer, err := searchShard(cmd.Context(), s, text, output.options(true))
 				if err != nil {
@@ -61,7 +61,7 @@ func newShardSearch(p Process) *cobra.Command {
 }
 
 // searchShard answers like a router whose only shard is s.
-func searchShard(ctx context.Context, s *shard.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
+func searchShard(ctx context.Context, s *search.Shard, text string, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
 	q, asks, err := searchapi.ParseAnswer(text, options.GetSyntaxVersion())
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 	if err != nil {
 		return nil, fmt.Errorf("finding the repos of a type:repo: %w", err)
 	}
-	ready, err := shard.Prepare(q)
+	ready, err := search.Prepare(q)
 	if err != nil {
 		return nil, err
 	}
@@ -113,12 +113,12 @@ func searchShard(ctx context.Context, s *shard.Shard, text string, options *sear
 }
 
 // repoNames are the repos of a shard in which something matches q.
-func repoNames(ctx context.Context, s *shard.Shard, q query.Q) ([]string, error) {
-	ready, err := shard.Prepare(q)
+func repoNames(ctx context.Context, s *search.Shard, q query.Q) ([]string, error) {
+	ready, err := search.Prepare(q)
 	if err != nil {
 		return nil, err
 	}
-	list, err := s.List(ctx, ready, shard.ListOptions{})
+	list, err := s.List(ctx, ready, search.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func newShardDump(p Process) *cobra.Command {
 		Short: "Print what a shard consists of: versions, sections with their sizes, repos",
 		Args:  usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return withShard(args[0], func(s *shard.Shard) error { return s.Dump(cmd.Context(), p.Out) })
+			return withShard(args[0], func(s *search.Shard) error { return s.Dump(cmd.Context(), p.Out) })
 		},
 	}
 }
@@ -157,7 +157,7 @@ func newShardVerify(p Process) *cobra.Command {
 }
 
 func verifyShard(ctx context.Context, p Process, path string) error {
-	return withShard(path, func(s *shard.Shard) error {
+	return withShard(path, func(s *search.Shard) error {
 		began := time.Now()
 		if err := s.Verify(ctx); err != nil {
 			return err

@@ -22,7 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
@@ -233,7 +233,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 		w.t.Error(err)
 		return
 	}
-	s, err := shard.OpenFile(f)
+	s, err := search.OpenFile(f)
 	if err != nil {
 		w.t.Error(err)
 		return
@@ -253,7 +253,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 		if err != nil {
 			w.t.Error(err)
 		}
-		file, err := s.File(context.Background(), repo, path, "", shard.Overlay{}, shard.Part{})
+		file, err := s.File(context.Background(), repo, path, "", search.Overlay{}, search.Part{})
 		if err != nil {
 			w.t.Error(err)
 			continue

@@ -18,7 +18,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/testrun"
@@ -298,18 +298,18 @@ func compareServed(t *testing.T, what string, got, want served, c *indextest.Cor
 		if err != nil {
 			t.Fatal(err)
 		}
-		ready, err := shard.Prepare(tree)
+		ready, err := search.Prepare(tree)
 		if err != nil {
 			continue // symbols
 		}
-		opts := shard.Options{MaxFiles: 1 + rnd.IntN(40), MaxMatchesPerFile: 4, ContextLines: 1}
+		opts := search.Options{MaxFiles: 1 + rnd.IntN(40), MaxMatchesPerFile: 4, ContextLines: 1}
 		gotFiles, gotStats := got.search(ready, opts)
 		wantFiles, wantStats := want.search(ready, opts)
 		if !sameFiles(gotFiles, wantFiles) || gotStats.FilesMatched != wantStats.FilesMatched || gotStats.Matches != wantStats.Matches {
 			t.Fatalf("%s: %s finds %d files, %d ranges\n%+v\nwant %d, %d\n%+v", what, q.Text, gotStats.FilesMatched, gotStats.Matches, gotFiles,
 				wantStats.FilesMatched, wantStats.Matches, wantFiles)
 		}
-		opts.Mode = shard.TopK
+		opts.Mode = search.TopK
 		if best, _ := got.search(ready, opts); !sameFiles(best, wantFiles) {
 			t.Fatalf("%s: the best %d of %s\n%+v\nwant\n%+v", what, opts.MaxFiles, q.Text, best, wantFiles)
 		}

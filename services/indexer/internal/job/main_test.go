@@ -23,7 +23,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
@@ -187,7 +187,7 @@ func (e *env) found(root *catalogv1.Root, text string) []string {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	ready, err := shard.Prepare(q)
+	ready, err := search.Prepare(q)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -206,11 +206,11 @@ func (e *env) found(root *catalogv1.Root, text string) []string {
 		if err := os.WriteFile(name, data, 0o644); err != nil {
 			e.t.Fatal(err)
 		}
-		s, err := shard.Open(name)
+		s, err := search.Open(name)
 		if err != nil {
 			e.t.Fatal(err)
 		}
-		result, err := s.Search(e.t.Context(), ready, shard.Options{
+		result, err := s.Search(e.t.Context(), ready, search.Options{
 			MaxFiles: 1000, MaxMatchesPerFile: 10, Overlays: e.overlay(root, ref),
 		})
 		if err != nil || result.Incomplete != nil {

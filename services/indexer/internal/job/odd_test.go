@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/testrun"
@@ -83,11 +83,11 @@ func TestHundredThousandFiles(t *testing.T) {
 		}
 		served := e.serve(root)
 		for content, want := range map[string]int{"needle 1": want, "needle 0": n - want} {
-			q, err := shard.Prepare(&query.Substring{Pattern: content})
+			q, err := search.Prepare(&query.Substring{Pattern: content})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, stats := served.search(q, shard.Options{MaxFiles: 1}); stats.FilesMatched != uint64(want) {
+			if _, stats := served.search(q, search.Options{MaxFiles: 1}); stats.FilesMatched != uint64(want) {
 				t.Errorf("%s: %q is in %d files, want %d", built, content, stats.FilesMatched, want)
 			}
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -31,14 +31,14 @@ type served struct {
 }
 
 type servedShard struct {
-	*shard.Shard
+	*search.Shard
 
 	ref      *catalogv1.ShardRef
-	overlays map[string]shard.Overlay
+	overlays map[string]search.Overlay
 }
 
 // overlay is the overlay of a shard according to a root.
-func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]shard.Overlay {
+func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]search.Overlay {
 	e.t.Helper()
 	s := searchapi.Shard{Repos: []string{root.GetRepo()}}
 	if overlay, some := searchapi.OverlayOf(root, ref); some {
@@ -66,7 +66,7 @@ func (e *env) serve(root *catalogv1.Root) served {
 		if err = errors.Join(err, os.WriteFile(name, data, 0o644)); err != nil {
 			e.t.Fatal(err)
 		}
-		opened, err := shard.Open(name)
+		opened, err := search.Open(name)
 		if err != nil {
 			e.t.Fatal(err)
 		}
@@ -77,10 +77,10 @@ func (e *env) serve(root *catalogv1.Root) served {
 }
 
 // search finds the best files of all shards.
-func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMatch, stats shard.Stats) {
+func (s served) search(q *search.Query, opts search.Options) (files []search.FileMatch, stats search.Stats) {
 	s.t.Helper()
-	ranking := shard.NewRanking(opts.MaxFiles, opts.MaxBytes)
-	var all []*shard.Found
+	ranking := search.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	var all []*search.Found
 	for _, l := range s.layers {
 		opts.Overlays, opts.Floor = l.overlays, ranking.Floor()
 		found, err := l.Find(s.t.Context(), q, opts)
@@ -105,16 +105,16 @@ func (s served) search(q *shard.Query, opts shard.Options) (files []shard.FileMa
 }
 
 // sameFiles compares all fields of the files. Two empty lists are the same.
-func sameFiles(a, b []shard.FileMatch) bool {
+func sameFiles(a, b []search.FileMatch) bool {
 	return len(a) == 0 && len(b) == 0 || reflect.DeepEqual(a, b)
 }
 
 // list describes the repo.
-func (s served) list(q *shard.Query) *searchv1.RepoEntry {
+func (s served) list(q *search.Query) *searchv1.RepoEntry {
 	s.t.Helper()
 	var entries []*searchv1.RepoEntry
 	for _, l := range s.layers {
-		r, err := l.List(s.t.Context(), q, shard.ListOptions{MaxSkippedFiles: 5, Overlays: l.overlays})
+		r, err := l.List(s.t.Context(), q, search.ListOptions{MaxSkippedFiles: 5, Overlays: l.overlays})
 		if err != nil || r.Incomplete != nil {
 			s.t.Fatal(err, r.Incomplete)
 		}
@@ -137,7 +137,7 @@ func (s served) list(q *shard.Query) *searchv1.RepoEntry {
 
 func compareList(t *testing.T, what string, got, want served) {
 	t.Helper()
-	all, err := shard.Prepare(everything)
+	all, err := search.Prepare(everything)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,8 +162,8 @@ func compareContents(t *testing.T, what string, got served, c *indextest.Corpus)
 			want, there := at[[2]string{d.Path, branch}]
 			found := 0
 			for _, l := range got.layers {
-				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName], shard.Part{})
-				if errors.Is(err, shard.ErrNoFile) {
+				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName], search.Part{})
+				if errors.Is(err, search.ErrNoFile) {
 					continue
 				}
 				if err != nil || !bytes.Equal(f.Content, want.Content) || !slices.Equal(f.Branches, want.Branches) {

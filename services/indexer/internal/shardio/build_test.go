@@ -14,7 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 )
 
@@ -90,7 +90,7 @@ func TestBuild(t *testing.T) {
 		file, _ := os.Create(name)
 		io.Copy(file, r)
 		file.Close()
-		s, err := shard.Open(name)
+		s, err := search.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -159,7 +159,7 @@ func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
 // planFor is the plan for one searcher. Of the repos of a type:repo it names only
 // those in the searcher's shards: others cannot change what it finds. Resolved is as of the
 // beginning of the round: a call can outlive it.
-func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, shards []searchapi.Shard, after *shard.Key) *searchv1.Plan {
+func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, shards []searchapi.Shard, after *search.Key) *searchv1.Plan {
 	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/index/shard"
+	indexsearch "github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -137,7 +137,7 @@ func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchRes
 		for _, f := range s.files[d] {
 			if slices.Contains(repos, f.Repo) {
 				resp.Statistics.FilesMatched++
-				if after := searchapi.KeyFromProto(req.Plan.After); after == nil || shard.Compare(searchapi.Key(f), *after) > 0 {
+				if after := searchapi.KeyFromProto(req.Plan.After); after == nil || indexsearch.Compare(searchapi.Key(f), *after) > 0 {
 					resp.Files = append(resp.Files, f)
 				}
 			}
@@ -211,7 +211,7 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 }
 
 func inOrder(a, b *searchv1.FileMatch) int {
-	return shard.Compare(searchapi.Key(a), searchapi.Key(b))
+	return indexsearch.Compare(searchapi.Key(a), searchapi.Key(b))
 }
 
 // cluster is a router's service over searchers of a test.

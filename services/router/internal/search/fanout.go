@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -27,7 +27,7 @@ type (
 
 func (s *Service) newFileSet() *fileSet {
 	return newResultSet(s.cfg.Limits.queryBytes(), func(a, b *searchv1.FileMatch) int {
-		return shard.Compare(searchapi.Key(a), searchapi.Key(b))
+		return search.Compare(searchapi.Key(a), searchapi.Key(b))
 	}, searchapi.FileMemory)
 }
 

@@ -9,7 +9,7 @@ import (
 	"math"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -42,7 +42,7 @@ var (
 
 // pageCursor is where a page ended.
 type pageCursor struct {
-	After shard.Key
+	After search.Key
 	// Revision of the roots of the previous page. The next page reads these or newer ones.
 	Revision int64
 	// Left is how many files the pages that follow may have together; 0 is no bound.
@@ -94,7 +94,7 @@ func decodePageToken(q pageQuestion, token []byte) (pageCursor, error) {
 		return pageCursor{}, errOtherPage
 	}
 	rest := token[1+pageMarkSize:]
-	c := pageCursor{After: shard.Key{Score: math.Float64frombits(binary.BigEndian.Uint64(rest))}}
+	c := pageCursor{After: search.Key{Score: math.Float64frombits(binary.BigEndian.Uint64(rest))}}
 	revision, n := binary.Uvarint(rest[8:])
 	left, m := binary.Uvarint(rest[8+max(n, 0):])
 	if n <= 0 || m <= 0 || revision > math.MaxInt64 || left > query.MaxCount || math.IsNaN(c.After.Score) {

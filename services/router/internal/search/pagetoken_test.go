@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -19,7 +19,7 @@ func TestTokensComeBack(t *testing.T) {
 			Mode: searchv1.Mode(rapid.IntRange(1, 2).Draw(t, "mode")),
 		}
 		c := pageCursor{
-			After: shard.Key{
+			After: search.Key{
 				Score: rapid.Float64().Draw(t, "score"), Repo: rapid.String().Draw(t, "repo"),
 				Path: rapid.SliceOfN(rapid.Byte(), 1, 50).Draw(t, "path"), Blob: rapid.SliceOfN(rapid.Byte(), 1, 20).Draw(t, "blob"),
 			},
@@ -57,7 +57,7 @@ func TestTokensAreBound(t *testing.T) {
 
 func FuzzPageToken(f *testing.F) {
 	q := pageQuestion{Query: "a"}
-	f.Add(encodePageToken(q, pageCursor{After: shard.Key{Score: 1, Repo: "r", Path: []byte("p"), Blob: []byte("b")}, Revision: 7}))
+	f.Add(encodePageToken(q, pageCursor{After: search.Key{Score: 1, Repo: "r", Path: []byte("p"), Blob: []byte("b")}, Revision: 7}))
 	f.Fuzz(func(t *testing.T, token []byte) {
 		c, err := decodePageToken(q, token)
 		if err != nil {

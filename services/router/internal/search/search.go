@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -87,12 +87,12 @@ type searchPage struct {
 	asked *question
 	// mark binds the token of the next page to the question.
 	mark    pageQuestion
-	after   *shard.Key
+	after   *search.Key
 	atLeast int64
 	// left bounds the files of this page and all following pages together; 0 is no bound.
 	left       int
 	selected   searchv1.Facet
-	facets     []shard.FacetCounts // of the options, in their order
+	facets     []search.FacetCounts // of the options, in their order
 	statistics *searchv1.Statistics
 	// answered counts the files of the answer and their matches.
 	answered struct {
@@ -133,7 +133,7 @@ func (p *searchPage) shape(a query.Answer) {
 		a.Count = p.left
 	}
 	p.left, p.selected = a.Count, searchapi.ApplyAnswer(p.options, a)
-	p.facets = make([]shard.FacetCounts, len(p.options.Facets))
+	p.facets = make([]search.FacetCounts, len(p.options.Facets))
 	p.searcherOptions = searcherOptions(p.options)
 }
 

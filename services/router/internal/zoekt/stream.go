@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
@@ -101,7 +101,7 @@ func (f *flow) release() {
 	if f.err != nil || len(files) == 0 {
 		return
 	}
-	slices.SortFunc(files, func(a, b *searchv1.FileMatch) int { return shard.Compare(searchapi.Key(a), searchapi.Key(b)) })
+	slices.SortFunc(files, func(a, b *searchv1.FileMatch) int { return search.Compare(searchapi.Key(a), searchapi.Key(b)) })
 	f.came.files += len(files)
 	f.came.short = f.came.short || slices.ContainsFunc(files, f.options.cutShort)
 	chosen := f.options.choose(&f.choice, files)

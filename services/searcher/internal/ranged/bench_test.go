@@ -14,7 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 )
 
 // firstByte is how long each ranged read of the benchmark waits: a bucket in the
@@ -28,7 +28,7 @@ func BenchmarkTree(b *testing.B) {
 	corpus, whole := benchTree(b)
 	f, err := format.NewFile("local", whole)
 	must(b, err)
-	local, err := shard.OpenFile(f)
+	local, err := search.OpenFile(f)
 	must(b, err)
 	for _, grain := range []int64{64 << 10, blockSize, 1 << 20} {
 		w := newWorld(b, b.TempDir(), 0, grain)
@@ -120,9 +120,9 @@ func benchTree(b *testing.B) (*indextest.Corpus, []byte) {
 	return corpus, whole
 }
 
-func find(b *testing.B, s searchable, q *shard.Query) {
+func find(b *testing.B, s searchable, q *search.Query) {
 	b.Helper()
-	r, err := shard.Search(b.Context(), s, q, shard.Options{MaxFiles: 50, MaxMatchesPerFile: 10})
+	r, err := search.Search(b.Context(), s, q, search.Options{MaxFiles: 50, MaxMatchesPerFile: 10})
 	if err != nil || r.Incomplete != nil {
 		b.Error(err, r)
 	}

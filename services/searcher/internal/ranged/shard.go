@@ -5,11 +5,11 @@ import (
 	"errors"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 )
 
 // Shard is a shard of the bucket that is searched by ranged reads, with the methods and
-// errors of a *shard.Shard. It returns the errors of the bucket, and ErrNoRoom if the
+// errors of a *search.Shard. It returns the errors of the bucket, and ErrNoRoom if the
 // disk budget is exhausted. It is safe for concurrent use, but not after Close.
 type Shard struct {
 	cache  *Cache
@@ -36,49 +36,49 @@ func (s *Shard) Close() error {
 // Check opens the shard as a search does: it reads the table of contents, and the
 // sections that locate the rest.
 func (s *Shard) Check(ctx context.Context) error {
-	return s.use(ctx, func(*shard.Shard) error { return nil })
+	return s.use(ctx, func(*search.Shard) error { return nil })
 }
 
-// Find is shard.Shard's.
-func (s *Shard) Find(ctx context.Context, q *shard.Query, opts shard.Options) (f *shard.Found, err error) {
-	err = s.use(ctx, func(sh *shard.Shard) error {
+// Find is search.Shard's.
+func (s *Shard) Find(ctx context.Context, q *search.Query, opts search.Options) (f *search.Found, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
 		f, err = sh.Find(ctx, q, opts)
 		return err
 	})
 	return f, err
 }
 
-// Show is shard.Shard's. It may have to download blocks again that were read to find the
+// Show is search.Shard's. It may have to download blocks again that were read to find the
 // hits.
-func (s *Shard) Show(ctx context.Context, found *shard.Found, n int) (r *shard.Result, err error) {
-	err = s.use(ctx, func(sh *shard.Shard) error {
+func (s *Shard) Show(ctx context.Context, found *search.Found, n int) (r *search.Result, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
 		r, err = sh.Show(ctx, found, n)
 		return err
 	})
 	return r, err
 }
 
-// Count is shard.Shard's.
-func (s *Shard) Count(ctx context.Context, q *shard.Query, opts shard.Options, by []shard.Facet) (c *shard.Counted, err error) {
-	err = s.use(ctx, func(sh *shard.Shard) error {
+// Count is search.Shard's.
+func (s *Shard) Count(ctx context.Context, q *search.Query, opts search.Options, by []search.Facet) (c *search.Counted, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
 		c, err = sh.Count(ctx, q, opts, by)
 		return err
 	})
 	return c, err
 }
 
-// List is shard.Shard's.
-func (s *Shard) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (r *shard.ListResult, err error) {
-	err = s.use(ctx, func(sh *shard.Shard) error {
+// List is search.Shard's.
+func (s *Shard) List(ctx context.Context, q *search.Query, opts search.ListOptions) (r *search.ListResult, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
 		r, err = sh.List(ctx, q, opts)
 		return err
 	})
 	return r, err
 }
 
-// File is shard.Shard's.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (f *shard.File, err error) {
-	err = s.use(ctx, func(sh *shard.Shard) error {
+// File is search.Shard's.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (f *search.File, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
 		f, err = sh.File(ctx, repo, path, branch, overlay, part)
 		return err
 	})
@@ -86,14 +86,14 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 }
 
 // use opens the shard over a view of its own for one search.
-func (s *Shard) use(ctx context.Context, do func(*shard.Shard) error) error {
+func (s *Shard) use(ctx context.Context, do func(*search.Shard) error) error {
 	return s.cache.run(ctx, s.object, func(v *view) error {
 		fill := func(off, n int64) error { return v.fill(ctx, off, n) }
 		f, err := format.NewSparse(s.object.Name, s.object.data, fill, v.soon)
 		if err != nil {
 			return err
 		}
-		sh, err := shard.OpenFile(f)
+		sh, err := search.OpenFile(f)
 		if err != nil {
 			return err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
@@ -68,47 +69,47 @@ func documents(r indextest.Repo) (docs []build.Document) {
 
 // searchable is what a local shard and a ranged one have in common.
 type searchable interface {
-	shard.Finder
-	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
+	search.Finder
+	List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (*search.File, error)
 }
 
 // answer is everything that a shard returns for a query.
 type answer struct {
-	files []shard.FileMatch
+	files []search.FileMatch
 	repos []shard.RepoStats
-	file  *shard.File
+	file  *search.File
 }
 
 func (a answer) is(b answer) bool { return reflect.DeepEqual(a, b) }
 
-func answers(ctx context.Context, s searchable, q *shard.Query, corpus *indextest.Corpus) (answer, error) {
-	found, err := shard.Search(ctx, s, q, shard.Options{MaxFiles: 10_000, MaxMatchesPerFile: 10_000})
+func answers(ctx context.Context, s searchable, q *search.Query, corpus *indextest.Corpus) (answer, error) {
+	found, err := search.Search(ctx, s, q, search.Options{MaxFiles: 10_000, MaxMatchesPerFile: 10_000})
 	if err != nil {
 		return answer{}, err
 	}
 	if found.Incomplete != nil {
 		return answer{}, found.Incomplete
 	}
-	listed, err := s.List(ctx, q, shard.ListOptions{MaxSkippedFiles: 10})
+	listed, err := s.List(ctx, q, search.ListOptions{MaxSkippedFiles: 10})
 	if err != nil || listed.Incomplete != nil {
 		return answer{}, cmp.Or(err, listed.Incomplete)
 	}
 	repo := corpus.Repos[0]
-	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", shard.Overlay{}, shard.Part{})
-	if err != nil && !errors.Is(err, shard.ErrNoFile) {
+	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", search.Overlay{}, search.Part{})
+	if err != nil && !errors.Is(err, search.ErrNoFile) {
 		return answer{}, err
 	}
 	return answer{found.Files, listed.Repos, file}, nil
 }
 
-func prepare(t testing.TB, corpus *indextest.Corpus, text string) *shard.Query {
+func prepare(t testing.TB, corpus *indextest.Corpus, text string) *search.Query {
 	t.Helper()
 	tree, err := query.Parse(text, query.ParseOptions{})
 	must(t, err)
 	tree, err = indextest.Resolve(corpus, tree)
 	must(t, err)
-	q, err := shard.Prepare(tree)
+	q, err := search.Prepare(tree)
 	must(t, err)
 	return q
 }
@@ -117,7 +118,7 @@ func prepare(t testing.TB, corpus *indextest.Corpus, text string) *shard.Query {
 type pair struct {
 	*world
 	corpus *indextest.Corpus
-	local  *shard.Shard
+	local  *search.Shard
 	ranged *Shard
 	size   int64
 }
@@ -135,7 +136,7 @@ func newPair(t *testing.T, percent int64) *pair {
 	whole := built(t, corpus)
 	f, err := format.NewFile("local", whole)
 	must(t, err)
-	local, err := shard.OpenFile(f)
+	local, err := search.OpenFile(f)
 	must(t, err)
 	w := newWorld(t, t.TempDir(), int64(len(whole))*percent/100+3*disk.Page, disk.Page)
 	t.Cleanup(w.Close)

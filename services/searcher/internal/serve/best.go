@@ -3,7 +3,7 @@ package serve
 import (
 	"sync"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
@@ -13,12 +13,12 @@ import (
 // of all shards are shown. It is safe for concurrent use.
 type best struct {
 	mu      sync.Mutex
-	ranking *shard.Ranking
+	ranking *search.Ranking
 	parts   []part
 	// explanation is nil unless the request wants one. It covers the shards without a part.
 	explanation *searchv1.Explanation
 	// facets are those of the request, in their order.
-	facets []shard.FacetCounts
+	facets []search.FacetCounts
 }
 
 // part is what was found in one shard. It holds the shard open until release.
@@ -26,11 +26,11 @@ type part struct {
 	number  int
 	handle  *shardcache.Handle
 	planned searchapi.Shard
-	found   *shard.Found
+	found   *search.Found
 }
 
 func newBest(o *searchv1.SearchOptions) *best {
-	b := &best{ranking: shard.NewRanking(searchapi.FilesOf(o), int64(o.MaxBytes)), facets: make([]shard.FacetCounts, len(o.Facets))}
+	b := &best{ranking: search.NewRanking(searchapi.FilesOf(o), int64(o.MaxBytes)), facets: make([]search.FacetCounts, len(o.Facets))}
 	if o.Explain {
 		b.explanation = &searchv1.Explanation{}
 	}
@@ -39,14 +39,14 @@ func newBest(o *searchv1.SearchOptions) *best {
 
 // floor is the worst of the best files so far: files after it cannot be shown. It is nil
 // while there are fewer than are wanted.
-func (b *best) floor() *shard.Key {
+func (b *best) floor() *search.Key {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ranking.Floor()
 }
 
 // add adds what was found in one shard, and keeps the shard open if any of it is among the best.
-func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.Found, counted []shard.FacetCounts) {
+func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *search.Found, counted []search.FacetCounts) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range counted {
@@ -61,7 +61,7 @@ func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *shard.F
 }
 
 // explain adds the explanation of one shard, if there is one.
-func (b *best) explain(planned searchapi.Shard, found *shard.Found) {
+func (b *best) explain(planned searchapi.Shard, found *search.Found) {
 	if b.explanation != nil && found.Explanation != nil {
 		searchapi.AddExplanation(b.explanation, searchapi.Explanation(found.Explanation, planned))
 	}
@@ -74,7 +74,7 @@ func (b *best) count(p *part) int {
 	return b.ranking.Count(p.number)
 }
 
-func (b *best) shown(p *part, r *shard.Result) {
+func (b *best) shown(p *part, r *search.Result) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.ranking.Shown(p.number, r)
@@ -92,9 +92,9 @@ func (b *best) drop(p *part) {
 
 // answer is what was found and shown of all shards.
 type answer struct {
-	*shard.Result
+	*search.Result
 	explanation *searchv1.Explanation // nil unless one is asked for
-	facets      []shard.FacetCounts
+	facets      []search.FacetCounts
 }
 
 func (b *best) answer() *answer {

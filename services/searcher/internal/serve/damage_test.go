@@ -11,7 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
@@ -49,7 +49,7 @@ func shardOf(t *testing.T, repo string) string {
 func TestDamageAfterTheFirstUse(t *testing.T) {
 	dir := t.TempDir()
 	damaged, sound := shardOf(t, "example.com/damaged"), shardOf(t, "example.com/sound")
-	open := func(path string) (shardcache.Shard, error) { return shard.Open(path) }
+	open := func(path string) (shardcache.Shard, error) { return search.Open(path) }
 	store := storeOf(t, dir, open, damaged, sound)
 	s := serviceOf(serve.Config{}, store)
 	plan := &searchv1.Plan{}
@@ -57,7 +57,7 @@ func TestDamageAfterTheFirstUse(t *testing.T) {
 		plan.Shards = append(plan.Shards, planOf(repo, content).Shards...)
 	}
 	ask := func(text string) *searchv1.SearchResponse {
-		resp, err := search(t.Context(), s, &searchv1.SearchRequest{Query: text, Plan: plan, Options: &searchv1.SearchOptions{MaxFiles: 10}})
+		resp, err := searchAll(t.Context(), s, &searchv1.SearchRequest{Query: text, Plan: plan, Options: &searchv1.SearchOptions{MaxFiles: 10}})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

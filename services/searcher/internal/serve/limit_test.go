@@ -7,7 +7,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
@@ -15,11 +15,11 @@ import (
 
 // denseHits are the hits of a shard named "dense-…": files of 10 kB and more, with scores between
 // those of the others.
-func denseHits(name string, opts shard.Options) (hits []shard.Hit) {
+func denseHits(name string, opts search.Options) (hits []search.Hit) {
 	for i := range min(100, opts.MaxFiles) {
-		key := shard.Key{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i)}
-		if opts.Floor == nil || shard.Compare(key, *opts.Floor) <= 0 {
-			hits = append(hits, shard.Hit{Key: key})
+		key := search.Key{Repo: "r", Path: fmt.Appendf(nil, "%s/%03d", name, i), Score: float64(100 - i)}
+		if opts.Floor == nil || search.Compare(key, *opts.Floor) <= 0 {
+			hits = append(hits, search.Hit{Key: key})
 		}
 	}
 	return hits

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -71,7 +72,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.Shard.List(ctx, q, shard.ListOptions{
+		r, err := h.Shard.List(ctx, q, search.ListOptions{
 			Repos: searchapi.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 		})
 		if err != nil {
@@ -144,14 +145,14 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	}
 	defer call.end()
 	var mu sync.Mutex
-	var found *shard.File
+	var found *search.File
 	get := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
 		overlays, err := planned.ShardOverlays()
 		if err != nil {
 			return nil, err
 		}
 		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo], s.part(req))
-		if errors.Is(err, shard.ErrNoFile) {
+		if errors.Is(err, search.ErrNoFile) {
 			return nil, nil
 		}
 		if err != nil {
@@ -175,8 +176,8 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 }
 
 // part is the part of a document to read. It is no longer than an answer can be.
-func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
-	p := shard.Part{Offset: req.Offset, MaxBytes: req.MaxBytes}
+func (s *Service) part(req *searchv1.GetFileRequest) search.Part {
+	p := search.Part{Offset: req.Offset, MaxBytes: req.MaxBytes}
 	if most := uint64(max(s.cfg.MaxAnswer, 0)); most > 0 && (p.MaxBytes == 0 || p.MaxBytes > most) {
 		p.MaxBytes = most
 	}
@@ -184,7 +185,7 @@ func (s *Service) part(req *searchv1.GetFileRequest) shard.Part {
 }
 
 // file answers with the part of a document that was read, as far as it fits.
-func (s *Service) file(f *shard.File) *searchv1.GetFileResponse {
+func (s *Service) file(f *search.File) *searchv1.GetFileResponse {
 	resp := &searchv1.GetFileResponse{
 		Language: f.Language, Commit: f.Commit, Blob: f.Blob, Branches: f.Branches,
 		SkipReason: searchv1.SkipReason(f.Skip), SizeBytes: f.Size,

@@ -26,7 +26,7 @@ func TestExpressionsShareTheirMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for name, call := range map[string]func(query string) error{
 		"search": func(query string) error {
-			_, err := search(t.Context(), s, &searchv1.SearchRequest{Query: query, Plan: plan})
+			_, err := searchAll(t.Context(), s, &searchv1.SearchRequest{Query: query, Plan: plan})
 			return err
 		},
 		"list": func(query string) error {

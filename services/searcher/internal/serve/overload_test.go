@@ -56,7 +56,7 @@ func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, d
 		calls.Go(func() {
 			ctx, cancel := context.WithTimeout(context.Background(), deadline)
 			defer cancel()
-			resp, err := search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", works(shards)...)})
+			resp, err := searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", works(shards)...)})
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -133,7 +133,7 @@ func TestSingleCallerIsNotRefused(t *testing.T) {
 		for i := range 100 {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			calling.Go(func() {
-				resp, err := search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+				resp, err := searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 				if err != nil {
 					t.Errorf("query %d was refused: %v", i, err)
 				} else if resp.Coverage.Complete {
@@ -159,7 +159,7 @@ func TestEndOfWaiting(t *testing.T) {
 		ask := func(within time.Duration) error {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
-			_, err := search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+			_, err := searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 			return err
 		}
 		for range 20 { // it learns how long a shard takes
@@ -198,7 +198,7 @@ func TestCallerGoneEndsItsWork(t *testing.T) {
 		var ended time.Time
 		var calling sync.WaitGroup
 		calling.Go(func() {
-			_, _ = search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+			_, _ = searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 			ended = time.Now()
 		})
 		synctest.Wait()
@@ -232,7 +232,7 @@ func TestSearchesOfTheBucketHoldUpNoOthers(t *testing.T) {
 		ask := func(within time.Duration, shards ...string) (*searchv1.SearchResponse, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
-			return search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+			return searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 		}
 		var calling sync.WaitGroup
 		defer calling.Wait()

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
@@ -22,9 +22,9 @@ type question struct {
 	shards []searchapi.Shard
 	tree   query.Q
 	// query is the tree, compiled once the call is admitted.
-	query   *shard.Query
+	query   *search.Query
 	options *searchv1.SearchOptions
-	facets  []shard.Facet
+	facets  []search.Facet
 	// best are the best hits so far, once the call is admitted.
 	best *best
 }
@@ -66,7 +66,7 @@ func (q *question) find(ctx context.Context, h *shardcache.Handle, planned searc
 	if err != nil {
 		return nil, err
 	}
-	var facets []shard.FacetCounts
+	var facets []search.FacetCounts
 	if len(q.facets) > 0 && found.Incomplete == nil {
 		counted, err := h.Shard.Count(ctx, q.query, opts, q.facets)
 		if err != nil {
@@ -117,7 +117,7 @@ func (s *Service) show(ctx context.Context, call *admitted, b *best, account *se
 		case err == nil:
 			return
 		case reason == deadline:
-			b.shown(p, &shard.Result{}) // files shown before stay, and all that were found count
+			b.shown(p, &search.Result{}) // files shown before stay, and all that were found count
 		default:
 			b.drop(p)
 		}

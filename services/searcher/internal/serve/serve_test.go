@@ -22,6 +22,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/index/shard"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -36,17 +37,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // act is a shard of a test that does what its content says.
 type act string
 
-func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*shard.Found, error) {
-	r := &shard.Found{Stats: shard.Stats{FilesMatched: 1}, Options: opts}
+func (a act) Find(ctx context.Context, q *search.Query, opts search.Options) (*search.Found, error) {
+	r := &search.Found{Stats: search.Stats{FilesMatched: 1}, Options: opts}
 	if opts.Explain {
-		r.Explanation = &shard.Explanation{Candidates: 1}
+		r.Explanation = &search.Explanation{Candidates: 1}
 	}
 	if strings.HasPrefix(string(a), "dense-") {
-		r.Stats, r.Hits = shard.Stats{FilesMatched: 100, Matches: 100}, denseHits(string(a), opts)
+		r.Stats, r.Hits = search.Stats{FilesMatched: 100, Matches: 100}, denseHits(string(a), opts)
 		return r, nil
 	}
 	if opts.Repos("r") {
-		r.Hits = []shard.Hit{{Key: shard.Key{Repo: "r", Path: []byte(a), Score: float64(len(a))}}}
+		r.Hits = []search.Hit{{Key: search.Key{Repo: "r", Path: []byte(a), Score: float64(len(a))}}}
 	}
 	if strings.HasPrefix(string(a), "work-") {
 		r.Incomplete = work(ctx)
@@ -73,10 +74,10 @@ func (a act) Find(ctx context.Context, q *shard.Query, opts shard.Options) (*sha
 	return r, nil
 }
 
-func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result, error) {
-	r := &shard.Result{Stats: shard.Stats{UnitsDecoded: uint64(n)}}
+func (a act) Show(ctx context.Context, found *search.Found, n int) (*search.Result, error) {
+	r := &search.Result{Stats: search.Stats{UnitsDecoded: uint64(n)}}
 	if found.Explanation != nil {
-		r.Explanation = &shard.Explanation{Other: shard.Reads{Units: uint64(n)}}
+		r.Explanation = &search.Explanation{Other: search.Reads{Units: uint64(n)}}
 	}
 	switch a {
 	case "panic-when-shown":
@@ -94,7 +95,7 @@ func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result
 	}
 	var size int64
 	for _, h := range found.Hits[:n] {
-		f := shard.FileMatch{Repo: h.Key.Repo, Path: h.Key.Path, Score: h.Key.Score, MatchCount: 1}
+		f := search.FileMatch{Repo: h.Key.Repo, Path: h.Key.Path, Score: h.Key.Score, MatchCount: 1}
 		if strings.HasPrefix(string(a), "dense-") && found.Options.MaxMatchesPerFile > 0 {
 			f.Chunks = denseChunks()
 		}
@@ -107,32 +108,32 @@ func (a act) Show(ctx context.Context, found *shard.Found, n int) (*shard.Result
 	return r, nil
 }
 
-func (a act) Count(_ context.Context, q *shard.Query, _ shard.Options, by []shard.Facet) (*shard.Counted, error) {
-	counted := &shard.Counted{Facets: make([]shard.FacetCounts, len(by))}
+func (a act) Count(_ context.Context, q *search.Query, _ search.Options, by []search.Facet) (*search.Counted, error) {
+	counted := &search.Counted{Facets: make([]search.FacetCounts, len(by))}
 	for i := range by {
-		counted.Facets[i].Add(shard.FacetValue{Name: q.String()}, uint64(by[i])+1)
+		counted.Facets[i].Add(search.FacetValue{Name: q.String()}, uint64(by[i])+1)
 	}
 	return counted, nil
 }
 
-func (a act) List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error) {
-	return &shard.ListResult{Repos: []shard.RepoStats{{
+func (a act) List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error) {
+	return &search.ListResult{Repos: []shard.RepoStats{{
 		Repo: docstore.Repo{Name: q.String()}, Documents: 1,
 	}}, BytesDecoded: 1}, nil
 }
 
-func (a act) File(_ context.Context, repo string, path []byte, _ string, _ shard.Overlay, part shard.Part) (*shard.File, error) {
+func (a act) File(_ context.Context, repo string, path []byte, _ string, _ search.Overlay, part search.Part) (*search.File, error) {
 	switch {
 	case a == "damaged":
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
 	case string(path) != string(a):
-		return nil, shard.ErrNoFile
+		return nil, search.ErrNoFile
 	}
 	content := repo[min(part.Offset, uint64(len(repo))):]
 	if part.MaxBytes > 0 {
 		content = content[:min(part.MaxBytes, uint64(len(content)))]
 	}
-	return &shard.File{Content: []byte(content), Size: uint64(len(repo)), Skip: docstore.Binary}, nil
+	return &search.File{Content: []byte(content), Size: uint64(len(repo)), Skip: docstore.Binary}, nil
 }
 
 func (act) Close() error { return nil }
@@ -255,7 +256,7 @@ func TestNotShownInTime(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		resp, err := search(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
+		resp, err := searchAll(ctx, s, &searchv1.SearchRequest{Query: "q", Plan: planOf("r", shards...)})
 		if err != nil || time.Since(began) >= time.Second {
 			t.Fatalf("after %v: %v, %v", time.Since(began), resp, err)
 		}
@@ -277,7 +278,7 @@ func TestNotShownInTime(t *testing.T) {
 func TestOnlyTheBestAreShown(t *testing.T) {
 	shards := []string{"dense-a", "dense-b", "dense-c", "dense-d", "dense-e", "dense-f", "dense-g", "dense-h"}
 	s := start(t, shards...)
-	resp, err := search(t.Context(), s, &searchv1.SearchRequest{
+	resp, err := searchAll(t.Context(), s, &searchv1.SearchRequest{
 		Query: "q", Plan: planOf("r", shards...), Options: &searchv1.SearchOptions{MaxFiles: 50, MaxBytes: 64 << 20},
 	})
 	if err != nil || len(resp.Files) != 50 || resp.Statistics.UnitsDecoded != 50 {
@@ -291,7 +292,7 @@ func inTime(t *testing.T, s *serve.Service, req *searchv1.SearchRequest) *search
 	t.Helper()
 	for limit := 200 * time.Millisecond; ; limit *= 2 {
 		ctx, cancel := context.WithTimeout(t.Context(), limit)
-		resp, err := search(ctx, s, req)
+		resp, err := searchAll(ctx, s, req)
 		cancel()
 		if err != nil {
 			t.Fatal(err)
@@ -332,7 +333,7 @@ func checkUncovered(t *testing.T, c *searchv1.Coverage, want map[string]searchv1
 
 func TestOnlyPlans(t *testing.T) {
 	s := start(t, "good")
-	_, err := search(t.Context(), s, &searchv1.SearchRequest{Query: "q"})
+	_, err := searchAll(t.Context(), s, &searchv1.SearchRequest{Query: "q"})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("without a plan: %v", err)
 	}
@@ -340,15 +341,15 @@ func TestOnlyPlans(t *testing.T) {
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("list without a plan: %v", err)
 	}
-	_, err = search(t.Context(), s, &searchv1.SearchRequest{Query: "(", Plan: planOf("r", "good")})
+	_, err = searchAll(t.Context(), s, &searchv1.SearchRequest{Query: "(", Plan: planOf("r", "good")})
 	if status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a bad query: %v", err)
 	}
-	_, err = search(t.Context(), s, &searchv1.SearchRequest{Query: "(type:repo x)", Plan: planOf("r", "good")})
+	_, err = searchAll(t.Context(), s, &searchv1.SearchRequest{Query: "(type:repo x)", Plan: planOf("r", "good")})
 	if status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("an unresolved type:repo: %v", err)
 	}
-	resp, err := search(t.Context(), s, &searchv1.SearchRequest{Query: "q", Plan: planOf("other", "good")})
+	resp, err := searchAll(t.Context(), s, &searchv1.SearchRequest{Query: "q", Plan: planOf("other", "good")})
 	if err != nil || len(resp.Files) != 0 {
 		t.Errorf("a repo that the plan does not allow: %v, %v", resp, err)
 	}
@@ -406,7 +407,7 @@ func (s *stream) Send(r *searchv1.StreamSearchResponse) error {
 }
 
 // search asks for an answer, and joins its messages.
-func search(ctx context.Context, s *serve.Service, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
+func searchAll(ctx context.Context, s *serve.Service, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
 	out := &stream{ctx: ctx}
 	if err := s.StreamSearch(&searchv1.StreamSearchRequest{Search: req}, out); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
@@ -114,13 +114,13 @@ const memoryRetry = time.Second
 
 // compile compiles the query of a call that is admitted, once for all shards. The caller
 // closes it. The error is a status.
-func (s *Service) compile(ctx context.Context, q query.Q) (*shard.Query, error) {
+func (s *Service) compile(ctx context.Context, q query.Q) (*search.Query, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
-	ready, err := shard.PrepareIn(s.expressions, q)
+	ready, err := search.PrepareIn(s.expressions, q)
 	switch {
-	case errors.Is(err, shard.ErrMemory):
+	case errors.Is(err, search.ErrMemory):
 		s.metrics.refused.Inc()
 		return nil, searchapi.Overloaded(err.Error(), memoryRetry)
 	case err != nil:

@@ -19,7 +19,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
@@ -56,7 +56,7 @@ func runBudgeted(t *testing.T, dir string, b bucket.Bucket, limit int64) (*budge
 }
 
 func openReal(path string) (shardcache.Shard, error) {
-	sh, err := shard.Open(path)
+	sh, err := search.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -88,23 +88,23 @@ func putShard(t *testing.T, b bucket.Bucket, repo string, size int) shardcache.R
 	return ref
 }
 
-func markerQuery(t *testing.T) *shard.Query {
+func markerQuery(t *testing.T) *search.Query {
 	t.Helper()
 	tree, err := query.Parse("marker", query.ParseOptions{})
 	must(t, err)
-	q, err := shard.Prepare(tree)
+	q, err := search.Prepare(tree)
 	must(t, err)
 	return q
 }
 
 // search searches a shard that is wanted, and checks that its files are the repo's.
-func (b *budgeted) search(ctx context.Context, q *shard.Query, ref shardcache.Ref) error {
+func (b *budgeted) search(ctx context.Context, q *search.Query, ref shardcache.Ref) error {
 	h, err := b.Acquire(ctx, ref.Digest, later())
 	if err != nil {
 		return err
 	}
 	defer h.Release()
-	r, err := shard.Search(ctx, h.Shard, q, shard.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
+	r, err := search.Search(ctx, h.Shard, q, search.Options{MaxFiles: 1000, MaxMatchesPerFile: 10})
 	if err != nil {
 		return err
 	}
@@ -331,7 +331,7 @@ func TestDamagedBlocks(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	defer h.Release()
-	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", shard.Overlay{}, shard.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
+	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", search.Overlay{}, search.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
 		t.Errorf("%v", err)
 	}
 	s.checkDisk()

@@ -26,7 +26,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/wait"
@@ -44,12 +44,12 @@ var (
 	ErrUnavailable = errors.New("shard cannot be loaded")
 )
 
-// Shard is an open shard; *shard.Shard implements it.
+// Shard is an open shard; *search.Shard implements it.
 type Shard interface {
-	shard.Finder
-	Count(ctx context.Context, q *shard.Query, opts shard.Options, by []shard.Facet) (*shard.Counted, error)
-	List(ctx context.Context, q *shard.Query, opts shard.ListOptions) (*shard.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay shard.Overlay, part shard.Part) (*shard.File, error)
+	search.Finder
+	Count(ctx context.Context, q *search.Query, opts search.Options, by []search.Facet) (*search.Counted, error)
+	List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error)
+	File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (*search.File, error)
 	Close() error
 }
 

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/trawl-search/trawl/index/format"
-	"github.com/trawl-search/trawl/index/shard"
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
@@ -33,24 +33,24 @@ type opened struct {
 	closed  atomic.Bool
 }
 
-func (o *opened) Find(context.Context, *shard.Query, shard.Options) (*shard.Found, error) {
-	return &shard.Found{}, nil
+func (o *opened) Find(context.Context, *search.Query, search.Options) (*search.Found, error) {
+	return &search.Found{}, nil
 }
 
-func (o *opened) Show(context.Context, *shard.Found, int) (*shard.Result, error) {
-	return &shard.Result{}, nil
+func (o *opened) Show(context.Context, *search.Found, int) (*search.Result, error) {
+	return &search.Result{}, nil
 }
 
-func (o *opened) Count(context.Context, *shard.Query, shard.Options, []shard.Facet) (*shard.Counted, error) {
+func (o *opened) Count(context.Context, *search.Query, search.Options, []search.Facet) (*search.Counted, error) {
 	return nil, nil
 }
 
-func (o *opened) List(context.Context, *shard.Query, shard.ListOptions) (*shard.ListResult, error) {
-	return &shard.ListResult{}, nil
+func (o *opened) List(context.Context, *search.Query, search.ListOptions) (*search.ListResult, error) {
+	return &search.ListResult{}, nil
 }
 
-func (o *opened) File(context.Context, string, []byte, string, shard.Overlay, shard.Part) (*shard.File, error) {
-	return nil, shard.ErrNoFile
+func (o *opened) File(context.Context, string, []byte, string, search.Overlay, search.Part) (*search.File, error) {
+	return nil, search.ErrNoFile
 }
 
 func (o *opened) Close() error {

@@ -1,0 +1,222 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+)
+
+// A search reads scattered parts of a shard, and waits for each that comes from a bucket or a disk. So
+// it announces what it is about to read, and all of it is loaded at the same time. In a local shard that
+// seems to be in memory, announcing does nothing; see format.Section.Announces.
+
+// announceTables announces the tables into which nearly every search of contents looks.
+func (s *search) announceTables(q *Query) {
+	if !q.inContent || !s.content.Announces() {
+		return
+	}
+	s.content.Announce()
+	s.docs.AnnounceNames()
+	s.shardText.Announce()
+	s.words.Announce()
+}
+
+// announceLists announces that the lists of words will be read.
+func (s *search) announceLists(found []wordMatch) error {
+	return s.words.AnnounceLists(func(yield func(uint32) bool) {
+		for i := range found {
+			if !yield(found[i].word) {
+				return
+			}
+		}
+	})
+}
+
+// announceShown announces the text of the matches that will be shown.
+func (s *search) announceShown(hits []Hit) error {
+	if !s.content.Announces() {
+		return nil
+	}
+	var superblocks []uint32
+	for i := range hits {
+		h := &hits[i].hit
+		first, length, err := s.content.Span(h.blob)
+		if err != nil {
+			return err
+		}
+		if h.onPath {
+			continue
+		}
+		before := len(superblocks)
+		for _, sp := range h.spans {
+			superblocks = append(superblocks, first+sp.start/docstore.SuperblockSize)
+		}
+		for j := range h.inWords {
+			for _, t := range upTo(s.opts.MaxMatchesPerFile, h.inWords[j].of(first+uint32(units(length)))) {
+				superblocks = append(superblocks, t.superblock)
+			}
+		}
+		if len(superblocks) == before { // its text is read from the start
+			superblocks = appendFirst(superblocks, first, length, startSuperblocks)
+		}
+	}
+	return s.announceText(superblocks)
+}
+
+// announceText announces superblocks, in any order and with repetitions. It changes the slice.
+func (s *search) announceText(superblocks []uint32) error {
+	slices.Sort(superblocks)
+	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
+}
+
+// startSuperblocks is how many superblocks of a content are announced that is read from its start until it has
+// enough matches.
+const startSuperblocks = partRead / docstore.SuperblockSize
+
+// wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
+const wholeSuperblocks = 32
+
+// appendFirst appends the first superblocks of a content, at most that many.
+func appendFirst(superblocks []uint32, first, length uint32, most int) []uint32 {
+	for i := range uint32(min(most, units(length))) {
+		superblocks = append(superblocks, first+i)
+	}
+	return superblocks
+}
+
+// mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes them. A search for few
+// documents takes few.
+const (
+	mostCandidatesAhead  = 32
+	leastCandidatesAhead = 8
+)
+
+// announceQueue announces the text that the next candidates of the queue may need.
+func (s *search) announceQueue() error {
+	q, ahead := s.queue, mostCandidatesAhead
+	if s.opts.Mode == TopK {
+		ahead = min(max(2*s.opts.MaxFiles, leastCandidatesAhead), mostCandidatesAhead)
+	}
+	if q.taken%(ahead/2) != 0 || !s.content.Announces() {
+		return nil
+	}
+	var superblocks []uint32
+	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
+		first, length, err := s.content.Span(c.blob)
+		if err != nil {
+			return err
+		}
+		if s.tier == wholeWords || s.wholeTexts > 0 {
+			superblocks = appendFirst(superblocks, first, length, wholeSuperblocks)
+		}
+		for _, l := range s.anchors {
+			for _, t := range l.known.in(first, first+uint32(units(length))) {
+				superblocks = append(superblocks, t.superblock)
+			}
+		}
+		if t := &s.together; t.find(c.blob) && !t.read[t.at] {
+			superblocks = append(superblocks, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
+		}
+	}
+	return s.announceText(superblocks)
+}
+
+// announceRuns announces the opaque superblocks that will be read.
+func (s *search) announceRuns(runs []opaqueRun) error {
+	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
+		for _, run := range runs {
+			for at := run.from; at < run.to; at++ {
+				if !yield(at) {
+					return
+				}
+			}
+		}
+	})
+}
+
+// placesAhead is how many blobs of a list are announced before the search gets there.
+const placesAhead = 64
+
+// blobsAhead are ascending blobs whose text will be read: up to most superblocks of each.
+type blobsAhead struct {
+	blobs     []uint32
+	most      int
+	announced int // of blobs
+}
+
+// announce announces the text of a blob and those that follow it. Callers pass ascending blobs.
+func (b *blobsAhead) announce(s *search, blob uint32) error {
+	if !s.content.Announces() {
+		return nil
+	}
+	at, _ := slices.BinarySearch(b.blobs, blob)
+	from, to := max(at, b.announced), min(at+placesAhead, len(b.blobs))
+	if from >= to || b.announced > at+placesAhead/2 {
+		return nil
+	}
+	b.announced = to
+	var superblocks []uint32
+	for _, blob := range b.blobs[from:to] {
+		first, length, err := s.content.Span(blob)
+		if err != nil {
+			return err
+		}
+		superblocks = appendFirst(superblocks, first, length, b.most)
+	}
+	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
+}
+
+// sequence announces contents that a search reads whole without knowing which ones are next. As long as it reads one after another, those
+// that follow are announced, too.
+type sequence struct {
+	end       uint32 // the superblock after the content that was read last
+	ahead     uint32 // superblocks to announce beyond the content
+	announced uint32 // the superblock after the last one announced
+}
+
+const (
+	// nearContents is the most superblocks between two contents that are read one after another: they are in the same checksum block, or
+	// in the next one.
+	nearContents = 8
+	// A sequence begins with leastAhead superblocks, which are doubled with each content up to mostAhead.
+	leastAhead, mostAhead = 8, 256
+)
+
+// announce announces a content that is about to be read, and what probably follows.
+func (q *sequence) announce(s *search, blob uint32) error {
+	if !s.content.Announces() {
+		return nil
+	}
+	first, length, err := s.content.Span(blob)
+	if err != nil {
+		return err
+	}
+	if first < q.end || first-q.end > nearContents {
+		q.ahead, q.announced = 0, first
+	} else {
+		q.ahead = min(max(2*q.ahead, leastAhead), mostAhead)
+	}
+	q.end = first + uint32(units(length))
+	if q.announced > q.end && q.announced-q.end > q.ahead/2 {
+		return nil
+	}
+	from, to := max(first, q.announced), min(q.end+q.ahead, s.content.Superblocks())
+	q.announced = to
+	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
+		for at := from; at < to && yield(at); at++ {
+		}
+	})
+}
+
+// announce announces the text of all windows of the blob.
+func (w *windows) announce(first uint32) error {
+	return w.s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
+		for _, window := range w.all {
+			for at := window.lo / docstore.SuperblockSize; at*docstore.SuperblockSize < window.hi; at++ {
+				if !yield(first + uint32(at)) {
+					return
+				}
+			}
+		}
+	})
+}

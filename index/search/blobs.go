@@ -1,0 +1,440 @@
+package search
+
+import (
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// blobs iterates over candidate blobs in ascending order. A candidate may turn out not to match, but every match is a candidate.
+type blobs interface {
+	// seek returns the first candidate at or after from. Callers pass ascending numbers.
+	seek(from uint32) (blob uint32, ok bool, err error)
+	// evidence returns what is known of the candidate that seek returned last, before a document is looked at.
+	evidence() evidence
+}
+
+// evidence is what is known of a blob.
+type evidence struct {
+	// content is the most that the matches of the texts that are known score in the content; unknown counts the other texts.
+	content float64
+	unknown int
+	// sure says that all documents of the blob match; single, that this holds only if there is one.
+	sure, single bool
+	// counted says that each document that matches has that many matches in its content.
+	counted bool
+	matches int
+}
+
+// both combines the evidence of two parts of a query, both of which must match.
+func (e evidence) both(o evidence) evidence {
+	return evidence{e.content + o.content, e.unknown + o.unknown, e.sure && o.sure, e.single || o.single, e.counted && o.counted, e.matches + o.matches}
+}
+
+// either combines the evidence of two parts of a query, at least one of which must match.
+func (e evidence) either(o evidence) evidence {
+	joined := e.both(o)
+	joined.sure, joined.single = e.sure || o.sure, !(e.sure && !e.single || o.sure && !o.single)
+	joined.counted = joined.counted && e.sure && o.sure
+	return joined
+}
+
+// everyBlob has all blobs as candidates, for a number of texts.
+type everyBlob struct {
+	blobs uint32
+	texts int
+}
+
+func (n everyBlob) seek(from uint32) (uint32, bool, error) { return from, from < n.blobs, nil }
+func (n everyBlob) evidence() evidence                     { return evidence{unknown: n.texts} }
+
+// blobList has the listed blobs, which ascend, as candidates.
+type blobList struct{ rest []uint32 }
+
+func (l *blobList) evidence() evidence { return evidence{} }
+
+func (l *blobList) seek(from uint32) (uint32, bool, error) {
+	i, _ := slices.BinarySearch(l.rest, from)
+	l.rest = l.rest[i:]
+	if len(l.rest) == 0 {
+		return 0, false, nil
+	}
+	return l.rest[0], true, nil
+}
+
+// allOf has the common candidates of its parts, rarest first.
+type allOf []blobs
+
+func (a allOf) seek(from uint32) (uint32, bool, error) {
+	agreed := 0
+	for i := 0; agreed < len(a); i = (i + 1) % len(a) {
+		b, ok, err := a[i].seek(from)
+		if !ok || err != nil {
+			return 0, false, err
+		}
+		if b > from {
+			from, agreed = b, 0
+		}
+		agreed++
+	}
+	return from, true, nil
+}
+
+func (a allOf) evidence() evidence {
+	e := a[0].evidence()
+	for _, part := range a[1:] {
+		e = e.both(part.evidence())
+	}
+	return e
+}
+
+// anyOf has the candidates of each of its parts. There may be a thousand, so they are a heap by their next candidates.
+type anyOf struct {
+	parts []partOf
+	begun bool
+	at    []int // for evidence
+}
+
+// partOf is a part of anyOf and the candidate that it has reached.
+type partOf struct {
+	blob uint32
+	blobs
+}
+
+func newAnyOf(parts ...blobs) *anyOf {
+	a := &anyOf{parts: make([]partOf, len(parts))}
+	for i, p := range parts {
+		a.parts[i].blobs = p
+	}
+	return a
+}
+
+func comparePartsOf(a, b *partOf) int { return int(a.blob) - int(b.blob) }
+
+func (a *anyOf) seek(from uint32) (uint32, bool, error) {
+	if !a.begun {
+		a.begun = true
+		parts := a.parts
+		a.parts = nil
+		for _, p := range parts {
+			var ok bool
+			var err error
+			if p.blob, ok, err = p.seek(from); err != nil {
+				return 0, false, err
+			}
+			if ok {
+				a.parts = push(a.parts, p, comparePartsOf)
+			}
+		}
+	}
+	for len(a.parts) > 0 && a.parts[0].blob < from {
+		first := &a.parts[0]
+		blob, ok, err := first.seek(from)
+		if err != nil {
+			return 0, false, err
+		}
+		if ok {
+			first.blob = blob
+			sink(a.parts, comparePartsOf)
+		} else {
+			a.parts = dropFirst(a.parts, comparePartsOf)
+		}
+	}
+	if len(a.parts) == 0 {
+		return 0, false, nil
+	}
+	return a.parts[0].blob, true, nil
+}
+
+// evidence joins that of the parts that have reached the candidate: they are next to each other at the top of the heap.
+func (a *anyOf) evidence() evidence {
+	e, blob := a.parts[0].evidence(), a.parts[0].blob
+	for a.at = append(a.at[:0], 1, 2); len(a.at) > 0; {
+		i := a.at[len(a.at)-1]
+		if a.at = a.at[:len(a.at)-1]; i < len(a.parts) && a.parts[i].blob == blob {
+			e = e.either(a.parts[i].evidence())
+			a.at = append(a.at, 2*i+1, 2*i+2)
+		}
+	}
+	return e
+}
+
+// withoutContent has the candidates of a part of a query whose ranges in the content do not count.
+type withoutContent struct{ blobs }
+
+func (w withoutContent) evidence() evidence {
+	e := w.blobs.evidence()
+	return evidence{sure: e.sure, single: e.single, counted: true}
+}
+
+// atomBlobs has the candidates of a text in the content or in the path.
+type atomBlobs struct {
+	in    [2]blobs // content and path
+	at    [2]uint32
+	some  [2]bool
+	begun bool
+}
+
+func (a *atomBlobs) seek(from uint32) (best uint32, found bool, err error) {
+	for i := range a.in {
+		if !a.begun || a.some[i] && a.at[i] < from {
+			if a.at[i], a.some[i], err = a.in[i].seek(from); err != nil {
+				return 0, false, err
+			}
+		}
+		if a.some[i] && (!found || a.at[i] < best) {
+			best, found = a.at[i], true
+		}
+	}
+	a.begun = true
+	return best, found, nil
+}
+
+// evidence of a path says nothing of the content, where all matches are known or none scores more than parts of words.
+func (a *atomBlobs) evidence() evidence {
+	content, name := a.some[0], a.some[1]
+	if content && name {
+		content, name = a.at[0] <= a.at[1], a.at[1] <= a.at[0]
+	}
+	switch {
+	case !name:
+		return a.in[0].evidence()
+	case !content:
+		return a.in[1].evidence()
+	}
+	inContent, inName := a.in[0].evidence(), a.in[1].evidence()
+	if !inContent.sure {
+		inContent.sure, inContent.single = inName.sure, inName.single
+	}
+	return inContent
+}
+
+// leadBlobs has the candidates of one text, with what is known there of others that may match anywhere.
+type leadBlobs struct {
+	blobs
+	others []blobs
+	at     []uint32
+	some   []bool
+	begun  bool
+	blob   uint32
+}
+
+func (l *leadBlobs) seek(from uint32) (_ uint32, ok bool, err error) {
+	if l.blob, ok, err = l.blobs.seek(from); !ok || err != nil {
+		return 0, false, err
+	}
+	for i, o := range l.others {
+		if !l.begun || l.some[i] && l.at[i] < l.blob {
+			if l.at[i], l.some[i], err = o.seek(l.blob); err != nil {
+				return 0, false, err
+			}
+		}
+	}
+	l.begun = true
+	return l.blob, true, nil
+}
+
+func (l *leadBlobs) evidence() evidence {
+	e := l.blobs.evidence()
+	for i, o := range l.others {
+		var other evidence
+		if l.some[i] && l.at[i] == l.blob {
+			other = o.evidence()
+		}
+		e = e.both(other)
+	}
+	return e
+}
+
+// textBlobs has the candidates of a text that is read to find its matches.
+type textBlobs struct {
+	blobs
+	atom *contentAtom
+	blob uint32
+}
+
+func (t *textBlobs) seek(from uint32) (_ uint32, ok bool, err error) {
+	t.blob, ok, err = t.blobs.seek(from)
+	return t.blob, ok, err
+}
+
+func (t *textBlobs) evidence() evidence {
+	if most, ok := t.atom.bound(t.blob); ok {
+		return evidence{content: most}
+	}
+	return evidence{unknown: 1}
+}
+
+// literalBlobs has as candidates the blobs with a superblock in which a literal may have its anchor. Once all candidates are known,
+// searches of their text share its places.
+type literalBlobs struct {
+	s       *search
+	literal regex.Literal
+	cand    places
+	maxLen  int // the longest text in bytes that matches the literal
+
+	started, done bool
+	at            uint32 // superblock of the cursor
+	blocks        uint8  // its candidate blocks
+
+	// known are the places: all, or those in the candidates so far.
+	known  *wordPlaces
+	listed bool // known has all
+}
+
+func newLiteralBlobs(s *search, l regex.Literal, cand places) *literalBlobs {
+	b := &literalBlobs{s: s, literal: l, cand: cand, maxLen: literal.MaxLen(l.Text, l.CaseSensitive)}
+	if b.known, b.listed = cand.(*wordPlaces); !b.listed {
+		b.known = &wordPlaces{}
+		b.known.least, b.known.most = cand.AnchorOffset()
+	}
+	return b
+}
+
+// record takes over the places in superblocks [first, end), so that the text can be searched in any order. Callers pass ascending numbers.
+func (l *literalBlobs) record(first, end uint32) error {
+	if l.listed {
+		return nil
+	}
+	for ok := l.seekSuperblock(first); ok && l.at < end; ok = l.seekSuperblock(l.at + 1) {
+		l.known.tallies = append(l.known.tallies, tally{superblock: l.at, blocks: l.blocks})
+		if err := l.s.tick(); err != nil {
+			return err
+		}
+	}
+	return l.cand.Err()
+}
+
+// recordPlaces records the places of all anchors in a candidate.
+func (s *search) recordPlaces(blob uint32) error {
+	if len(s.anchors) == 0 {
+		return nil
+	}
+	first, length, err := s.content.Span(blob)
+	if err != nil {
+		return err
+	}
+	for _, l := range s.anchors {
+		if err := l.record(first, first+uint32(units(length))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *literalBlobs) evidence() evidence { return evidence{} }
+
+func (l *literalBlobs) seek(from uint32) (uint32, bool, error) {
+	if from >= l.s.content.Blobs() {
+		return 0, false, nil
+	}
+	first, err := l.s.content.FirstSuperblock(from)
+	if err != nil {
+		return 0, false, err
+	}
+	if !l.seekSuperblock(first) {
+		return 0, false, l.cand.Err()
+	}
+	blob, err := l.s.content.BlobOf(l.at)
+	return blob, err == nil, err
+}
+
+// seekSuperblock moves the cursor to the first candidate at or after sb.
+func (l *literalBlobs) seekSuperblock(sb uint32) bool {
+	if l.done || l.started && l.at >= sb {
+		return !l.done
+	}
+	l.started = true
+	var ok bool
+	l.at, l.blocks, ok = l.cand.SeekGE(sb)
+	l.done = !ok
+	return ok
+}
+
+// blobOfSuperblocks finds the blobs of ascending superblocks.
+type blobOfSuperblocks struct {
+	starts     eliasfano.List
+	it         eliasfano.Iterator
+	blob       int
+	first      uint64 // its first superblock
+	next       uint64 // first superblock of the next blob
+	begun, end bool
+}
+
+// nearBlobs is how many blobs are stepped over before a lookup is cheaper.
+const nearBlobs = 12
+
+// of returns the blob of a superblock, -1 if it has none.
+func (c *blobOfSuperblocks) of(superblock uint32) int {
+	if c.begun {
+		for range nearBlobs {
+			if c.end || uint64(superblock) < c.next {
+				return c.blob
+			}
+			c.blob++
+			c.step()
+		}
+	}
+	c.blob = c.starts.Last(uint64(superblock))
+	if c.blob < 0 {
+		return c.blob
+	}
+	c.it = c.starts.From(c.blob + 1)
+	c.begun, c.next = true, c.starts.At(c.blob)
+	c.step()
+	return c.blob
+}
+
+// superblocks returns how many superblocks the blob found last has; all is the number in the shard.
+func (c *blobOfSuperblocks) superblocks(all uint32) uint32 {
+	if c.end {
+		return all - uint32(c.first)
+	}
+	return uint32(c.next - c.first)
+}
+
+func (c *blobOfSuperblocks) step() {
+	var ok bool
+	c.first = c.next
+	c.next, ok = c.it.Next()
+	c.end = !ok
+}
+
+// sharedBlobs walks the blobs that have several documents.
+type sharedBlobs struct {
+	it   eliasfano.Iterator
+	next uint64
+	some bool
+}
+
+func newSharedBlobs(docs *docstore.Docs) (c sharedBlobs, err error) {
+	list, err := docs.SharedBlobs()
+	if err != nil {
+		return c, err
+	}
+	c.it = list.From(0)
+	c.next, c.some = c.it.Next()
+	return c, nil
+}
+
+// documents returns how many documents a blob has. Callers pass ascending numbers.
+func (c *sharedBlobs) documents(blob uint32) int {
+	for c.some && c.next < uint64(blob) {
+		c.next, c.some = c.it.Next()
+	}
+	n := 1
+	for ; c.some && c.next == uint64(blob); n++ {
+		c.next, c.some = c.it.Next()
+	}
+	return n
+}
+
+// units converts a length in bytes to the unit of scores.
+func units(length uint32) int { return int((length + rank.LengthUnit - 1) / rank.LengthUnit) }
+
+// A superblock is the unit of length in package rank.
+var _ [rank.LengthUnit]struct{} = [docstore.SuperblockSize]struct{}{}

@@ -1,0 +1,342 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+// compile makes a tree ready for this shard; see node. Properties of the shard alone, such as a
+// repo's name, become constants.
+func (s *search) compile(p *Query, q query.Q) (node, error) {
+	switch q := q.(type) {
+	case *query.Const:
+		return constNode(q.Value), nil
+	case *query.And:
+		return s.and(p, q.Children)
+	case *query.Or:
+		children, err := s.nodes(p, q.Children)
+		return newOr(children), err
+	case *query.Not:
+		names, words, defining := len(s.nameAtoms), len(s.wordAtoms), len(s.defining)
+		child, err := s.node(p, q.Child)
+		s.nameAtoms, s.wordAtoms, s.defining = s.nameAtoms[:names], s.wordAtoms[:words], s.defining[:defining] // the child's ranges are not shown
+		if c, ok := child.(constNode); ok {
+			return !c, err
+		}
+		return &notNode{s, child}, err
+	case *query.Type:
+		words := len(s.wordAtoms)
+		child, err := s.node(p, q.Child)
+		if q.Kind == query.KindFileName {
+			s.wordAtoms = s.wordAtoms[:words] // ranges in the content are not shown
+			return &fileNameNode{child}, err
+		}
+		return child, err
+	case *query.Substring, *query.Regexp:
+		return s.atom(p, p.texts[q])
+	case *query.Symbol:
+		return s.symbolAtom(q, p.texts[q])
+	case *query.Reference:
+		return s.referenceAtom(p.texts[q])
+	case *query.Branch:
+		return &branchNode{q: q}, nil
+	case *query.Language:
+		id, ok, err := s.docs.FindLanguage(q.Name)
+		if err != nil || !ok {
+			return constNode(false), err
+		}
+		return &languageNode{s.docs, id}, nil
+	case *query.Repo, *query.Meta, *query.RepoSet, *query.RepoFact:
+		return s.repoAtom(p, q)
+	}
+	return nil, fmt.Errorf("query node %T cannot be evaluated in a shard", q)
+}
+
+// and first prepares the parts that repos, columns and paths decide. If they exclude the whole
+// shard, no posting list of the content is touched. Otherwise the words are looked up in the
+// documents that are left.
+func (s *search) and(p *Query, qs []query.Q) (node, error) {
+	parts := order(p, qs)
+	outer := s.among
+	defer func() { s.among = outer }()
+	all := &andNode{s: s}
+	for i := range parts {
+		if parts[i].kind >= byWords && (i == 0 || parts[i-1].kind < byWords) {
+			if none, err := s.filterParts(p, all, parts[i:]); err != nil || none {
+				return constNode(false), err
+			}
+		}
+		part := parts[i]
+		n, err := s.node(p, part.q)
+		if err != nil || n == constNode(false) {
+			return n, err
+		}
+		all.add(n)
+		if err := s.narrowTo(n); err != nil {
+			return nil, err
+		}
+	}
+	all.sort()
+	return all, nil
+}
+
+// part is one of the parts of a query that must all match.
+type part struct {
+	q    query.Q
+	kind partKind
+	// blocks is how many blocks of the lexicon it reads.
+	blocks int
+}
+
+// partKind is how a part is decided, the cheapest way first.
+type partKind uint8
+
+const (
+	byColumns partKind = iota
+	byPaths
+	byWords
+	byContent
+)
+
+// order puts what is cheap to decide first.
+func order(p *Query, qs []query.Q) []part {
+	parts := make([]part, len(qs))
+	for i, q := range qs {
+		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
+		m := p.texts[q]
+		switch {
+		case !isText(q):
+			parts[i].kind = byColumns
+		case !inContents(q):
+			parts[i].kind = byPaths
+		case m != nil && m.withinWords && m.inNames == nil:
+			parts[i].kind = byWords
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.kind, b.kind) })
+	return parts
+}
+
+// filterParts finds the documents that the parts made ready so far let through. It does so before
+// the words of the rest are looked up, if a few paths decide, and again once the cost of those
+// words is known. It reports whether no document is left. Of the rest, the part in the fewest
+// blocks of the lexicon comes first.
+func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, err error) {
+	if err := s.filter(all, firstBlocks); err != nil || all.filtered && len(all.filter) == 0 {
+		return true, err
+	}
+	for i := range rest {
+		if rest[i].kind != byWords {
+			continue
+		}
+		done := s.explain.forNode(rest[i].q)
+		found, err := s.candidateWords(p.texts[rest[i].q])
+		done()
+		if err != nil {
+			return false, err
+		}
+		rest[i].blocks = found.n
+	}
+	slices.SortStableFunc(rest, func(a, b part) int { return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.blocks, b.blocks)) })
+	if len(all.rest) > 0 {
+		err = s.filter(all, rest[0].blocks)
+	}
+	return all.filtered && len(all.filter) == 0, err
+}
+
+// Reading a block of the lexicon takes as long as looking at looksPerBlock paths. Contents that
+// words do not answer count as contentBlocks, and finding out which blocks hold the words as
+// firstBlocks. All are guesses.
+const (
+	looksPerBlock = 64
+	contentBlocks = 64
+	firstBlocks   = 8
+)
+
+// filter finds the documents that the parts made ready so far let through, if that takes less than
+// finding words in that many blocks of the lexicon. All later parts are looked up in these only.
+func (s *search) filter(all *andNode, blocks int) error {
+	if err := all.decide(looksPerBlock * uint64(blocks)); err != nil || !all.filtered {
+		return err
+	}
+	blobs, err := all.filterBlobs()
+	if err != nil {
+		return err
+	}
+	w := &among{docs: all.filter, blobs: blobs}
+	if s.among != nil {
+		if s.among.docs != nil {
+			w.docs = w.docs.and(s.among.docs)
+		}
+		w.blobs = w.blobs.and(s.among.blobs)
+	}
+	s.among = w
+	return nil
+}
+
+// narrowTo restricts the lookup of the words that must match together with a node to the few blobs
+// that the node can match.
+func (s *search) narrowTo(n node) error {
+	a, ok := n.(*atomNode)
+	if !ok || s.tier == wholeWords || a.content == nil || a.name != nil && !a.name.candidates.narrow {
+		return nil
+	}
+	words, ok := a.content.(*wordAtom)
+	if !ok || len(words.hits.blobs) > mostAmong {
+		return nil
+	}
+	w := new(among)
+	for i := range words.hits.blobs {
+		w.blobs = w.blobs.add(words.hits.blobs[i].blob, words.hits.blobs[i].blob+1)
+	}
+	if a.name != nil {
+		if a.name.candidates.superblocks*pathsPerSuperblock > mostAmong {
+			return nil
+		}
+		if _, err := a.name.enumerate(anyCost); err != nil {
+			return err
+		}
+		named, err := a.name.matchingBlobs()
+		if err != nil {
+			return err
+		}
+		w.blobs = w.blobs.or(named)
+	}
+	if s.among != nil {
+		w.docs = s.among.docs
+	}
+	if s.among == nil || w.blobs.count() < s.among.blobs.count() {
+		s.among = w
+	}
+	return nil
+}
+
+// isText reports whether an atom of q may look at posting lists.
+func isText(q query.Q) (text bool) {
+	query.Walk(q, func(q query.Q) bool {
+		switch q.(type) {
+		case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:
+			text = true
+		}
+		return !text
+	})
+	return text
+}
+
+// inContents reports whether an atom of q looks at contents.
+func inContents(q query.Q) (found bool) {
+	query.Walk(q, func(q query.Q) bool {
+		found = found || looksAtContent(q)
+		return !found
+	})
+	return found
+}
+
+func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
+	nodes := make([]node, 0, len(qs))
+	for _, q := range qs {
+		n, err := s.node(p, q)
+		if err != nil {
+			return nil, err
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes, nil
+}
+
+// contentAtom prepares finding a text in the content: by the index of words where that knows all
+// matches.
+func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
+	if s.tier == wholeWords && m != s.lead {
+		hits, err := s.wholeHits(m)
+		a := s.newWordAtom(m, hits)
+		n.content, a.whole = a, true
+		return err
+	}
+	if m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
+		hits, ok, err := s.looseHits(m)
+		if err != nil {
+			return err
+		}
+		if ok {
+			n.content = s.newWordAtom(m, hits)
+			return nil
+		}
+	}
+	read := false
+	if m.withinWords && m != s.lead {
+		if read, err = s.readRather(m); err != nil {
+			return err
+		}
+	}
+	if m.withinWords && !read {
+		hits, err := s.wordHits(m)
+		if err != nil {
+			return err
+		}
+		n.content = s.newWordAtom(m, hits)
+		return nil
+	}
+	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
+	n.content = a
+	if a.verifies = read; read {
+		known := s.known[m]
+		known.read = s.among
+		s.known[m] = known
+		return nil
+	}
+	if err := a.prepare(); err != nil || len(p.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {
+		return err
+	}
+	if places := a.wordPlaces(); places != nil && places.Cost() > uint64(s.opts.MaxFiles)*leastBounded {
+		a.whole, err = s.wholePieces(m.literals[0], places.Cost()*verifyPays)
+	}
+	return err
+}
+
+// leastBounded is the least number of places, for each document that is wanted, for which the whole words of a text are looked up.
+const leastBounded = 16
+
+func (s *search) newWordAtom(m *matching, hits *wordHits) *wordAtom {
+	a := &wordAtom{matching: m, s: s, hits: hits}
+	s.wordAtoms = append(s.wordAtoms, a)
+	return a
+}
+
+// atom makes a Substring or Regexp ready.
+func (s *search) atom(p *Query, m *matching) (node, error) {
+	n := &atomNode{loose: m.loose}
+	if m.scope != query.FileName {
+		keep := 0
+		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
+			keep = max(1, s.opts.MaxMatchesPerFile)
+		}
+		if err := s.contentAtom(p, n, m, keep); err != nil {
+			return nil, err
+		}
+		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && !a.whole && len(a.hits.words) == 0) {
+			var err error
+			if n.word, err = s.definedIn(m); err != nil {
+				return nil, err
+			}
+			s.defining = append(s.defining, &n.word)
+		}
+	}
+	if m.scope != query.Content {
+		n.name = &nameAtom{s: s, matching: m, placed: n.content != nil}
+		if s.among != nil {
+			n.name.within = s.among.docs
+		}
+		if err := n.name.prepare(); err != nil {
+			return nil, err
+		}
+		s.nameAtoms = append(s.nameAtoms, n.name)
+	}
+	if n.matchesNothing() {
+		return constNode(false), nil
+	}
+	return n, nil
+}

@@ -1,0 +1,291 @@
+package search
+
+import (
+	"bytes"
+	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// contentAtom finds a text in the content of documents. It keeps the ranges of the last blob, since documents can share a blob.
+type contentAtom struct {
+	s       *search
+	matcher regex.Matcher
+	needs   regex.Needs
+	reach   regex.Reach
+	// maybeEmpty says that the empty text can match.
+	maybeEmpty bool
+	// most bounds the bytes of a match; 0 if there is no useful bound.
+	most    int
+	planned plan
+	leads   Methods // of planned
+	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
+	// is decoded.
+	anchors []*literalBlobs
+	windows windows
+	// verifies says that other atoms find the candidates.
+	verifies bool
+	// ahead are the candidates whose whole text is read, if they are known beforehand.
+	ahead blobsAhead
+	// sequence is used if they are not.
+	sequence sequence
+	// inNames restricts matches to the names of symbols, by the rules for the last document.
+	inNames bool
+	kinds   symbols.KindSet // of the symbols
+	rules   *symbols.Language
+	// outside excludes matches that overlap a name. names are the names that are still ahead.
+	outside bool
+	names   []symbols.Symbol
+
+	blob   uint32
+	valid  bool
+	found  bool
+	spans  spanList
+	counts rank.Counts // of all matches
+	keep   int         // how many spans are kept, 0 for all
+	// whole says where the rarest words of the text are.
+	whole []wholePiece
+}
+
+// prepare looks the needs up in the table of n-grams.
+func (a *contentAtom) prepare() error {
+	p, err := a.s.contentPlan(a.needs)
+	if err != nil {
+		return err
+	}
+	a.planned, a.leads = p.plan, blobsMethod(p.blobs)
+	if a.reach.Whole || p.anchors == nil {
+		a.s.wholeTexts++
+		return nil
+	}
+	a.windows = windows{s: a.s, reach: a.reach}
+	if a.reach.Open {
+		extent, ok := regex.NewExtent(a.matcher)
+		if !ok {
+			a.s.wholeTexts++
+			return nil
+		}
+		a.windows.extent = extent
+	}
+	a.anchors = p.anchors
+	a.s.anchors = append(a.s.anchors, p.anchors...)
+	return nil
+}
+
+func (a *contentAtom) plan() (plan, error) {
+	p := a.planned
+	if p.blobs != nil {
+		p.blobs = &textBlobs{blobs: p.blobs, atom: a}
+	}
+	return p, nil
+}
+
+func (a *contentAtom) cost() uint64 {
+	if a.planned.narrow() {
+		return costContent + min(a.planned.estimate, costScan-costContent-1)
+	}
+	return costScan
+}
+
+// matches decides the document and leaves its ranges in spans.
+func (a *contentAtom) matches(d *document) (bool, error) {
+	var rules *symbols.Language
+	if a.inNames || a.outside {
+		var err error
+		if rules, err = a.s.rulesOf(d.id); err != nil {
+			return false, err
+		}
+	}
+	if a.valid && a.blob == d.blob && a.rules == rules {
+		return a.found, nil
+	}
+	a.rules = rules
+	a.valid, a.found, a.counts = false, false, rank.Counts{}
+	a.spans.reset()
+	if err := a.search(d); err != nil {
+		return false, err
+	}
+	a.blob, a.valid = d.blob, true
+	return a.found, nil
+}
+
+func (a *contentAtom) search(d *document) error {
+	skip, err := d.s.docs.Skip(d.id)
+	if err != nil || skip != docstore.NotSkipped {
+		return err
+	}
+	if a.anchors != nil {
+		return a.searchWindows(d.blob)
+	}
+	if !a.planned.narrow() && !a.verifies {
+		a.s.stats.ShardsScanned = 1
+	}
+	if a.inNames && a.rules == nil {
+		return nil
+	}
+	if a.ahead.blobs != nil {
+		err = a.ahead.announce(a.s, d.blob)
+	} else {
+		err = a.sequence.announce(a.s, d.blob)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := a.s.text.load(a.s, d.blob)
+	if err != nil {
+		return err
+	}
+	if a.inNames {
+		return a.searchNames(d, text)
+	}
+	if a.outside {
+		a.names = a.s.symbolsOf(a.rules, d.blob, text)
+	}
+	return a.searchText(text)
+}
+
+// gather adds the ranges of a document.
+func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
+	if _, err := a.matches(d); err != nil {
+		return rank.Counts{}, err
+	}
+	if a.spans.n > 0 {
+		g.content = append(g.content, &a.spans)
+	}
+	g.matches += a.counts.All()
+	return a.counts, nil
+}
+
+// bound bounds what the matches in a blob score; ok is false if only its length does. Each match has a word of its own, and the places say how
+// often that word is there.
+func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
+	places := a.wordPlaces()
+	if places == nil || a.s.opts.Mode != TopK {
+		return 0, false
+	}
+	first, length, err := a.s.content.Span(blob)
+	if err != nil { // reading the blob reports the error
+		return 0, false
+	}
+	end := first + uint32(units(length))
+	matches := places.mostIn(first, end)
+	words := matches
+	for i := range a.whole {
+		if !places.opaqueIn(first, end) {
+			words = min(words, a.whole[i].in(first, end))
+		}
+	}
+	return max(rank.Content(rank.Word, words, units(length)), rank.Content(rank.Partial, matches, units(length))), true
+}
+
+// wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.
+func (a *contentAtom) wordPlaces() *wordPlaces {
+	if len(a.anchors) != 1 {
+		return nil
+	}
+	places, _ := a.anchors[0].cand.(*wordPlaces)
+	return places
+}
+
+// add takes a match. Matches ascend.
+func (a *contentAtom) add(m span, quality rank.Quality) {
+	if a.outside && a.inName(m) {
+		return
+	}
+	a.found = true
+	a.counts.Add(quality)
+	if a.keep == 0 || a.spans.n < a.keep {
+		a.spans.add(m)
+	}
+}
+
+// rates reports whether the quality of the next match still matters.
+func (a *contentAtom) rates() bool { return a.counts[rank.Word] < rank.Enough }
+
+// pieceBytes is about how much content is searched between two looks at the clock: the slowest expressions take about a
+// millisecond for it.
+const pieceBytes = 16 << 10
+
+// searchText finds all matches in the whole content, a piece at a time. An empty match makes the atom true but has no range.
+func (a *contentAtom) searchText(text []byte) error {
+	for from := 0; from < len(text); {
+		limit, cut := a.piece(text, from)
+		next := limit
+		for start, end := range regex.RangesWhile(a.matcher, text[:cut], from, a.s.goOn) {
+			if start >= limit {
+				break
+			}
+			quality := rank.Word
+			if a.rates() {
+				quality = rank.Of(text, start, end)
+			}
+			a.add(span{uint32(start), uint32(end)}, quality)
+			next = max(next, end)
+		}
+		if from = next; from < len(text) && !a.s.goOn() {
+			break
+		}
+	}
+	if !a.found && a.maybeEmpty && a.s.ended == nil {
+		_, _, a.found = regex.FindWhile(a.matcher, text, 0, a.s.goOn)
+	}
+	return a.s.ended
+}
+
+// piece returns the next part of the text to search. Matches that begin before limit do not depend on the text after cut:
+// neither they nor what they look at reaches farther.
+func (a *contentAtom) piece(text []byte, from int) (limit, cut int) {
+	if a.reach.Whole || len(text)-from <= pieceBytes {
+		return len(text), len(text)
+	}
+	limit = from + pieceBytes
+	switch {
+	case a.most > 0:
+		for limit < len(text) && !utf8.RuneStart(text[limit]) {
+			limit++
+		}
+		return limit, min(len(text), limit+a.most+utf8.UTFMax)
+	case a.reach.Lines && a.reach.Bytes == 0 && !a.reach.Open:
+		if i := bytes.IndexByte(text[limit:], '\n'); i >= 0 {
+			return limit + i + 1, limit + i + 1
+		}
+	}
+	return len(text), len(text)
+}
+
+// searchWindows finds all matches by decoding only what is around candidate blocks.
+func (a *contentAtom) searchWindows(blob uint32) error {
+	w := &a.windows
+	if err := w.collect(blob, a.anchors); err != nil {
+		return err
+	}
+	for next := int64(0); ; {
+		here, limit, ok, err := w.next()
+		if !ok || err != nil {
+			return err
+		}
+		if err := a.s.tick(); err != nil {
+			return err
+		}
+		from := int(max(0, next-here.lo))
+		for start, end := range regex.RangesWhile(a.matcher, w.text[here.lo-w.base:here.hi-w.base], from, a.s.goOn) {
+			if here.lo+int64(start) >= limit {
+				break
+			}
+			quality := rank.Word
+			if a.rates() {
+				if quality, err = w.quality(here, start, end); err != nil {
+					return err
+				}
+			}
+			next = here.lo + int64(end)
+			a.add(span{uint32(here.lo) + uint32(start), uint32(next)}, quality)
+		}
+		if a.s.ended != nil {
+			return a.s.ended
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/inverted"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// A document scores more if it defines a literal of the query as a whole word, or has a name that the words of
+// the query make up. These documents are few, and posting lists know them. A TopK search looks at all of them,
+// so its bounds for the other documents leave both out.
+
+// nameIn says where a literal is a whole word. All lists of blobs ascend.
+type nameIn struct {
+	literal regex.Literal
+	// marked are the blobs marked as defining it.
+	marked []uint32
+	// byText are the blobs that hold it and have a document in another language than the one that the marks
+	// follow.
+	byText []uint32
+	// blobs are all blobs that hold it, if the caller asked for them.
+	blobs []uint32
+}
+
+// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those that a
+// search for the best looks at. A shard that other rules marked returns none.
+func (s *search) definedIn(m *matching) (nameIn, error) {
+	if !s.words.Marked() {
+		return nameIn{}, nil
+	}
+	in, err := s.nameIn(m, false)
+	s.defined = append(append(s.defined, in.marked...), in.byText...)
+	return in, err
+}
+
+// mayDefine reports whether the literal may be defined in a blob.
+func (in *nameIn) mayDefine(blob uint32) bool {
+	return holds(in.marked, blob) || holds(in.byText, blob)
+}
+
+// defines reports whether a document defines the literal, by the rules for its own language. The score of a
+// document must not depend on the other documents with its content in the shard.
+func (in *nameIn) defines(d *document) (bool, error) {
+	if !holds(in.byText, d.blob) {
+		return holds(in.marked, d.blob), nil
+	}
+	s := d.s
+	rules, err := s.rulesOf(d.id)
+	if err != nil {
+		return false, err
+	}
+	marked, err := s.shard.Rules(d.blob)
+	switch {
+	case err != nil || rules == nil:
+		return false, err
+	case rules == marked:
+		return holds(in.marked, d.blob), nil
+	}
+	return in.definesByText(d, rules)
+}
+
+// definesByText looks for the definition in the text, outside of opaque superblocks.
+func (in *nameIn) definesByText(d *document, rules *symbols.Language) (bool, error) {
+	s := d.s
+	text, err := s.text.load(s, d.blob)
+	if err != nil {
+		return false, err
+	}
+	first, err := s.content.FirstSuperblock(d.blob)
+	if err != nil {
+		return false, err
+	}
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return false, err
+	}
+	for _, symbol := range s.symbolsOf(rules, d.blob, text) {
+		for at := int(symbol.Start); at < int(symbol.End); at++ {
+			if !ngram.IsWord(text[at]) || at > 0 && ngram.IsWord(text[at-1]) {
+				continue
+			}
+			end := at
+			for end < len(text) && ngram.IsWord(text[end]) {
+				end++
+			}
+			if !in.isWord(text[at:end]) {
+				continue
+			}
+			if _, hidden := opaque.Find(uint64(first) + uint64(at/docstore.SuperblockSize)); !hidden {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func (in *nameIn) isWord(word []byte) bool {
+	if in.literal.CaseSensitive {
+		return string(word) == in.literal.Text
+	}
+	return strings.EqualFold(string(word), in.literal.Text)
+}
+
+// nameIn returns where a literal is a whole word; all asks for nameIn.blobs.
+func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
+	literal, ok := m.needs.(regex.Literal)
+	if !ok || !m.withinWords || m.followed {
+		return in, nil
+	}
+	if known := s.known[m].name; known != nil {
+		return *known, nil
+	}
+	in.literal = literal
+	_, lists, err := s.spellings(literal, int(s.words.Len()))
+	if err != nil {
+		return in, err
+	}
+	other, err := s.shard.OtherwiseMarked(s.tick)
+	if err != nil {
+		return in, err
+	}
+	for _, list := range lists {
+		if in.marked, err = s.appendBlobs(in.marked, list, false); err != nil {
+			return in, err
+		}
+		if in.byText, err = s.appendThoseOf(in.byText, list, other); err != nil {
+			return in, err
+		}
+		if !all {
+			continue
+		}
+		if in.blobs, err = s.appendBlobs(in.blobs, list, true); err != nil {
+			return in, err
+		}
+	}
+	for _, blobs := range []*[]uint32{&in.marked, &in.byText, &in.blobs} {
+		slices.Sort(*blobs)
+		*blobs = slices.Compact(*blobs)
+	}
+	known := s.known[m]
+	known.name = &in
+	s.known[m] = known
+	return in, nil
+}
+
+// compound says where the words of the query make up a name.
+type compound struct {
+	blobs []uint32 // ascending
+	names []nameIn
+}
+
+// prepareCompound finds the blobs with a name that the query's words make up.
+func (s *search) prepareCompound(q *Query) error {
+	s.compound = compound{}
+	for _, m := range q.compound {
+		in, err := s.nameIn(m, true)
+		if err != nil {
+			return err
+		}
+		s.compound.blobs = append(s.compound.blobs, in.blobs...)
+		if s.words.Marked() {
+			s.compound.names = append(s.compound.names, in)
+		}
+	}
+	slices.Sort(s.compound.blobs)
+	s.defined = append(s.defined, s.compound.blobs...)
+	return nil
+}
+
+// in reports whether a document has such a name, and whether it defines one.
+func (c *compound) in(d *document) (some, defined bool, err error) {
+	some = holds(c.blobs, d.blob)
+	for i := range c.names {
+		if defined || !some || err != nil {
+			break
+		}
+		defined, err = c.names[i].defines(d)
+	}
+	return some, defined, err
+}
+
+// appendThoseOf appends the blobs of some, which ascend, that have a word.
+func (s *search) appendThoseOf(blobs []uint32, list inverted.List, some []uint32) ([]uint32, error) {
+	defer s.explain.during(PhasePostings)()
+	it := &s.wordIterator
+	it.Reset(list)
+	for _, blob := range some {
+		first, length, err := s.content.Span(blob)
+		if err := cmp.Or(err, s.tick()); err != nil {
+			return blobs, err
+		}
+		if !it.SeekGE(first) {
+			break
+		}
+		if it.Superblock() < first+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize {
+			blobs = append(blobs, blob)
+		}
+	}
+	return blobs, it.Err()
+}
+
+// appendBlobs appends the blobs that define a word, or all that have it.
+func (s *search) appendBlobs(blobs []uint32, list inverted.List, all bool) ([]uint32, error) {
+	defer s.explain.during(PhasePostings)()
+	it := &s.wordIterator
+	it.Reset(list)
+	next := it.DefinedBlock
+	if all {
+		next = func() []uint32 { superblocks, _ := it.Block(); return superblocks }
+	}
+	for superblocks := next(); len(superblocks) > 0; superblocks = next() {
+		if err := s.tick(); err != nil {
+			return blobs, err
+		}
+		for i, superblock := range superblocks {
+			if !all && !it.DefinedAt(i) {
+				continue
+			}
+			blob, err := s.content.BlobOf(superblock)
+			if err != nil {
+				return blobs, err
+			}
+			if n := len(blobs); n == 0 || blobs[n-1] != blob {
+				blobs = append(blobs, blob)
+			}
+		}
+	}
+	return blobs, it.Err()
+}
+
+func holds(blobs []uint32, blob uint32) bool {
+	if len(blobs) == 0 {
+		return false
+	}
+	_, ok := slices.BinarySearch(blobs, blob)
+	return ok
+}

@@ -1,0 +1,97 @@
+package search
+
+import "context"
+
+// InPieces returns options with which that many helpers search the shard in small pieces, however little work
+// there is.
+func InPieces(o Options, helpers int) Options {
+	o.pieces = helpers
+	return o
+}
+
+// WholeWordsFirst returns options with which whole words are looked up first even if all words cost little.
+func WholeWordsFirst(o Options) Options {
+	o.wholeFirst = true
+	return o
+}
+
+// Help searches the whole shard as a helper does.
+func (s *Shard) Help(ctx context.Context, q *Query) error {
+	run := s.begin(ctx, Options{MaxFiles: 1})
+	defer run.release()
+	_ = run.repos.reset(s.Docs, &run.opts)
+	run.workers, run.queue.waiting = &workers{}, []candidate{{bound: unknown}}
+	return run.help(q)
+}
+
+// MatchingPaths enumerates the documents whose path matches q, a single atom. Its first budget is step looks at
+// paths, and each further one is twice as large. It returns the documents and the number of looks.
+func (s *Shard) MatchingPaths(ctx context.Context, q *Query, step uint64) (docs []uint32, looks uint64, err error) {
+	err = s.with(ctx, Options{}, func(run *search) error {
+		root, err := run.node(q, q.tree)
+		if err != nil {
+			return err
+		}
+		a := root.(*atomNode).name
+		for budget := step; ; budget += step {
+			found, done, err := a.documents(budget)
+			if err != nil || !done {
+				if err == nil {
+					continue
+				}
+				return err
+			}
+			for _, r := range found {
+				for doc := r.From; doc < r.To; doc++ {
+					docs = append(docs, doc)
+				}
+			}
+			looks = a.walker.looks
+			return nil
+		}
+	})
+	return docs, looks, err
+}
+
+// NotRuns, AndRuns and OrRuns are operations on sets of numbers below n, given in ascending order.
+func NotRuns(a []uint32, n uint32) []uint32 { return numbersOf(runsOf(a).not(n)) }
+func AndRuns(a, b []uint32) []uint32        { return numbersOf(runsOf(a).and(runsOf(b))) }
+func OrRuns(a, b []uint32) []uint32         { return numbersOf(runsOf(a).or(runsOf(b))) }
+
+func numbersOf(r runs) (numbers []uint32) {
+	for i, run := range r {
+		if run.From >= run.To || i > 0 && run.From <= r[i-1].To {
+			panic("runs overlap, touch or are empty")
+		}
+		for n := run.From; n < run.To; n++ {
+			numbers = append(numbers, n)
+		}
+	}
+	return numbers
+}
+
+// WholeWordsDo reports whether the best documents are found among those with a whole word.
+func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
+	_ = s.with(ctx, opts, func(run *search) (err error) {
+		err = run.find(q)
+		done = err == nil && run.tier == wholeWords
+		return err
+	})
+	return done
+}
+
+// MergeRuns sorts the numbers of ascending runs in the way in which the tallies of words are sorted.
+func MergeRuns(sorted [][]uint32) (numbers []uint32) {
+	var tallies []tally
+	var ends []int
+	for _, run := range sorted {
+		for _, n := range run {
+			tallies = append(tallies, tally{superblock: n})
+		}
+		ends = append(ends, len(tallies))
+	}
+	for _, t := range mergeRuns(tallies, ends) {
+		numbers = append(numbers, t.superblock)
+	}
+	return numbers
+}

@@ -1,0 +1,202 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Facet is a property by which documents can be counted.
+type Facet uint8
+
+// Facets of documents.
+const (
+	ByRepo Facet = iota
+	ByLanguage
+	// ByFolder is the folder that holds the document directly, not a parent of it.
+	ByFolder
+	// ByBranch counts a document once for each branch that holds it.
+	ByBranch
+)
+
+// FacetValue is a value of a facet: a repo; a language or branch by its name; or a folder of a repo,
+// with a slash at its end.
+type FacetValue struct{ Repo, Name string }
+
+// FacetCount is how many documents have a value.
+type FacetCount struct {
+	FacetValue
+	Documents uint64
+}
+
+// Bounds on the values of a facet that are counted apart: their number, and the bytes of their names.
+const (
+	maxFacetValues = 10_000
+	maxFacetBytes  = 256 << 10
+)
+
+// FacetCounts counts documents by one facet. The zero value is empty. It is not safe for concurrent use.
+type FacetCounts struct {
+	counts map[FacetValue]uint64
+	bytes  int
+	// NotCounted counts the documents for whose values there was no room. If there are any, the other counts
+	// are lower bounds.
+	NotCounted uint64
+}
+
+// Add counts documents with a value.
+func (c *FacetCounts) Add(v FacetValue, documents uint64) {
+	if _, known := c.counts[v]; !known {
+		size := len(v.Repo) + len(v.Name)
+		if len(c.counts) == maxFacetValues || c.bytes+size > maxFacetBytes {
+			c.NotCounted += documents
+			return
+		}
+		if c.counts == nil {
+			c.counts = make(map[FacetValue]uint64)
+		}
+		c.bytes += size
+	}
+	c.counts[v] += documents
+}
+
+// Merge adds the counts of another.
+func (c *FacetCounts) Merge(o *FacetCounts) {
+	for _, v := range o.Values() {
+		c.Add(v.FacetValue, v.Documents)
+	}
+	c.NotCounted += o.NotCounted
+}
+
+// Values returns the counts, most documents first, then by repo and name.
+func (c *FacetCounts) Values() []FacetCount {
+	values := make([]FacetCount, 0, len(c.counts))
+	for v, n := range c.counts {
+		values = append(values, FacetCount{v, n})
+	}
+	slices.SortFunc(values, func(a, b FacetCount) int {
+		return cmp.Or(cmp.Compare(b.Documents, a.Documents), strings.Compare(a.Repo, b.Repo), strings.Compare(a.Name, b.Name))
+	})
+	return values
+}
+
+// Counted is what Count has counted in a shard.
+type Counted struct {
+	// Facets in the order in which they were asked for.
+	Facets []FacetCounts
+	// Stats say what counting took. They do not count matches.
+	Stats Stats
+	// Incomplete is nil when the whole shard was searched; otherwise it is why not (a context's error).
+	Incomplete error
+}
+
+// Count counts all documents that q matches, by facets. Of the options it uses Repos and Overlays. Its errors
+// are those of Search.
+func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (*Counted, error) {
+	counted := &Counted{Facets: make([]FacetCounts, len(by))}
+	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays}
+	err := s.with(ctx, opts, func(run *search) error {
+		err := run.count(q, by, counted.Facets)
+		if err != nil && isContextError(err) {
+			counted.Incomplete, err = err, nil
+		}
+		run.countReads()
+		counted.Stats = run.stats
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count in shard %s: %w", s.Name(), err)
+	}
+	return counted, nil
+}
+
+// facetKey is a value of a facet by its number in the shard, for folders and branches within a repo.
+type facetKey struct {
+	repo   int
+	number uint32 // of the language or branch
+	folder string
+}
+
+func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
+	documents := make([]map[facetKey]uint64, len(by))
+	for i := range by {
+		documents[i] = map[facetKey]uint64{}
+	}
+	err := s.scan(q, func() error {
+		for i, f := range by {
+			if err := f.count(&s.doc, documents[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for i, f := range by {
+		if failed := s.nameFacet(f, documents[i], &counts[i]); failed != nil {
+			return failed
+		}
+	}
+	return err
+}
+
+// count counts a document.
+func (by Facet) count(d *document, documents map[facetKey]uint64) error {
+	switch by {
+	case ByRepo:
+		documents[facetKey{repo: d.repo}]++
+	case ByLanguage:
+		id, err := d.s.docs.LanguageID(d.id)
+		if err != nil {
+			return err
+		}
+		documents[facetKey{number: uint32(id)}]++
+	case ByFolder:
+		path, err := d.loadPath()
+		if err != nil {
+			return err
+		}
+		documents[facetKey{repo: d.repo, folder: string(path[:bytes.LastIndexByte(path, '/')+1])}]++
+	case ByBranch:
+		branches, err := d.loadBranches()
+		if err != nil {
+			return err
+		}
+		for _, b := range branches {
+			documents[facetKey{repo: d.repo, number: b}]++
+		}
+	}
+	return nil
+}
+
+// nameFacet adds the counts by number to those by name, in the order of repos and folders.
+func (s *search) nameFacet(by Facet, documents map[facetKey]uint64, counts *FacetCounts) error {
+	keys := slices.SortedFunc(maps.Keys(documents), func(a, b facetKey) int {
+		return cmp.Or(cmp.Compare(a.repo, b.repo), strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
+	})
+	var repo string
+	for i, k := range keys {
+		var name string
+		var err error
+		switch by {
+		case ByLanguage:
+			name, err = s.docs.LanguageName(uint16(k.number))
+		case ByBranch:
+			var view *branchView
+			if view, err = s.branchesNow(k.repo); err == nil {
+				name = view.now[k.number].Name
+			}
+		default:
+			if name = k.folder; i == 0 || k.repo != keys[i-1].repo {
+				repo, err = s.docs.RepoName(k.repo)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		counts.Add(FacetValue{repo, name}, documents[k])
+	}
+	return nil
+}

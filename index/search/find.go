@@ -1,0 +1,456 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// tier is how much of the lexicon a search looks up.
+type tier uint8
+
+const (
+	everyWord tier = iota
+	// wholeWords looks up only the spellings of the query's words. A common text is in thousands of words, but the best documents have it as a
+	// whole word or in their path. The others score partOfWords at most.
+	wholeWords
+)
+
+// errTierEnds ends the search among whole words.
+var errTierEnds = errors.New("looking up all words takes less than reading more documents")
+
+// find finds the documents that the query matches, or the best of them.
+func (s *search) find(q *Query) error {
+	s.announceTables(q)
+	if err := s.chooseTier(q); err != nil {
+		return err
+	}
+	for {
+		err := s.begin(q)
+		if err == nil {
+			err = s.fill()
+		}
+		if err == nil {
+			err = s.drain(q)
+		}
+		if s.tier == everyWord || err != nil && !errors.Is(err, errTierEnds) {
+			return err
+		}
+		if err == nil && !s.admits(s.partOfWords, 0) { // nothing else is among the best
+			s.notCounted(&candidate{bound: s.partOfWords})
+			s.notBest()
+			return nil
+		}
+		s.tier, s.queue.waiting = everyWord, s.queue.waiting[:0]
+	}
+}
+
+// drain takes candidates from the queue until none may be among the best, alone at first. If there is more to do, it continues with the free
+// processors.
+func (s *search) drain(q *Query) error {
+	defer s.explain.scanning()()
+	if s.tier == wholeWords && !s.mayBeEnough() {
+		return errTierEnds
+	}
+	for asked := false; ; {
+		c, ok, err := s.next()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			break
+		}
+		if s.tier == wholeWords {
+			if err := s.spend(&c); err != nil {
+				return err
+			}
+		}
+		if err := cmp.Or(s.tick(), s.settle(&c)); err != nil {
+			return err
+		}
+		if s.tier == everyWord && !asked && s.worked() {
+			asked = true
+			if err := s.spread(q); err != nil {
+				return err
+			}
+		}
+	}
+	s.leaveOutQueue()
+	return nil
+}
+
+// begin prepares the query for this shard.
+func (s *search) begin(q *Query) (err error) {
+	if err := s.ctx.Err(); err != nil {
+		return err
+	}
+	s.terms, s.loose, s.asksForLow, s.allMatch, s.showsAll = q.terms, len(q.loose) > 0, q.asksForLow, q.allMatch, q.showsAll
+	s.oneText, s.windows = len(q.texts) == 1, q.windows
+	s.nameAtoms, s.wordAtoms, s.anchors, s.wholeTexts = nil, nil, nil, 0
+	s.defining, s.defined, s.among = nil, nil, nil
+	if err := s.prepareFloor(); err != nil {
+		return err
+	}
+	if s.root, err = s.node(q, q.tree); err != nil {
+		return err
+	}
+	if err := s.prepareCompound(q); err != nil {
+		return err
+	}
+	slices.Sort(s.defined)
+	if err := s.prepareTogether(q); err != nil {
+		return err
+	}
+	p, err := s.root.plan()
+	if err != nil {
+		return err
+	}
+	s.candidates = everyBlob{s.content.Blobs(), q.terms}
+	if p.narrow() {
+		s.candidates, err = p.iterator(anyCost)
+	}
+	return err
+}
+
+// scan calls found for every matching document, blob by blob.
+func (s *search) scan(q *Query, found func() error) error {
+	s.announceTables(q)
+	if err := s.begin(q); err != nil {
+		return err
+	}
+	always := func() (bool, error) { return true, nil }
+	for blob, ok, err := s.candidates.seek(0); ok || err != nil; blob, ok, err = s.candidates.seek(blob + 1) {
+		if err := cmp.Or(err, s.recordPlaces(blob)); err != nil {
+			return err
+		}
+		if err := cmp.Or(s.tick(), s.eachOf(blob, always, found)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachOf calls found for the documents of one blob that match, if they are wanted.
+func (s *search) eachOf(blob uint32, wanted func() (bool, error), found func() error) error {
+	s.counts.candidates++
+	for doc, err := range s.docs.DocsOf(blob) {
+		if err != nil {
+			return err
+		}
+		repo, err := s.docs.RepoOf(doc)
+		if err != nil {
+			return err
+		}
+		if shown, err := s.repos.shows(doc, repo); err != nil {
+			return err
+		} else if !shown {
+			continue
+		}
+		s.doc.reset(doc, blob, repo)
+		if ok, err := wanted(); err != nil {
+			return err
+		} else if !ok {
+			continue
+		}
+		s.stats.FilesConsidered++
+		ok, err := s.root.matches(&s.doc)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := found(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hit counts the document of a candidate, and keeps it if it is among the best.
+func (s *search) hit(c *candidate) (err error) {
+	g := &s.gathered
+	g.reset()
+	if err := s.root.collect(&s.doc, g); err != nil {
+		return err
+	}
+	matches, onPath := g.matches, g.matches == 0
+	if onPath {
+		matches = len(g.name)
+	}
+	if !c.counted {
+		s.stats.FilesMatched++
+		s.stats.Matches += uint64(matches)
+		s.stats.CountsInexact = s.stats.CountsInexact || g.atLeast
+	}
+	if s.opts.MaxFiles == 0 {
+		return nil
+	}
+	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath, atLeast: g.atLeast}
+	if h.features, err = s.features(); err != nil {
+		return err
+	}
+	// If its path does not match, the path can only lower the score.
+	if len(g.name) == 0 && !s.admits(h.features.Score(), h.doc) {
+		s.notBest()
+		return nil
+	}
+	if err := s.rate(&h); err != nil {
+		return err
+	}
+	if !s.together.known(h.blob) && s.admits(h.score, h.doc) {
+		if err := s.readTogether(h.blob); err != nil {
+			return err
+		}
+		h.features.Together = s.together.atBest(h.blob)
+		h.score = h.features.Score()
+	}
+	if skip, err := s.beforePage(&h); err != nil || skip {
+		return err
+	}
+	if !s.admits(h.score, h.doc) {
+		s.notBest()
+		return nil
+	}
+	if err := s.placeRanges(&h); err != nil {
+		return err
+	}
+	s.best.add(h)
+	return nil
+}
+
+// placeRanges takes over where the ranges of a hit are, which is among the best.
+func (s *search) placeRanges(h *hit) error {
+	g, most := &s.gathered, s.opts.MaxMatchesPerFile
+	switch {
+	case h.onPath:
+		h.spans = settle(g.name)
+	case len(g.content) == 0:
+		h.inWords = g.inWords
+	default:
+		if err := s.readInWords(h.blob, g.inWords); err != nil {
+			return err
+		}
+		h.spans = g.settleContent(most, s.goOn)
+		if s.ended != nil {
+			return s.ended
+		}
+	}
+	h.spans = h.spans[:min(len(h.spans), most)]
+	switch len(h.inWords) {
+	case 0:
+		h.ranges = len(h.spans)
+	case 1:
+		h.ranges = min(h.matches, most)
+	default: // those of several atoms may overlap
+		h.ranges = min(1, most)
+	}
+	return nil
+}
+
+// notBest records that a document is not among the best, which may be for lack of room.
+func (s *search) notBest() { s.leaveOut(&candidate{counted: true}) }
+
+// features rates the gathered ranges, without the priority and whether they spell the file's name. For words that stand together it
+// takes the best case.
+func (s *search) features() (rank.Document, error) {
+	d := rank.Document{Terms: s.gathered.terms}
+	length, err := s.content.Len(s.doc.blob)
+	if err != nil {
+		return d, err
+	}
+	d.Length = units(length)
+	if d.RepoRank, err = s.docs.RepoRank(s.doc.repo); err != nil {
+		return d, err
+	}
+	d.Together = s.together.atBest(s.doc.blob)
+	d.Compound, d.CompoundDefined, err = s.compound.in(&s.doc)
+	return d, err
+}
+
+// rate completes the features by those of the path, and scores the document. The name counts even if the content is shown.
+func (s *search) rate(h *hit) error {
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return err
+	}
+	h.features.LowPriority = s.low(path)
+	h.features.Spelled = !s.loose && spells(path, s.gathered.name)
+	h.score = h.features.Score()
+	return nil
+}
+
+// spells reports whether ranges of the path spell its base name. Ranges that begin before it do not count.
+func spells(path []byte, ranges []span) bool {
+	if len(ranges) == 0 {
+		return false
+	}
+	base := uint32(bytes.LastIndexByte(path, '/') + 1)
+	return rank.Spells(path, func(at int) bool {
+		return slices.ContainsFunc(ranges, func(sp span) bool { return sp.start >= base && int(sp.start) <= at && at < int(sp.end) })
+	})
+}
+
+// low reports whether a document has low priority. None has if the query asks for such documents.
+func (s *search) low(path []byte) bool { return !s.asksForLow && rank.LowPriority(path) }
+
+// beforePage reports whether the document belongs to an earlier page.
+func (s *search) beforePage(h *hit) (bool, error) {
+	after := s.opts.After
+	if after == nil || h.score < after.Score {
+		return false, nil
+	}
+	if h.score > after.Score {
+		return true, nil
+	}
+	repo, err := s.repo(h.repo)
+	if err != nil {
+		return false, err
+	}
+	if c := strings.Compare(repo.Name, after.Repo); c != 0 {
+		return c < 0, nil
+	}
+	if c := bytes.Compare(s.doc.path, after.Path); c != 0 {
+		return c < 0, nil
+	}
+	oid, err := s.docs.OID(h.doc)
+	return bytes.Compare(oid, after.Blob) <= 0, err
+}
+
+// prepareFloor finds out whether all documents of the shard come after the floor in the order of repos and paths.
+func (s *search) prepareFloor() error {
+	floor := s.opts.Floor
+	if floor == nil || s.docs.Repos() == 0 || s.docs.Len() == 0 {
+		return nil
+	}
+	first, err := s.docs.RepoName(0)
+	s.losesTies = first > floor.Repo
+	if err != nil || first != floor.Repo {
+		return err
+	}
+	if s.firstPath == nil { // a buffer of another goroutine may be in use
+		if s.firstPath, err = s.docs.AppendPath(nil, 0); err != nil {
+			return err
+		}
+	}
+	s.losesTies = bytes.Compare(s.firstPath, floor.Path) > 0
+	return nil
+}
+
+// raiseFloor takes over the current floor of concurrent searches of other shards.
+func (s *search) raiseFloor() error {
+	if s.opts.FloorNow == nil {
+		return nil
+	}
+	now := s.opts.FloorNow()
+	if now == nil || s.opts.Floor != nil && Compare(*now, *s.opts.Floor) >= 0 {
+		return nil
+	}
+	s.opts.Floor = now
+	return s.prepareFloor()
+}
+
+// listNames lists the blobs whose paths match.
+func (s *search) listNames() error {
+	s.namedBlobs, s.unlisted = s.namedBlobs[:0], 0
+	for _, a := range s.nameAtoms {
+		if a.hits == nil || uint64(len(a.hits.places)) != a.hits.docs.count() {
+			s.unlisted += a.loose.Weigh(rank.Base.Score())
+			continue
+		}
+		docs := a.hits.docs.numbers()
+		blobs, err := s.docs.AppendBlobs(nil, docs)
+		if err != nil {
+			return err
+		}
+		for i, blob := range blobs {
+			place := a.hits.places[i]
+			s.namedBlobs = append(s.namedBlobs, namedBlob{blob: blob, ranges: int(place.ranges), inBase: place.name > rank.Directory, score: a.loose.Weigh(place.name.Score())})
+		}
+	}
+	slices.SortFunc(s.namedBlobs, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	kept := s.namedBlobs[:0]
+	for _, n := range s.namedBlobs {
+		if last := len(kept) - 1; last >= 0 && kept[last].blob == n.blob {
+			kept[last].score += n.score
+			kept[last].ranges += n.ranges
+			kept[last].inBase = kept[last].inBase || n.inBase
+		} else {
+			kept = append(kept, n)
+		}
+	}
+	s.namedBlobs = kept
+	return nil
+}
+
+// namedBlob is a blob with a document whose path matches: the most that the paths score, and how many matches they have together.
+type namedBlob struct {
+	blob   uint32
+	ranges int
+	inBase bool
+	score  float64
+}
+
+// fewRepos is the most repos that are checked before any document is looked at.
+const fewRepos = 64
+
+// allShown reports whether it is quickly known that every document of the shard may be read.
+func (v *repoView) allShown() (bool, error) {
+	if len(v.replaced) > 0 {
+		return false, nil
+	}
+	if v.allowed == nil {
+		return true, nil
+	}
+	if v.docs.Repos() > fewRepos {
+		return false, nil
+	}
+	for repo := range v.docs.Repos() {
+		if live, err := v.live(repo); !live || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// showsAll reports whether the ranges of all atoms that match in a document are shown whenever it matches. They are not if some of the atoms
+// that must match together, in one of several alternatives, may be missing.
+func showsAll(q query.Q) bool {
+	switch q := q.(type) {
+	case *query.And:
+		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return !showsAll(c) })
+	case *query.Or:
+		return !slices.ContainsFunc(q.Children, func(c query.Q) bool { return isAnd(c) || !showsAll(c) })
+	case *query.Type:
+		return showsAll(q.Child)
+	}
+	return true
+}
+
+func isAnd(q query.Q) bool {
+	if t, ok := q.(*query.Type); ok {
+		return isAnd(t.Child)
+	}
+	_, ok := q.(*query.And)
+	return ok
+}
+
+// allMatch reports whether all texts of a query match in each document.
+func allMatch(q query.Q) (all bool) {
+	all = true
+	query.Walk(q, func(q query.Q) bool {
+		switch q.(type) {
+		case *query.Not:
+			return false
+		case *query.Or:
+			all = false
+		}
+		return all
+	})
+	return all
+}

@@ -1,0 +1,105 @@
+package search_test
+
+import (
+	"bytes"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/search"
+)
+
+// TestMaxBytesKeepsTheBeginning: under any limit of bytes, the files are the
+// beginning of the whole answer, as many as have room, and the counts cover
+// everything.
+func TestMaxBytesKeepsTheBeginning(t *testing.T) {
+	cuts := 0
+	rapid.Check(t, func(t *rapid.T) {
+		s := openShard(t, buildShard(t, indextest.Random(rapid.Uint64Range(0, 50).Draw(t, "corpus"))))
+		q := parse(t, rapid.SampledFrom([]string{"", "a", "e or f:c", "(a|e)", "lo"}).Draw(t, "query"))
+		opts := search.Options{MaxFiles: rapid.IntRange(1, 40).Draw(t, "files"), MaxMatchesPerFile: rapid.IntRange(1, 1000).Draw(t, "matches")}
+		opts.After = somewhereOrNot(t, s, q)
+		whole := mustSearch(t, s, q, opts)
+		opts.MaxBytes = rapid.Int64Range(1, 6000).Draw(t, "bytes")
+		if helpers := rapid.IntRange(0, 3).Draw(t, "helpers"); helpers > 0 {
+			opts = search.InPieces(opts, helpers)
+		}
+		for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
+			opts.Mode = mode
+			got := mustSearch(t, s, q, opts)
+			checkBeginning(t, got, whole, opts)
+			if got.Cut {
+				cuts++
+			}
+		}
+	})
+	if cuts == 0 {
+		t.Error("no answer was cut")
+	}
+}
+
+func somewhereOrNot(t *rapid.T, s *search.Shard, q query.Q) *search.Key {
+	all := mustSearch(t, s, q, search.Options{MaxFiles: 1000}).Files
+	if i := rapid.IntRange(-1, len(all)-1).Draw(t, "after"); i >= 0 {
+		key := all[i].Key()
+		return &key
+	}
+	return nil
+}
+
+func checkBeginning(t *rapid.T, got, whole *search.Result, opts search.Options) {
+	t.Helper()
+	n := len(got.Files)
+	if n > len(whole.Files) || !sameFiles(got.Files, whole.Files[:n]) {
+		t.Fatalf("%d files are not the first of %d", n, len(whole.Files))
+	}
+	if !got.Stats.CountsInexact && (got.Stats.FilesMatched != whole.Stats.FilesMatched || got.Stats.Matches != whole.Stats.Matches) {
+		t.Fatalf("counts %+v, want %+v", got.Stats, whole.Stats)
+	}
+	var size int64
+	for i := range got.Files {
+		size += got.Files[i].Size()
+	}
+	switch {
+	case size > opts.MaxBytes && n > 1:
+		t.Fatalf("%d files of %d bytes, at most %d are wanted", n, size, opts.MaxBytes)
+	case n < len(whole.Files) && (!got.Cut || size+whole.Files[n].Size() <= opts.MaxBytes):
+		t.Fatalf("%d of %d files in %d of %d bytes, cut %v", n, len(whole.Files), size, opts.MaxBytes, got.Cut)
+	case n == len(whole.Files) && got.Cut && opts.Mode == search.Exhaustive && size < opts.MaxBytes:
+		t.Fatalf("all %d files, but it says that some are left out", n)
+	}
+}
+
+// TestMaxBytesBoundsMemory: ranges without room are not kept until the end.
+func TestMaxBytesBoundsMemory(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	const files = 100
+	for i := range files {
+		content := append(fmt.Appendf(nil, "%d ", i), bytes.Repeat([]byte("x"), 20_000)...)
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprint(i), Content: content, Branches: []string{"main"}})
+	}
+	s, q := openShard(t, buildShard(t, c)), parse(t, "(x|y)")
+	allocated := func(limit int64) (uint64, *search.Result) {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		r := mustSearch(t, s, q, search.Options{MaxFiles: 10_000, MaxMatchesPerFile: 100_000, MaxBytes: limit})
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc, r
+	}
+	allocated(1 << 20) // allocates what searches share
+	all, whole := allocated(0)
+	some, cut := allocated(1 << 20)
+	if whole.Stats.Matches != files*20_000 || cut.Stats.Matches != whole.Stats.Matches || !cut.Cut || len(cut.Files) != 2 {
+		t.Fatalf("%d matches, %d with a limit; %d files, cut %v", whole.Stats.Matches, cut.Stats.Matches, len(cut.Files), cut.Cut)
+	}
+	if some > all/4 { // measured: a twentieth
+		t.Errorf("%d bytes were allocated with a limit, %d without", some, all)
+	}
+	t.Logf("%d bytes were allocated with a limit, %d without", some, all)
+}

@@ -1,0 +1,455 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// node is a query tree prepared for one shard. The search calls matches and collect for each
+// document in ascending order of blobs, after plan's candidates have reached its blob.
+type node interface {
+	// documents returns the matching documents, if paths and columns alone decide. It looks at up
+	// to budget paths. ok is false if more than paths and columns decides, or if the budget is too
+	// small.
+	documents(budget uint64) (found runs, ok bool, err error)
+	// plan narrows down the blobs that can match; see plan.
+	plan() (plan, error)
+	// matches reports whether the document matches.
+	matches(d *document) (bool, error)
+	// collect adds the ranges of a document that matches.
+	collect(d *document, g *gathered) error
+	// cost orders children: the cheap ones decide first.
+	cost() uint64
+}
+
+// plan is a way to enumerate a superset of the matching blobs.
+type plan struct {
+	// blobs is nil if every blob is a candidate.
+	blobs blobs
+	// estimate is the expected number of candidates.
+	estimate uint64
+	// counted says that the candidates of a blob's content are its matches, so that nothing is read
+	// to verify them.
+	counted bool
+	// texts is how many texts of the query can match.
+	texts int
+	// leads says that the plan is for search.lead.
+	leads bool
+	// open, if set, makes blobs when the plan is used. It looks at up to budget paths, and returns
+	// nil if that is not enough.
+	open func(budget uint64) (blobs, error)
+}
+
+// anyCost is the budget for work that must be done.
+const anyCost = math.MaxUint64
+
+func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
+
+// iterator makes the plan's blobs; nil if it has none, or if they need more than budget looks at paths.
+func (p plan) iterator(budget uint64) (blobs, error) {
+	if p.open != nil {
+		return p.open(budget)
+	}
+	return p.blobs, nil
+}
+
+// Costs of nodes serve only to order them: columns before paths, paths before content. They are
+// guesses in nanoseconds per document.
+const (
+	costConst   = 1
+	costColumn  = 20
+	costPath    = 200
+	costContent = 10_000
+	costScan    = 1_000_000
+)
+
+type andNode struct {
+	s        *search
+	children []node
+	// filter has the documents that some of the children let through, if paths and columns alone
+	// decide any child; rest has the other children.
+	filter   runs
+	filtered bool
+	blobs    runs // of the filter, once asked for
+	rest     []node
+}
+
+// add adds a child that is not false. It drops a child that is always true.
+func (n *andNode) add(c node) {
+	if c != constNode(true) {
+		n.children, n.rest = append(n.children, c), append(n.rest, c)
+	}
+}
+
+// sort puts cheap children first.
+func (n *andNode) sort() {
+	for _, list := range [][]node{n.children, n.rest} {
+		slices.SortStableFunc(list, func(a, b node) int {
+			return int(min(a.cost(), costScan)) - int(min(b.cost(), costScan))
+		})
+	}
+}
+
+// decide moves children that paths and columns alone decide from rest to the filter. It looks at up
+// to budget paths for each.
+func (n *andNode) decide(budget uint64) (err error) {
+	n.rest = slices.DeleteFunc(n.rest, func(c node) bool {
+		if err != nil {
+			return false
+		}
+		found, ok, failed := c.documents(budget)
+		if err = failed; !ok || err != nil {
+			return false
+		}
+		if n.filtered {
+			found = found.and(n.filter)
+		}
+		n.filter, n.filtered, n.blobs = found, true, nil
+		return true
+	})
+	return err
+}
+
+// filterBlobs returns the blobs of the documents that the filter lets through.
+func (n *andNode) filterBlobs() (_ runs, err error) {
+	if n.blobs == nil {
+		n.blobs, err = n.s.blobsOf(n.filter)
+	}
+	return n.blobs, err
+}
+
+func (n *andNode) documents(budget uint64) (runs, bool, error) {
+	if err := n.decide(budget); err != nil || len(n.rest) > 0 {
+		return nil, false, err
+	}
+	if !n.filtered {
+		return runs{}.add(0, n.s.docs.Len()), true, nil
+	}
+	return n.filter, true, nil
+}
+
+// plan intersects the parts, the smallest leading. Among whole words one of the texts leads: a document may have the others as parts of
+// words.
+func (n *andNode) plan() (plan, error) {
+	parts, texts, err := n.parts()
+	if err != nil {
+		return plan{}, err
+	}
+	if n.s.tier == wholeWords && len(texts) > 1 {
+		parts = append(parts, besides(texts))
+	} else {
+		parts = append(parts, texts...)
+	}
+	slices.SortStableFunc(parts, func(a, b plan) int {
+		switch {
+		case a.narrow() == b.narrow():
+			return cmp.Compare(a.estimate, b.estimate)
+		case a.narrow():
+			return -1
+		}
+		return 1
+	})
+	all := plan{}
+	for _, p := range parts {
+		all.texts += p.texts
+	}
+	if len(parts) == 0 || !parts[0].narrow() {
+		return all, nil
+	}
+	all.estimate, all.counted = parts[0].estimate, parts[0].counted
+	all.open = func(budget uint64) (blobs, error) { return n.s.openAll(parts, budget) }
+	return all, nil
+}
+
+// besides plans for texts that must all match. All words that hold the leading text are known, but only whole words of the others.
+func besides(texts []plan) plan {
+	at := slices.IndexFunc(texts, func(p plan) bool { return p.leads })
+	lead := texts[at]
+	others := slices.Delete(slices.Clone(texts), at, at+1)
+	p := lead
+	p.open = func(budget uint64) (blobs, error) {
+		it, err := lead.iterator(budget)
+		if it == nil || err != nil {
+			return nil, err
+		}
+		beside := &leadBlobs{blobs: it}
+		for _, o := range others {
+			it, err := o.iterator(anyCost)
+			if err != nil {
+				return nil, err
+			}
+			beside.others = append(beside.others, it)
+		}
+		beside.at, beside.some = make([]uint32, len(others)), make([]bool, len(others))
+		return beside, nil
+	}
+	return p
+}
+
+// parts returns the plans of the filter and the children without a text, and those of the texts. If counting a text is enough, it lets paths
+// and columns decide all that they can.
+func (n *andNode) parts() (parts, texts []plan, err error) {
+	counted := uint64(0)
+	for _, c := range n.rest {
+		p, err := c.plan()
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.counted && (counted == 0 || p.estimate < counted) {
+			counted = max(p.estimate, 1)
+		}
+	}
+	if err := n.decide(looksPerCount * counted); err != nil {
+		return nil, nil, err
+	}
+	if n.filtered {
+		blobs, err := n.filterBlobs()
+		if err != nil {
+			return nil, nil, err
+		}
+		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
+	}
+	for _, c := range n.rest {
+		p, err := c.plan()
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.texts > 0 {
+			texts = append(texts, p)
+		} else {
+			parts = append(parts, p)
+		}
+	}
+	return parts, texts, nil
+}
+
+// looksPerCount is how many paths may be looked at for each document that is then counted instead of looked at. It is a guess.
+const looksPerCount = 2
+
+// looksPay is how many paths may be looked at for each candidate that this may save. A look takes
+// some 0.2 µs, and verifying a candidate takes 2.5 µs and more. If nothing has to be verified, only
+// the path of a candidate is read.
+func (p plan) looksPay() uint64 {
+	if p.counted {
+		return 2
+	}
+	return 8
+}
+
+// openAll opens the parts, the best first. It leaves out parts that have no plan, and those that cost more to enumerate than they can save.
+// Nothing is known of these until documents are looked at.
+func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
+	var all allOf
+	left, rest := false, everyBlob{blobs: s.content.Blobs()}
+	for _, p := range parts {
+		it, err := p.iterator(budget)
+		if err != nil {
+			return nil, err
+		}
+		if it == nil {
+			left, rest.texts = true, rest.texts+p.texts
+			continue
+		}
+		if all = append(all, it); len(all) == 1 {
+			budget = p.looksPay() * p.estimate
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return nil, nil
+	case left:
+		return append(all, rest), nil
+	}
+	return all, nil
+}
+
+func (n *andNode) matches(d *document) (bool, error) {
+	if n.filtered && !n.filter.has(d.id) {
+		return false, nil
+	}
+	for _, c := range n.rest {
+		if ok, err := c.matches(d); !ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+func (n *andNode) collect(d *document, g *gathered) error {
+	for _, c := range n.children {
+		if err := c.collect(d, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *andNode) cost() (sum uint64) {
+	for _, c := range n.children {
+		sum += c.cost()
+	}
+	return sum
+}
+
+// orNode keeps children that are always true: the ranges of the others are still shown.
+type orNode struct{ children []node }
+
+func newOr(children []node) node {
+	children = slices.DeleteFunc(children, func(n node) bool { return n == constNode(false) })
+	if len(children) == 0 {
+		return constNode(false)
+	}
+	return &orNode{children}
+}
+
+func (n *orNode) plan() (plan, error) {
+	parts := make([]plan, 0, len(n.children))
+	for _, c := range n.children {
+		p, err := c.plan()
+		if err != nil {
+			return plan{}, err
+		}
+		parts = append(parts, p)
+	}
+	return eitherOf(parts), nil
+}
+
+// eitherOf combines plans, at least one of which must match.
+func eitherOf(parts []plan) plan {
+	joined := plan{counted: true}
+	for _, p := range parts {
+		joined.estimate += p.estimate
+		joined.texts += p.texts
+		joined.counted = joined.counted && p.counted
+	}
+	if slices.ContainsFunc(parts, func(p plan) bool { return !p.narrow() }) {
+		return plan{texts: joined.texts}
+	}
+	joined.open = func(budget uint64) (blobs, error) {
+		var some []blobs
+		for _, p := range parts {
+			it, err := p.iterator(budget)
+			if it == nil || err != nil {
+				return nil, err
+			}
+			some = append(some, it)
+		}
+		return newAnyOf(some...), nil
+	}
+	return joined
+}
+
+func (n *orNode) documents(budget uint64) (either runs, ok bool, err error) {
+	for _, c := range n.children {
+		found, ok, err := c.documents(budget)
+		if !ok || err != nil {
+			return nil, false, err
+		}
+		either = either.or(found)
+	}
+	return either, true, nil
+}
+
+func (n *orNode) matches(d *document) (bool, error) {
+	for _, c := range n.children {
+		if ok, err := c.matches(d); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+// collect asks every child again, because matches stops at the first one that matches.
+func (n *orNode) collect(d *document, g *gathered) error {
+	for _, c := range n.children {
+		ok, err := c.matches(d)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		if err := c.collect(d, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *orNode) cost() (sum uint64) {
+	for _, c := range n.children {
+		sum += c.cost()
+	}
+	return sum
+}
+
+type notNode struct {
+	s     *search
+	child node
+}
+
+func (n *notNode) documents(budget uint64) (runs, bool, error) {
+	found, ok, err := n.child.documents(budget)
+	if !ok || err != nil {
+		return nil, false, err
+	}
+	return found.not(n.s.docs.Len()), true, nil
+}
+
+func (n *notNode) plan() (plan, error) { return plan{}, nil }
+
+func (n *notNode) matches(d *document) (bool, error) {
+	ok, err := n.child.matches(d)
+	return !ok && err == nil, err
+}
+
+func (n *notNode) collect(*document, *gathered) error { return nil }
+
+func (n *notNode) cost() uint64 { return n.child.cost() }
+
+// fileNameNode is type:filename: it does not show ranges in the content.
+type fileNameNode struct{ child node }
+
+func (n *fileNameNode) documents(budget uint64) (runs, bool, error) { return n.child.documents(budget) }
+
+func (n *fileNameNode) plan() (plan, error) {
+	p, err := n.child.plan()
+	if err != nil || !p.narrow() {
+		return p, err
+	}
+	return plan{estimate: p.estimate, texts: p.texts, open: func(budget uint64) (blobs, error) {
+		it, err := p.iterator(budget)
+		if it == nil || err != nil {
+			return nil, err
+		}
+		return withoutContent{it}, nil
+	}}, nil
+}
+
+func (n *fileNameNode) matches(d *document) (bool, error) { return n.child.matches(d) }
+func (n *fileNameNode) cost() uint64                      { return n.child.cost() }
+
+func (n *fileNameNode) collect(d *document, g *gathered) error {
+	outer := g.namesOnly
+	g.namesOnly = true
+	err := n.child.collect(d, g)
+	g.namesOnly = outer
+	return err
+}
+
+type constNode bool
+
+func (n constNode) plan() (plan, error) {
+	if n {
+		return plan{}, nil
+	}
+	return plan{blobs: &blobList{}}, nil
+}
+
+// documents returns ok false for a node that is true: it is decided for the whole shard.
+func (n constNode) documents(uint64) (runs, bool, error) { return nil, !bool(n), nil }
+
+func (n constNode) matches(*document) (bool, error)    { return bool(n), nil }
+func (n constNode) collect(*document, *gathered) error { return nil }
+func (n constNode) cost() uint64                       { return costConst }

@@ -1,0 +1,250 @@
+package search
+
+import (
+	"slices"
+	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/inverted"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// opaqueRun is the superblocks [from, to), all opaque, in which an expression may match.
+type opaqueRun struct{ from, to uint32 }
+
+// opaqueTallies appends the tallies of the extended words that start in opaque superblocks, where
+// the text decides. It reads only those superblocks that have the n-grams of the needs. The longest
+// match has m.most bytes; 0 means that it may be longer than a piece.
+func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return dst, err
+	}
+	candidates, all, err := s.opaqueCandidates(&opaque, m.needs)
+	if err != nil {
+		return dst, err
+	}
+	runs := opaqueRuns(&opaque, candidates, all, m.most)
+	if err := s.announceRuns(runs); err != nil {
+		return dst, err
+	}
+	for _, run := range runs {
+		for run.from < run.to {
+			blob, err := s.content.BlobOf(run.from)
+			if err != nil {
+				return dst, err
+			}
+			first, length, err := s.content.Span(blob)
+			if err != nil {
+				return dst, err
+			}
+			end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
+			if run.from < first || run.from >= end {
+				return dst, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
+			}
+			part := opaqueRun{run.from, min(run.to, end)}
+			run.from = part.to
+			if dst, err = s.tallyOpaque(dst, m, opaquePart(&opaque, blob, first, part), first); err != nil {
+				return dst, err
+			}
+		}
+	}
+	return dst, nil
+}
+
+// opaqueBlobs returns the blobs with opaque superblocks, ascending.
+func (s *search) opaqueBlobs() (blobs []blobTally, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return nil, err
+	}
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return nil, err
+	}
+	cursor := blobOfSuperblocks{starts: starts}
+	for i, it := 0, opaque.From(0); i < opaque.Len(); i++ {
+		superblock, _ := it.Next()
+		blob := cursor.of(uint32(superblock))
+		if blob < 0 {
+			return nil, s.shard.Corruptf("a superblock belongs to no blob")
+		}
+		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
+			blobs = append(blobs, blobTally{blob: uint32(blob), opaque: true})
+		}
+	}
+	return blobs, nil
+}
+
+// opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
+// rarest n-gram may start; all says that it may start in any.
+func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {
+	switch n := needs.(type) {
+	case regex.Literal:
+		windows := s.literalWindows(n)
+		if len(windows) == 0 {
+			return nil, true, nil
+		}
+		candidates, err := s.shardText.Literal(windows)
+		if err != nil {
+			return nil, false, err
+		}
+		defer candidates.Release()
+		s.stats.ListsRead += uint64(candidates.Lists())
+		return collectOpaque(opaque, candidates)
+	case regex.And:
+		all = true
+		for _, c := range n.Children {
+			more, anywhere, err := s.opaqueCandidates(opaque, c)
+			if err != nil {
+				return nil, false, err
+			}
+			if !anywhere && (all || len(more) < len(found)) {
+				found, all = more, false
+			}
+		}
+		return found, all, nil
+	case regex.Or:
+		for _, c := range n.Children {
+			more, anywhere, err := s.opaqueCandidates(opaque, c)
+			if anywhere || err != nil {
+				return nil, anywhere, err
+			}
+			found = append(found, more...)
+		}
+		slices.Sort(found)
+		return slices.Compact(found), false, nil
+	}
+	return nil, true, nil
+}
+
+// collectOpaque returns the opaque superblocks of candidates. A candidate after an opaque
+// superblock stands for it: its n-gram belongs to a word that starts there.
+func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (found []uint32, all bool, err error) {
+	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
+		i := opaque.Last(uint64(superblock))
+		if i < 0 || opaque.At(i)+1 < uint64(superblock) {
+			continue
+		}
+		if own := uint32(opaque.At(i)); len(found) == 0 || found[len(found)-1] != own {
+			found = append(found, own)
+		}
+	}
+	return found, false, candidates.Err()
+}
+
+// opaqueRuns joins the candidates, or all opaque superblocks, with the adjacent ones that a match
+// can reach into.
+func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int) (runs []opaqueRun) {
+	if all {
+		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
+			s, _ := it.Next()
+			runs = appendRun(runs, uint32(s), uint32(s)+1)
+		}
+		return runs
+	}
+	reach := opaque.Len()
+	if most > 0 {
+		reach = 1 + (most+ngram.MaxSpan)/docstore.SuperblockSize
+	}
+	for _, c := range candidates {
+		if n := len(runs); n > 0 && reach == opaque.Len() && c < runs[n-1].to {
+			continue // its whole run is there already
+		}
+		i := opaque.Search(uint64(c))
+		first, last := c, c
+		for n := 1; n <= reach && i-n >= 0 && opaque.At(i-n) == uint64(first)-1; n++ {
+			first--
+		}
+		for n := 1; n <= reach && i+n < opaque.Len() && opaque.At(i+n) == uint64(last)+1; n++ {
+			last++
+		}
+		runs = appendRun(runs, first, last+1)
+	}
+	return runs
+}
+
+func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
+	if n := len(runs); n > 0 && from <= runs[n-1].to {
+		runs[n-1].to = max(runs[n-1].to, to)
+		return runs
+	}
+	return append(runs, opaqueRun{from, to})
+}
+
+// tallyOpaque appends the tallies of a part of a blob; first is the blob's first superblock.
+func (s *search) tallyOpaque(dst []tally, m *matching, part wordPart, first uint32) ([]tally, error) {
+	err := s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
+		superblock := first + min(start/docstore.SuperblockSize, part.to-1)
+		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
+			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
+		}
+		t := &dst[len(dst)-1]
+		t.matches += oneOf(quality)
+		return true
+	})
+	return dst, err
+}
+
+// wordPart is the superblocks [from, to) of a blob, whose words are searched.
+type wordPart struct {
+	blob, from, to uint32
+	// head excludes the extended word that continues from the superblock before.
+	head bool
+	// cut says that the next superblock is opaque too, so that words may end anywhere.
+	cut bool
+}
+
+// opaquePart is a run of opaque superblocks of a blob, whose first superblock is first.
+func opaquePart(opaque *eliasfano.List, blob, first uint32, run opaqueRun) wordPart {
+	is := func(superblock uint32) bool {
+		_, found := opaque.Find(uint64(superblock))
+		return found
+	}
+	return wordPart{
+		blob: blob, from: run.from - first, to: run.to - first,
+		head: run.from > first && !is(run.from-1),
+		cut:  is(run.to),
+	}
+}
+
+// contextBytes are read before and after the words: the longest rune.
+const contextBytes = utf8.UTFMax
+
+// wordRanges calls found for each match in the extended words that start in a part of a blob, until
+// found returns false. The expression's matches are within words.
+func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint32, quality rank.Quality) bool) error {
+	begin, end := int64(p.from)*docstore.SuperblockSize, int64(p.to)*docstore.SuperblockSize
+	ahead := ngram.MaxWord
+	if p.cut {
+		ahead = max(ahead, m.most)
+	}
+	base := max(0, begin-contextBytes)
+	text, err := s.read(s.buf[:0], p.blob, uint32(base), uint32(end-base)+uint32(ahead+contextBytes))
+	if err != nil {
+		return err
+	}
+	s.buf = text
+	at, limit := int(begin-base), min(int(end-base), len(text))
+	if p.head && ngram.ExtendedStart(text, at) < at {
+		at = ngram.ExtendedEnd(text, at)
+	}
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	if !p.cut && limit < len(text) && ngram.ExtendedStart(text, limit) < limit {
+		limit = ngram.ExtendedEnd(text, limit)
+	}
+	for start, end := range regex.RangesWhile(m.matcher, text, at, s.goOn) {
+		if start >= limit {
+			break
+		}
+		if !found(uint32(base)+uint32(start), uint32(base)+uint32(end), rank.Of(text, start, end)) {
+			break
+		}
+	}
+	return s.ended
+}

@@ -1,0 +1,347 @@
+package search
+
+import (
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/trawl-search/trawl/index/rank"
+)
+
+// The documents of a blob wait in a queue, ordered by the highest score that they may have. The search takes the first, learns the next
+// cheaper fact of it, and puts it back with a lower bound, or looks at its documents when nothing cheaper is left. It ends when no bound in
+// the queue reaches the threshold: the score of the last of the wanted number of documents. This is the threshold algorithm (Fagin, Lotem
+// and Naor, Optimal aggregation algorithms for middleware, 2001).
+
+// candidate is a blob in the queue.
+type candidate struct {
+	bound float64
+	blob  uint32 // its documents have this number or a higher one
+	// several says that several documents have the blob, counted that they were counted as matches.
+	several, counted bool
+	// byPath says that names, spelling and low are those of the blob's one document, byText that line is what its text says.
+	byPath, byText bool
+	// The bound is the rank.Total of these parts, and the most for a repo.
+	// They are whole numbers.
+	low                  bool
+	spelling             uint16 // terms that spell the file's name
+	content, line, names float32
+}
+
+// unknown is the bound of a blob that must be looked at.
+var unknown = math.Inf(1)
+
+// compareCandidates is compareScored, which takes twice as long.
+func compareCandidates(a, b *candidate) int {
+	switch {
+	case a.bound > b.bound:
+		return -1
+	case a.bound < b.bound:
+		return 1
+	}
+	return int(a.blob) - int(b.blob)
+}
+
+// queue is shared by the goroutines of a search.
+type queue struct {
+	mu sync.Mutex
+	// waiting is a heap.
+	waiting []candidate
+	taken   int
+}
+
+// next takes the first candidate. It returns false once none may be among the best.
+func (s *search) next() (c candidate, ok bool, err error) {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return c, false, nil
+	}
+	c = q.waiting[0]
+	if c.bound < unknown && !s.admits(c.bound, c.blob) {
+		return c, false, nil
+	}
+	if err := s.announceQueue(); err != nil {
+		return c, false, err
+	}
+	q.waiting, q.taken = dropFirst(q.waiting, compareCandidates), q.taken+1
+	return c, true, nil
+}
+
+// again puts a candidate back, unless it is still the first.
+func (s *search) again(c *candidate) (first bool) {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 || compareCandidates(c, &q.waiting[0]) < 0 {
+		return true
+	}
+	q.waiting = push(q.waiting, *c, compareCandidates)
+	return false
+}
+
+// leaveOutQueue leaves out the rest of the queue, none of which may be among the best.
+func (s *search) leaveOutQueue() {
+	for i := range s.queue.waiting {
+		s.leaveOut(&s.queue.waiting[i])
+	}
+	s.queue.waiting = s.queue.waiting[:0]
+}
+
+// leaveOut records that documents of a candidate are not among the best, which may be for lack of room.
+func (s *search) leaveOut(c *candidate) {
+	s.best.cut = s.best.cut || s.best.stuffed() || s.workers != nil && s.workers.stuffed.Load()
+	if !c.counted && s.tier == everyWord { // among whole words, the search may go on with all words
+		s.notCounted(c)
+	}
+}
+
+// notCounted records that documents of a candidate that match are not counted.
+func (s *search) notCounted(c *candidate) {
+	s.stats.CountsInexact = true
+	s.explain.leftOutBelow(c.bound, c.blob)
+}
+
+// total bounds the score. It assumes that the document has no terms other than those that spell its name, and that its repo has the
+// highest rank, which gives the most.
+func (s *search) total(c *candidate) float64 {
+	spelling := int(c.spelling)
+	bound := rank.Total(float64(c.content)+float64(c.line), float64(c.names), spelling, spelling, c.low) + s.mostOfRepo
+	if after := s.opts.After; after != nil {
+		bound = min(bound, after.Score) // a higher score was on an earlier page
+	}
+	return bound
+}
+
+// admits reports whether a document with this score may be among the best.
+func (s *search) admits(score float64, doc uint32) bool {
+	if floor := s.opts.Floor; floor != nil && (score < floor.Score || score == floor.Score && s.losesTies) {
+		return false
+	}
+	return s.best.admits(score, doc) && (s.workers == nil || s.workers.admits(score, doc))
+}
+
+// settle looks at the documents of a candidate, once nothing cheaper than that may exclude them.
+func (s *search) settle(c *candidate) error {
+	for c.bound < unknown {
+		switch {
+		case !c.several && !c.byPath:
+			if err := s.boundByPath(c); err != nil {
+				return err
+			}
+		case !c.byText && !s.together.known(c.blob) && s.tier == everyWord:
+			if err := s.boundByText(c); err != nil {
+				return err
+			}
+		default:
+			return s.lookAt(c)
+		}
+		c.bound = s.total(c)
+		if !s.admits(c.bound, c.blob) {
+			s.leaveOut(c)
+			return nil
+		}
+		if !s.again(c) {
+			return nil
+		}
+	}
+	return s.lookAt(c)
+}
+
+// boundByPath takes the path of the blob's one document into account.
+func (s *search) boundByPath(c *candidate) error {
+	doc, err := s.docs.FirstDoc(c.blob)
+	if err != nil {
+		return err
+	}
+	s.doc.reset(doc, c.blob, 0)
+	c.byPath = true
+	return s.boundByPathOf(c)
+}
+
+// boundByPathOf is boundByPath for the current document.
+func (s *search) boundByPathOf(c *candidate) error {
+	path, err := s.doc.loadPath()
+	if err != nil {
+		return err
+	}
+	c.low = s.low(path)
+	names, spelling := s.scoreOfPath(path)
+	c.names, c.spelling = float32(names), uint16(spelling)
+	return nil
+}
+
+// scoreOfPath returns the sum of the scores of each text's best place in a path, and how many texts spell the file's name.
+func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
+	ranges := s.overlap[:0]
+	for _, a := range s.nameAtoms {
+		var best rank.Name
+		ranges, best = a.appendRanges(ranges, path)
+		if names += a.loose.Weigh(best.Score()); best > rank.Directory {
+			spelling++
+		}
+	}
+	if s.overlap = ranges; s.loose || !spells(path, ranges) {
+		spelling = 0
+	}
+	return names, spelling
+}
+
+// boundByText takes into account how the words stand together in the text.
+func (s *search) boundByText(c *candidate) error {
+	err := s.readTogether(c.blob)
+	c.byText, c.line = true, float32(s.together.mostIn(c.blob))
+	return err
+}
+
+// lookAt decides the documents of a candidate.
+func (s *search) lookAt(c *candidate) error {
+	if s.seen != nil {
+		s.seen[c.blob/64] |= 1 << (c.blob % 64)
+	}
+	return s.eachOf(c.blob, func() (bool, error) {
+		if c.bound == unknown || !c.several {
+			return true, nil
+		}
+		one := *c
+		if err := s.boundByPathOf(&one); err != nil {
+			return false, err
+		}
+		one.bound = s.total(&one)
+		if s.admits(one.bound, s.doc.id) {
+			return true, nil
+		}
+		if s.leaveOut(&one); !c.counted {
+			s.notCounted(&one)
+		}
+		return false, nil
+	}, func() error { return s.hit(c) })
+}
+
+// fill queues the candidates, with what is known of them, and counts the documents that certainly match.
+func (s *search) fill() error {
+	shared, err := newSharedBlobs(s.docs)
+	if err != nil {
+		return err
+	}
+	visible, err := s.repos.allShown()
+	if err != nil {
+		return err
+	}
+	if err := s.listNames(); err != nil {
+		return err
+	}
+	waiting, named := s.queue.waiting[:0], s.namedBlobs
+	for blob := uint32(0); ; blob++ {
+		var ok bool
+		if blob, ok, err = s.candidates.seek(blob); !ok || err != nil {
+			break
+		}
+		if err = s.tick(); err != nil {
+			break
+		}
+		if s.tier == everyWord && s.wasSeen(blob) {
+			continue
+		}
+		for len(named) > 0 && named[0].blob < blob {
+			named = named[1:]
+		}
+		path := pathEvidence{names: s.unlisted}
+		if len(named) > 0 && named[0].blob == blob {
+			path = pathEvidence{names: s.unlisted + named[0].score, inBase: named[0].inBase, ranges: named[0].ranges}
+		}
+		path.inBase = path.inBase || s.unlisted > 0
+		found := s.candidates.evidence()
+		documents := shared.documents(blob)
+		c := candidate{blob: blob, several: documents > 1}
+		if found.matches == 0 && found.counted {
+			found.matches, found.counted = path.ranges, !c.several && s.unlisted == 0 && s.showsAll
+		}
+		if visible && s.tier == everyWord && found.sure && found.counted && !(found.single && c.several) {
+			c.counted = true
+			s.stats.FilesMatched += uint64(documents)
+			s.stats.Matches += uint64(documents * found.matches)
+		}
+		if c.bound = unknown; c.counted || s.opts.Mode == TopK {
+			if err = s.bound(&c, &found, &path); err != nil {
+				break
+			}
+			if !s.admits(c.bound, blob) {
+				s.leaveOut(&c)
+				continue
+			}
+		}
+		waiting = append(waiting, c)
+		if err = s.recordPlaces(blob); err != nil {
+			break
+		}
+	}
+	heapify(waiting, compareCandidates)
+	s.queue.waiting = waiting
+	return err
+}
+
+func (s *search) wasSeen(blob uint32) bool {
+	return s.seen != nil && s.seen[blob/64]>>(blob%64)&1 == 1
+}
+
+// pathEvidence is what is known of the paths of a blob's documents.
+type pathEvidence struct {
+	names  float64 // the most that they score
+	inBase bool    // a text may be in the base name
+	ranges int
+}
+
+// bound bounds the score of a blob's documents.
+func (s *search) bound(c *candidate, found *evidence, path *pathEvidence) error {
+	content := found.content
+	if found.unknown > 0 || s.tier == wholeWords {
+		length, err := s.content.Len(c.blob)
+		if err != nil {
+			return err
+		}
+		n := min(units(length), rank.CountedUnits)
+		content += float64(found.unknown)*rank.Content(rank.Word, rank.Enough, n) + s.partial[n]
+	}
+	c.content, c.line = float32(content+s.mostDefined(c.blob)), float32(s.together.mostIn(c.blob))
+	if c.names = float32(path.names); path.inBase {
+		c.spelling = uint16(s.mostSpelling())
+	}
+	if !c.several && s.content.Announces() { // so that no text is announced which the path excludes
+		if err := s.boundByPath(c); err != nil {
+			return err
+		}
+	}
+	c.bound = s.total(c)
+	return nil
+}
+
+// mostSpelling returns the most terms that may spell a file's name.
+func (s *search) mostSpelling() int {
+	if s.loose {
+		return 0
+	}
+	return s.terms
+}
+
+// mostDefined bounds what definitions and a compound add.
+func (s *search) mostDefined(blob uint32) (most float64) {
+	if !holds(s.defined, blob) {
+		return 0
+	}
+	each := rank.Defined(1) // for one term; several together get less
+	if s.allMatch {
+		each = rank.Defined(s.terms)
+	}
+	for _, name := range s.defining {
+		if name.mayDefine(blob) {
+			most += each
+		}
+	}
+	if holds(s.compound.blobs, blob) {
+		defined := slices.ContainsFunc(s.compound.names, func(n nameIn) bool { return n.mayDefine(blob) })
+		most += rank.CompoundScore(s.terms, defined)
+	}
+	return most
+}

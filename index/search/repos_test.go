@@ -1,0 +1,94 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/search"
+)
+
+// manyRepos returns a corpus of n small repos. Every tenth contains "tenth", and
+// one contains "needle".
+func manyRepos(n int) *indextest.Corpus {
+	c := &indextest.Corpus{}
+	for i := range n {
+		content := fmt.Sprintf("common in repo %d\n", i)
+		if i%10 == 0 {
+			content += "tenth\n"
+		}
+		if i == n/2 {
+			content += "needle\n"
+		}
+		c.Repos = append(c.Repos, indextest.Repo{
+			Name: fmt.Sprintf("host/org/repo%06d", i), Branches: []string{"main"}, Public: i%2 == 0,
+			Documents: []indextest.Document{{Path: "file.txt", Content: []byte(content), Branches: []string{"main"}}},
+		})
+	}
+	return c
+}
+
+// TestReposAreAskedOnce counts how often a search asks whether it may read a repo:
+// for documents that it looks at, or, with a condition on repos, for those that
+// show whether the result is the same for all.
+func TestReposAreAskedOnce(t *testing.T) {
+	const n = 500
+	s := openShard(t, buildShard(t, manyRepos(n)))
+	for _, c := range []struct {
+		query       string
+		most, found int
+	}{
+		{"c:needle", 1, 1},
+		{"c:tenth", n / 10, n / 10},
+		{"c:common", n, n},
+		{"c:nothing", 0, 0},
+		{"c:needle r:repo0002", 10, 1},
+		{"c:needle r:nothing", 0, 0},
+		{"c:common r:repo00010", 20, 10},
+		{"c:tenth public:yes", n/10 + 2, n / 10},
+		{"c:tenth public:no", n/10 + 2, 0},
+	} {
+		for _, helpers := range []int{0, 3} {
+			asked := map[string]int{}
+			opts := search.Options{MaxFiles: 1000, Repos: func(name string) bool { asked[name]++; return true }}
+			got := run(t, s, prepare(t, parse(t, c.query)), search.InPieces(opts, helpers))
+			if len(got.Files) != c.found || len(asked) > c.most {
+				t.Errorf("%s: %d files, want %d; %d repos asked, at most %d", c.query, len(got.Files), c.found, len(asked), c.most)
+			}
+			for name, times := range asked {
+				if times > 1 {
+					t.Errorf("%s: repo %s asked %d times", c.query, name, times)
+				}
+			}
+		}
+	}
+}
+
+// TestOneRepoOfMany searches one repo by its name, without looking at the others.
+func TestOneRepoOfMany(t *testing.T) {
+	many := openShard(t, buildShard(t, manyRepos(3000)))
+	opts := search.Options{MaxFiles: 10}
+	for _, text := range []string{"c:common r:repo000042", "c:co r:repo000042", "r:repo000042", "c:needle"} {
+		q := prepare(t, parse(t, text))
+		got := run(t, many, q, opts)
+		if len(got.Files) != 1 || got.Stats.FilesConsidered != 1 {
+			t.Errorf("%s: %d files, %d looked at, want 1 and 1", text, len(got.Files), got.Stats.FilesConsidered)
+		}
+	}
+}
+
+func BenchmarkManyRepos(b *testing.B) {
+	s := openShard(b, buildShard(b, manyRepos(10_000)))
+	for _, text := range []string{"c:needle", "c:needle r:repo0050", "c:tenth r:repo000", "c:common", "public:no"} {
+		q := prepare(b, parse(b, text))
+		b.Run(text, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := s.Search(context.Background(), q, search.Options{Mode: search.TopK, MaxFiles: 50}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

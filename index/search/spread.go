@@ -1,0 +1,212 @@
+package search
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+const (
+	// spreadAfter is how much work one goroutine does alone, in bytes decoded: about a millisecond.
+	// Most searches end earlier.
+	spreadAfter = 1 << 20
+	// documentWork is the work of looking at a document, in addition to its bytes.
+	documentWork = 2 << 10
+)
+
+// helping counts the goroutines in the process that help searches. There are at most as many as
+// processors, less one, in addition to the goroutine of each search.
+var helping atomic.Int32
+
+// worked reports whether the search has worked long enough to ask for help. TopK often ends soon
+// after, and helpers would work in vain.
+func (s *search) worked() bool {
+	enough := uint64(spreadAfter)
+	if s.opts.Mode == TopK {
+		enough *= 4
+	}
+	return s.opts.pieces > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
+}
+
+// helpers takes the free processors until the caller calls release.
+func (s *search) helpers() (n int, release func()) {
+	if s.opts.pieces > 0 {
+		return s.opts.pieces, func() {}
+	}
+	most := int32(runtime.GOMAXPROCS(0) - 1)
+	for int32(n) < most {
+		if helping.Add(1) > most {
+			helping.Add(-1)
+			break
+		}
+		n++
+	}
+	return n, func() { helping.Add(-int32(n)) }
+}
+
+// workers are the goroutines of one search. They share its queue and a floor.
+type workers struct {
+	failed atomic.Bool
+	floor  atomic.Pointer[floor]
+	// stuffed is set when the limit of bytes, not of documents, may have set the floor.
+	stuffed atomic.Bool
+}
+
+// floor is the last of the wanted number of documents: later ones are not among the best.
+type floor struct {
+	score float64
+	doc   uint32
+}
+
+// errWorkerFailed stops the other workers of a search.
+var errWorkerFailed = errors.New("another part of the search failed")
+
+// spread settles the queue together with the free processors, if there are any.
+func (s *search) spread(q *Query) error {
+	n, release := s.helpers()
+	defer release()
+	if n == 0 {
+		return nil
+	}
+	s.sharePlaces()
+	c := &workers{}
+	s.workers = c
+	parts, errs := make([]*search, n), make([]error, n+1)
+	panics := make([]any, n)
+	var wg sync.WaitGroup
+	for i := range parts {
+		parts[i] = s.shard.begin(s.ctx, s.opts)
+		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
+		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
+		if s.explain != nil {
+			parts[i].explain = newExplainer(parts[i], q)
+		}
+		wg.Go(func() {
+			defer func() { panics[i] = recover() }()
+			errs[i] = parts[i].help(q)
+		})
+	}
+	errs[n] = s.work()
+	wg.Wait()
+	for i, part := range parts {
+		if panics[i] != nil {
+			panic(panics[i]) //nolint:forbidigo // a helper's panic is that of the search
+		}
+		s.join(part)
+		part.queue = &queue{} // what it had belongs to this search
+		part.release()
+	}
+	s.workers = nil // what its floor excluded, the best exclude now
+	return firstFailure(errs)
+}
+
+// sharePlaces lets the helpers know the places of all texts in the candidates.
+func (s *search) sharePlaces() {
+	for _, l := range s.anchors {
+		if s.places == nil {
+			s.places = map[regex.Literal]*wordPlaces{}
+		}
+		s.places[l.literal] = l.known
+	}
+}
+
+// help runs a helper.
+func (s *search) help(q *Query) error {
+	return s.shard.Guard(func() error {
+		err := s.begin(q)
+		if err == nil {
+			s.stats = Stats{} // the search has counted these lists already
+			s.explain.forget()
+			defer s.explain.scanning()()
+			err = s.work()
+		} else {
+			s.workers.failed.Store(true)
+		}
+		return err
+	})
+}
+
+// work settles candidates until none may be among the best. An error ends the work of all.
+func (s *search) work() error {
+	for {
+		c, ok, err := s.next()
+		if err == nil && ok {
+			err = cmp.Or(s.tick(), s.settle(&c))
+		}
+		if err != nil {
+			s.workers.failed.Store(true)
+		}
+		if err != nil || !ok {
+			return err
+		}
+	}
+}
+
+// join adds what a helper found.
+func (s *search) join(part *search) {
+	s.explain.charge() // before the reads of the helper are added
+	part.countReads()
+	s.counts.candidates += part.counts.candidates
+	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
+	s.stats.Add(part.stats)
+	s.stats.ShardsScanned = scanned
+	s.best.cut = s.best.cut || part.best.cut
+	for _, h := range part.best.hits {
+		if s.best.admits(h.score, h.doc) {
+			s.best.add(h)
+		} else {
+			s.notBest()
+		}
+	}
+	s.explain.join(part.explain)
+}
+
+// publish raises the floor to that of the best so far. It fails if another worker has failed.
+func (c *workers) publish(b *best) error {
+	if c.failed.Load() {
+		return errWorkerFailed
+	}
+	if b.limit == 0 || !b.full() {
+		return nil
+	}
+	if b.stuffed() {
+		c.stuffed.Store(true)
+	}
+	last := &b.hits[0]
+	for {
+		old := c.floor.Load()
+		if old != nil && compareScored(last.score, last.doc, old.score, old.doc) >= 0 {
+			return nil
+		}
+		if c.floor.CompareAndSwap(old, &floor{last.score, last.doc}) {
+			return nil
+		}
+	}
+}
+
+// admits reports whether a document may be among the best of all workers.
+func (c *workers) admits(score float64, doc uint32) bool {
+	f := c.floor.Load()
+	return f == nil || compareScored(score, doc, f.score, f.doc) <= 0
+}
+
+// firstFailure returns why the search failed: the cause, rather than that another worker failed or
+// that the time is over.
+func firstFailure(errs []error) error {
+	var ended error
+	for _, err := range errs {
+		switch {
+		case err == nil || errors.Is(err, errWorkerFailed):
+		case isContextError(err):
+			ended = err
+		default:
+			return err
+		}
+	}
+	return ended
+}

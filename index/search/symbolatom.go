@@ -1,0 +1,193 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"regexp/syntax"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// symbolMatching says how to find a text in the names of symbols. The matcher sees only a name: ^
+// and $ are its ends. A text of the content leads to candidates. Names never begin or end within a
+// word, so \b holds at an end that is a word byte.
+func symbolMatching(q *query.Symbol, memory *regex.Memory) (*matching, error) {
+	m, err := newMatching(q.Child, memory)
+	if err != nil {
+		return nil, err
+	}
+	m.inNames, m.scope = m, query.Content
+	child, ok := q.Child.(*query.Regexp)
+	if !ok {
+		return m, nil
+	}
+	around := &query.Regexp{Tree: atBoundaries(child.Tree), CaseSensitive: child.CaseSensitive}
+	inText, err := newMatching(around, memory)
+	if err != nil {
+		return nil, err
+	}
+	inText.inNames, inText.scope = m, query.Content
+	return inText, nil
+}
+
+// atBoundaries replaces the assertions for ends of lines and texts by \b.
+func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
+	changed := *tree
+	switch tree.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText:
+		return &syntax.Regexp{Op: syntax.OpWordBoundary, Flags: tree.Flags &^ syntax.WasDollar}
+	}
+	changed.Sub = make([]*syntax.Regexp, len(tree.Sub))
+	for i, sub := range tree.Sub {
+		changed.Sub[i] = atBoundaries(sub)
+	}
+	return &changed
+}
+
+// symbolAtom prepares finding a text in the names of symbols. If there are marks, candidates are
+// the blobs that mark, as defined, a word that contains the text.
+func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
+	names := m.inNames
+	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
+	if !m.withinWords || !s.words.Marked() {
+		p, err := s.contentPlan(m.needs)
+		a.planned = p.plan
+		return &atomNode{content: a}, err
+	}
+	found, err := s.definingBlobs(m)
+	a.ahead = blobsAhead{blobs: found, most: math.MaxInt}
+	a.planned = plan{blobs: &blobList{found}, estimate: uint64(len(found))}
+	return &atomNode{content: a}, err
+}
+
+// definingBlobs returns the blobs that may have a symbol whose name an expression matches: by the
+// marks, by the text where superblocks are opaque, and all blobs whose marks do not fit all of
+// their documents.
+func (s *search) definingBlobs(m *matching) ([]uint32, error) {
+	known := s.known[m]
+	if known.defining != nil {
+		return known.defining, nil
+	}
+	candidates, err := s.candidateWords(m)
+	if err != nil {
+		return nil, err
+	}
+	words, err := s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all)
+	if err != nil {
+		return nil, err
+	}
+	tallies, err := s.definingSuperblocks(words)
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
+	opaque, err := s.opaqueTallies(nil, m)
+	if err != nil {
+		return nil, err
+	}
+	byBlob, err := s.byBlob(mergeTallies(joinTallies(tallies), opaque), func(*blobTally, int) {})
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.shard.OtherwiseMarked(s.tick)
+	if err != nil {
+		return nil, err
+	}
+	found = slices.Clone(found)
+	for i := range byBlob {
+		found = append(found, byBlob[i].blob)
+	}
+	slices.Sort(found)
+	known = s.known[m]
+	known.defining = slices.Compact(found)
+	s.known[m] = known
+	return known.defining, nil
+}
+
+// definingSuperblocks returns the superblocks that define one of the words, in any order.
+func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err error) {
+	defer s.explain.during(PhasePostings)()
+	s.stats.ListsRead += uint64(len(found))
+	if err := s.announceLists(found); err != nil {
+		return nil, err
+	}
+	r := &s.wordReader
+	if err := s.words.Read(r); err != nil {
+		return nil, err
+	}
+	for i := range found {
+		df, err := r.Open(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		s.counts.postings += uint64(df)
+		for superblocks, _ := r.Block(); len(superblocks) > 0; superblocks, _ = r.Block() {
+			if !r.AnyDefined() {
+				continue
+			}
+			for i, superblock := range superblocks {
+				if r.DefinedAt(i) {
+					tallies = append(tallies, tally{superblock: superblock, matches: oneOf(rank.Inside)})
+				}
+			}
+		}
+		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+			return nil, err
+		}
+		if len(tallies) > int(s.words.Superblocks()) { // with many words, each superblock may be there several times
+			slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
+			tallies = joinTallies(tallies)
+		}
+	}
+	return tallies, nil
+}
+
+// symbolsOf returns the symbols of a document. They are valid until the next call for another
+// document.
+func (s *search) symbolsOf(rules *symbols.Language, blob uint32, text []byte) []symbols.Symbol {
+	known := &s.symbols
+	if !known.valid || known.blob != blob || known.rules != rules {
+		known.found = rules.Append(known.found[:0], text)
+		known.valid, known.blob, known.rules = true, blob, rules
+	}
+	return known.found
+}
+
+// knownSymbols are the symbols of the last document.
+type knownSymbols struct {
+	valid bool
+	blob  uint32
+	rules *symbols.Language
+	found []symbols.Symbol
+}
+
+// rulesOf returns the rules for a document.
+func (s *search) rulesOf(doc uint32) (*symbols.Language, error) {
+	language, err := s.docs.Language(doc)
+	return symbols.For(language), err
+}
+
+// searchNames finds all matches in the names of a document's symbols.
+func (a *contentAtom) searchNames(d *document, text []byte) error {
+	for _, symbol := range a.s.symbolsOf(a.rules, d.blob, text) {
+		if !a.kinds.Has(symbol.Kind) {
+			continue
+		}
+		name := text[symbol.Start:symbol.End:symbol.End]
+		for start, end := range regex.RangesWhile(a.matcher, name, 0, a.s.goOn) {
+			quality := rank.Of(text, int(symbol.Start)+start, int(symbol.Start)+end)
+			a.add(span{symbol.Start + uint32(start), symbol.Start + uint32(end)}, quality)
+		}
+		if !a.found && a.maybeEmpty && a.s.ended == nil {
+			_, _, a.found = regex.FindWhile(a.matcher, name, 0, a.s.goOn)
+		}
+		if a.s.ended != nil {
+			break
+		}
+	}
+	return a.s.ended
+}

@@ -1,0 +1,490 @@
+package search
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/inverted"
+	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// wordMatch is a word of the lexicon in which an expression matches, and how often.
+type wordMatch struct {
+	word    uint32
+	matches wordSums
+}
+
+// wordMatcher finds matches in the words of a lexicon.
+type wordMatcher struct {
+	regex.Matcher
+	// small says that it works on words in lower case.
+	small bool
+}
+
+// literalInWords finds a literal in words. Without case it does so in lower case, since words have
+// no other runes that fold to these letters.
+func literalInWords(l regex.Literal) wordMatcher {
+	if l.CaseSensitive {
+		return wordMatcher{literal.New(l.Text, true), false}
+	}
+	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
+}
+
+// matchWords appends the words in which an expression matches, by ascending number. Its matches are
+// within words (regex.WithinWords), and hold the needs.
+func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
+	blocks, all, err := s.lexiconBlocks(needs)
+	if err != nil {
+		return dst, err
+	}
+	return s.matchBlocks(dst, m, blocks, all)
+}
+
+// matchBlocks is matchWords for some blocks, or for all.
+func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, all bool) (_ []wordMatch, err error) {
+	defer s.explain.during(PhaseWords)()
+	if all {
+		for number := range s.words.Blocks() {
+			if dst, err = s.matchBlock(dst, m, number); err != nil {
+				return dst, err
+			}
+		}
+		return dst, nil
+	}
+	if err := s.words.AnnounceBlocks(blocks); err != nil {
+		return dst, err
+	}
+	for _, number := range blocks {
+		if dst, err = s.matchBlock(dst, m, number); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// matchBlock is matchWords for one block. The text has one word per line: the byte next to a word
+// is not a word byte, as in every text, and no match continues into the next word.
+func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wordMatch, error) {
+	if err := s.tick(); err != nil {
+		return dst, err
+	}
+	b := &s.lexicon
+	read := s.words.Block
+	if m.small {
+		read = s.words.SmallBlock
+	}
+	if err := read(number, b); err != nil {
+		return dst, err
+	}
+	s.counts.lexiconBlocks++
+	last, before := -1, len(dst)
+	for start, end := range regex.Ranges(m.Matcher, b.Text) {
+		i := b.At(start, max(last, 0))
+		if i != last {
+			dst = append(dst, wordMatch{word: b.First + uint32(i)})
+			last = i
+		}
+		dst[len(dst)-1].matches += oneOf(rank.Of(b.Text, start, end))
+	}
+	s.counts.words += uint64(len(dst) - before)
+	return dst, nil
+}
+
+// lexiconBlocks returns the blocks of the lexicon that may have a word with the needs, ascending;
+// all says that any block may.
+func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, err error) {
+	switch n := needs.(type) {
+	case regex.Literal:
+		text, ok := wordText(n)
+		if !ok {
+			return nil, false, nil // no word of the lexicon holds it
+		}
+		return s.blocksHolding(text)
+	case regex.And:
+		all = true
+		for _, c := range n.Children {
+			more, anywhere, err := s.lexiconBlocks(c)
+			if err != nil {
+				return nil, false, err
+			}
+			if anywhere {
+				continue
+			}
+			if all {
+				blocks, all = more, false
+			} else {
+				blocks = intersect(blocks, more)
+			}
+		}
+		return blocks, all, nil
+	case regex.Or:
+		for _, c := range n.Children {
+			more, anywhere, err := s.lexiconBlocks(c)
+			if anywhere || err != nil {
+				return nil, anywhere, err
+			}
+			blocks = append(blocks, more...)
+		}
+		slices.Sort(blocks)
+		return slices.Compact(blocks), false, nil
+	}
+	return nil, true, nil
+}
+
+// wordText returns the word bytes of a literal; ok is false if no word can hold the literal.
+// Without case, the letters replace the runes that fold to them.
+func wordText(l regex.Literal) (text string, ok bool) {
+	text = l.Text
+	if !l.CaseSensitive {
+		text = foldedRunes.Replace(text)
+	}
+	for i := range len(text) {
+		if !ngram.IsWord(text[i]) {
+			return "", false
+		}
+	}
+	return text, true
+}
+
+var foldedRunes = strings.NewReplacer("\u212A", "k", "\u017F", "s")
+
+func (s *search) blocksHolding(text string) (blocks []uint32, all bool, err error) {
+	defer s.explain.during(PhaseWords)()
+	candidates, ok, err := s.words.Holding(text)
+	if err != nil || !ok {
+		return nil, true, err
+	}
+	defer candidates.Release()
+	s.stats.ListsRead += uint64(candidates.Lists())
+	for superblock, mask, ok := candidates.Next(); ok; superblock, mask, ok = candidates.Next() {
+		for j := uint32(0); mask != 0; j, mask = j+1, mask>>1 {
+			if mask&1 == 1 {
+				blocks = append(blocks, superblock*ngram.BlocksPerSuperblock+j)
+			}
+		}
+	}
+	return blocks, false, candidates.Err()
+}
+
+// intersect returns what two ascending lists have in common, in the memory of the first.
+func intersect(a, b []uint32) []uint32 {
+	kept := a[:0]
+	for _, v := range a {
+		for len(b) > 0 && b[0] < v {
+			b = b[1:]
+		}
+		if len(b) > 0 && b[0] == v {
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+// tally says how often an expression matches in the words that start in a superblock, and, if
+// requested, in which blocks the words start.
+type tally struct {
+	superblock uint32
+	blocks     uint8
+	// opaque says that the superblock is opaque.
+	opaque  bool
+	matches wordSums
+}
+
+// sparseLists is the most posting lists that are kept open, and sparseShare the part of the
+// superblocks that they may name, for postings to be sorted rather than counted in an array.
+const (
+	sparseLists = 256
+	sparseShare = 16
+)
+
+// tallies adds up the postings of words to one tally per superblock, ascending.
+func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
+	defer s.explain.during(PhasePostings)()
+	s.stats.ListsRead += uint64(len(found))
+	if err := s.announceLists(found); err != nil {
+		return nil, err
+	}
+	if len(found) > sparseLists {
+		return s.denseTallies(found, masks, nil)
+	}
+	total := uint64(0)
+	s.lists = s.lists[:0]
+	for i := range found {
+		l, err := s.words.List(found[i].word)
+		if err != nil {
+			return nil, err
+		}
+		total += uint64(l.DF())
+		s.lists = append(s.lists, l)
+	}
+	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
+		return s.denseTallies(found, masks, nil)
+	}
+	s.counts.postings += total
+	tallies, ends := make([]tally, 0, total), make([]int, 0, len(found))
+	for i := range found {
+		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
+			tallies = append(tallies, tally{superblock, blocks, false, wordSums(count) * found[i].matches})
+		}); err != nil {
+			return nil, err
+		}
+		ends = append(ends, len(tallies))
+	}
+	return joinTallies(mergeRuns(tallies, ends)), nil
+}
+
+// mergeRuns sorts tallies that consist of ascending runs, whose ends it is given, by merging two
+// runs at a time. It changes both arguments.
+func mergeRuns(tallies []tally, ends []int) []tally {
+	if len(ends) < 2 {
+		return tallies
+	}
+	for other := make([]tally, 0, len(tallies)); len(ends) > 1; {
+		merged, start := other[:0], 0
+		for i := 0; i < len(ends); i += 2 {
+			end := ends[min(i+1, len(ends)-1)]
+			a, b := tallies[start:ends[i]], tallies[ends[i]:end]
+			for len(a) > 0 && len(b) > 0 {
+				if a[0].superblock <= b[0].superblock {
+					merged, a = append(merged, a[0]), a[1:]
+				} else {
+					merged, b = append(merged, b[0]), b[1:]
+				}
+			}
+			merged = append(append(merged, a...), b...)
+			ends[i/2], start = end, end
+		}
+		ends = ends[:(len(ends)+1)/2]
+		tallies, other = merged, tallies
+	}
+	return tallies
+}
+
+// joinTallies joins the tallies of each superblock.
+func joinTallies(tallies []tally) []tally {
+	kept := tallies[:0]
+	for _, t := range tallies {
+		if n := len(kept); n > 0 && kept[n-1].superblock == t.superblock {
+			last := &kept[n-1]
+			last.matches += t.matches
+			last.blocks |= t.blocks
+			last.opaque = last.opaque || t.opaque
+		} else {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
+
+// mergeTallies merges two ascending lists and joins the tallies of the same superblock.
+func mergeTallies(a, b []tally) []tally {
+	if len(b) == 0 {
+		return a
+	}
+	merged := make([]tally, 0, len(a)+len(b))
+	for _, t := range b {
+		n, _ := slices.BinarySearchFunc(a, t.superblock, func(t tally, s uint32) int { return int(t.superblock) - int(s) })
+		merged = append(append(merged, a[:n]...), t)
+		a = a[n:]
+	}
+	return joinTallies(append(merged, a...))
+}
+
+// eachPosting calls f for each posting of a list; without masks, blocks are 0.
+func (s *search) eachPosting(l inverted.List, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
+	it := &s.wordIterator
+	it.Reset(l)
+	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+		if err := s.tick(); err != nil {
+			return err
+		}
+		if !masks {
+			for i, superblock := range superblocks {
+				f(superblock, counts[i], 0)
+			}
+			continue
+		}
+		blocks, err := it.Masks()
+		if err != nil {
+			return err
+		}
+		for i, superblock := range superblocks {
+			f(superblock, counts[i], blocks[i])
+		}
+	}
+	return it.Err()
+}
+
+// dense has an entry for each superblock of a shard. All are zero between uses.
+type dense struct {
+	sums   []wordSums
+	blocks []uint8
+}
+
+// denseTallies is tallies through an array of all superblocks. If spans is not nil, it returns only
+// the tallies in spans.
+func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
+	n, d := int(s.words.Superblocks()), &s.dense
+	if len(d.sums) < n {
+		*d = dense{make([]wordSums, n), make([]uint8, n)}
+	}
+	if err := s.addUp(found, masks, spans); err != nil {
+		clear(d.sums)
+		clear(d.blocks)
+		return nil, err
+	}
+	if spans == nil {
+		spans = []superblocks{{0, uint32(n)}}
+	}
+	used := 0
+	for _, span := range spans {
+		for _, sum := range d.sums[span.first:span.end] {
+			if sum != 0 {
+				used++
+			}
+		}
+	}
+	tallies := make([]tally, 0, used)
+	for _, span := range spans {
+		for i := span.first; i < span.end; i++ {
+			if sum := d.sums[i]; sum != 0 {
+				tallies = append(tallies, tally{i, d.blocks[i], false, sum})
+				d.sums[i], d.blocks[i] = 0, 0
+			}
+		}
+	}
+	return tallies, nil
+}
+
+// addUp adds the postings to dense.
+func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error {
+	switch {
+	case spans != nil:
+		return s.addUpAmong(found)
+	case masks:
+		return s.addUpMasks(found)
+	}
+	r := &s.wordReader
+	if err := s.words.Read(r); err != nil {
+		return err
+	}
+	for i := range found {
+		w := &found[i]
+		df, err := r.Open(w.word)
+		if err != nil {
+			return err
+		}
+		s.counts.postings += uint64(df)
+		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
+			for i, superblock := range superblocks {
+				s.dense.add(superblock, counts[i], w)
+			}
+		}
+		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpAmong is addUp in only the blobs that can match.
+func (s *search) addUpAmong(found []wordMatch) error {
+	if err := s.words.Read(&s.wordReader); err != nil {
+		return err
+	}
+	for i := range found {
+		w := &found[i]
+		if err := s.eachAmong(w.word, func(superblock uint32, count uint16) { s.dense.add(superblock, count, w) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addUpMasks is addUp with the masks of blocks.
+func (s *search) addUpMasks(found []wordMatch) error {
+	for i := range found {
+		w := &found[i]
+		list, err := s.words.List(w.word)
+		if err != nil {
+			return err
+		}
+		s.counts.postings += uint64(list.DF())
+		if err := s.eachPosting(list, true, func(superblock uint32, count uint16, blocks uint8) {
+			s.dense.add(superblock, count, w)
+			s.dense.blocks[superblock] |= blocks
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *dense) add(superblock uint32, count uint16, w *wordMatch) {
+	d.sums[superblock] += wordSums(count) * w.matches
+}
+
+// blobTally is the sum of the tallies of one blob's superblocks.
+type blobTally struct {
+	blob   uint32
+	counts rank.Counts
+	// opaque says that some matches are in opaque superblocks.
+	opaque bool
+	// content is the score of the matches; see rank.Content.
+	content float64
+	// first is the index of the first tally.
+	first int
+}
+
+// byBlob adds up the tallies of each blob, which rate scores.
+func (s *search) byBlob(tallies []tally, rate func(t *blobTally, length int)) ([]blobTally, error) {
+	starts, err := s.content.SuperblockStarts()
+	if err != nil {
+		return nil, err
+	}
+	cursor := blobOfSuperblocks{starts: starts}
+	length := 0 // of the last blob
+	blobs := make([]blobTally, 0, min(len(tallies), int(s.content.Blobs())))
+	for i := range tallies {
+		t := &tallies[i]
+		blob := cursor.of(t.superblock)
+		if blob < 0 {
+			return nil, s.shard.Corruptf("a superblock belongs to no blob")
+		}
+		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
+			if n > 0 {
+				rate(&blobs[n-1], length)
+			}
+			length = int(cursor.superblocks(s.content.Superblocks()))
+			blobs = append(blobs, blobTally{blob: uint32(blob), first: i})
+		}
+		b := &blobs[len(blobs)-1]
+		b.counts.Plus(t.matches.counts())
+		b.opaque = b.opaque || t.opaque
+	}
+	if n := len(blobs); n > 0 {
+		rate(&blobs[n-1], length)
+	}
+	return blobs, nil
+}
+
+// rate scores the matches of a text in a content of that many superblocks, the unit of its length.
+func (m *matching) rate(t *blobTally, length int) {
+	quality, matches := t.counts.Best(length)
+	t.content = m.loose.Weigh(rank.Content(quality, matches, length))
+}
+
+// wordScratch is memory for reading the index of words.
+type wordScratch struct {
+	lexicon      inverted.Block
+	lists        []inverted.List
+	wordIterator inverted.Iterator
+	wordReader   inverted.Reader
+	dense        dense
+}
+
+const blockWords = inverted.BlockWords
