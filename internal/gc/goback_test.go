@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -28,7 +29,8 @@ func TestEtcdGoesBackDuringAPass(t *testing.T) {
 			w.publish("repo", 10)
 			goBack := w.etcd.Copy()
 			w.publish("repo", 1)
-			armed, calls, deleting := false, 0, 0
+			armed, calls := false, 0
+			var deleting atomic.Int64 // deletions run concurrently
 			before := func() {
 				if armed && calls == moment {
 					goBack()
@@ -37,8 +39,8 @@ func TestEtcdGoesBackDuringAPass(t *testing.T) {
 			}
 			client := w.etcd.Client(func(ctx context.Context) error { before(); return ctx.Err() })
 			note := func(op string) error {
-				if op == "delete" && deleting == 0 {
-					deleting = calls
+				if op == "delete" {
+					deleting.CompareAndSwap(0, int64(calls))
 				}
 				return nil
 			}
@@ -52,8 +54,8 @@ func TestEtcdGoesBackDuringAPass(t *testing.T) {
 				refused++
 			}
 			// Nobody can help it if etcd goes back later than while it answers the last question.
-			if deleting == 0 || moment < deleting-1 {
-				w.check(fmt.Sprintf("etcd went back before call %d, deletions came after %d", moment, deleting))
+			if began := int(deleting.Load()); began == 0 || moment < began-1 {
+				w.check(fmt.Sprintf("etcd went back before call %d, deletions came after %d", moment, began))
 			}
 		})
 		if over {
