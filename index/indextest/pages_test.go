@@ -14,6 +14,10 @@ func oraclePager(c *Corpus, change func(ask Ask, p *Page)) Pager {
 		results, err := Eval(c, q)
 		slices.SortFunc(results, compareRanked)
 		p := pageOf(results, ask)
+		for i := range p.Files { // the last ranges are as good as any
+			all := p.Files[i].Content
+			p.Files[i].Content = all[max(len(all)-ask.MaxMatches, 0):]
+		}
 		if change != nil {
 			change(ask, &p)
 		}
@@ -32,6 +36,24 @@ func TestCheckPagesAcceptsTheOracle(t *testing.T) {
 		}
 	}
 	CheckPages(t, small, Queries(small, 1, len(kinds)), oraclePager(small, lower))
+}
+
+func TestShows(t *testing.T) {
+	all := []Range{{0, 3}, {5, 9}, {10, 14}}
+	short := append([]Range{{0, 1}}, all[1:]...)
+	for _, c := range []struct {
+		all, shown []Range
+		most       int
+		want       bool
+	}{
+		{all, all, 3, true}, {all, all, 9, true}, {all, all[:2], 2, true}, {all, all[1:], 2, true}, {all, []Range{all[0], all[2]}, 2, true}, {nil, nil, 0, true},
+		{all, nil, 0, true}, {all, all[:2], 3, false}, {all, all, 2, false}, {all, all[:1], 2, false}, {all, []Range{all[1], all[0]}, 2, false},
+		{all, []Range{{0, 2}, all[1]}, 2, false}, {short, short[1:2], 2, true}, {short, short[1:], 3, false},
+	} {
+		if got := Shows(c.all, c.shown, c.most); got != c.want {
+			t.Errorf("%v of %v, up to %d: %t", c.shown, c.all, c.most, got)
+		}
+	}
 }
 
 func TestComparePagesSeesEveryDifference(t *testing.T) {

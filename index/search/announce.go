@@ -48,11 +48,14 @@ func (s *search) announceShown(hits []Hit) error {
 			continue
 		}
 		before := len(superblocks)
-		for _, sp := range h.spans {
-			superblocks = append(superblocks, first+sp.start/docstore.SuperblockSize)
+		for _, m := range h.marks {
+			superblocks = append(superblocks, first+m.start/docstore.SuperblockSize)
 		}
 		for j := range h.inWords {
-			for _, t := range upTo(s.opts.MaxMatchesPerFile, h.inWords[j].of(first+uint32(units(length)))) {
+			if h.matches > s.opts.MaxMatchesPerFile || h.atLeast {
+				break
+			}
+			for _, t := range h.inWords[j].of(first + uint32(units(length))) {
 				superblocks = append(superblocks, t.superblock)
 			}
 		}
@@ -71,7 +74,7 @@ func (s *search) announceText(superblocks []uint32) error {
 
 // startSuperblocks is how many superblocks of a content are announced that is read from its start until it has
 // enough matches.
-const startSuperblocks = partRead / docstore.SuperblockSize
+const startSuperblocks = consideredUnits
 
 // wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
 const wholeSuperblocks = 32

@@ -134,8 +134,9 @@ func (n *atomNode) cost() uint64 {
 type gathered struct {
 	content []*spanList // per atom that has some
 	name    []span
-	shown   []span       // the first of all ranges in the content
+	shown   []mark       // the first of all ranges in the content
 	merge   []spanReader // a heap
+	of      []int        // how many of these each text has
 	// matches is the number of ranges in the content, the sum over all atoms.
 	matches int
 	// inWords has, for each atom whose matches were counted but not read, where they are.
@@ -156,5 +157,5 @@ func (g *gathered) release() {
 }
 
 func (g *gathered) reset() {
-	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], terms: g.terms[:0], shown: g.shown[:0], merge: g.merge[:0]}
+	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], terms: g.terms[:0], shown: g.shown[:0], merge: g.merge[:0], of: g.of[:0]}
 }

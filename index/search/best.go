@@ -14,10 +14,10 @@ type hit struct {
 	score     float64
 	features  rank.Document
 	matches   int
-	spans     []span    // the first ones
-	onPath    bool      // spans are in the path
-	inWords   []inWords // where the counted matches are; there are no spans yet
-	ranges    int       // how many spans will be shown
+	marks     []mark    // the first ones
+	onPath    bool      // marks are in the path
+	inWords   []inWords // where the counted matches are; there are no marks yet
+	ranges    int       // how many will be shown
 	atLeast   bool      // there may be more matches, which are found when it is shown
 }
 
@@ -64,12 +64,12 @@ func (b *best) admits(score float64, doc uint32) bool {
 func (b *best) add(h hit) {
 	b.size += h.leastSize()
 	if len(b.hits) < b.limit {
-		h.spans, h.inWords = slices.Clone(h.spans), slices.Clone(h.inWords)
+		h.marks, h.inWords = slices.Clone(h.marks), slices.Clone(h.inWords)
 		h.features.Terms = slices.Clone(h.features.Terms)
 		b.hits = push(b.hits, h, lastFirst)
 	} else {
 		b.size -= b.hits[0].leastSize()
-		h.spans = append(b.hits[0].spans[:0], h.spans...)
+		h.marks = append(b.hits[0].marks[:0], h.marks...)
 		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
 		h.features.Terms = append(b.hits[0].features.Terms[:0], h.features.Terms...)
 		b.hits[0] = h

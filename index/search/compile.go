@@ -280,7 +280,7 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		n.content = s.newWordAtom(m, hits)
 		return nil
 	}
-	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, keep: keep}
+	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, text: m.number, keep: keep}
 	n.content = a
 	if a.verifies = read; read {
 		known := s.known[m]
@@ -312,7 +312,7 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 	if m.scope != query.FileName {
 		keep := 0
 		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
-			keep = max(1, s.opts.MaxMatchesPerFile)
+			keep = s.mostConsidered()
 		}
 		if err := s.contentAtom(p, n, m, keep); err != nil {
 			return nil, err

@@ -43,6 +43,7 @@ type contentAtom struct {
 	blob   uint32
 	valid  bool
 	found  bool
+	text   int32 // its number in the query
 	spans  spanList
 	counts rank.Counts // of all matches
 	keep   int         // how many spans are kept, 0 for all
@@ -104,7 +105,7 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 	}
 	a.rules = rules
 	a.valid, a.found, a.counts = false, false, rank.Counts{}
-	a.spans.reset()
+	a.spans.reset(a.text)
 	if err := a.search(d); err != nil {
 		return false, err
 	}

@@ -209,7 +209,7 @@ func benchText(b *testing.B, run *search) (size int) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			a.spans.reset()
+			a.spans.reset(0)
 			if err := a.searchText(text); err != nil {
 				b.Fatal(err)
 			}

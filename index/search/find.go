@@ -229,22 +229,24 @@ func (s *search) placeRanges(h *hit) error {
 	g, most := &s.gathered, s.opts.MaxMatchesPerFile
 	switch {
 	case h.onPath:
-		h.spans = settle(g.name)
+		for _, sp := range settle(g.name) {
+			g.shown = append(g.shown, mark{span: sp})
+		}
+		h.marks = g.shown
 	case len(g.content) == 0:
 		h.inWords = g.inWords
 	default:
 		if err := s.readInWords(h.blob, g.inWords); err != nil {
 			return err
 		}
-		h.spans = g.settleContent(most, s.goOn)
+		h.marks = g.settleContent(s.mostConsidered(), s.goOn)
 		if s.ended != nil {
 			return s.ended
 		}
 	}
-	h.spans = h.spans[:min(len(h.spans), most)]
 	switch len(h.inWords) {
 	case 0:
-		h.ranges = len(h.spans)
+		h.ranges = min(len(h.marks), most)
 	case 1:
 		h.ranges = min(h.matches, most)
 	default: // those of several atoms may overlap

@@ -47,38 +47,25 @@ func placed(tallies []tally) (some bool) {
 	return some
 }
 
-// upTo returns the first tallies that have n matches together.
-func upTo(n int, tallies []tally) []tally {
-	for i := range tallies {
-		if n -= tallies[i].matches.all(); n <= 0 {
-			return tallies[:i+1]
-		}
-	}
-	return tallies
-}
-
-// read sets the list to the places of the matches in the words that start in the blob's superblocks before to: all, or only the
-// first keep unless keep is 0. Further places may follow that are not all there are, or wrong.
-func (w *inWords) read(s *search, blob uint32, keep int, to uint32, list *spanList) error {
-	list.reset()
+// read sets the list to the places of the matches in the words that start in the blob's superblocks before to. Further places may follow
+// that are not all there are, or wrong.
+func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
+	list.reset(w.number)
 	first, _, err := s.content.Span(blob)
 	if err != nil {
 		return err
 	}
 	add := func(start, end uint32, _ rank.Quality) bool {
 		list.add(span{start, end})
-		return keep == 0 || list.n < keep
+		return true
 	}
 	tallies := w.of(first + to)
 	// Where matches in opaque superblocks are is not known, or they may reach beyond.
 	anywhere := w.opaque && (w.most == 0 || !placed(tallies))
-	if keep > 0 {
-		tallies = upTo(keep, tallies)
-	}
 	if anywhere || s.text.holds(blob) || to <= mostWhole && len(tallies)*wholeShare >= int(to) {
 		return w.readFirst(s, blob, to, add)
 	}
-	for len(tallies) > 0 && (keep == 0 || list.n < keep) {
+	for len(tallies) > 0 {
 		n, matches := 1, tallies[0].matches.all()
 		for n < len(tallies) && tallies[n].superblock == tallies[n-1].superblock+1 && tallies[n].opaque == tallies[0].opaque {
 			matches += tallies[n].matches.all()

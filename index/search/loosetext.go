@@ -42,7 +42,7 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 // tally serves as well as those of opaque superblocks, since showing a file searches its whole
 // text.
 func (h *wordHits) addText(a *contentAtom, blob uint32, m *matching) (err error) {
-	a.spans.reset()
+	a.spans.reset(m.number)
 	a.counts = rank.Counts{}
 	if a.anchors != nil {
 		err = a.searchWindows(blob)

@@ -204,6 +204,9 @@ func (p *Query) prepare(q query.Q) (err error) {
 			err = fmt.Errorf("%s: %w", q, query.ErrUnresolved)
 		}
 	}
+	if m := p.texts[q]; m != nil {
+		m.number = int32(len(p.texts))
+	}
 	return err
 }
 
@@ -250,6 +253,8 @@ func looksAtContent(q query.Q) bool {
 
 // matching says how to find the text of an atom.
 type matching struct {
+	// number is that of the text in the query.
+	number  int32
 	scope   query.Scope
 	matcher regex.Matcher
 	needs   regex.Needs

@@ -15,7 +15,7 @@ type referenceAtom struct {
 
 // referenceAtom prepares finding a text outside of names.
 func (s *search) referenceAtom(m *matching) (node, error) {
-	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, outside: true}
+	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, text: m.number, outside: true}
 	if !m.withinWords || !s.words.Marked() {
 		plan, err := s.contentPlan(m.needs)
 		text.planned = plan.plan

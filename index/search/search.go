@@ -114,7 +114,6 @@ type scratch struct {
 	reader    docstore.Reader
 	text      blobText
 	buf, edge []byte
-	first     []span // of the file being shown
 	doc       document
 	gathered  gathered
 	symbols   knownSymbols

@@ -6,8 +6,6 @@ import (
 	"math"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/snippet"
 )
 
@@ -47,12 +45,7 @@ func (s *search) files(hits []Hit, res *Result) error {
 func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
-	if h.atLeast {
-		if err := s.findFirst(&h); err != nil {
-			return f, err
-		}
-	}
-	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MatchCount: h.matches, MatchCountAtLeast: h.atLeast, MissingWords: s.missingWords(&h)}
+	f = FileMatch{Repo: found.Key.Repo, Path: found.Key.Path, Blob: found.Key.Blob, Score: h.score, MissingWords: s.missingWords(&h)}
 	if f.Branches, f.Commit, err = s.branches(); err != nil {
 		return f, err
 	}
@@ -65,21 +58,17 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
-	if f.Chunks, err = s.chunks(&h, f.Path, room-f.Size()); err == nil && s.opts.Symbols {
+	marks, all, err := s.marks(&h)
+	if err != nil {
+		return f, err
+	}
+	if f.MatchCount, f.MatchCountAtLeast = h.matches, h.atLeast; all && !h.atLeast {
+		f.MatchCount = len(marks)
+	}
+	if f.Chunks, err = s.chunks(&h, marks, f.Path, room-f.Size()); err == nil && s.opts.Symbols {
 		err = s.addSymbols(&f)
 	}
-	if shown := ranges(f.Chunks); shown < s.opts.MaxMatchesPerFile && !f.MatchCountAtLeast { // there are no others
-		f.MatchCount = shown
-	}
 	return f, err
-}
-
-// ranges counts the ranges in chunks.
-func ranges(chunks []snippet.Chunk) (n int) {
-	for i := range chunks {
-		n += len(chunks[i].Ranges) + chunks[i].CutRanges
-	}
-	return n
 }
 
 // namedBranches are the branches of the last document. Most other documents have the same ones.
@@ -118,105 +107,40 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
-// countedWhole is the longest content, in bytes, in which all matches of one of the best documents are counted.
-const countedWhole = 4 * docstore.SuperblockSize
-
-// findFirst finds the first matches of a document that a search among whole words has found, as many as are shown. In a short
-// content it counts all. It reads a long one only until it has one range more.
-func (s *search) findFirst(h *hit) error {
-	length, err := s.content.Len(h.blob)
-	if err != nil {
-		return err
+// marks returns the marks that are shown of a hit. all says that there may be no others.
+func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
+	most := s.opts.MaxMatchesPerFile
+	if most == 0 {
+		return nil, false, nil
 	}
-	g, atoms := &s.gathered, h.inWords
-	g.reset()
-	s.showing = grown(s.showing, len(atoms))
-	for i := range atoms {
-		s.showing[i].reset()
-		g.content = append(g.content, &s.showing[i])
+	switch {
+	case h.onPath:
+		marks = h.marks[:min(len(h.marks), most)]
+	case len(h.inWords) == 0:
+		marks = s.beginning(h.marks, math.MaxUint32)
+	case !h.atLeast && h.matches <= most:
+		marks, err = s.allMarks(h)
+	default:
+		marks, err = s.firstMarks(h)
 	}
-	for at, end := 0, uint32(countedWhole); h.atLeast; end += readStep {
-		text, err := s.text.loadUpTo(s, h.blob, end)
-		if err != nil {
-			return err
-		}
-		limit := len(text)
-		if h.atLeast = limit < int(length); h.atLeast { // matches are within words, and the last one may be cut
-			limit = ngram.ExtendedStart(text, limit)
-		}
-		h.matches = 0
-		for i := range atoms {
-			list := &s.showing[i]
-			for start, end := range regex.RangesWhile(atoms[i].matcher, text[:limit], max(at, int(list.end)), s.goOn) {
-				list.add(span{uint32(start), uint32(end)})
-			}
-			h.matches += list.n
-		}
-		h.spans = g.settleContent(s.opts.MaxMatchesPerFile+1, s.goOn)
-		if at = max(at, limit); s.ended != nil || len(h.spans) > s.opts.MaxMatchesPerFile {
-			break
-		}
+	if err != nil || len(marks) <= most {
+		return marks, len(marks) < most, err
 	}
-	s.first = append(s.first[:0], h.spans[:min(len(h.spans), s.opts.MaxMatchesPerFile)]...)
-	h.inWords, h.spans = nil, s.first
-	return s.ended
-}
-
-// readSpans finds the ranges of a document whose matches were only counted: the first ones, as many as are shown.
-func (s *search) readSpans(h *hit) ([]span, error) {
-	first, length, err := s.content.Span(h.blob)
-	if err != nil {
-		return nil, err
-	}
-	all := (length + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	if len(h.inWords) == 1 { // no other atom's ranges can overlap its own
-		return s.readFirstSpans(h, s.opts.MaxMatchesPerFile, all)
-	}
-	// The atoms' ranges may overlap each other, so more matches may have to be read than are shown.
-	for matches := s.opts.MaxMatchesPerFile; ; matches *= 2 {
-		to := firstWith(matches, h.inWords, first, first+all)
-		spans, err := s.readFirstSpans(h, 0, to)
-		if n := len(spans); err != nil || to == all || n == s.opts.MaxMatchesPerFile && spans[n-1].start < to*docstore.SuperblockSize {
-			return spans, err
-		}
-	}
-}
-
-// readFirstSpans finds the ranges of a document in the words that start in its first superblocks, up to that number: of each atom all
-// matches, or only the first keep unless keep is 0. Ranges that start later may be wrong.
-func (s *search) readFirstSpans(h *hit, keep int, to uint32) ([]span, error) {
-	g := &s.gathered
-	g.reset()
-	s.showing = grown(s.showing, len(h.inWords))
-	for i := range h.inWords {
-		if err := h.inWords[i].read(s, h.blob, keep, to, &s.showing[i]); err != nil {
-			return nil, err
-		}
-		g.content = append(g.content, &s.showing[i])
-	}
-	return g.settleContent(s.opts.MaxMatchesPerFile, s.goOn), s.ended
+	marks, err = s.chooseLines(h, marks, most)
+	return marks, false, err
 }
 
 // chunks cuts out what is shown of the content, or of the path.
-func (s *search) chunks(h *hit, path []byte, room int64) (chunks []snippet.Chunk, err error) {
+func (s *search) chunks(h *hit, marks []mark, path []byte, room int64) (chunks []snippet.Chunk, err error) {
 	if room < 0 {
 		return nil, snippet.ErrNoRoom
 	}
-	if s.opts.MaxMatchesPerFile == 0 {
+	if len(marks) == 0 {
 		return nil, nil
 	}
-	spans := h.spans
-	if len(h.inWords) > 0 {
-		if spans, err = s.readSpans(h); err != nil {
-			return nil, err
-		}
-	}
-	if len(spans) == 0 {
-		return nil, nil
-	}
-	ranges := s.ranges.Take(len(spans))
-	for i, sp := range spans {
-		ranges[i] = snippet.Match(sp.start, sp.end)
+	ranges := s.ranges.Take(len(marks))
+	for i, m := range marks {
+		ranges[i] = snippet.Match(m.start, m.end)
 	}
 	if h.onPath {
 		return []snippet.Chunk{snippet.OfPath(path, ranges)}, nil

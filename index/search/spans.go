@@ -10,12 +10,13 @@ import (
 // overlap. Where they are dense, each takes two or three bytes: a large file
 // may have millions.
 type spanList struct {
+	text int32  // of the atom
 	code []byte // for each match, the bytes since the last one and its length
 	n    int
 	end  uint32 // of the last one
 }
 
-func (l *spanList) reset() { l.code, l.n, l.end = l.code[:0], 0, 0 }
+func (l *spanList) reset(text int32) { l.text, l.code, l.n, l.end = text, l.code[:0], 0, 0 }
 
 // add adds a match, which starts where the last one ends or later.
 func (l *spanList) add(s span) {
@@ -24,10 +25,16 @@ func (l *spanList) add(s span) {
 	l.n, l.end = l.n+1, s.end
 }
 
-// spanReader reads a list.
+// mark is a match that may be shown, of one of the query's texts, by their order in the query.
+type mark struct {
+	span
+	text int32
+}
+
+// spanReader reads the list of a text.
 type spanReader struct {
 	code []byte
-	at   span
+	at   mark
 }
 
 // next reads the next match. It returns false after the last one.
@@ -38,7 +45,7 @@ func (r *spanReader) next() bool {
 	gap, n := binary.Uvarint(r.code)
 	length, m := binary.Uvarint(r.code[n:])
 	start := r.at.end + uint32(gap)
-	r.code, r.at = r.code[n+m:], span{start, start + uint32(length)}
+	r.code, r.at.span = r.code[n+m:], span{start, start + uint32(length)}
 	return true
 }
 
@@ -47,24 +54,33 @@ func compareSpans(a, b span) int {
 	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
 }
 
-func compareReaders(a, b *spanReader) int { return compareSpans(a.at, b.at) }
+func compareReaders(a, b *spanReader) int {
+	return cmp.Or(compareSpans(a.at.span, b.at.span), cmp.Compare(a.at.text, b.at.text))
+}
+
+// fewTexts is of how many texts settleContent returns all ranges that it returns of one.
+const fewTexts = 4
 
 // settleEvery is how many matches are settled between two calls of goOn.
 const settleEvery = 1 << 14
 
-// settleContent returns the first ranges of the content, at most limit, without those that overlap an earlier one. It stops early if goOn
-// returns false.
-func (g *gathered) settleContent(limit int, goOn func() bool) (shown []span) {
-	g.shown, g.merge = g.shown[:0], g.merge[:0]
+// settleContent returns the first ranges of the content without those that overlap an earlier one: at most that many of a text, and of a few
+// texts in all. It stops early if goOn returns false.
+func (g *gathered) settleContent(most int, goOn func() bool) []mark {
+	g.shown, g.merge, g.of = g.shown[:0], g.merge[:0], g.of[:0]
 	for _, l := range g.content {
-		if r := (spanReader{code: l.code}); r.next() {
+		g.of = append(g.of, make([]int, max(int(l.text)+1-len(g.of), 0))...)
+		if r := (spanReader{code: l.code, at: mark{text: l.text}}); r.next() {
 			g.merge = push(g.merge, r, compareReaders)
 		}
 	}
 	end := uint32(0)
-	for steps := 1; len(g.merge) > 0 && len(g.shown) < limit; steps++ {
+	for steps := 1; len(g.merge) > 0 && len(g.shown)/fewTexts < most; steps++ {
 		if s := g.merge[0].at; s.start >= end {
-			g.shown, end = append(g.shown, s), s.end
+			if end = s.end; g.of[s.text] < most {
+				g.shown = append(g.shown, s)
+			}
+			g.of[s.text]++
 		}
 		if steps%settleEvery == 0 && !goOn() {
 			break

@@ -52,7 +52,7 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 // the blobs that mark, as defined, a word that contains the text.
 func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	names := m.inNames
-	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, inNames: true, kinds: q.Kinds}
+	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, text: m.number, inNames: true, kinds: q.Kinds}
 	if !m.withinWords || !s.words.Marked() {
 		p, err := s.contentPlan(m.needs)
 		a.planned = p.plan

@@ -3,7 +3,6 @@ package search
 import (
 	"sort"
 
-	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
@@ -192,9 +191,14 @@ func (s *search) readInWords(blob uint32, atoms []inWords) error {
 	if err != nil {
 		return err
 	}
+	return s.readUpTo(blob, atoms, uint32(units(length)))
+}
+
+// readUpTo is readInWords for the words that start in the first superblocks, up to that number.
+func (s *search) readUpTo(blob uint32, atoms []inWords, to uint32) error {
 	s.showing = grown(s.showing, len(atoms))
 	for i := range atoms {
-		if err := atoms[i].read(s, blob, 0, (length+docstore.SuperblockSize-1)/docstore.SuperblockSize, &s.showing[i]); err != nil {
+		if err := atoms[i].read(s, blob, to, &s.showing[i]); err != nil {
 			return err
 		}
 		s.gathered.content = append(s.gathered.content, &s.showing[i])

@@ -106,7 +106,7 @@ func searchTool(s *Server) {
 }
 
 // bestLines is how many matches of a file a ranked answer shows.
-const bestLines = 5
+const bestLines = 8
 
 func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	if strings.TrimSpace(in.Query) == "" {

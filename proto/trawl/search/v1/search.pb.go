@@ -1321,7 +1321,8 @@ type SearchOptions struct {
 	Mode  Mode                   `protobuf:"varint,1,opt,name=mode,proto3,enum=trawl.search.v1.Mode" json:"mode,omitempty"`
 	// Most files in one answer; default 50.
 	MaxFiles uint32 `protobuf:"varint,2,opt,name=max_files,json=maxFiles,proto3" json:"max_files,omitempty"`
-	// Most match ranges returned for one file; default 100. Further ones are still counted.
+	// Most match ranges returned for one file; default 100. Further ones are still counted. Of a
+	// file with more, the best lines are returned, in their order in the file: docs/ranking.md.
 	MaxMatchesPerFile uint32 `protobuf:"varint,3,opt,name=max_matches_per_file,json=maxMatchesPerFile,proto3" json:"max_matches_per_file,omitempty"`
 	// Lines shown before and after each match; default 0.
 	ContextLines uint32 `protobuf:"varint,4,opt,name=context_lines,json=contextLines,proto3" json:"context_lines,omitempty"`

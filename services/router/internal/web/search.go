@@ -23,9 +23,9 @@ const (
 const (
 	// pageFiles is how many files a page has.
 	pageFiles = 20
-	// fileLines bounds the lines that are shown of one file, fileMatches the matches.
-	fileLines   = 12
-	fileMatches = 50
+	// fileLines bounds the lines that are shown of one file, fileMatches the matches: its best ones.
+	fileLines   = 18
+	fileMatches = 6
 	// contextLines are shown around each match.
 	contextLines = 1
 	// lineBytes bounds what is shown of one line, nameBytes of one name.

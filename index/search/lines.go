@@ -1,0 +1,296 @@
+package search
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/index/symbols"
+)
+
+// Of a file with more matches than are shown, the best lines are shown, in their order in the file: those with the most of the query's
+// texts, and the ones that are rare in the file above all. Whole words, texts next to each other and definitions count more, comments
+// less. Lines are chosen at the start of the file, from the matches of its first consideredText bytes, or as far as there are more than are
+// shown. All of this depends on the file alone, and not on how its matches were found: what other files have must not show.
+
+const (
+	consideredText  = 32 << 10
+	consideredUnits = consideredText / docstore.SuperblockSize
+	// considered and consideredShare bound the matches of a text from which lines are chosen.
+	considered, consideredShare = 256, 4
+	// lineReach is how far before and after a match the ends of its line are looked for.
+	lineReach = 256
+	// nextTo is the most bytes between two texts that stand next to each other.
+	nextTo = 3
+	// shortText is the length up to which parts of words are not marked in a line with a rarer text.
+	shortText = 2
+	// rareShare is how soon a text counts less that has more matches than another.
+	rareShare = .5
+	// nextShare is what texts next to each other add, as a share of the rarer one, definedShare what a definition adds, and commentShare
+	// what is left of a comment.
+	nextShare, definedShare, commentShare = .5, 1.5, .75
+)
+
+// qualityShare is how much a match counts by its quality.
+var qualityShare = [...]float64{rank.None: 0, rank.Inside: .4, rank.Partial: .7, rank.Word: 1}
+
+// mostConsidered returns from how many marks of a text lines are chosen.
+func (s *search) mostConsidered() int {
+	return min(s.opts.MaxMatchesPerFile, math.MaxInt32)*consideredShare + considered
+}
+
+// textWeights returns how much each text counts: 1 for the one with the fewest matches in the file, and less for each time that another has
+// twice as many.
+func textWeights(matches []int) []float64 {
+	weights, least := make([]float64, len(matches)), math.MaxInt
+	for _, n := range matches {
+		if n > 0 {
+			least = min(least, n)
+		}
+	}
+	for i, n := range matches {
+		if n > 0 {
+			weights[i] = 1 / (1 + rareShare*math.Log2(float64(n)/float64(least)))
+		}
+	}
+	return weights
+}
+
+// allMarks finds all marks of a hit whose matches were only counted.
+func (s *search) allMarks(h *hit) ([]mark, error) {
+	length, err := s.content.Len(h.blob)
+	if err != nil {
+		return nil, err
+	}
+	return s.marksUpTo(h, uint32(units(length)))
+}
+
+// marksUpTo finds the marks in the words that start in the first superblocks of a hit, up to that number. Marks after these may be wrong.
+func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
+	s.gathered.reset()
+	if err := s.readUpTo(h.blob, h.inWords, to); err != nil {
+		return nil, err
+	}
+	return s.gathered.settleContent(s.mostConsidered(), s.goOn), s.ended
+}
+
+// firstMarks finds marks of a hit whose matches were only counted, at the start of its content: more than are shown, if there are.
+func (s *search) firstMarks(h *hit) ([]mark, error) {
+	first, length, err := s.content.Span(h.blob)
+	if err != nil {
+		return nil, err
+	}
+	if h.atLeast || slices.ContainsFunc(h.inWords, func(in inWords) bool { return in.opaque }) {
+		return s.marksInText(h, length)
+	}
+	all := uint32(units(length))
+	for matches := s.opts.MaxMatchesPerFile + 1; ; matches *= 2 {
+		to := min((firstWith(matches, h.inWords, first, first+all)+consideredUnits-1)/consideredUnits*consideredUnits, all)
+		marks, err := s.marksUpTo(h, to)
+		if err != nil {
+			return nil, err
+		}
+		if marks = s.beginning(marks, to*docstore.SuperblockSize); len(marks) > s.opts.MaxMatchesPerFile || to == all {
+			return marks, nil
+		}
+	}
+}
+
+// marksInText is firstMarks where it is not known in which superblocks the matches are.
+func (s *search) marksInText(h *hit, length uint32) (marks []mark, err error) {
+	g := &s.gathered
+	g.reset()
+	s.showing = grown(s.showing, len(h.inWords))
+	for i := range h.inWords {
+		s.showing[i].reset(h.inWords[i].number)
+		g.content = append(g.content, &s.showing[i])
+	}
+	for end := uint32(0); len(marks) <= s.opts.MaxMatchesPerFile && end < length && s.ended == nil; {
+		end = min(end+consideredText, length)
+		matches := 0
+		for i := range h.inWords {
+			if err := h.inWords[i].readOn(s, h.blob, end, &s.showing[i]); err != nil {
+				return nil, err
+			}
+			matches += s.showing[i].n
+		}
+		if marks = s.beginning(g.settleContent(s.mostConsidered(), s.goOn), end); h.atLeast {
+			h.matches, h.atLeast = matches, end < length
+		}
+	}
+	return marks, s.ended
+}
+
+// readOn adds the places of further matches that begin before an end to a list.
+func (w *inWords) readOn(s *search, blob, end uint32, list *spanList) error {
+	for more := uint64(docstore.SuperblockSize); ; more *= 2 { // the last match may go on after the end
+		text, err := s.text.loadUpTo(s, blob, uint32(min(uint64(end)+more, math.MaxUint32)))
+		if err != nil {
+			return err
+		}
+		cut := false
+		for start, stop := range regex.RangesWhile(w.matcher, text, int(list.end), s.goOn) {
+			if cut = stop == len(text) && !s.text.whole; cut || uint32(start) >= end {
+				break
+			}
+			list.add(span{uint32(start), uint32(stop)})
+		}
+		if !cut || s.ended != nil {
+			return s.ended
+		}
+	}
+}
+
+// beginning keeps the marks from which lines are chosen, of those before an end.
+func (s *search) beginning(marks []mark, end uint32) []mark {
+	last := func(end uint32) int {
+		n, _ := slices.BinarySearchFunc(marks, end, func(m mark, end uint32) int { return cmp.Compare(m.start, end) })
+		return n
+	}
+	n := last(end)
+	if most := s.opts.MaxMatchesPerFile; n > most {
+		n = last(min(marks[most].start/consideredText*consideredText+consideredText, end))
+	}
+	return marks[:n]
+}
+
+// line has the marks from the first to the one before end.
+type line struct {
+	first, end int
+	score      float64
+	most       float64 // the weight of its rarest text
+}
+
+// chooseLines returns the marks of the best lines, at most that many.
+func (s *search) chooseLines(h *hit, marks []mark, most int) ([]mark, error) {
+	var matches []int
+	for _, m := range marks {
+		for len(matches) <= int(m.text) {
+			matches = append(matches, 0)
+		}
+		matches[m.text]++
+	}
+	r := lineRater{s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches))}
+	if slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Defined }) {
+		var err error
+		if r.rules, err = s.rulesOf(h.doc); err != nil {
+			return nil, err
+		}
+	}
+	var lines []line
+	for first := 0; first < len(marks); {
+		l, err := r.rate(marks, first)
+		if err != nil {
+			return nil, err
+		}
+		lines, first = append(lines, l), l.end
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.score, a.score) })
+	var chosen []mark
+	for _, l := range lines {
+		for i := l.first; i < l.end && len(chosen) < most; i++ {
+			if r.says(&l, &marks[i], r.qualities[i]) {
+				chosen = append(chosen, marks[i])
+			}
+		}
+	}
+	slices.SortFunc(chosen, func(a, b mark) int { return compareSpans(a.span, b.span) })
+	return chosen, nil
+}
+
+// lineRater rates the lines of a content.
+type lineRater struct {
+	s         *search
+	h         *hit
+	weights   []float64         // by text
+	rules     *symbols.Language // set if the content defines a text
+	qualities []rank.Quality    // of the marks so far
+	best      []rank.Quality    // of the current line, by text
+	defined   []symbols.Symbol  // in the current line
+	// text is around the superblock that starts at a place, and begins at base.
+	text             []byte
+	superblock, base uint32
+}
+
+// rate rates the line of a mark, the first one in it.
+func (r *lineRater) rate(marks []mark, first int) (line, error) {
+	if err := r.load(marks[first].start); err != nil {
+		return line{}, err
+	}
+	place := func(at uint32) int { return min(int(at-r.base), len(r.text)) }
+	from, to := place(marks[first].start), place(marks[first].end)
+	from = bytes.LastIndexByte(r.text[:from], '\n') + 1
+	if n := bytes.IndexByte(r.text[to:], '\n'); n >= 0 {
+		to += n
+	} else {
+		to = len(r.text)
+	}
+	l, text := line{first: first, end: first}, r.text[from:to]
+	if r.rules != nil {
+		r.defined = r.rules.Append(r.defined[:0], text)
+	}
+	clear(r.best)
+	last := uint32(0)
+	for ; l.end == first || l.end < len(marks) && place(marks[l.end].start) < to; l.end++ {
+		m := marks[l.end]
+		start, end := place(m.start)-from, place(m.end)-from
+		quality := rank.Of(text, start, max(start, min(end, len(text))))
+		r.qualities = append(r.qualities, quality)
+		r.best[m.text] = max(r.best[m.text], quality)
+		if l.end > first && m.text != marks[l.end-1].text && m.start-last <= nextTo {
+			l.score += nextShare * min(r.weights[m.text], r.weights[marks[l.end-1].text])
+		}
+		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool { return int(s.Start) == start && int(s.End) == end }) {
+			l.score += definedShare * r.weights[m.text]
+		}
+		last = m.end
+	}
+	for i, quality := range r.best {
+		if l.score += r.weights[i] * qualityShare[quality]; quality > rank.None {
+			l.most = max(l.most, r.weights[i])
+		}
+	}
+	if isComment(text) {
+		l.score *= commentShare
+	}
+	return l, nil
+}
+
+// says reports whether a mark says something beside those of its line: letters within a word do not beside a rarer text.
+func (r *lineRater) says(l *line, m *mark, quality rank.Quality) bool {
+	return quality == rank.Word || m.end-m.start > shortText || r.weights[m.text] == l.most
+}
+
+// load has the text around the superblock of a place at hand.
+func (r *lineRater) load(at uint32) error {
+	from := at / docstore.SuperblockSize * docstore.SuperblockSize
+	if r.text != nil && from == r.superblock {
+		return nil
+	}
+	length, err := r.s.content.Len(r.h.blob)
+	if err != nil {
+		return err
+	}
+	r.superblock, r.base = from, from-min(from, lineReach)
+	size := min(from+docstore.SuperblockSize+lineReach, length) - r.base
+	if r.text = r.s.text.part(r.h.blob, r.base, size); r.text == nil {
+		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, r.base, size)
+		r.text = r.s.edge
+	}
+	return err
+}
+
+// isComment reports whether a line seems to be a comment, in any language.
+func isComment(text []byte) bool {
+	text = bytes.TrimLeft(text, " \t")
+	for _, start := range []string{"//", "/*", "*", "# ", "--", ";", "<!--", `"""`, "%"} {
+		if len(text) >= len(start) && string(text[:len(start)]) == start {
+			return true
+		}
+	}
+	return false
+}
