@@ -33,6 +33,8 @@ type part struct {
 	limit, limitAll time.Duration
 	// checks is true if the target prints anything but events of `go test -json`.
 	checks bool
+	// again is true if other parts test the same packages: gotestsum would take them for one, and lose why it failed.
+	again bool
 	// asks names a variable of the environment: without it the part does not run.
 	asks string
 }
@@ -49,7 +51,7 @@ var parts = []part{
 	{target: "lint", lane: computes, limit: 20 * time.Minute, limitAll: 20 * time.Minute, checks: true},
 	{target: "unit", lane: computes, limit: 20 * time.Minute, limitAll: 60 * time.Minute},
 	{target: "bench-test", lane: computes, limit: 10 * time.Minute, limitAll: 10 * time.Minute},
-	{target: "race", lane: computes, limit: 15 * time.Minute, limitAll: 60 * time.Minute},
+	{target: "race", lane: computes, limit: 15 * time.Minute, limitAll: 60 * time.Minute, again: true},
 	{target: "chart-test", lane: computes, limit: 15 * time.Minute, limitAll: 20 * time.Minute},
 	{target: "check-generated", lane: computes, limitAll: 15 * time.Minute, checks: true},
 	{target: "tools-test", lane: computes, limitAll: 20 * time.Minute},

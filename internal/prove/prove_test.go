@@ -64,10 +64,11 @@ last:
 		{target: "last", lane: waits, limit: time.Minute, checks: true},
 		{target: "hangs", lane: computes, limit: time.Second, checks: true},
 		{target: "good", lane: computes, limit: time.Minute},
+		{target: "good", lane: computes, limit: time.Minute, again: true},
 	})
 	for name, want := range map[string]string{
 		"make/built built": "pass", "make/bad bad": "fail", "make/bad ": "fail", "make/last last": "pass", "make/hangs hangs": "fail",
-		"make/good ": "pass", "p TestA": "pass",
+		"make/good ": "pass", "p TestA": "pass", "good/p TestA": "pass",
 	} {
 		if actions[name] != want {
 			t.Errorf("%s: %q, want %q", name, actions[name], want)
@@ -84,8 +85,8 @@ last:
 	if failed := report(&table, results); failed != 2 {
 		t.Errorf("%d failed, want 2:\n%s", failed, &table)
 	}
-	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 6 {
-		t.Errorf("the table does not show 5 parts, of which 2 failed:\n%s", &table)
+	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 7 {
+		t.Errorf("the table does not show 6 parts, of which 2 failed:\n%s", &table)
 	}
 }
 

@@ -91,6 +91,9 @@ const longest = 8 << 10
 func (l *lines) pass(line []byte) {
 	var of event
 	if !l.part.checks && json.Unmarshal(line, &of) == nil && of.Action != "" {
+		if l.part.again {
+			line = bytes.Replace(line, []byte(`"Package":"`), []byte(`"Package":"`+l.part.target+"/"), 1)
+		}
 		l.out.write(line)
 		return
 	}

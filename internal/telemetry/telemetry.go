@@ -86,8 +86,12 @@ func Start(ctx context.Context, cfg Config, id Identity, opts ...Option) (*Telem
 }
 
 // Shutdown sends the remaining spans, until ctx ends, and stops. Spans that could not
-// be sent are lost, and the error says so.
-func (t *Telemetry) Shutdown(ctx context.Context) error { return t.tracing.stop(ctx) }
+// be sent are lost, and the error says so. What an exporter reports later is not logged.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	err := t.tracing.stop(ctx)
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {}))
+	return err
+}
 
 // For returns the telemetry of one component of the process: its log records have the
 // attribute component, its metrics the label component. Before For, that is the

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
@@ -140,6 +141,17 @@ func TestACollectorThatIsAwayStopsNothing(t *testing.T) {
 	defer cancel()
 	if err := tel.Shutdown(ctx); err == nil {
 		t.Error("the spans went where nobody listens")
+	}
+}
+
+// TestLateErrorsAreNotLogged: an exporter that reports an error after the shutdown writes into no log, which may be closed.
+func TestLateErrorsAreNotLogged(t *testing.T) {
+	tel, logs := start(t, func(*telemetry.Config) {})
+	otel.Handle(errors.New("early"))
+	shutdown(t, tel)
+	otel.Handle(errors.New("late"))
+	if log := logs.String(); !strings.Contains(log, "early") || strings.Contains(log, "late") {
+		t.Errorf("the log is %q", log)
 	}
 }
 
