@@ -80,5 +80,28 @@ func (p place) crumbs() (all []crumb) {
 // maxCrumbs bounds the folders that are shown above a path.
 const maxCrumbs = 30
 
+// marked is the address of a file or a line in which the matches of a query are marked. A long query is left out.
+func marked(address, query string) string {
+	if query == "" || len(query) > markedQuery {
+		return address
+	}
+	page, line, _ := strings.Cut(address, "#")
+	sep := "?"
+	if strings.Contains(page, "?") {
+		sep = "&"
+	}
+	page += sep + url.Values{queryParam: {query}}.Encode()
+	if line != "" {
+		page += "#" + line
+	}
+	if len(page) > maxURL {
+		return address
+	}
+	return page
+}
+
+// markedQuery bounds the query in addresses: every line of a page of results has one.
+const markedQuery = 200
+
 // searchURL is the address of a search.
 func searchURL(query string) string { return "/?" + url.Values{queryParam: {query}}.Encode() }

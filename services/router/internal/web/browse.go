@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"net/http"
@@ -91,13 +92,21 @@ func (l located) noRevision() *problem {
 // only is the query for one repo.
 func only(repo string) string { return "r:" + quote("^"+literal(repo)+"$") }
 
-// documents is the query for the documents of the branch, by name.
-func (l located) documents() string {
+// here is the query for the documents of the branch.
+func (l located) here() string {
 	branch := "HEAD"
 	if !l.head {
 		branch = l.branch
 	}
-	return only(l.repo) + " b:" + quote(branch) + " type:file case:yes"
+	return only(l.repo) + " b:" + quote(branch)
+}
+
+// documents is the query for the documents of the branch, by name.
+func (l located) documents() string { return l.here() + " type:file case:yes" }
+
+// inFile is a query for one file.
+func inFile(query, where, path string) string {
+	return "(" + withoutSelect(query) + " ) " + where + " f:" + quote("^"+literal(path)+"$")
 }
 
 // head is the top of the pages of a repo.
@@ -123,15 +132,15 @@ type choice struct {
 const maxChoices = 100
 
 func (p *Pages) head(r *http.Request, l located) head {
-	base := strings.TrimPrefix(l.path, folder(l.path))
+	base, query := strings.TrimPrefix(l.path, folder(l.path)), param(r, queryParam)
 	h := head{
-		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), only(l.repo)+" "),
+		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), cmp.Or(query, only(l.repo)+" ")),
 		Repo:  name(cut(l.repo, nameBytes)), Branch: name(cut(l.branch, nameBytes)), Name: name(cutFront(base, nameBytes)),
 		Commit: short(l.commit), RepoURL: place{l.repo, l.rev, ""}.address(), Permalink: place{l.repo, l.commit, l.path}.address(),
 		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostOf(l.entry.GetUrl(), l.commit, l.path),
 	}
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), maxChoices)] {
-		h.Branches = append(h.Branches, choice{plain(cut(b.GetName(), 60)), place{l.repo, b.GetName(), l.path}.address(), b.GetName() == l.branch})
+		h.Branches = append(h.Branches, choice{plain(cut(b.GetName(), 60)), marked(place{l.repo, b.GetName(), l.path}.address(), query), b.GetName() == l.branch})
 	}
 	return h
 }

@@ -106,6 +106,9 @@ func (b *browser) call(method string, params, result any) {
 		if answer.ID != b.calls {
 			continue // an event
 		}
+		if answer.Error != nil && method == "Runtime.evaluate" && strings.Contains(answer.Error.Message, "navigated") {
+			return // the page made room for another one meanwhile
+		}
 		if answer.Error != nil {
 			b.t.Fatalf("%s: %s", method, answer.Error.Message)
 		}

@@ -47,6 +47,19 @@ type filePage struct {
 	Previous, Next string
 	Shown          string
 	FolderURL      string
+	// Found says what matches the query that led here.
+	Found *foundHere
+}
+
+// foundHere is what a query matches in a file.
+type foundHere struct {
+	Query, URL string
+	// Count is the number of matches in words; empty if Problem says why they are not marked.
+	Count, Problem string
+	// Earlier and Later are the addresses of the nearest matches before and after the part that is shown.
+	Earlier, Later string
+	marks          []span // in the file
+	lines          []int  // of the marks
 }
 
 // fileLine is a line of a file.
@@ -69,6 +82,7 @@ type content struct {
 	// text is whole lines from line first on, cut off at fileBytes.
 	text  []byte
 	first int
+	start int // of the text in the file
 	// more: there are lines after the text.
 	more bool
 	// whole is the whole file, nil if it is large.
@@ -109,7 +123,10 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		page.Note = "The content is not shown: " + note + "."
 		return reply{status: http.StatusOK, template: "file", data: page}
 	}
-	page.Lines = p.fileLines(ctx, &c)
+	if query := param(r, queryParam); query != "" {
+		page.Found = l.find(ctx, answers, query, c.resp.GetBlob())
+	}
+	page.Lines = p.fileLines(ctx, &c, page.Found.in(&c))
 	page.Outline = outline(c, l, len(page.Lines))
 	page.paginate(c, l)
 	return reply{status: http.StatusOK, template: "file", data: page}
@@ -141,7 +158,7 @@ func read(ctx context.Context, answers Answers, l located, first int) (c content
 			if part[end-1] == '\n' {
 				line++
 			}
-			part = part[end:]
+			part, c.start = part[end:], c.start+end
 		}
 		c.text = append(c.text, part...)
 		if full := c.trim(); full || last {
@@ -166,7 +183,7 @@ func (c *content) trim() (full bool) {
 }
 
 // fileLines are the lines of the part that is shown.
-func (p *Pages) fileLines(ctx context.Context, c *content) (lines []fileLine) {
+func (p *Pages) fileLines(ctx context.Context, c *content, marks []span) (lines []fileLine) {
 	colours, size := p.colour.spans(ctx, c.resp.GetLanguage(), c.text, fileColourTime), 0
 	for start, number := 0, c.first; start < len(c.text); number++ {
 		if size > fileHTML {
@@ -174,12 +191,74 @@ func (p *Pages) fileLines(ctx context.Context, c *content) (lines []fileLine) {
 			return lines
 		}
 		end := lineEnd(c.text, start)
-		colours = after(colours, start)
-		lines = append(lines, fileLine{number, shownLine(trimEnd(c.text[start:end]), until(colours, start, end), nil, longLine)})
+		colours, marks = after(colours, start), after(marks, start)
+		lines = append(lines, fileLine{number, shownLine(trimEnd(c.text[start:end]), until(colours, start, end), until(marks, start, end), longLine)})
 		size += len(lines[len(lines)-1].Code)
 		start = end
 	}
 	return lines
+}
+
+// Bounds of the matches that are marked in a file.
+const (
+	fileMarks     = 10_000
+	fileMarksTime = time.Second
+)
+
+// find finds what a query matches in the file, which has a blob.
+func (l located) find(ctx context.Context, answers Answers, query string, blob []byte) *foundHere {
+	ctx, cancel := context.WithTimeout(ctx, fileMarksTime)
+	defer cancel()
+	f := &foundHere{Query: query, URL: searchURL(query)}
+	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: inFile(query, l.here(), l.path), Options: &searchv1.SearchOptions{
+		MaxFiles: 10, MaxMatchesPerFile: fileMarks, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+	}})
+	if err != nil {
+		f.Problem = problemOf(query, err).Text
+		return f
+	}
+	atLeast := !resp.GetCoverage().GetComplete()
+	for _, file := range resp.GetFiles() {
+		if string(file.GetPath()) != l.path || !bytes.Equal(file.GetBlob(), blob) {
+			continue
+		}
+		for _, c := range file.GetChunks() {
+			for _, r := range c.GetRanges() {
+				if !c.GetFileName() {
+					f.marks = append(f.marks, span{start: int(r.GetStart().GetByteOffset()), end: int(r.GetEnd().GetByteOffset())})
+					f.lines = append(f.lines, int(r.GetStart().GetLineNumber()))
+				}
+			}
+		}
+		atLeast = atLeast || file.GetMatchCountAtLeast() || len(f.marks) == fileMarks
+	}
+	if f.Count = plural(len(f.marks), "match", "matches"); atLeast {
+		f.Count = "At least " + f.Count
+	}
+	return f
+}
+
+// in are the marks of the matches in the text of a part.
+func (f *foundHere) in(c *content) []span {
+	if f == nil {
+		return nil
+	}
+	return within(f.marks, c.start, c.start+len(c.text))
+}
+
+// around notes the matches that are nearest to the lines that are shown.
+func (f *foundHere) around(l located, first, last int) {
+	if f == nil {
+		return
+	}
+	for _, line := range f.lines {
+		if line < first {
+			f.Earlier = marked(l.line(line), f.Query)
+		} else if line > last {
+			f.Later = marked(l.line(line), f.Query)
+			return
+		}
+	}
 }
 
 // until is within for spans whose first one ends after start.
@@ -209,8 +288,15 @@ func outline(c content, l located, lines int) (list []definition) {
 
 // paginate says which part of a long file the page shows.
 func (page *filePage) paginate(c content, l located) {
-	from := func(line int) string { return l.address() + "?" + searchapi.PageFromParam + "=" + strconv.Itoa(line) }
+	query := ""
+	if page.Found != nil {
+		query = page.Found.Query
+	}
+	from := func(line int) string {
+		return marked(l.address()+"?"+searchapi.PageFromParam+"="+strconv.Itoa(line), query)
+	}
 	last := c.first + len(page.Lines) - 1
+	page.Found.around(l, c.first, last)
 	if c.first > 1 {
 		page.Previous = from(max(c.first-searchapi.PageLines, 1))
 	}

@@ -18,6 +18,8 @@ const (
 	pageParam  = "page"
 	// liveParam marks a search while somebody types: it has less time, and counts less.
 	liveParam = "live"
+	// wholeParam asks for all matches of one file.
+	wholeParam = "whole"
 )
 
 const (
@@ -26,6 +28,9 @@ const (
 	// fileLines bounds the lines that are shown of one file, fileMatches the matches: its best ones.
 	fileLines   = 18
 	fileMatches = 6
+	// wholeLines and wholeBytes bound what is shown of a file that is asked for alone.
+	wholeLines = 1000
+	wholeBytes = 256 << 10
 	// contextLines are shown around each match.
 	contextLines = 1
 	// lineBytes bounds what is shown of one line, nameBytes of one name.
@@ -75,9 +80,10 @@ type resultFile struct {
 	Commit       string
 	Matches      uint64
 	Chunks       [][]resultLine
-	// More are the matches that are not shown; with AtLeast there may be more of them.
+	// More are the matches that are not shown; with AtLeast there may be more of them. MoreURL is the address of a search that shows them.
 	More    uint64
 	AtLeast bool
+	MoreURL string
 	// Note says why the content is not shown.
 	Note string
 }
@@ -102,6 +108,10 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	req := &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
 		MaxFiles: pageFiles, MaxMatchesPerFile: fileMatches, ContextLines: contextLines, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}}
+	whole := param(r, wholeParam) != ""
+	if whole {
+		req.Options.MaxFiles, req.Options.MaxMatchesPerFile, req.Options.ContextLines = 1, wholeLines, 0
+	}
 	if live {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, liveTime)
@@ -123,7 +133,7 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	// The session knows its repos by now; without them the account has no number.
 	repos, _ := answers.Repos(ctx)
 	page.Account = newAccount(resp, repos, time.Now())
-	p.fill(ctx, &page, resp)
+	page.fill(ctx, p, resp, whole)
 	counts := resp.GetFacets()
 	if resp.GetSelected() != searchv1.Facet_FACET_UNSPECIFIED && len(counts) > 0 {
 		selected := newFacet(withoutSelect(query), counts[0])
@@ -159,10 +169,14 @@ func (page *results) countRepos(ctx context.Context, answers Answers) reply {
 }
 
 // fill adds all files, with lines as far as there is room.
-func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchResponse) {
-	room, coloured := pageBytes, time.Now().Add(colourTime)
+func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchResponse, whole bool) {
+	room, most, coloured := pageBytes, fileLines, time.Now().Add(colourTime)
+	if whole {
+		room, most = wholeBytes, wholeLines
+	}
+	query := withoutSelect(page.Query)
 	for _, f := range resp.GetFiles() {
-		file := describe(f)
+		file := describe(f, query)
 		room -= file.head()
 		page.Files = append(page.Files, file)
 	}
@@ -174,7 +188,7 @@ func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchRe
 				shown += len(c.GetRanges())
 				continue
 			}
-			lines, matches := p.lines(ctx, f, c, time.Until(coloured), fileLines-file.lines())
+			lines, matches := p.lines(ctx, f, c, query, time.Until(coloured), most-file.lines())
 			size := 0
 			for _, l := range lines {
 				size += len(l.Code) + 2*len(l.URL) + 100
@@ -187,6 +201,9 @@ func (p *Pages) fill(ctx context.Context, page *results, resp *searchv1.SearchRe
 			file.Chunks = append(file.Chunks, lines)
 		}
 		file.More = max(file.Matches, uint64(shown)) - uint64(shown)
+		if more := searchURL(inFile(query, only(f.GetRepo()), string(f.GetPath()))) + "&" + wholeParam + "=1"; !whole && len(more) <= maxURL {
+			file.MoreURL = more
+		}
 	}
 }
 
@@ -198,7 +215,7 @@ func (f *resultFile) lines() (n int) {
 }
 
 // describe is a file without its lines.
-func describe(f *searchv1.FileMatch) resultFile {
+func describe(f *searchv1.FileMatch, query string) resultFile {
 	path, branch := string(f.GetPath()), ""
 	if len(f.GetBranches()) > 0 {
 		branch = f.GetBranches()[0]
@@ -209,7 +226,7 @@ func describe(f *searchv1.FileMatch) resultFile {
 	}
 	at := place{f.GetRepo(), branch, path}
 	if to := at.address(); len(to) <= maxURL {
-		file.URL, file.RepoURL = to, place{at.repo, at.rev, ""}.address()
+		file.URL, file.RepoURL = marked(to, query), place{at.repo, at.rev, ""}.address()
 	}
 	if file.head() > headBytes {
 		file.Repo, file.Path, file.Branch = name(cut(at.repo, oddNameBytes)), name(cutFront(path, oddNameBytes)), name(cut(branch, oddNameBytes))
@@ -254,7 +271,7 @@ func marksOf(c *searchv1.ChunkMatch) (marks []span) {
 
 // lines are the first lines of a chunk, no more than most, and how many matches begin in them. Lines
 // before a match are not shown without it.
-func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.ChunkMatch, patience time.Duration, most int) (lines []resultLine, matches int) {
+func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.ChunkMatch, query string, patience time.Duration, most int) (lines []resultLine, matches int) {
 	content, marks := c.GetContent(), marksOf(c)
 	var colours []span
 	if patience > 0 && most > 0 && len(content) <= fileLines*lineBytes*4 {
@@ -274,7 +291,7 @@ func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.Ch
 		hit = hit || line.Hit
 		line.Code = shownLine(trimEnd(content[start:end]), within(colours, start, end), own, lineBytes)
 		if linked {
-			line.URL = at.line(number)
+			line.URL = marked(at.line(number), query)
 		}
 		lines = append(lines, line)
 		matches += beginning(marks, start, end)

@@ -38,7 +38,7 @@ func TestSearchPage(t *testing.T) {
 	page := show(t, f.serve(t, false), "/?q=fish+or+b")
 	contains(
 		t, page, "<title>fish or b · Trawl</title>", `value="fish or b"`, "<strong>12,345 matches</strong> in 2 files, 1 ms.", "Complete over 2 repos",
-		`href="/r/host/pond@main/-/a/fish.go#L8"`, `<mark><span class="s">fish</span></mark>`, "7 more matches", "<mark>b</mark>.txt", "main</bdi>@0123456789ab",
+		`href="/r/host/pond@main/-/a/fish.go?q=fish+or+b#L8"`, `<mark><span class="s">fish</span></mark>`, "7 more matches", "<mark>b</mark>.txt", "main</bdi>@0123456789ab",
 		url.Values{"q": {`r:^host/pond$ (fish or b )`}}.Encode(), url.Values{"q": {`lang:Text (fish or b )`}}.Encode(), `href="/?page=bmV4dCE&q=fish+or+b"`,
 	)
 	contains(t, textOf(page), "1,234", "7 more")

@@ -207,6 +207,8 @@ const keys = {
   "?": () => location.assign("/help"),
   j: () => move(1),
   k: () => move(-1),
+  n: () => step(1),
+  p: () => step(-1),
   b: () => { const l = document.querySelector("[data-blame]"); if (l) location.assign(l.href + atHost()); },
   y: () => { const l = document.querySelector("[data-permalink]"); if (l) location.assign(l.href + location.hash); },
   t: () => {
@@ -253,7 +255,32 @@ document.querySelector(".whole")?.addEventListener("click", (e) => {
   history.replaceState(null, "", `#L${ends[0]}-L${ends[1]}`);
   choose(false);
 });
-addEventListener("hashchange", () => choose(lineRange.exec(location.hash)?.[2]));
+addEventListener("hashchange", () => { elsewhere(); choose(lineRange.exec(location.hash)?.[2]); });
+
+// elsewhere opens the part of a long file with the line that the address names.
+function elsewhere() {
+  const found = lineRange.exec(location.hash), shown = document.querySelectorAll(".whole > .l");
+  if (!found || !shown.length || document.getElementById("L" + found[1])) return;
+  const line = +found[1], before = line < +shown[0].id.slice(1), url = new URL(location.href);
+  if (!document.querySelector(before ? "[data-part='-1']" : "[data-part='1']")) return;
+  url.searchParams.set("from", Math.max(line - 100, 1));
+  location.replace(url);
+}
+
+// step goes to the next match in a file, or the one before.
+function step(by) {
+  const all = [...document.querySelectorAll(".whole mark")].filter((m) => m.previousSibling?.nodeName !== "MARK");
+  let at = all.findIndex((m) => m.classList.contains("current"));
+  if (at < 0) { // from the chosen line on
+    const line = document.querySelector(".chosen"), after = line ? all.findIndex((m) => line.compareDocumentPosition(m) & (Node.DOCUMENT_POSITION_FOLLOWING | Node.DOCUMENT_POSITION_CONTAINED_BY)) : 0;
+    at = (after < 0 ? all.length : after) - (by > 0 ? 1 : 0);
+  }
+  const next = all[at + by];
+  if (!next) { document.querySelector(`[data-match="${by}"]`)?.click(); return; }
+  all[at]?.classList.remove("current");
+  next.classList.add("current");
+  next.scrollIntoView({ block: "center" });
+}
 
 // atHost is the line that the address names, as hosts write it.
 function atHost() {
@@ -314,6 +341,23 @@ document.addEventListener("click", (e) => {
   offer(e.target.closest?.(".whole") && !e.target.closest("a") && getSelection().isCollapsed ? nameAt(e.clientX, e.clientY) : null);
 });
 
+// --- More matches of a file, in its place. ---
+
+document.addEventListener("click", async (e) => {
+  const link = e.target.closest?.("[data-more]");
+  if (!link || e.ctrlKey || e.metaKey || e.shiftKey || e.button) return;
+  e.preventDefault();
+  const old = link.closest(".result"), url = new URL(link.href);
+  url.searchParams.set("part", "1");
+  old.classList.add("waiting");
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(patience), headers: { Accept: "text/html" } });
+    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").querySelector(".result");
+    if (answer.redirected || !fresh) location.assign(link.href);
+    else old.replaceWith(fresh);
+  } catch { location.assign(link.href); }
+});
+
 // --- The rest. ---
 
 // reveal shows the buttons that need this script.
@@ -332,5 +376,6 @@ document.addEventListener("click", async (e) => {
 
 if (matchMedia("(max-width: 52rem)").matches) document.querySelectorAll("aside details").forEach((d) => (d.open = false));
 reveal();
+elsewhere();
 choose(true);
 if (location.hash === "#find") document.getElementById("find")?.focus();
