@@ -41,7 +41,7 @@ func (s *search) files(hits []Hit, res *Result) error {
 	return nil
 }
 
-// file makes a hit ready to be shown. The error is snippet.ErrNoRoom if its chunks have no room.
+// file makes a hit ready to be shown. The error is snippet.ErrNoRoom if it has no room.
 func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	h := found.hit
 	s.doc.reset(h.doc, h.blob, h.repo)
@@ -58,6 +58,10 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if s.opts.Explain {
 		f.Explanation = h.features.Explain()
 	}
+	room -= f.Size()
+	if room < 0 {
+		return f, snippet.ErrNoRoom
+	}
 	marks, all, err := s.marks(&h)
 	if err != nil {
 		return f, err
@@ -65,7 +69,7 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if f.MatchCount, f.MatchCountAtLeast = h.matches, h.atLeast; all && !h.atLeast {
 		f.MatchCount = len(marks)
 	}
-	if f.Chunks, err = s.chunks(&h, marks, f.Path, room-f.Size()); err == nil && s.opts.Symbols {
+	if f.Chunks, err = s.chunks(&h, marks, f.Path, room); err == nil && s.opts.Symbols {
 		err = s.addSymbols(&f)
 	}
 	return f, err
@@ -132,9 +136,6 @@ func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
 
 // chunks cuts out what is shown of the content, or of the path.
 func (s *search) chunks(h *hit, marks []mark, path []byte, room int64) (chunks []snippet.Chunk, err error) {
-	if room < 0 {
-		return nil, snippet.ErrNoRoom
-	}
 	if len(marks) == 0 {
 		return nil, nil
 	}

@@ -104,9 +104,9 @@ func (l located) here() string {
 // documents is the query for the documents of the branch, by name.
 func (l located) documents() string { return l.here() + " type:file case:yes" }
 
-// inFile is a query for one file.
+// inFile is a query, without select, for one file.
 func inFile(query, where, path string) string {
-	return "(" + withoutSelect(query) + " ) " + where + " f:" + quote("^"+literal(path)+"$")
+	return "(" + query + " ) " + where + " f:" + quote("^"+literal(path)+"$")
 }
 
 // head is the top of the pages of a repo.

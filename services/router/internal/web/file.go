@@ -124,7 +124,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		return reply{status: http.StatusOK, template: "file", data: page}
 	}
 	if query := param(r, queryParam); query != "" {
-		page.Found = l.find(ctx, answers, query, c.resp.GetBlob())
+		page.Found = l.found(ctx, answers, query, c.resp.GetBlob())
 	}
 	page.Lines = p.fileLines(ctx, &c, page.Found.in(&c))
 	page.Outline = outline(c, l, len(page.Lines))
@@ -205,12 +205,12 @@ const (
 	fileMarksTime = time.Second
 )
 
-// find finds what a query matches in the file, which has a blob.
-func (l located) find(ctx context.Context, answers Answers, query string, blob []byte) *foundHere {
+// found is what a query matches in the file, which has a blob.
+func (l located) found(ctx context.Context, answers Answers, query string, blob []byte) *foundHere {
 	ctx, cancel := context.WithTimeout(ctx, fileMarksTime)
 	defer cancel()
 	f := &foundHere{Query: query, URL: searchURL(query)}
-	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: inFile(query, l.here(), l.path), Options: &searchv1.SearchOptions{
+	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: inFile(withoutSelect(query), l.here(), l.path), Options: &searchv1.SearchOptions{
 		MaxFiles: 10, MaxMatchesPerFile: fileMarks, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}})
 	if err != nil {

@@ -83,7 +83,7 @@ type resultFile struct {
 	// More are the matches that are not shown; with AtLeast there may be more of them. MoreURL is the address of a search that shows them.
 	More    uint64
 	AtLeast bool
-	MoreURL string
+	MoreURL string // none in such a search
 	// Note says why the content is not shown.
 	Note string
 }
@@ -176,7 +176,7 @@ func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchRe
 	}
 	query := withoutSelect(page.Query)
 	for _, f := range resp.GetFiles() {
-		file := describe(f, query)
+		file := describe(f, query, whole)
 		room -= file.head()
 		page.Files = append(page.Files, file)
 	}
@@ -201,9 +201,6 @@ func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchRe
 			file.Chunks = append(file.Chunks, lines)
 		}
 		file.More = max(file.Matches, uint64(shown)) - uint64(shown)
-		if more := searchURL(inFile(query, only(f.GetRepo()), string(f.GetPath()))) + "&" + wholeParam + "=1"; !whole && len(more) <= maxURL {
-			file.MoreURL = more
-		}
 	}
 }
 
@@ -214,8 +211,8 @@ func (f *resultFile) lines() (n int) {
 	return n
 }
 
-// describe is a file without its lines.
-func describe(f *searchv1.FileMatch, query string) resultFile {
+// describe is a file without its lines, of a search for all matches of one file or another one.
+func describe(f *searchv1.FileMatch, query string, whole bool) resultFile {
 	path, branch := string(f.GetPath()), ""
 	if len(f.GetBranches()) > 0 {
 		branch = f.GetBranches()[0]
@@ -228,16 +225,19 @@ func describe(f *searchv1.FileMatch, query string) resultFile {
 	if to := at.address(); len(to) <= maxURL {
 		file.URL, file.RepoURL = marked(to, query), place{at.repo, at.rev, ""}.address()
 	}
+	if more := searchURL(inFile(query, only(at.repo), path)) + "&" + wholeParam + "=1"; !whole && len(more) <= maxURL {
+		file.MoreURL = more
+	}
 	if file.head() > headBytes {
 		file.Repo, file.Path, file.Branch = name(cut(at.repo, oddNameBytes)), name(cutFront(path, oddNameBytes)), name(cut(branch, oddNameBytes))
-		file.URL, file.RepoURL = "", ""
+		file.URL, file.RepoURL, file.MoreURL = "", "", ""
 	}
 	return file
 }
 
 // head is the HTML of the names and links of a file, in bytes.
 func (f *resultFile) head() int {
-	return len(f.Repo) + len(f.Path) + len(f.Branch) + len(f.URL) + len(f.RepoURL)
+	return len(f.Repo) + len(f.Path) + len(f.Branch) + len(f.URL) + len(f.RepoURL) + len(f.MoreURL)
 }
 
 // maxURL bounds the addresses of links. Names with longer ones are shown without a link, and so
