@@ -86,7 +86,7 @@ last:
 		t.Errorf("%d failed, want 2:\n%s", failed, &table)
 	}
 	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 7 {
-		t.Errorf("the table does not show 6 parts, of which 2 failed:\n%s", &table)
+		t.Errorf("the table should show 6 parts, 2 of them failed:\n%s", &table)
 	}
 }
 
