@@ -193,6 +193,32 @@ func TestHostileSections(t *testing.T) {
 	}
 }
 
+// TestListsThatDisagree: each list of a content's places is well formed, but one of them is that of other contents.
+func TestListsThatDisagree(t *testing.T) {
+	swapped := small()
+	swapped.blobs[0], swapped.blobs[1] = swapped.blobs[1], swapped.blobs[0]
+	others := split(t, swapped.write(t))
+	for _, tag := range []format.Tag{format.TagBlobStarts, format.TagBlobSuperblocks} {
+		parts := split(t, small().write(t))
+		for i := range parts {
+			if parts[i].info.Tag == tag {
+				parts[i].data = others[i].data
+			}
+		}
+		c, _, err := open(parts.join(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for blob := range uint32(2) {
+			_, _, span := c.Span(blob)
+			_, text := c.NewReader().Append(nil, blob, 0, 1)
+			if !errors.Is(span, format.ErrCorrupt) || !errors.Is(text, format.ErrCorrupt) {
+				t.Errorf("%v of other contents, content %d: Span has the error %v, Append %v", tag, blob, span, text)
+			}
+		}
+	}
+}
+
 // TestHostileSizes claims huge numbers of everything. Reading must not allocate
 // more than the shard's size justifies.
 func TestHostileSizes(t *testing.T) {
