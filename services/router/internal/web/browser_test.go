@@ -122,11 +122,12 @@ func (b *browser) call(method string, params, result any) {
 	}
 }
 
-// open goes to a page and waits until it is there.
+// open goes to a page and waits until it is there, and the box that it focuses has the focus: keys go elsewhere before.
 func (b *browser) open(address string) {
 	b.t.Helper()
 	b.call("Page.navigate", map[string]any{"url": address}, nil)
-	b.until(`document.readyState === "complete" && location.href.startsWith(` + quoteJS(address) + `)`)
+	b.until(`document.readyState === "complete" && location.href.startsWith(` + quoteJS(address) + `) &&
+		(document.querySelector("[autofocus]") ?? document.activeElement) === document.activeElement`)
 }
 
 func quoteJS(text string) string {
