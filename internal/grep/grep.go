@@ -27,23 +27,35 @@ type Search struct {
 	Folder  string
 	Pattern *Pattern
 	Show    Show
+	// Input is the Folder that is the standard input: its path is not printed.
+	Input string
+	// Keep decides by path and content which files are searched; nil keeps all. It is called by several goroutines.
+	Keep func(path string, content []byte) bool
+	// First ends the search at the first line that is selected.
+	First bool
 	// Link returns the printed form of a path; nil prints the path itself.
 	Link func(path string) string
 	// Out receives the lines in the order of paths. Warn receives files that could not be
 	// read.
 	Out  io.Writer
 	Warn func(error)
+
+	found bool
 }
+
+// standardInput stands for the standard input where a path is needed.
+const standardInput = "<stdin>"
 
 // batch is how many files one goroutine searches at a time.
 const batch = 32
 
-// Run searches the files of index, which it does not change, or with nil the file Folder, and reports whether a line is selected.
+// Run searches the files of index, which it does not change, or with nil the file Folder, and reports whether a line is selected, here
+// or in an earlier Run with another Folder.
 func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, err error) {
 	candidates := []localindex.Candidate{{}}
 	if index != nil {
 		if candidates, err = s.candidates(ctx, index); err != nil {
-			return false, err
+			return s.found, err
 		}
 	}
 	queue := inorder.New[result](runtime.GOMAXPROCS(0))
@@ -55,14 +67,14 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 		if len(r.out) == 0 {
 			return nil
 		}
-		if found {
+		if s.found {
 			r.out = append([]byte(s.Show.separator()), r.out...)
 		}
-		found = true
+		s.found = true
 		_, err := s.Out.Write(r.out)
 		return err
 	}
-	for len(candidates) > 0 && err == nil && ctx.Err() == nil {
+	for len(candidates) > 0 && err == nil && ctx.Err() == nil && !(s.First && s.found) {
 		files := candidates[:min(batch, len(candidates))]
 		candidates = candidates[len(files):]
 		queue.Start(func() result { return s.files(ctx, files) })
@@ -73,7 +85,7 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 	for !queue.Empty() {
 		err = errors.Join(err, take())
 	}
-	return found, errors.Join(err, ctx.Err())
+	return s.found, errors.Join(err, ctx.Err())
 }
 
 // candidates are the files that may have a line to select.
@@ -104,10 +116,13 @@ type result struct {
 }
 
 func (s *Search) printed(path string) string {
-	if s.Link == nil {
-		return path
+	if s.Input != "" && path == s.Input {
+		return ""
 	}
-	return s.Link(path)
+	if s.Link != nil {
+		path = s.Link(path)
+	}
+	return s.Show.path(path)
 }
 
 // contents are buffers that files are read into.
@@ -118,7 +133,7 @@ const keptContent = 4 << 20
 
 // files searches files. It need not read them if only paths are shown and the index answers exactly.
 func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r result) {
-	known := s.Show.Files && s.Pattern.IsExact()
+	known := s.Show.Files && s.Pattern.IsExact() && s.Keep == nil
 	buf, _ := contents.Get().(*[]byte)
 	for _, file := range files {
 		if ctx.Err() != nil {
@@ -134,6 +149,9 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			if !errors.Is(err, fs.ErrNotExist) { // it was deleted just now
 				r.warnings = append(r.warnings, err)
 			}
+			continue
+		}
+		if s.Keep != nil && !s.Keep(shown, content) {
 			continue
 		}
 		before := len(r.out)

@@ -2,6 +2,7 @@ package grep
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -22,6 +23,21 @@ type Show struct {
 	LineNumbers bool
 	// Before and After are how many lines are shown around each selected line.
 	Before, After int
+	// Most is how many lines of a file are selected at most; 0 stands for all.
+	Most int
+	// Colors sets off paths, numbers and matches; nil does not.
+	Colors *Colors
+}
+
+// Colors are the control sequences before a path, a line's number and a match, and the one after each of them.
+type Colors struct{ Path, Number, Match, End string }
+
+// path is a path in its colour, or what stands for it.
+func (s *Show) path(name string) string {
+	if s.Colors == nil || name == "" {
+		return name
+	}
+	return s.Colors.Path + name + s.Colors.End
 }
 
 // separator separates the lines of two files.
@@ -40,6 +56,7 @@ type printer struct {
 	text    []byte
 	out     []byte
 
+	lines    int // that are selected
 	selected int // lines, or matches when these are counted
 	// Offset and number of the line up to which everything was written or skipped.
 	at, line int
@@ -55,14 +72,16 @@ func (s *Show) show(out []byte, name string, text localindex.Text, p *Pattern) (
 	case !found:
 		return out, false
 	case s.Files:
-		return append(append(w.out, name...), '\n'), true
+		return append(append(w.out, cmp.Or(name, s.path(standardInput))...), '\n'), true
 	case s.Count && text.NUL >= 0:
 		return out, false // ripgrep does not count the lines of a binary file
+	case s.Count && name == "":
+		return fmt.Appendf(w.out, "%d\n", w.selected), true
 	case s.Count:
 		return fmt.Appendf(w.out, "%s:%d\n", name, w.selected), true
 	case text.NUL >= 0:
 		const warning = "%s: WARNING: stopped searching binary file after match (found \"\\0\" byte around offset %d)\n"
-		return fmt.Appendf(w.out, warning, name, text.NUL), true
+		return fmt.Appendf(w.out, warning, cmp.Or(name, standardInput), text.NUL), true
 	}
 	return w.out, true
 }
@@ -95,7 +114,9 @@ func (w *printer) search() {
 }
 
 // goOn reports whether another line may change the output.
-func (w *printer) goOn() bool { return !w.Files || w.selected == 0 }
+func (w *printer) goOn() bool {
+	return (!w.Files || w.selected == 0) && (w.Most == 0 || w.lines < w.Most)
+}
 
 func (w *printer) lineEnd(start int) int {
 	if n := bytes.IndexByte(w.text[start:], '\n'); n >= 0 {
@@ -106,6 +127,7 @@ func (w *printer) lineEnd(start int) int {
 
 // found handles a selected line.
 func (w *printer) found(start, end int) {
+	w.lines++
 	if w.Count && w.OnlyMatching && !w.Invert {
 		for range w.pattern.Matches(w.text[start:end]) {
 			w.selected++
@@ -132,11 +154,22 @@ func (w *printer) found(start, end int) {
 	w.after = w.After
 }
 
-// showAfter shows the lines after the last selected one, up to the line that begins at limit.
+// showAfter shows the lines after the last selected one, up to the line that begins at limit. Behind the most that are selected, lines
+// that would be are shown like them, as ripgrep does.
 func (w *printer) showAfter(limit int) {
 	for ; w.after > 0 && w.at < limit; w.after-- {
-		w.showLine('-')
+		if end := w.lineEnd(w.at); w.lines == w.Most && w.matches(end) != w.Invert {
+			w.showSelected(w.at, end)
+		} else {
+			w.showLine('-')
+		}
 	}
+}
+
+// matches reports whether the line at w.at, which ends at end, matches.
+func (w *printer) matches(end int) bool {
+	_, _, ok := w.pattern.Next(w.text[:end], w.at)
+	return ok
 }
 
 // skipTo goes on to a line without showing those before it.
@@ -147,20 +180,49 @@ func (w *printer) skipTo(start int) {
 
 // showSelected shows the line at w.at.
 func (w *printer) showSelected(start, end int) {
+	line := w.text[start:end]
 	if !w.OnlyMatching || w.Invert {
-		w.showLine(':')
+		w.prefix(':')
+		w.marked(line)
+		w.out = append(w.out, '\n')
+		w.passLine(end)
 		return
 	}
-	for from, to := range w.pattern.Matches(w.text[start:end]) {
-		w.write(':', w.text[start+from:start+to])
+	for from, to := range w.pattern.Matches(line) {
+		w.prefix(':')
+		w.colored(line[from:to])
+		w.out = append(w.out, '\n')
 	}
 	w.passLine(end)
+}
+
+// marked appends a selected line with its matches in their colour.
+func (w *printer) marked(line []byte) {
+	at := 0
+	if w.Colors != nil && !w.Invert {
+		for from, to := range w.pattern.Matches(line) {
+			w.out = append(w.out, line[at:from]...)
+			w.colored(line[from:to])
+			at = to
+		}
+	}
+	w.out = append(w.out, line[at:]...)
+}
+
+// colored appends a match.
+func (w *printer) colored(match []byte) {
+	if w.Colors == nil || len(match) == 0 {
+		w.out = append(w.out, match...)
+		return
+	}
+	w.out = append(append(append(w.out, w.Colors.Match...), match...), w.Colors.End...)
 }
 
 // showLine shows the line at w.at, and moves on to the next.
 func (w *printer) showLine(separator byte) {
 	end := w.lineEnd(w.at)
-	w.write(separator, w.text[w.at:end])
+	w.prefix(separator)
+	w.out = append(append(w.out, w.text[w.at:end]...), '\n')
 	w.passLine(end)
 }
 
@@ -170,10 +232,18 @@ func (w *printer) passLine(end int) {
 	w.line++
 }
 
-func (w *printer) write(separator byte, text []byte) {
-	w.out = append(append(w.out, w.name...), separator)
-	if w.LineNumbers {
-		w.out = append(strconv.AppendInt(w.out, int64(w.line), 10), separator)
+// prefix appends what stands before the line at w.at: the path, unless it has none, and the number.
+func (w *printer) prefix(separator byte) {
+	if w.name != "" {
+		w.out = append(append(w.out, w.name...), separator)
 	}
-	w.out = append(append(w.out, text...), '\n')
+	if !w.LineNumbers {
+		return
+	}
+	if w.Colors == nil {
+		w.out = strconv.AppendInt(w.out, int64(w.line), 10)
+	} else {
+		w.out = append(strconv.AppendInt(append(w.out, w.Colors.Number...), int64(w.line), 10), w.Colors.End...)
+	}
+	w.out = append(w.out, separator)
 }

@@ -252,6 +252,9 @@ func (g *generator) question() question {
 		q.show.Before, q.show.After = 1, 1
 	}
 	q.show.OnlyMatching = flag(8, "-o")
+	if flag(8, "-m", "3") {
+		q.show.Most = 3
+	}
 	q.ignore.Hidden = flag(10, "--hidden")
 	q.ignore.NoRules = flag(10, "--no-ignore")
 	return q

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/gitsource/language"
 	"github.com/trawl-search/trawl/internal/grep"
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
@@ -20,6 +24,11 @@ type grepFlags struct {
 	patternFlags
 	shownFlags
 	smart            bool
+	quiet            bool
+	input            string // the path of the standard input, if it is searched
+	most             uint32
+	color            string
+	types, notTypes  []string
 	hidden, noIgnore bool
 	forget           bool
 	context          uint32
@@ -29,14 +38,15 @@ type grepFlags struct {
 func newGrep(p Process) *cobra.Command {
 	var f grepFlags
 	cmd := &cobra.Command{
-		Use:   "grep PATTERN [FOLDER|FILE]",
+		Use:   "grep PATTERN [FOLDER|FILE...]",
 		Short: "Search the files of a folder, through an index that is kept of it",
 		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -nH --no-heading --sort path" does.
 The first search reads all files, and then makes an index in the user's cache folder. Later searches check the files' times
-and sizes, and read only what changed and what the index finds. A FILE is read, whatever ignores it.
+and sizes, and read only what changed and what the index finds. A FILE is read, whatever ignores it. The file - is the
+standard input, and so is a pipe if nothing is named.
 
 The exit status is 0 if a line was selected, 1 if none was, and 2 after an error.`,
-		Args: usageArgs(cobra.MaximumNArgs(2)),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.forget {
 				return f.forgetIndex(p, args)
@@ -60,6 +70,11 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	f.patternFlags.declare(flags, "What else stands on the command line is then no pattern")
 	f.shownFlags.declare(flags)
 	contextFlag(flags, &f.context)
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing, and end at the first match: the exit status says whether there is one")
+	flags.Uint32VarP(&f.most, "max-count", "m", 0, "most lines selected in each file; default all")
+	flags.StringArrayVarP(&f.types, "type", "t", nil, "only files of this language, such as go or c++; several: any of them")
+	flags.StringArrayVarP(&f.notTypes, "type-not", "T", nil, "no files of this language")
+	flags.StringVar(&f.color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&f.smart, "smart-case", "S", false, "in any case if the pattern has no capital")
 	flags.BoolVarP(&f.show.Count, "count", "c", false, "print how many lines of each file match, with -o how many matches there are")
 	flags.BoolVarP(&f.show.Invert, "invert-match", "v", false, "select lines that do not match; all files are read")
@@ -99,19 +114,16 @@ func (f *grepFlags) forgetIndex(p Process, args []string) error {
 	return err
 }
 
-// read takes the patterns and the folder, or the file, from the command line.
-func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err error) {
+// read takes the patterns, and the folders and files, from the command line.
+func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (roots []string, err error) {
 	if len(f.patterns) == 0 {
 		if len(args) == 0 {
-			return "", usageError{errors.New("the pattern is missing; see trawl grep --help")}
+			return nil, usageError{errors.New("the pattern is missing; see trawl grep --help")}
 		}
 		f.patterns, args = args[:1], args[1:]
 	}
 	if err := f.checkGlobs(); err != nil {
-		return "", err
-	}
-	if len(args) > 1 {
-		return "", usageError{errors.New("only one folder or file can be searched; see trawl grep --help")}
+		return nil, err
 	}
 	flags := cmd.Flags()
 	if !flags.Changed("after-context") {
@@ -120,18 +132,76 @@ func (f *grepFlags) read(cmd *cobra.Command, args []string) (folder string, err 
 	if !flags.Changed("before-context") {
 		f.before = f.context
 	}
-	f.show.Files, f.show.OnlyMatching, f.show.Before, f.show.After = f.paths, f.only, int(f.before), int(f.after)
-	if f.show.Files && f.show.Count {
-		return "", usageError{errors.New("-l and -c exclude each other")}
+	f.show.Files, f.show.OnlyMatching, f.show.Before, f.show.After, f.show.Most = f.paths || f.quiet, f.only, int(f.before), int(f.after), int(f.most)
+	if f.paths && f.show.Count {
+		return nil, usageError{errors.New("-l and -c exclude each other")}
 	}
-	if len(args) == 1 {
-		return args[0], nil
+	if len(args) == 0 && isPipe(p.In) {
+		args = []string{"-"}
 	}
-	return "", nil
+	if !slices.Contains(args, "-") {
+		if len(args) == 0 {
+			args = []string{""}
+		}
+		return args, nil
+	}
+	in, ok := p.In.(*os.File)
+	if !ok {
+		return nil, usageError{errors.New("there is no standard input")}
+	}
+	f.show.LineNumbers = f.show.LineNumbers && flags.Changed("line-number")
+	f.input = fmt.Sprintf("/dev/fd/%d", in.Fd())
+	for i, root := range args {
+		if root == "-" {
+			args[i] = f.input
+		}
+	}
+	return args, nil
+}
+
+// isPipe reports whether a program, or a file, is the standard input.
+func isPipe(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode()&os.ModeNamedPipe != 0 || info.Mode().IsRegular())
+}
+
+// languages makes a function that keeps the files of the languages of -t, and none of those of -T; nil to keep all.
+func (f *grepFlags) languages() (keep func(path string, content []byte) bool, err error) {
+	if len(f.types)+len(f.notTypes) == 0 {
+		return nil, nil
+	}
+	var only, not []string
+	for _, flag := range []struct {
+		aliases []string
+		names   *[]string
+	}{{f.types, &only}, {f.notTypes, &not}} {
+		for _, alias := range flag.aliases {
+			name, ok := language.ByAlias(alias)
+			if !ok {
+				return nil, usageError{fmt.Errorf("there is no language %s", alias)}
+			}
+			*flag.names = append(*flag.names, name)
+		}
+	}
+	detectors := sync.Pool{New: func() any { return new(language.Detector) }}
+	return func(path string, content []byte) bool {
+		d, _ := detectors.Get().(*language.Detector)
+		defer detectors.Put(d)
+		name := d.Detect([]byte(path), content)
+		return (len(only) == 0 || slices.Contains(only, name)) && !slices.Contains(not, name)
+	}, nil
 }
 
 func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found bool, err error) {
-	folder, err := f.read(cmd, args)
+	roots, err := f.read(cmd, p, args)
+	if err != nil {
+		return false, err
+	}
+	keep, err := f.languages()
 	if err != nil {
 		return false, err
 	}
@@ -146,33 +216,59 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	var index *localindex.Index
-	if info, err := os.Stat(folder); folder == "" || err != nil || info.IsDir() {
-		if index, err = f.open(p, folder); err != nil {
-			return false, err
+	indexes := make([]*localindex.Index, len(roots))
+	for i, root := range roots {
+		if info, err := os.Stat(root); root == "" || err != nil || info.IsDir() {
+			if indexes[i], err = f.open(p, root); err != nil {
+				return false, err
+			}
 		}
 	}
 	failed := false
-	search := grep.Search{Folder: folder, Pattern: compiled, Show: f.show, Warn: func(err error) {
+	search := grep.Search{Input: f.input, Pattern: compiled, Show: f.show, Keep: keep, First: f.quiet, Warn: func(err error) {
 		failed = true
 		fmt.Fprintf(p.Err, "trawl: %s\n", err)
 	}}
 	err = p.paged(cmd.Context(), func(p Process) (err error) {
-		search.Out = p.Out
-		if search.Link, err = p.fileLinks(f.hyperlinks); err != nil {
-			return err
+		if found, err = f.searchRoots(cmd.Context(), p, &search, roots, indexes); f.quiet && found {
+			failed = false
 		}
-		found, err = search.Run(cmd.Context(), index)
 		return err
 	})
 	if err != nil {
 		return false, err
 	}
-	if index != nil {
-		f.update(cmd.Context(), p, index)
+	for _, index := range indexes {
+		if index != nil {
+			f.update(cmd.Context(), p, index)
+		}
 	}
 	if failed {
 		return false, errors.New("not all was searched")
+	}
+	return found, nil
+}
+
+// searchRoots searches each folder and file, and prints what it finds.
+func (f *grepFlags) searchRoots(ctx context.Context, p Process, search *grep.Search, roots []string, indexes []*localindex.Index) (found bool, err error) {
+	if search.Out = p.Out; f.quiet {
+		search.Out = io.Discard
+	}
+	color, err := p.useColor(f.color)
+	if err != nil {
+		return false, err
+	}
+	if color {
+		search.Show.Colors = &render.GrepColors
+	}
+	if search.Link, err = p.fileLinks(f.hyperlinks); err != nil {
+		return false, err
+	}
+	for i, root := range roots {
+		search.Folder = root
+		if found, err = search.Run(ctx, indexes[i]); err != nil || found && f.quiet {
+			return found, err
+		}
 	}
 	return found, nil
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,10 +9,17 @@ import (
 	"testing"
 )
 
-// TestGrep runs typical command lines. internal/grep compares the lines with ripgrep's.
-func TestGrep(t *testing.T) {
+// grepCase is a command line, and what comes of it. With exit status 2 the output need only contain out.
+type grepCase struct {
+	args string
+	exit int
+	out  string
+}
+
+// grepPond makes a folder to search the working directory of a test.
+func grepPond(t *testing.T) (env []string) {
+	t.Helper()
 	t.Chdir(t.TempDir())
-	env := []string{"XDG_CACHE_HOME=" + t.TempDir()}
 	for path, content := range map[string]string{
 		"pond/fish.go":         "package pond\n\ntype Fish struct{ Name string }\n",
 		"pond/net/a.py":        "def haul():\n    return fish\n",
@@ -30,11 +38,22 @@ func TestGrep(t *testing.T) {
 	if err := os.Symlink("pond/old.log", "link"); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct {
-		args string
-		exit int
-		out  string
-	}{
+	return []string{"XDG_CACHE_HOME=" + t.TempDir()}
+}
+
+func (c grepCase) check(t *testing.T, env []string) {
+	t.Helper()
+	exit, out, errs := run(t, env, append([]string{"grep"}, strings.Fields(c.args)...)...)
+	exact := c.exit < 2 && !strings.HasPrefix(c.out, "forgot")
+	if exit != c.exit || !strings.Contains(out+errs, c.out) || exact && (out != c.out || errs != "") {
+		t.Errorf("trawl grep %s: exit %d\n%s%s", c.args, exit, out, errs)
+	}
+}
+
+// TestGrep runs typical command lines. internal/grep compares the lines with ripgrep's.
+func TestGrep(t *testing.T) {
+	env := grepPond(t)
+	for _, c := range []grepCase{
 		{"-i fish pond", 0, "pond/fish.go:3:type Fish struct{ Name string }\npond/net/a.py:2:    return fish\n"},
 		{"-S fish -l pond/", 0, "pond/fish.go\npond/net/a.py\n"},
 		{"-c -e fish -e haul pond", 0, "pond/net/a.py:2\n"},
@@ -53,7 +72,6 @@ func TestGrep(t *testing.T) {
 		{"-g *.{c,h fish pond", 2, "{ without its }"},
 		{"-l -c fish pond", 2, "exclude each other"},
 		{"-A -1 fish pond", 2, "invalid argument"},
-		{"-e fish pond pond", 2, "one folder"},
 		{"fish pond/old.log", 0, "pond/old.log:1:fish\n"},
 		{"-l fish pond/.hidden/fish.md", 0, "pond/.hidden/fish.md\n"},
 		{"-c fish ./link", 0, "./link:1\n"},
@@ -68,11 +86,7 @@ func TestGrep(t *testing.T) {
 		{"", 2, "pattern is missing"},
 		{"--forget pond", 0, "forgot pond: "},
 	} {
-		exit, out, errs := run(t, env, append([]string{"grep"}, strings.Fields(c.args)...)...)
-		exact := c.exit < 2 && !strings.HasPrefix(c.out, "forgot")
-		if exit != c.exit || !strings.Contains(out+errs, c.out) || exact && (out != c.out || errs != "") {
-			t.Errorf("trawl grep %s: exit %d\n%s%s", c.args, exit, out, errs)
-		}
+		c.check(t, env)
 	}
 	here, err := os.Getwd()
 	if err != nil {
@@ -80,6 +94,33 @@ func TestGrep(t *testing.T) {
 	}
 	if exit, out, errs := run(t, env, "grep", "-l", "fish", here, "-g", "pond/**/*.py"); exit != 0 || out != here+"/pond/net/a.py\n" {
 		t.Errorf("a glob for an absolute folder: exit %d: %s%s", exit, out, errs)
+	}
+}
+
+// TestGrepReflexes: what somebody who knows ripgrep types without thinking.
+func TestGrepReflexes(t *testing.T) {
+	env := grepPond(t)
+	for _, c := range []grepCase{
+		{"-l -i fish pond/net pond/old.log pond/fish.go", 0, "pond/net/a.py\npond/old.log\npond/fish.go\n"},
+		{"-e fish -C1 pond/old.log pond/net", 0, "pond/old.log:1:fish\n--\npond/net/a.py-1-def haul():\npond/net/a.py:2:    return fish\n"},
+		{"fish pond/old.log nowhere", 2, "nowhere"},
+		{"-q fish pond", 0, ""},
+		{"-q whale pond", 1, ""},
+		{"-q fish pond nul", 0, ""},
+		{"-m1 . pond/net", 0, "pond/net/a.py:1:def haul():\n"},
+		{"-m1 -A1 . pond/net", 0, "pond/net/a.py:1:def haul():\npond/net/a.py:2:    return fish\n"},
+		{"-m1 -c . pond", 0, "pond/fish.go:1\npond/net/a.py:1\n"},
+		{"-i -t go fish pond -l", 0, "pond/fish.go\n"},
+		{"-i -t golang -t py fish pond -l", 0, "pond/fish.go\npond/net/a.py\n"},
+		{"-i -T python fish pond -l", 0, "pond/fish.go\n"},
+		{"-t cobol fish pond", 1, ""},
+		{"-t fish++ fish pond", 2, "no language fish++"},
+		{"-i --color always -o fish pond/fish.go", 0, "\x1b[35mpond/fish.go\x1b[0m:\x1b[32m3\x1b[0m:\x1b[1;31mFish\x1b[0m\n"},
+		{"--color always -A1 (ha|u)l pond/net", 0, "\x1b[35mpond/net/a.py\x1b[0m:\x1b[32m1\x1b[0m:def ha\x1b[1;31mul\x1b[0m():\n\x1b[35mpond/net/a.py\x1b[0m-\x1b[32m2\x1b[0m-    return fish\n"},
+		{"--color always -v haul pond/net", 0, "\x1b[35mpond/net/a.py\x1b[0m:\x1b[32m2\x1b[0m:    return fish\n"},
+		{"--color pink fish pond", 2, "pink"},
+	} {
+		c.check(t, env)
 	}
 }
 
@@ -214,5 +255,45 @@ func TestGrepPageOnPatterns(t *testing.T) {
 	}
 	if tried[true] < 10 || tried[false] < 2 {
 		t.Errorf("%d patterns were refused, %d not", tried[true], tried[false])
+	}
+}
+
+// TestGrepStandardInput: a pipe is searched if nothing else is named, and so is -. Its lines have neither a path nor, unless asked for, numbers.
+func TestGrepStandardInput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("a", []byte("a fish\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args, input string
+		exit        int
+		out         string
+	}{
+		{"fish", "one\na fish\nfishes\n", 0, "a fish\nfishes\n"},
+		{"-n fish", "one\na fish\n", 0, "2:a fish\n"},
+		{"-c fish -", "fish\nfish", 0, "2\n"},
+		{"-l fish -", "fish\n", 0, "<stdin>\n"},
+		{"whale -", "fish\n", 1, ""},
+		{"fish", "", 1, ""},
+		{"fish a", "fish\n", 0, "a:1:a fish\n"},
+		{"fish a -", "fish 2\n", 0, "a:a fish\nfish 2\n"},
+		{"fish", strings.Repeat("x\n", 1<<20) + "fish", 0, "fish\n"},
+	} {
+		in, to, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			_, _ = io.WriteString(to, c.input) // the reader may have gone
+			_ = to.Close()
+		}()
+		var out, errs strings.Builder
+		exit := Run(t.Context(), append([]string{"grep"}, strings.Fields(c.args)...), Process{In: in, Out: &out, Err: &errs})
+		if _ = in.Close(); exit != c.exit || out.String() != c.out {
+			t.Errorf("trawl grep %s: exit %d: %s%s", c.args, exit, out.String(), errs.String())
+		}
+	}
+	if exit, _, errs := run(t, nil, "grep", "fish", "-"); exit != 2 || !strings.Contains(errs, "no standard input") {
+		t.Errorf("without a standard input: exit %d: %s", exit, errs)
 	}
 }

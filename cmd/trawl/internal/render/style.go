@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/internal/grep"
 )
 
 // style is a way to print: an SGR sequence, or nothing where colours are off.
@@ -26,6 +28,9 @@ const (
 )
 
 const reset = "\x1b[0m"
+
+// GrepColors are the same colours for trawl grep, which prints files as they are.
+var GrepColors = grep.Colors{Path: string(stylePath), Number: string(styleLine), Match: string(styleMatch), End: reset}
 
 // paint writes text in a style to b, made safe to print.
 func paint(b *strings.Builder, color bool, s style, text []byte) {
