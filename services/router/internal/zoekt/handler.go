@@ -73,7 +73,7 @@ func (h *Handler) wallTime(asked time.Duration) time.Duration {
 }
 
 // endpoint reads a request of type Q from the body, and sends the result of answer.
-func endpoint[Q, R any](h *Handler, answer func(context.Context, *Q) (*R, error)) http.Handler {
+func endpoint[Q, R any](h *Handler, answer func(context.Context, links, *Q) (*R, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -91,7 +91,7 @@ func endpoint[Q, R any](h *Handler, answer func(context.Context, *Q) (*R, error)
 			h.fail(w, r, err)
 			return
 		}
-		resp, err := answer(r.Context(), &req)
+		resp, err := answer(r.Context(), linksOf(r), &req)
 		if err != nil {
 			h.fail(w, r, err)
 			return

@@ -85,7 +85,7 @@ type repoStats struct {
 }
 
 // list answers /api/list.
-func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error) {
+func (h *Handler) list(ctx context.Context, to links, req *listRequest) (*listReply, error) {
 	field := req.Opts.Field
 	if field != listRepos && field != listReposMap {
 		return nil, refused(http.StatusBadRequest, "Opts.Field: unknown form %d: want %d (Repos) or %d (ReposMap)", field, listRepos, listReposMap)
@@ -95,7 +95,7 @@ func (h *Handler) list(ctx context.Context, req *listRequest) (*listReply, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.wallTime(0))
 	defer cancel()
-	found, err := h.limits.list(ctx, h.open(nil), question{text: req.Q}, field)
+	found, err := h.limits.list(ctx, h.open(nil), question{text: req.Q, links: to}, field)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (l Limits) list(ctx context.Context, answers Answers, q question, field lis
 	room := &room{left: int64(l.Bytes) - listFrame}
 	coverage, err := answers.EachRepo(ctx, &searchv1.ListRequest{Query: q.text, Tree: q.tree}, func(entries []*searchv1.RepoEntry) error {
 		for _, e := range entries {
-			found.add(field, e, room)
+			found.add(field, e, room, q.links)
 		}
 		return nil
 	})
@@ -128,16 +128,19 @@ func (l Limits) list(ctx context.Context, answers Answers, q question, field lis
 }
 
 // add counts a repo, and adds it to the list if there is room.
-func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room) {
+func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to links) {
 	l.Stats.add(statsOf(e))
 	l.Stats.Repos++
-	if !room.takeRepo(e) {
+	if !room.takeRepo(e, to) {
 		l.Trawl.ReposLeftOut++
 		return
 	}
 	if field == listRepos {
 		l.Repos = append(l.Repos, repoEntry{
-			Repository:    repository{ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e)},
+			Repository: repository{
+				ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e),
+				CommitURLTemplate: to.commit(e.Name), FileURLTemplate: to.file(e.Name), LineFragmentTemplate: to.line(),
+			},
 			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
 		})
 		return

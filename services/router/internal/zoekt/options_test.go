@@ -245,8 +245,9 @@ func TestList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := fmt.Sprintf(`{"Branches":[{"Name":"main","Version":"c0"}],"CommitURLTemplate":"","FileURLTemplate":"","HasSymbols":false,`+
-			`"ID":%d,"IndexOptions":"","LatestCommitDate":"0001-01-01T00:00:00Z","LineFragmentTemplate":"","Metadata":null,"Name":"r","Rank":0,`+
+		want := fmt.Sprintf(`{"Branches":[{"Name":"main","Version":"c0"}],"CommitURLTemplate":"http://example.com/r/r@{{.Version}}",`+
+			`"FileURLTemplate":"http://example.com/r/r@{{.Version}}/-/{{.Path}}","HasSymbols":false,`+
+			`"ID":%d,"IndexOptions":"","LatestCommitDate":"0001-01-01T00:00:00Z","LineFragmentTemplate":"#L{{.LineNumber}}","Metadata":null,"Name":"r","Rank":0,`+
 			`"RawConfig":null,"Source":"","SubRepoMap":null,"TenantID":0,"Tombstone":false,"URL":"https://r"}`, RepoID("r"))
 		if string(text) != want || got["ReposMap"] != nil {
 			t.Errorf("%s: %s, want %s", body, text, want)

@@ -10,7 +10,7 @@ type searchResult struct {
 	stats
 
 	Files []fileMatch `json:"Files"`
-	// RepoURLs and LineFragments are templates of links. Trawl has none.
+	// RepoURLs and LineFragments are templates of links to files and lines, by repo.
 	RepoURLs      map[string]string `json:"RepoURLs"`
 	LineFragments map[string]string `json:"LineFragments"`
 	Trawl         account           `json:"Trawl"`

@@ -165,9 +165,9 @@ func digits(n uint64) int {
 	return count
 }
 
-// takeRepo takes room for a repo of a list.
-func (r *room) takeRepo(e *searchv1.RepoEntry) bool {
-	size := repoFrame + textSize(e.Name) + textSize(e.Url)
+// takeRepo takes room for a repo of a list, and for the links to it.
+func (r *room) takeRepo(e *searchv1.RepoEntry, to links) bool {
+	size := repoFrame + to.size(e.Name) + textSize(e.Name) + textSize(e.Url)
 	for _, b := range e.Branches {
 		size += branchFrame + textSize(b.Name) + textSize(b.Commit)
 	}

@@ -8,13 +8,13 @@ import (
 )
 
 // search answers /api/search.
-func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply, error) {
+func (h *Handler) search(ctx context.Context, to links, req *searchRequest) (*searchReply, error) {
 	if err := req.check(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.wallTime(req.Opts.MaxWallTime))
 	defer cancel()
-	result, err := h.limits.search(ctx, h.open(req.keep()), question{text: req.Q}, &req.Opts)
+	result, err := h.limits.search(ctx, h.open(req.keep()), question{text: req.Q, links: to}, &req.Opts)
 	if err != nil {
 		return nil, err
 	}
@@ -23,8 +23,9 @@ func (h *Handler) search(ctx context.Context, req *searchRequest) (*searchReply,
 
 // question is what is looked for: a text or a tree.
 type question struct {
-	text string
-	tree *searchv1.Query
+	text  string
+	tree  *searchv1.Query
+	links links
 }
 
 // search finds files, and shows them within the limits.
@@ -46,8 +47,11 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	result.FilesSkipped = c.skipped
 	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
 	room := newRoom(l.Bytes, result)
-	v := o.newView(room)
+	v := o.newView(room, q.links)
 	result.Files = v.show(files)
+	for repo := range v.linked {
+		result.RepoURLs[repo], result.LineFragments[repo] = q.links.file(repo), q.links.line()
+	}
 	o.reportLimits(result, received{
 		files: len(resp.Files), shown: v.files, more: len(resp.NextPageToken) > 0, cut: resp.Cut, short: slices.ContainsFunc(resp.Files, o.cutShort),
 	}, room)

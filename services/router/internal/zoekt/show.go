@@ -14,10 +14,28 @@ type view struct {
 	files, left int
 	// full: no more files are shown.
 	full bool
+	// links to the repos in linked have their room.
+	links  links
+	linked map[string]bool
 }
 
-func (o *searchOptions) newView(room *room) *view {
-	return &view{o: o, room: room, left: o.MaxMatchDisplayCount}
+func (o *searchOptions) newView(room *room, links links) *view {
+	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, linked: map[string]bool{}}
+}
+
+// take takes room for a file, and for the links to its repo.
+func (v *view) take(m *fileMatch) bool {
+	var links int64
+	if !v.linked[m.Repository] {
+		links = v.links.size(m.Repository)
+	}
+	v.room.left -= links
+	if !v.room.take(m, v.files == 0) {
+		v.room.left += links
+		return false
+	}
+	v.linked[m.Repository] = v.links != ""
+	return true
 }
 
 // show translates files to zoekt's. The file that reaches the limit of matches is the last.
@@ -37,7 +55,7 @@ func (v *view) show(files []*searchv1.FileMatch) []fileMatch {
 		} else {
 			m.LineMatches, n = v.o.lines(f, v.left)
 		}
-		if !v.room.take(&m, v.files == 0) {
+		if !v.take(&m) {
 			v.room.files, v.full = len(files)-i, true
 			break
 		}

@@ -42,7 +42,7 @@ func (s *Service) StreamSearch(req *webserverv1.StreamSearchRequest, stream grpc
 	}
 	hold := options.FlushWallTime
 	options.FlushWallTime = 0 // it is not ignored here
-	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{})), flowing: hold <= 0}
+	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{}), ""), flowing: hold <= 0}
 	if hold > 0 {
 		timer := time.AfterFunc(hold, out.begin)
 		defer timer.Stop()
