@@ -1,7 +1,9 @@
 package web
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -105,3 +107,12 @@ const markedQuery = 200
 
 // searchURL is the address of a search.
 func searchURL(query string) string { return "/?" + url.Values{queryParam: {query}}.Encode() }
+
+// zoektSearch leads from the address of a search of zoekt's pages to that of the same query here, and zoektPrint from that of a file.
+func zoektSearch(_ context.Context, r *http.Request) reply {
+	return reply{redirect: searchURL(param(r, queryParam))}
+}
+
+func zoektPrint(_ context.Context, r *http.Request) reply {
+	return reply{redirect: place{param(r, "r"), param(r, "b"), param(r, "f")}.address()}
+}

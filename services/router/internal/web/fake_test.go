@@ -231,7 +231,8 @@ func harm(tag string, a html.Attribute) string {
 		return "an attribute that the policy forbids"
 	case tag == "script" && a.Key == "src" && !strings.HasPrefix(a.Val, "/assets/page.js?v="):
 		return "another script"
-	case (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://"):
+	case (a.Key == "href" || a.Key == "src" || a.Key == "action") && !strings.HasPrefix(a.Val, "/") && !strings.HasPrefix(a.Val, "#") && !strings.HasPrefix(a.Val, "https://") &&
+		!strings.HasPrefix(a.Val, "http://") && !strings.HasPrefix(a.Val, "mailto:"):
 		return "leads elsewhere"
 	case (a.Key == "href" || a.Key == "action") && strings.HasPrefix(a.Val, "//"):
 		return "leads to another host"

@@ -47,6 +47,8 @@ type filePage struct {
 	Previous, Next string
 	Shown          string
 	FolderURL      string
+	// RawURL is the address of the file as it is.
+	RawURL string
 	// Found says what matches the query that led here.
 	Found *foundHere
 }
@@ -104,6 +106,9 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 				return reply{redirect: l.address() + to.String()}
 			}
 		}
+		if below, _ := list(ctx, answers, l, l.path+"/"); len(below.Entries) > 0 {
+			return reply{redirect: l.at(l.path + "/").address()}
+		}
 		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no file " + plain(cut(l.path, nameBytes)) + " on branch " + plain(cut(l.branch, nameBytes)) + "."})
 	}
 	if err != nil {
@@ -111,6 +116,9 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	}
 	if commit := c.resp.GetCommit(); commit != "" {
 		l.commit = commit
+	}
+	if note := skipped(c.resp.GetSkipReason()); note == "" && param(r, rawParam) != "" {
+		return reply{raw: func(w http.ResponseWriter) { p.raw(ctx, w, r, answers, l) }}
 	}
 	page := filePage{head: p.head(r, l), Language: plain(cut(c.resp.GetLanguage(), 40)), FolderURL: l.at(folder(l.path)).address()}
 	page.Facts = []string{bytesText(c.resp.GetSizeBytes())}
@@ -126,6 +134,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	if query := param(r, queryParam); query != "" {
 		page.Found = l.found(ctx, answers, query, c.resp.GetBlob())
 	}
+	page.RawURL = l.address() + "?" + rawParam + "=1"
 	page.Lines = p.fileLines(ctx, &c, page.Found.in(&c))
 	page.Outline = outline(c, l, len(page.Lines))
 	page.paginate(c, l)

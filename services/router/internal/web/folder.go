@@ -29,6 +29,8 @@ type listing struct {
 	Entries []entry
 	// Partial says why entries may be missing; empty if none are.
 	Partial string
+	// readme is the path of the file that says what is in the folder; empty if there is none.
+	readme string
 }
 
 // folderPage is the page of a folder.
@@ -42,6 +44,7 @@ type folderPage struct {
 	Find    string
 	FindURL string
 	Facts   []string
+	Readme  *readme
 }
 
 func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l located) reply {
@@ -63,6 +66,7 @@ func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l 
 	} else {
 		page.Facts = facts(l.entry, time.Now())
 	}
+	page.Readme = l.says(ctx, answers, page.readme)
 	return reply{status: http.StatusOK, template: "folder", data: page}
 }
 
@@ -105,6 +109,9 @@ func list(ctx context.Context, answers Answers, l located, dir string) (of listi
 	}
 	for _, f := range files {
 		if !strings.Contains(f, "/") {
+			if isReadme.MatchString(f) && !isMarkdown.MatchString(of.readme) {
+				of.readme = dir + f
+			}
 			of.Entries = append(of.Entries, l.entryAt(dir+f, dir))
 		}
 	}

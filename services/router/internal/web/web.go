@@ -17,6 +17,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/klauspost/compress/gzhttp"
+
 	"github.com/trawl-search/trawl/internal/access"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -75,8 +77,10 @@ func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 		"GET /repos":       p.page(p.repos),
 		"GET /help":        p.page(p.help),
 		"GET /complete":    p.page(p.complete),
+		"GET /search":      p.page(zoektSearch),
+		"GET /print":       p.page(zoektPrint),
 	}
-	open = map[string]http.Handler{"GET /assets/{name}": http.HandlerFunc(serveAsset)}
+	open = map[string]http.Handler{"GET /assets/{name}": gzhttp.GzipHandler(http.HandlerFunc(serveAsset)), "GET " + openSearchPath: http.HandlerFunc(openSearch)}
 	if p.cfg.Admit != nil {
 		open["GET "+access.LoginPath] = p.page(p.login)
 		open["POST "+access.LoginPath] = p.page(p.logIn)
@@ -93,11 +97,14 @@ type reply struct {
 	// redirect is where to go instead, and cookie what to keep; nil for nothing.
 	redirect string
 	cookie   *http.Cookie
+	// raw sends something that is not a page.
+	raw func(w http.ResponseWriter)
 }
 
-// page makes a handler from a function that makes a page.
+// page makes a handler from a function that makes a page. Pages are compressed: no other site can have one sent with the
+// cookie of the reader, so nobody can guess what is in it from its length.
 func (p *Pages) page(answer func(ctx context.Context, r *http.Request) reply) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return gzhttp.GzipHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w.Header())
 		if foreign(r) {
 			http.Error(w, "pages of other sites may link to this one, not embed or fetch it", http.StatusForbidden)
@@ -106,7 +113,7 @@ func (p *Pages) page(answer func(ctx context.Context, r *http.Request) reply) ht
 		ctx, cancel := context.WithTimeout(r.Context(), p.cfg.WallTime)
 		defer cancel()
 		p.send(w, r, answer(ctx, r))
-	})
+	}))
 }
 
 // send sends a page, or the part of it that a script asks for.
@@ -117,6 +124,10 @@ func (p *Pages) send(w http.ResponseWriter, r *http.Request, reply reply) {
 	if reply.redirect != "" {
 		w.Header().Set("Location", reply.redirect)
 		w.WriteHeader(http.StatusSeeOther)
+		return
+	}
+	if reply.raw != nil {
+		reply.raw(w)
 		return
 	}
 	if reply.template == "login" {
