@@ -56,7 +56,7 @@ func TestPagesReachEveryFile(t *testing.T) {
 		"Search": func() []string { return pagesOfSearch(c, rng) }, "JSON": func() []string { return pagesOfJSON(c, rng) },
 		"page": func() []string { return pagesForPeople(c) }, "MCP": func() []string { return pagesForAgents(c, agent, rng) },
 	} {
-		for range testrun.Rounds(3, 50) {
+		for range testrun.Rounds(3, 15) {
 			got, want := pages(), want
 			switch name {
 			case "MCP", "events": // one groups files by repo, the other sends them as they are found
@@ -207,7 +207,7 @@ func pagesForAgents(c *cluster, agent *mcp.ClientSession, rng *rand.Rand) (names
 // one of a page may come again with its new text.
 func TestPagesWhilePushesCome(t *testing.T) {
 	c := startCluster(t, 2, 1)
-	for generations, rounds := 0, testrun.Rounds(5, 50); rounds > 0; rounds-- {
+	for generations, rounds := 0, testrun.Rounds(5, 15); rounds > 0; rounds-- {
 		var names []string
 		for token := []byte(nil); ; {
 			generations++

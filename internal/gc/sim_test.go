@@ -30,7 +30,7 @@ const (
 // root that is served nor a running query may ever lack an object, and what nobody
 // reaches is gone two passes after the end.
 func TestSchedules(t *testing.T) {
-	schedules, seed := testrun.Rounds(500, 10_000), testrun.Seed(t)
+	schedules, seed := testrun.Rounds(500, 3_000), testrun.Seed(t)
 	var total tally
 	const lanes = 4
 	t.Run("lanes", func(t *testing.T) {

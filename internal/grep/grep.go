@@ -27,8 +27,8 @@ type Search struct {
 	Folder  string
 	Pattern *Pattern
 	Show    Show
-	// Input is the Folder that is the standard input: its path is not printed.
-	Input string
+	// Input is searched in place of Folder if it is not nil. It has no path in what is printed.
+	Input io.Reader
 	// Keep decides by path and content which files are searched; nil keeps all. It is called by several goroutines.
 	Keep func(path string, content []byte) bool
 	// First ends the search at the first line that is selected.
@@ -116,13 +116,29 @@ type result struct {
 }
 
 func (s *Search) printed(path string) string {
-	if s.Input != "" && path == s.Input {
+	if s.Input != nil {
 		return ""
 	}
 	if s.Link != nil {
 		path = s.Link(path)
 	}
 	return s.Show.path(path)
+}
+
+// read reads a file, or the input.
+func (s *Search) read(path string, buf []byte) ([]byte, error) {
+	if s.Input == nil {
+		content, _, err := localindex.ReadFile(path, buf)
+		return content, err
+	}
+	content, err := io.ReadAll(io.LimitReader(s.Input, localindex.MaxSize+1))
+	switch {
+	case err != nil:
+		return buf, fmt.Errorf("read %s: %w", standardInput, err)
+	case len(content) > localindex.MaxSize:
+		return buf, fmt.Errorf("%s has more than %d bytes; so many are searched", standardInput, localindex.MaxSize)
+	}
+	return content, nil
 }
 
 // contents are buffers that files are read into.
@@ -144,7 +160,7 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 			r.out = append(append(r.out, s.printed(shown)...), '\n')
 			continue
 		}
-		content, _, err := localindex.ReadFile(shown, *buf)
+		content, err := s.read(shown, *buf)
 		if err != nil {
 			if !errors.Is(err, fs.ErrNotExist) { // it was deleted just now
 				r.warnings = append(r.warnings, err)

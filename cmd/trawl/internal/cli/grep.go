@@ -25,7 +25,6 @@ type grepFlags struct {
 	shownFlags
 	smart            bool
 	quiet            bool
-	input            string // the path of the standard input, if it is searched
 	most             uint32
 	color            string
 	types, notTypes  []string
@@ -145,17 +144,10 @@ func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (roots []
 		}
 		return args, nil
 	}
-	in, ok := p.In.(*os.File)
-	if !ok {
+	if p.In == nil {
 		return nil, usageError{errors.New("there is no standard input")}
 	}
 	f.show.LineNumbers = f.show.LineNumbers && flags.Changed("line-number")
-	f.input = fmt.Sprintf("/dev/fd/%d", in.Fd())
-	for i, root := range args {
-		if root == "-" {
-			args[i] = f.input
-		}
-	}
 	return args, nil
 }
 
@@ -218,14 +210,14 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	}
 	indexes := make([]*localindex.Index, len(roots))
 	for i, root := range roots {
-		if info, err := os.Stat(root); root == "" || err != nil || info.IsDir() {
+		if info, err := os.Stat(root); root != "-" && (root == "" || err != nil || info.IsDir()) {
 			if indexes[i], err = f.open(p, root); err != nil {
 				return false, err
 			}
 		}
 	}
 	failed := false
-	search := grep.Search{Input: f.input, Pattern: compiled, Show: f.show, Keep: keep, First: f.quiet, Warn: func(err error) {
+	search := grep.Search{Pattern: compiled, Show: f.show, Keep: keep, First: f.quiet, Warn: func(err error) {
 		failed = true
 		fmt.Fprintf(p.Err, "trawl: %s\n", err)
 	}}
@@ -265,7 +257,9 @@ func (f *grepFlags) searchRoots(ctx context.Context, p Process, search *grep.Sea
 		return false, err
 	}
 	for i, root := range roots {
-		search.Folder = root
+		if search.Folder, search.Input = root, nil; root == "-" {
+			search.Input = p.In
+		}
 		if found, err = search.Run(ctx, indexes[i]); err != nil || found && f.quiet {
 			return found, err
 		}

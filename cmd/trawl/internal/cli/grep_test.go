@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -283,13 +284,15 @@ func TestGrepStandardInput(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		go func() {
+		var writing sync.WaitGroup
+		writing.Go(func() {
 			_, _ = io.WriteString(to, c.input) // the reader may have gone
 			_ = to.Close()
-		}()
+		})
 		var out, errs strings.Builder
 		exit := Run(t.Context(), append([]string{"grep"}, strings.Fields(c.args)...), Process{In: in, Out: &out, Err: &errs})
-		if _ = in.Close(); exit != c.exit || out.String() != c.out {
+		_ = in.Close()
+		if writing.Wait(); exit != c.exit || out.String() != c.out {
 			t.Errorf("trawl grep %s: exit %d: %s%s", c.args, exit, out.String(), errs.String())
 		}
 	}

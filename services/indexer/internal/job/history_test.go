@@ -30,7 +30,7 @@ import (
 // TestHistories pushes random histories. After each push, in deltas or in full, and after
 // compactions in between, it compares what is published with a fresh build of the same commits.
 func TestHistories(t *testing.T) {
-	seeds := testrun.Rounds(3, 20)
+	seeds := testrun.Rounds(3, 8)
 	deltas, compactions := 0, 0
 	for i := range uint64(seeds) {
 		seed := i + 4 // an early history in which a branch goes
