@@ -1567,8 +1567,10 @@ type FacetValue struct {
 	// Set for languages and branches.
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Set for directories, with a slash at its end; empty for the root of the repo. Not always UTF-8.
-	Directory     []byte `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
-	Files         uint64 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`
+	Directory []byte `protobuf:"bytes,3,opt,name=directory,proto3" json:"directory,omitempty"`
+	Files     uint64 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`
+	// The directory as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
+	DirectoryText string `protobuf:"bytes,5,opt,name=directory_text,json=directoryText,proto3" json:"directory_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1629,6 +1631,13 @@ func (x *FacetValue) GetFiles() uint64 {
 		return x.Files
 	}
 	return 0
+}
+
+func (x *FacetValue) GetDirectoryText() string {
+	if x != nil {
+		return x.DirectoryText
+	}
+	return ""
 }
 
 // Empty says, when nothing matches, what was searched and what may be wrong with the query.
@@ -2628,8 +2637,10 @@ type FileMatch struct {
 	// The field match_count counts only some of the matches, at least one more than are returned: with MODE_TOP_K a
 	// long file is read only as far as it is shown.
 	MatchCountAtLeast bool `protobuf:"varint,16,opt,name=match_count_at_least,json=matchCountAtLeast,proto3" json:"match_count_at_least,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// The path as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
+	PathText      string `protobuf:"bytes,17,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FileMatch) Reset() {
@@ -2774,6 +2785,13 @@ func (x *FileMatch) GetMatchCountAtLeast() bool {
 	return false
 }
 
+func (x *FileMatch) GetPathText() string {
+	if x != nil {
+		return x.PathText
+	}
+	return ""
+}
+
 // Symbol is a definition in a file, as a table of tokens for its language finds it.
 type Symbol struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2854,9 +2872,11 @@ type ChunkMatch struct {
 	Continued bool `protobuf:"varint,5,opt,name=continued,proto3" json:"continued,omitempty"`
 	// With max_line_bytes: the bytes of the line before and after content, and the further ranges in it, which are left out. A range
 	// that goes on after content ends with it.
-	CutBefore     uint32 `protobuf:"varint,6,opt,name=cut_before,json=cutBefore,proto3" json:"cut_before,omitempty"`
-	CutAfter      uint32 `protobuf:"varint,7,opt,name=cut_after,json=cutAfter,proto3" json:"cut_after,omitempty"`
-	CutRanges     uint32 `protobuf:"varint,8,opt,name=cut_ranges,json=cutRanges,proto3" json:"cut_ranges,omitempty"`
+	CutBefore uint32 `protobuf:"varint,6,opt,name=cut_before,json=cutBefore,proto3" json:"cut_before,omitempty"`
+	CutAfter  uint32 `protobuf:"varint,7,opt,name=cut_after,json=cutAfter,proto3" json:"cut_after,omitempty"`
+	CutRanges uint32 `protobuf:"varint,8,opt,name=cut_ranges,json=cutRanges,proto3" json:"cut_ranges,omitempty"`
+	// The content as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
+	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2945,6 +2965,13 @@ func (x *ChunkMatch) GetCutRanges() uint32 {
 		return x.CutRanges
 	}
 	return 0
+}
+
+func (x *ChunkMatch) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // Range is a match: [start, end).
@@ -4954,10 +4981,12 @@ func (x *LanguageShare) GetBytes() uint64 {
 
 // SkippedFile is a document that is found by name only.
 type SkippedFile struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Path          []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
-	Reason        SkipReason             `protobuf:"varint,2,opt,name=reason,proto3,enum=trawl.search.v1.SkipReason" json:"reason,omitempty"`
-	SizeBytes     uint64                 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Path      []byte                 `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Reason    SkipReason             `protobuf:"varint,2,opt,name=reason,proto3,enum=trawl.search.v1.SkipReason" json:"reason,omitempty"`
+	SizeBytes uint64                 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	// The path as text, as in FileMatch; in JSON only.
+	PathText      string `protobuf:"bytes,4,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5011,6 +5040,13 @@ func (x *SkippedFile) GetSizeBytes() uint64 {
 		return x.SizeBytes
 	}
 	return 0
+}
+
+func (x *SkippedFile) GetPathText() string {
+	if x != nil {
+		return x.PathText
+	}
+	return ""
 }
 
 // GetFileRequest names one document.
@@ -5124,7 +5160,9 @@ type GetFileResponse struct {
 	SkipReason    SkipReason `protobuf:"varint,6,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
 	RevisionToken []byte     `protobuf:"bytes,7,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
 	// Size of the whole document.
-	SizeBytes     uint64 `protobuf:"varint,8,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	SizeBytes uint64 `protobuf:"varint,8,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	// The content as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
+	Text          string `protobuf:"bytes,9,opt,name=text,proto3" json:"text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5213,6 +5251,13 @@ func (x *GetFileResponse) GetSizeBytes() uint64 {
 		return x.SizeBytes
 	}
 	return 0
+}
+
+func (x *GetFileResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
 }
 
 // QueryError is the detail of an INVALID_ARGUMENT that a query caused.
@@ -5371,13 +5416,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x05facet\x18\x01 \x01(\x0e2\x16.trawl.search.v1.FacetR\x05facet\x123\n" +
 	"\x06values\x18\x02 \x03(\v2\x1b.trawl.search.v1.FacetValueR\x06values\x12&\n" +
 	"\x0fvalues_left_out\x18\x03 \x01(\x04R\rvaluesLeftOut\x12*\n" +
-	"\x11files_not_counted\x18\x04 \x01(\x04R\x0ffilesNotCounted\"h\n" +
+	"\x11files_not_counted\x18\x04 \x01(\x04R\x0ffilesNotCounted\"\x8f\x01\n" +
 	"\n" +
 	"FacetValue\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1c\n" +
 	"\tdirectory\x18\x03 \x01(\fR\tdirectory\x12\x14\n" +
-	"\x05files\x18\x04 \x01(\x04R\x05files\"\x85\x01\n" +
+	"\x05files\x18\x04 \x01(\x04R\x05files\x12%\n" +
+	"\x0edirectory_text\x18\x05 \x01(\tR\rdirectoryText\"\x85\x01\n" +
 	"\x05Empty\x12\x14\n" +
 	"\x05repos\x18\x01 \x01(\x04R\x05repos\x129\n" +
 	"\bsearched\x18\x02 \x03(\v2\x1d.trawl.search.v1.SearchedRepoR\bsearched\x12+\n" +
@@ -5446,7 +5492,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x124\n" +
 	"\x06facets\x18\a \x03(\v2\x1c.trawl.search.v1.FacetCountsR\x06facets\x122\n" +
 	"\bselected\x18\b \x01(\x0e2\x16.trawl.search.v1.FacetR\bselected\x12,\n" +
-	"\x05empty\x18\t \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\x9c\x04\n" +
+	"\x05empty\x18\t \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\xb9\x04\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -5466,11 +5512,12 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\tcontinued\x18\r \x01(\bR\tcontinued\x121\n" +
 	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\x12#\n" +
 	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\x12/\n" +
-	"\x14match_count_at_least\x18\x10 \x01(\bR\x11matchCountAtLeast\"c\n" +
+	"\x14match_count_at_least\x18\x10 \x01(\bR\x11matchCountAtLeast\x12\x1b\n" +
+	"\tpath_text\x18\x11 \x01(\tR\bpathText\"c\n" +
 	"\x06Symbol\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +
-	"\x05scope\x18\x03 \x01(\tR\x05scope\"\xac\x02\n" +
+	"\x05scope\x18\x03 \x01(\tR\x05scope\"\xc0\x02\n" +
 	"\n" +
 	"ChunkMatch\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12>\n" +
@@ -5482,7 +5529,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"cut_before\x18\x06 \x01(\rR\tcutBefore\x12\x1b\n" +
 	"\tcut_after\x18\a \x01(\rR\bcutAfter\x12\x1d\n" +
 	"\n" +
-	"cut_ranges\x18\b \x01(\rR\tcutRanges\"\x9d\x01\n" +
+	"cut_ranges\x18\b \x01(\rR\tcutRanges\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\x9d\x01\n" +
 	"\x05Range\x12/\n" +
 	"\x05start\x18\x01 \x01(\v2\x19.trawl.search.v1.LocationR\x05start\x12+\n" +
 	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\x12\x16\n" +
@@ -5659,12 +5707,13 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\rLanguageShare\x12\x1a\n" +
 	"\blanguage\x18\x01 \x01(\tR\blanguage\x12\x1c\n" +
 	"\tdocuments\x18\x02 \x01(\x04R\tdocuments\x12\x14\n" +
-	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"u\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\x92\x01\n" +
 	"\vSkippedFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\fR\x04path\x123\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\x06reason\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\"\x9f\x02\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\x12\x1b\n" +
+	"\tpath_text\x18\x04 \x01(\tR\bpathText\"\x9f\x02\n" +
 	"\x0eGetFileRequest\x12\x1e\n" +
 	"\x04repo\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x04repo\x12\x1f\n" +
@@ -5674,7 +5723,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x04plan\x18\x05 \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\x12\x16\n" +
 	"\x06offset\x18\x06 \x01(\x04R\x06offset\x12'\n" +
 	"\tmax_bytes\x18\a \x01(\x04B\n" +
-	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"\x93\x02\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"\xa7\x02\n" +
 	"\x0fGetFileResponse\x12\x18\n" +
 	"\acontent\x18\x01 \x01(\fR\acontent\x12\x1a\n" +
 	"\blanguage\x18\x02 \x01(\tR\blanguage\x12\x16\n" +
@@ -5685,7 +5734,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"skipReason\x12%\n" +
 	"\x0erevision_token\x18\a \x01(\fR\rrevisionToken\x12\x1d\n" +
 	"\n" +
-	"size_bytes\x18\b \x01(\x04R\tsizeBytes\"p\n" +
+	"size_bytes\x18\b \x01(\x04R\tsizeBytes\x12\x12\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"p\n" +
 	"\n" +
 	"QueryError\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\rR\bposition\x12\x14\n" +

@@ -62,7 +62,7 @@ func sizeOf(files []*searchv1.FileMatch) (size int) {
 	for _, f := range files {
 		size += 512
 		for _, c := range f.Chunks {
-			size += 256 + base64.StdEncoding.EncodedLen(len(c.Content)) + 192*len(c.Ranges)
+			size += 256 + base64.StdEncoding.EncodedLen(len(c.Content)) + len(c.Text) + 192*len(c.Ranges)
 		}
 	}
 	return size
@@ -92,6 +92,7 @@ func (w *writer) file(f *searchv1.FileMatch) {
 	list(w, `,"symbols":`, f.Symbols, w.symbol)
 	w.strings(`,"missingWords":`, f.MissingWords)
 	w.bool(`,"matchCountAtLeast":`, f.MatchCountAtLeast)
+	w.string(`,"pathText":`, f.PathText)
 	w.raw(`}`)
 }
 
@@ -104,6 +105,7 @@ func (w *writer) chunk(c *searchv1.ChunkMatch) {
 	w.uint32(`,"cutBefore":`, c.CutBefore)
 	w.uint32(`,"cutAfter":`, c.CutAfter)
 	w.uint32(`,"cutRanges":`, c.CutRanges)
+	w.string(`,"text":`, c.Text)
 	w.raw(`}`)
 }
 

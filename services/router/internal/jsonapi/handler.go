@@ -142,6 +142,7 @@ func checkSize(req proto.Message) error {
 
 // send writes a message as the whole answer. It fails only if the caller has gone.
 func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, m proto.Message) {
+	addTexts(m)
 	body, err := encode(m)
 	if err != nil {
 		h.log.ErrorContext(r.Context(), "encode an answer as JSON", "path", r.URL.Path, "error", err)

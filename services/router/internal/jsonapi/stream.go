@@ -113,6 +113,7 @@ type events struct {
 }
 
 func (e *events) send(name string, m proto.Message) error {
+	addTexts(m)
 	data, err := encode(m)
 	if err != nil {
 		return fmt.Errorf("encode an event: %w", err)
