@@ -38,12 +38,13 @@ func TestHostileTypeRepos(t *testing.T) {
 		return c.Search(ctx, &searchv1.SearchRequest{Query: query})
 	}
 	before := heap()
-	var next, refused, answered atomic.Int64
+	const enough = 5 // honest answers; the others go on until there are so many
+	var next, refused, answered, honest atomic.Int64
 	var callers sync.WaitGroup
 	for range 32 {
 		callers.Go(func() {
-			for i := next.Add(1); i <= hostile.TypeRepos; i = next.Add(1) {
-				query := hostile.TypeRepo(int(i))
+			for i := next.Add(1); i <= hostile.TypeRepos || honest.Load() < enough; i = next.Add(1) {
+				query := hostile.TypeRepo(int(i % (hostile.TypeRepos + 1)))
 				for range 20 { // they come back at once
 					_, err := search(query)
 					if code := status.Code(err); code == codes.ResourceExhausted {
@@ -61,8 +62,8 @@ func TestHostileTypeRepos(t *testing.T) {
 	}
 	ended := make(chan struct{})
 	go func() { callers.Wait(); close(ended) }()
-	most, honest := int64(0), 0
-	for done := false; !done; honest++ {
+	most := int64(0)
+	for done := false; !done; honest.Add(1) {
 		if resp, err := search("foo r:org/repo1"); err != nil || len(resp.Files) != 11 {
 			t.Errorf("an honest caller: %d files, %v", len(resp.GetFiles()), err)
 		}
@@ -73,14 +74,14 @@ func TestHostileTypeRepos(t *testing.T) {
 		default:
 		}
 	}
-	t.Logf("%d answered, %d refused, %d honest; %d KiB at the most", answered.Load(), refused.Load(), honest, most>>10)
+	t.Logf("%d answered, %d refused, %d honest; %d KiB at the most", answered.Load(), refused.Load(), honest.Load(), most>>10)
 	if most > 3*size { // calls in progress take some, too; 10 to 19 MiB were measured
 		t.Errorf("%d KiB are live", most>>10)
 	}
 	if refused.Load() == 0 {
 		t.Error("nothing is refused, though 32 such queries have no room together")
 	}
-	if answered.Load() == 0 || honest < 5 {
+	if answered.Load() == 0 {
 		t.Error("the test says little")
 	}
 	if !memory.Reserve(size / 2) {
