@@ -258,9 +258,10 @@ var (
 	cursorOfAgent = regexp.MustCompile(`cursor\\?":\\?"[^"]*"|cursor [^ ]*`)
 )
 
-// untimed asks like post, and returns the status and the answer without times.
+// untimed asks like post, and returns the status and the answer without times, and without the address of the router, which its links have.
 func (c *cluster) untimed(token access.Text, path, body string) string {
 	c.t.Helper()
 	code, answer := c.post(token, path, body)
-	return fmt.Sprint(code, " ", timely.ReplaceAllString(string(answer), ""))
+	text := strings.ReplaceAll(string(answer), `"http://`+c.routerHTTP, `"http://router`)
+	return fmt.Sprint(code, " ", timely.ReplaceAllString(text, ""))
 }
