@@ -67,8 +67,23 @@ func (l located) says(ctx context.Context, answers Answers, name string) *readme
 	return r
 }
 
+// maxCells bounds the cells of tables: each row has as many as the head, so two bytes can make thousands.
+const maxCells = 20_000
+
+// cells is an upper bound of the cells that tables in a text have.
+func cells(source []byte) int {
+	lines, most := 0, 0
+	for line := range bytes.Lines(source) {
+		lines, most = lines+1, max(most, bytes.Count(line, []byte("|"))+1)
+	}
+	return lines * most
+}
+
 // markdown is a Markdown text in a folder as HTML; empty if that is too large. Tags in the text are left out.
 func (l located) markdown(source []byte, dir string) template.HTML {
+	if cells(source) > maxCells {
+		return ""
+	}
 	tables := extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)) // the page's policy forbids styles
 	md := goldmark.New(
 		goldmark.WithExtensions(tables, extension.Strikethrough, extension.Linkify, extension.TaskList),
@@ -151,11 +166,11 @@ func inLink(n ast.Node) bool {
 	return false
 }
 
-// address is where a link leads; empty for nowhere.
+// address is where a link leads; empty for nowhere, and for one that is too long.
 func (o ownLinks) address(to string) string {
 	u, err := url.Parse(to)
 	switch {
-	case err != nil:
+	case err != nil || len(to) > maxURL:
 		return ""
 	case u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "mailto":
 		return to

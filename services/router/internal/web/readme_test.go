@@ -1,6 +1,7 @@
 package web
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -101,15 +102,41 @@ func TestLongReadme(t *testing.T) {
 	}
 }
 
+// hostileReadmes take much more time, memory or room than other texts of their length.
+var hostileReadmes = map[string]string{
+	"brackets": strings.Repeat("[", readmeBytes), "quotes": strings.Repeat("> ", readmeBytes/2), "stars": strings.Repeat("*a_ ", readmeBytes/4),
+	"images": strings.Repeat("![", readmeBytes/2), "ticks": strings.Repeat("`a``", readmeBytes/4), "lists": strings.Repeat("- ", readmeBytes/2),
+	"html": strings.Repeat("<a ", readmeBytes/3), "autolinks": strings.Repeat("<a:", readmeBytes/3), "definitions": strings.Repeat("[a]: b\n", readmeBytes/7),
+	"entities": strings.Repeat("&#", readmeBytes/2), "tildes": strings.Repeat("~a", readmeBytes/2), "parens": strings.Repeat("[a](", readmeBytes/4),
+	"www": strings.Repeat("www.", readmeBytes/4), "nested links": strings.Repeat("[", readmeBytes/8) + strings.Repeat("](a)", readmeBytes/8),
+	"long address":   "[a]: /" + strings.Repeat("b", readmeBytes/2) + "\n\n" + strings.Repeat("[a]\n", readmeBytes/8),
+	"long addresses": "[a]: /" + strings.Repeat("b", 2000) + "\n\n" + strings.Repeat("[a]\n", readmeBytes*3/16),
+	"wide table":     "|" + strings.Repeat("|", 2700) + "\n" + strings.Repeat("|-", 2700) + "|\n" + strings.Repeat("|\n", readmeBytes/4),
+	"largest table":  "|" + strings.Repeat("|", 140) + "\n" + strings.Repeat("|-", 141) + "|\n" + strings.Repeat("|\n", 136),
+	"narrow table":   "|a|\n|-|\n" + strings.Repeat("|\n", readmeBytes/4),
+}
+
+// TestHostileReadmes: the memory that a README takes is bounded, whatever is in it.
+func TestHostileReadmes(t *testing.T) {
+	for name, text := range hostileReadmes {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		html := located{place: place{"host/pond", "", ""}}.markdown([]byte(text), "")
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 128<<20 || len(html) > readmeHTML {
+			t.Errorf("%s: %d bytes are allocated for %d bytes of HTML", name, taken, len(html))
+		} else {
+			t.Logf("%s: %d KiB are allocated for %d bytes of HTML", name, taken>>10, len(html))
+		}
+	}
+}
+
 func BenchmarkReadme(b *testing.B) {
-	for name, piece := range map[string]string{
-		"text": "a line of *text* with a [link](a.md)\n\n", "brackets": "[", "quotes": "> ", "stars": "*a_ ", "images": "![", "ticks": "`a``", "lists": "- ", "html": "<a ",
-		"autolinks": "<a:", "references": "[a]: b\n", "cells": "|-", "entities": "&#", "tildes": "~a", "parens": "[a](", "www": "www.",
-	} {
+	hostileReadmes["text"] = strings.Repeat("a line of *text* with a [link](a.md)\n\n", readmeBytes/39)
+	for name, text := range hostileReadmes {
 		b.Run(name, func(b *testing.B) {
-			l, text := located{place: place{"host/pond", "", ""}}, []byte(strings.Repeat(piece, readmeBytes/len(piece)))
 			for b.Loop() {
-				l.markdown(text, "")
+				located{place: place{"host/pond", "", ""}}.markdown([]byte(text), "")
 			}
 		})
 	}
