@@ -173,7 +173,7 @@ func (f *PageFile) counts(matches int) bool {
 	return f.AtLeast && f.Matches <= matches && len(f.Content)+len(f.Name) < f.Matches
 }
 
-// sameFile reports whether b, as a page shows it, is a, of which all ranges are known.
+// sameFile reports whether b is what a page shows of a. All ranges of a are known.
 func sameFile(a, b PageFile, most int) bool {
 	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && (a.Matches == b.Matches || b.counts(a.Matches)) &&
 		math.Float64bits(a.Score) == math.Float64bits(b.Score) && Shows(a.Content, b.Content, most) && slices.Equal(a.Name, b.Name)

@@ -59,6 +59,14 @@ func Encrypted(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
+// Origin is the scheme and the host by which the client reached the server.
+func Origin(r *http.Request) string {
+	if Encrypted(r) {
+		return "https://" + r.Host
+	}
+	return "http://" + r.Host
+}
+
 // HasPageCookie reports whether the browser shows a token, good or not.
 func HasPageCookie(r *http.Request) bool { return pageCookie(r) != "" }
 

@@ -136,7 +136,7 @@ func (s *Search) read(path string, buf []byte) ([]byte, error) {
 	case err != nil:
 		return buf, fmt.Errorf("read %s: %w", standardInput, err)
 	case len(content) > localindex.MaxSize:
-		return buf, fmt.Errorf("%s has more than %d bytes; so many are searched", standardInput, localindex.MaxSize)
+		return buf, fmt.Errorf("%s has more than %d bytes, the most that is searched", standardInput, localindex.MaxSize)
 	}
 	return content, nil
 }

@@ -166,18 +166,13 @@ func (f *grepFlags) languages() (keep func(path string, content []byte) bool, er
 	if len(f.types)+len(f.notTypes) == 0 {
 		return nil, nil
 	}
-	var only, not []string
-	for _, flag := range []struct {
-		aliases []string
-		names   *[]string
-	}{{f.types, &only}, {f.notTypes, &not}} {
-		for _, alias := range flag.aliases {
-			name, ok := language.ByAlias(alias)
-			if !ok {
-				return nil, usageError{fmt.Errorf("there is no language %s", alias)}
-			}
-			*flag.names = append(*flag.names, name)
-		}
+	only, err := languagesNamed(f.types)
+	if err != nil {
+		return nil, err
+	}
+	not, err := languagesNamed(f.notTypes)
+	if err != nil {
+		return nil, err
 	}
 	detectors := sync.Pool{New: func() any { return new(language.Detector) }}
 	return func(path string, content []byte) bool {
@@ -186,6 +181,17 @@ func (f *grepFlags) languages() (keep func(path string, content []byte) bool, er
 		name := d.Detect([]byte(path), content)
 		return (len(only) == 0 || slices.Contains(only, name)) && !slices.Contains(not, name)
 	}, nil
+}
+
+func languagesNamed(aliases []string) (names []string, err error) {
+	for _, alias := range aliases {
+		name, ok := language.ByAlias(alias)
+		if !ok {
+			return nil, usageError{fmt.Errorf("there is no language %s", alias)}
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found bool, err error) {

@@ -117,8 +117,12 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	if commit := c.resp.GetCommit(); commit != "" {
 		l.commit = commit
 	}
-	if note := skipped(c.resp.GetSkipReason()); note == "" && param(r, rawParam) != "" {
-		return reply{raw: func(w http.ResponseWriter) { p.raw(ctx, w, r, answers, l) }}
+	skip := skipped(c.resp.GetSkipReason())
+	switch raw := param(r, rawParam) != ""; {
+	case raw && skip != "":
+		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "The content is not kept: " + skip + "."})
+	case raw:
+		return reply{raw: func(w http.ResponseWriter) { p.raw(ctx, w, r, answers, l, c.resp) }}
 	}
 	page := filePage{head: p.head(r, l), Language: plain(cut(c.resp.GetLanguage(), 40)), FolderURL: l.at(folder(l.path)).address()}
 	page.Facts = []string{bytesText(c.resp.GetSizeBytes())}
@@ -127,8 +131,8 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	}
 	// The file is there without the list of its folder.
 	page.Siblings, _ = list(ctx, answers, l, folder(l.path))
-	if note := skipped(c.resp.GetSkipReason()); note != "" {
-		page.Note = "The content is not shown: " + note + "."
+	if skip != "" {
+		page.Note = "The content is not shown: " + skip + "."
 		return reply{status: http.StatusOK, template: "file", data: page}
 	}
 	if query := param(r, queryParam); query != "" {

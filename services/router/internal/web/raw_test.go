@@ -48,6 +48,20 @@ func TestRawFile(t *testing.T) {
 	}
 }
 
+// skipping has no contents.
+type skipping struct{ *fake }
+
+func (skipping) GetFile(context.Context, *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	return &searchv1.GetFileResponse{SizeBytes: 7, SkipReason: searchv1.SkipReason_SKIP_REASON_BINARY}, nil
+}
+
+// TestRawFileWithoutContent: what is not kept cannot be taken for a file that is.
+func TestRawFileWithoutContent(t *testing.T) {
+	if w := visit(t, routes(t, skipping{pond()}), "/r/host/pond/-/fish?raw=1"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "binary") {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+}
+
 // changing gives another blob for each part of a file.
 type changing struct{ *fake }
 
@@ -59,17 +73,23 @@ func (c changing) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return resp, err
 }
 
-// TestRawFileChanges: an answer that is not whole cannot be taken for a whole one.
-func TestRawFileChanges(t *testing.T) {
-	f := changing{pond()}
-	pages := New(Config{Open: func() Answers { return f }, WallTime: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	defer pages.Close()
+// routes are the pages that show answers.
+func routes(t *testing.T, answers Answers) http.Handler {
+	t.Helper()
+	pages := New(Config{Open: func() Answers { return answers }, WallTime: time.Minute, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(pages.Close)
 	guarded, _ := pages.Routes()
 	mux := http.NewServeMux()
 	for pattern, h := range guarded {
 		mux.Handle(pattern, h)
 	}
-	s := httptest.NewServer(mux)
+	return mux
+}
+
+// TestRawFileChanges: an answer that is not whole cannot be taken for a whole one.
+func TestRawFileChanges(t *testing.T) {
+	f := changing{pond()}
+	s := httptest.NewServer(routes(t, f))
 	defer s.Close()
 	resp, err := s.Client().Get(s.URL + "/r/host/pond/-/huge.txt?raw=1") //nolint:noctx // the server is in this process
 	if err != nil {
@@ -109,7 +129,13 @@ func TestOpenSearch(t *testing.T) {
 	h := pond().serve(t, true)
 	for _, c := range []struct{ proto, want string }{{"", "http://example.com/?q={searchTerms}"}, {"https", "https://example.com/?q={searchTerms}"}} {
 		w := visit(t, h, openSearchPath, "X-Forwarded-Proto", c.proto)
-		var d description
+		var d struct {
+			XMLName   xml.Name `xml:"http://a9.com/-/spec/opensearch/1.1/ OpenSearchDescription"`
+			ShortName string
+			URL       struct {
+				Template string `xml:"template,attr"`
+			} `xml:"Url"`
+		}
 		if err := xml.Unmarshal(w.Body.Bytes(), &d); err != nil || d.URL.Template != c.want || d.ShortName != "Trawl" {
 			t.Errorf("%+v: %v, %s", d, err, w.Body)
 		}

@@ -176,7 +176,10 @@ func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchRe
 	}
 	query := withoutSelect(page.Query)
 	for _, f := range resp.GetFiles() {
-		file := describe(f, query, whole)
+		file := describe(f, query)
+		if whole {
+			file.MoreURL = ""
+		}
 		room -= file.head()
 		page.Files = append(page.Files, file)
 	}
@@ -211,8 +214,8 @@ func (f *resultFile) lines() (n int) {
 	return n
 }
 
-// describe is a file without its lines, of a search for all matches of one file or another one.
-func describe(f *searchv1.FileMatch, query string, whole bool) resultFile {
+// describe is a file without its lines.
+func describe(f *searchv1.FileMatch, query string) resultFile {
 	path, branch := string(f.GetPath()), ""
 	if len(f.GetBranches()) > 0 {
 		branch = f.GetBranches()[0]
@@ -225,7 +228,7 @@ func describe(f *searchv1.FileMatch, query string, whole bool) resultFile {
 	if to := at.address(); len(to) <= maxURL {
 		file.URL, file.RepoURL = marked(to, query), place{at.repo, at.rev, ""}.address()
 	}
-	if more := searchURL(inFile(query, only(at.repo), path)) + "&" + wholeParam + "=1"; !whole && len(more) <= maxURL {
+	if more := searchURL(inFile(query, only(at.repo), path)) + "&" + wholeParam + "=1"; len(more) <= maxURL {
 		file.MoreURL = more
 	}
 	if file.head() > headBytes {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/access"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -91,7 +92,7 @@ func endpoint[Q, R any](h *Handler, answer func(context.Context, links, *Q) (*R,
 			h.fail(w, r, err)
 			return
 		}
-		resp, err := answer(r.Context(), linksOf(r), &req)
+		resp, err := answer(r.Context(), links(access.Origin(r)), &req)
 		if err != nil {
 			h.fail(w, r, err)
 			return

@@ -1,54 +1,26 @@
 package zoekt
 
-import (
-	"net/http"
+import "github.com/trawl-search/trawl/internal/searchapi"
 
-	"github.com/trawl-search/trawl/internal/access"
-	"github.com/trawl-search/trawl/internal/searchapi"
-)
-
-// links are zoekt's templates of links, which lead to the pages of this router at the address by which the program reached it: scheme and
-// host. Empty ones lead nowhere.
+// links lead to the pages of this router at the address by which the program reached it: scheme and host. Empty ones lead nowhere.
 type links string
 
-// linksOf are the links in the answer to a request.
-func linksOf(r *http.Request) links {
-	if access.Encrypted(r) {
-		return links("https://" + r.Host)
+// repoLinks are zoekt's templates of links to a commit of a repo, to a file in it, and to a line in that.
+type repoLinks struct{ commit, file, line string }
+
+// of are the links to a repo.
+func (l links) of(repo string) repoLinks {
+	if l == "" {
+		return repoLinks{}
 	}
-	return links("http://" + r.Host)
+	commit := string(l) + searchapi.PageOf(repo, "", "") + "@{{.Version}}"
+	return repoLinks{commit, commit + searchapi.PageSeparator + "{{.Path}}", "#L{{.LineNumber}}"}
 }
 
-const lineTemplate = "#L{{.LineNumber}}"
-
-// commit is the template of the page of a repo at a commit.
-func (l links) commit(repo string) string {
-	if l == "" {
-		return ""
-	}
-	return string(l) + searchapi.PageOf(repo, "", "") + "@{{.Version}}"
-}
-
-// file is the template of the page of a file.
-func (l links) file(repo string) string {
-	if l == "" {
-		return ""
-	}
-	return l.commit(repo) + searchapi.PageSeparator + "{{.Path}}"
-}
-
-// line is the template of the place of a line in such a page.
-func (l links) line() string {
-	if l == "" {
-		return ""
-	}
-	return lineTemplate
-}
-
-// size is an upper bound of the links of a repo in JSON.
-func (l links) size(repo string) int64 {
-	if l == "" {
+// size is an upper bound of the links in JSON. An answer to a search has them in two objects, by the repo's name.
+func (l repoLinks) size(repo string) int64 {
+	if l == (repoLinks{}) {
 		return 0
 	}
-	return 2*textSize(repo) + textSize(l.commit(repo)) + textSize(l.file(repo)) + 2*textSize(lineTemplate)
+	return 2*textSize(repo) + textSize(l.commit) + textSize(l.file) + 2*textSize(l.line)
 }

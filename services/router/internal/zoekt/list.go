@@ -131,7 +131,11 @@ func (l Limits) list(ctx context.Context, answers Answers, q question, field lis
 func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to links) {
 	l.Stats.add(statsOf(e))
 	l.Stats.Repos++
-	if !room.takeRepo(e, to) {
+	var linked repoLinks // a map has none
+	if field == listRepos {
+		linked = to.of(e.Name)
+	}
+	if !room.takeRepo(e, linked) {
 		l.Trawl.ReposLeftOut++
 		return
 	}
@@ -139,7 +143,7 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to li
 		l.Repos = append(l.Repos, repoEntry{
 			Repository: repository{
 				ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e),
-				CommitURLTemplate: to.commit(e.Name), FileURLTemplate: to.file(e.Name), LineFragmentTemplate: to.line(),
+				CommitURLTemplate: linked.commit, FileURLTemplate: linked.file, LineFragmentTemplate: linked.line,
 			},
 			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
 		})

@@ -166,7 +166,7 @@ func digits(n uint64) int {
 }
 
 // takeRepo takes room for a repo of a list, and for the links to it.
-func (r *room) takeRepo(e *searchv1.RepoEntry, to links) bool {
+func (r *room) takeRepo(e *searchv1.RepoEntry, to repoLinks) bool {
 	size := repoFrame + to.size(e.Name) + textSize(e.Name) + textSize(e.Url)
 	for _, b := range e.Branches {
 		size += branchFrame + textSize(b.Name) + textSize(b.Commit)

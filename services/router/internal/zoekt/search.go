@@ -49,8 +49,8 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	room := newRoom(l.Bytes, result)
 	v := o.newView(room, q.links)
 	result.Files = v.show(files)
-	for repo := range v.linked {
-		result.RepoURLs[repo], result.LineFragments[repo] = q.links.file(repo), q.links.line()
+	for repo, to := range v.linked {
+		result.RepoURLs[repo], result.LineFragments[repo] = to.file, to.line
 	}
 	o.reportLimits(result, received{
 		files: len(resp.Files), shown: v.files, more: len(resp.NextPageToken) > 0, cut: resp.Cut, short: slices.ContainsFunc(resp.Files, o.cutShort),

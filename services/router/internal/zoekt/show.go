@@ -13,28 +13,30 @@ type view struct {
 	// files that are shown, and matches that may still be.
 	files, left int
 	// full: no more files are shown.
-	full bool
-	// links to the repos in linked have their room.
-	links  links
-	linked map[string]bool
+	full  bool
+	links links
+	// linked are the links to the repos that are shown, if there are any.
+	linked map[string]repoLinks
 }
 
 func (o *searchOptions) newView(room *room, links links) *view {
-	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, linked: map[string]bool{}}
+	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, linked: map[string]repoLinks{}}
 }
 
 // take takes room for a file, and for the links to its repo.
 func (v *view) take(m *fileMatch) bool {
-	var links int64
-	if !v.linked[m.Repository] {
-		links = v.links.size(m.Repository)
+	to, known := v.linked[m.Repository]
+	if known || v.links == "" {
+		return v.room.take(m, v.files == 0)
 	}
-	v.room.left -= links
+	to = v.links.of(m.Repository)
+	size := to.size(m.Repository)
+	v.room.left -= size
 	if !v.room.take(m, v.files == 0) {
-		v.room.left += links
+		v.room.left += size
 		return false
 	}
-	v.linked[m.Repository] = v.links != ""
+	v.linked[m.Repository] = to
 	return true
 }
 
