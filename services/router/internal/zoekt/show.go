@@ -25,11 +25,10 @@ func (o *searchOptions) newView(room *room, links links) *view {
 
 // take takes room for a file, and for the links to its repo.
 func (v *view) take(m *fileMatch) bool {
-	to, known := v.linked[m.Repository]
-	if known || v.links == "" {
+	if _, known := v.linked[m.Repository]; known || v.links == "" {
 		return v.room.take(m, v.files == 0)
 	}
-	to = v.links.of(m.Repository)
+	to := v.links.of(m.Repository)
 	size := to.size(m.Repository)
 	v.room.left -= size
 	if !v.room.take(m, v.files == 0) {
