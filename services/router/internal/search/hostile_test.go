@@ -38,7 +38,7 @@ func TestHostileTypeRepos(t *testing.T) {
 		return c.Search(ctx, &searchv1.SearchRequest{Query: query})
 	}
 	before := heap()
-	const enough = 5 // honest answers, until which the hostile callers go on
+	const enough = 5 // honest answers; then the hostile callers stop
 	var next, refused, answered, honest atomic.Int64
 	var callers sync.WaitGroup
 	for range 32 {

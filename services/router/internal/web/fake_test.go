@@ -158,6 +158,12 @@ func (f *fake) serve(t testing.TB, tokens bool) http.Handler {
 			return nil
 		}
 	}
+	return routes(t, cfg)
+}
+
+// routes are the pages of a configuration, for callers who may see everything.
+func routes(t testing.TB, cfg Config) http.Handler {
+	t.Helper()
 	pages := New(cfg)
 	t.Cleanup(pages.Close)
 	mux := http.NewServeMux()

@@ -19,8 +19,8 @@ const rawParam = "raw"
 // rawPolicy lets a browser show a file, and run and load nothing.
 const rawPolicy = "default-src 'none'; frame-ancestors 'none'; sandbox"
 
-// raw sends a file as it is, as text, of which it has the first part. An answer that ends too early has fewer bytes than it announces, so
-// that clients notice.
+// raw sends a file unchanged, as text. The caller has read its first part. An answer that ends too early has fewer bytes than it
+// announces, so that clients notice.
 func (p *Pages) raw(ctx context.Context, w http.ResponseWriter, r *http.Request, answers Answers, l located, part *searchv1.GetFileResponse) {
 	size, blob := part.GetSizeBytes(), part.GetBlob()
 	h := w.Header()

@@ -57,7 +57,7 @@ func (skipping) GetFile(context.Context, *searchv1.GetFileRequest) (*searchv1.Ge
 
 // TestRawFileWithoutContent: what is not kept cannot be taken for a file that is.
 func TestRawFileWithoutContent(t *testing.T) {
-	if w := visit(t, routes(t, skipping{pond()}), "/r/host/pond/-/fish?raw=1"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "binary") {
+	if w := visit(t, serving(t, skipping{pond()}), "/r/host/pond/-/fish?raw=1"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "binary") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
@@ -73,23 +73,15 @@ func (c changing) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	return resp, err
 }
 
-// routes are the pages that show answers.
-func routes(t *testing.T, answers Answers) http.Handler {
-	t.Helper()
-	pages := New(Config{Open: func() Answers { return answers }, WallTime: time.Minute, Log: slog.New(slog.DiscardHandler)})
-	t.Cleanup(pages.Close)
-	guarded, _ := pages.Routes()
-	mux := http.NewServeMux()
-	for pattern, h := range guarded {
-		mux.Handle(pattern, h)
-	}
-	return mux
+// serving are the pages that show answers.
+func serving(t *testing.T, answers Answers) http.Handler {
+	return routes(t, Config{Open: func() Answers { return answers }, WallTime: time.Minute, Log: slog.New(slog.DiscardHandler)})
 }
 
 // TestRawFileChanges: an answer that is not whole cannot be taken for a whole one.
 func TestRawFileChanges(t *testing.T) {
 	f := changing{pond()}
-	s := httptest.NewServer(routes(t, f))
+	s := httptest.NewServer(serving(t, f))
 	defer s.Close()
 	resp, err := s.Client().Get(s.URL + "/r/host/pond/-/huge.txt?raw=1") //nolint:noctx // the server is in this process
 	if err != nil {
