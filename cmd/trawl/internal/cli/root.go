@@ -29,7 +29,7 @@ type Process struct {
 func Run(ctx context.Context, args []string, p Process) int {
 	makeGarbageRoom(p.Environ)
 	root := newRoot(p)
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // with nil, cobra takes those of the process
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
 	err := root.ExecuteContext(ctx)
