@@ -132,7 +132,7 @@ func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, er
 		if rest[i].kind != byWords {
 			continue
 		}
-		done := s.explain.forNode(rest[i].q)
+		done := s.explain.charge(rest[i].q, PhasePlan)
 		found, err := s.candidateWords(p.texts[rest[i].q])
 		done()
 		if err != nil {
@@ -233,6 +233,14 @@ func inContents(q query.Q) (found bool) {
 		return !found
 	})
 	return found
+}
+
+// node makes a tree ready for this shard.
+func (s *search) node(p *Query, q query.Q) (node, error) {
+	defer s.explain.charge(q, PhasePlan)()
+	n, err := s.compile(p, q)
+	s.explain.made(q, n)
+	return n, err
 }
 
 func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {

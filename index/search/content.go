@@ -21,7 +21,7 @@ type contentAtom struct {
 	// most bounds the bytes of a match; 0 if there is no useful bound.
 	most    int
 	planned plan
-	leads   Methods // of planned
+	leads   []string // methods of planned
 	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
 	// is decoded.
 	anchors []*literalBlobs
@@ -57,7 +57,7 @@ func (a *contentAtom) prepare() error {
 	if err != nil {
 		return err
 	}
-	a.planned, a.leads = p.plan, blobsMethod(p.blobs)
+	a.planned, a.leads = p.plan, blobsMethods(p.blobs)
 	if a.reach.Whole || p.anchors == nil {
 		a.s.wholeTexts++
 		return nil

@@ -9,7 +9,7 @@ type Explanation struct {
 	Nodes []ExplainedNode
 	// Other counts the reads for no single node, and those to show files.
 	Other Reads
-	// Phases is the time by phase, summed over all goroutines of a search.
+	// Phases is the time by phase.
 	Phases [phases]time.Duration
 	// Elapsed is how long the caller waited.
 	Elapsed time.Duration
@@ -19,8 +19,8 @@ type Explanation struct {
 	Bulk uint64
 	// WholeWords says that only whole words of the texts were looked up, not the words that hold one.
 	WholeWords bool
-	// Stopped says why a TopK search left out documents that may match.
-	Stopped Stop
+	// Inexact says that there may be more matches than were counted, since better files let the search stop early.
+	Inexact bool
 }
 
 // ExplainedNode is a node of a query's tree.
@@ -29,8 +29,9 @@ type ExplainedNode struct {
 	Query string
 	// Depth is 0 for the root.
 	Depth int
-	// Methods are the ways in which it was answered.
-	Methods Methods
+	// Methods are the ways in which it was answered, in words. A text that is looked for in contents and
+	// paths has one for each, a node that its children decide none.
+	Methods []string
 	// Estimate is the expected number of candidates: contents if words alone answer, superblocks of
 	// 4 KiB if n-grams lead to text, paths if n-grams lead to names. If ranges decide, it is the
 	// exact number of documents.
@@ -53,40 +54,21 @@ type Reads struct {
 	Time         time.Duration
 }
 
-// Methods is a set of ways to answer a node.
-type Methods uint16
-
-// Ways to answer a node. A text that is looked for in contents and paths has one for each.
+// Ways to answer a node.
 const (
-	// ByWords alone: no text is read to find matches.
-	ByWords Methods = 1 << iota
-	// ByWordsAndText: words lead to the text, in phrases together with n-grams.
-	ByWordsAndText
-	// ByNgramsAndText: n-grams lead to the text.
-	ByNgramsAndText
-	// ByCandidates: the text of the candidates of other nodes is read.
-	ByCandidates
-	// ByEveryText: nothing leads to the text.
-	ByEveryText
-	// ByNames: the paths that n-grams lead to are read.
-	ByNames
-	// ByEveryName: all paths are read.
-	ByEveryName
-	// ByPaths: the path of each candidate of other nodes is read.
-	ByPaths
-	// ByColumn: a property of the document decides.
-	ByColumn
-	// ByRanges: paths and columns decide, as ranges of documents known before any document is
-	// looked at.
-	ByRanges
-	// ByChildren: the nodes below decide.
-	ByChildren
-	// ByShardAll: every document of the shard matches.
-	ByShardAll
-	// ByShardNone: no document of the shard matches.
-	ByShardNone
-	// NotAsked: another node has excluded the shard.
-	NotAsked
+	ByWords         = "words alone"      // no text is read to find matches
+	ByWordsAndText  = "words, then text" // in phrases together with n-grams
+	ByNgramsAndText = "n-grams, then text"
+	ByCandidates    = "text of candidates" // of those that other nodes leave
+	ByEveryText     = "all text"           // nothing leads to it
+	ByNames         = "n-grams, then paths"
+	ByEveryName     = "all paths"
+	ByPaths         = "paths of candidates"
+	ByColumn        = "a property of each document"
+	ByRanges        = "ranges of documents, by paths and properties" // which are known before any document is looked at
+	ByShardAll      = "every document of the shard matches"
+	ByShardNone     = "no document of the shard matches"
+	NotAsked        = "not asked: the shard is excluded" // by another node
 )
 
 // Phase is a part of a search.
@@ -104,6 +86,8 @@ const (
 	PhaseNames
 	// PhaseScan decides which candidates match.
 	PhaseScan
+	// PhaseRank finds the matches by which a document is ranked.
+	PhaseRank
 	// PhaseShow makes files ready to be shown.
 	PhaseShow
 	phases
@@ -111,123 +95,26 @@ const (
 
 // String names the phase.
 func (p Phase) String() string {
-	return [phases]string{"plan", "words", "postings", "names", "scan", "show"}[p]
+	return [phases]string{"plan", "words", "postings", "names", "scan", "rank", "show"}[p]
 }
-
-// Stop says why documents that may match were left out.
-type Stop uint8
-
-// Reasons to stop.
-const (
-	// NotStopped means that none were left out.
-	NotStopped Stop = iota
-	// StoppedByOwn: this shard has enough better files.
-	StoppedByOwn
-	// StoppedByFloor: other shards have enough better files (Options.Floor).
-	StoppedByFloor
-)
 
 // AddShown adds the explanation of Show, which may be nil, to that of Find.
 func (x *Explanation) AddShown(shown *Explanation) {
 	if shown == nil {
 		return
 	}
-	x.Other.add(shown.Other)
-	for i, took := range shown.Phases {
-		x.Phases[i] += took
-	}
+	x.Other.add(&shown.Other, 1)
+	x.Phases[PhaseShow] += shown.Elapsed
 	x.Elapsed += shown.Elapsed
 }
 
-func (r *Reads) add(o Reads) {
-	r.LexiconBlocks += o.LexiconBlocks
-	r.Words += o.Words
-	r.Lists += o.Lists
-	r.Postings += o.Postings
-	r.Bytes += o.Bytes
-	r.Units += o.Units
-	r.Time += o.Time
-}
-
-func (r *Reads) subtract(o Reads) {
-	r.LexiconBlocks -= o.LexiconBlocks
-	r.Words -= o.Words
-	r.Lists -= o.Lists
-	r.Postings -= o.Postings
-	r.Bytes -= o.Bytes
-	r.Units -= o.Units
-}
-
-func (e *explainer) methods(x *explained) Methods {
-	if x.ranges {
-		return ByRanges
-	}
-	switch n := x.node.(type) {
-	case nil:
-		return NotAsked
-	case constNode:
-		if n {
-			return ByShardAll
-		}
-		return ByShardNone
-	case *languageNode, *branchNode, *repoNode:
-		return ByColumn
-	case *atomNode:
-		if e.of[n] == x {
-			return e.contentMethod(n.content) | nameMethod(n.name)
-		}
-	}
-	return ByChildren
-}
-
-func (e *explainer) contentMethod(n contentNode) Methods {
-	switch n := n.(type) {
-	case *wordAtom:
-		return ByWords
-	case *referenceAtom:
-		return ByWordsAndText
-	case *contentAtom:
-		switch {
-		case n.planned.narrow():
-			return n.leads
-		case n.verifies || e.led:
-			return ByCandidates
-		}
-		return ByEveryText
-	}
-	return 0
-}
-
-// blobsMethod returns the methods that led to candidates.
-func blobsMethod(b blobs) (m Methods) {
-	var parts []blobs
-	switch b := b.(type) {
-	case *literalBlobs:
-		if _, ok := b.cand.(*wordPlaces); ok {
-			return ByWordsAndText
-		}
-		return ByNgramsAndText
-	case allOf:
-		parts = b
-	case *anyOf:
-		for _, p := range b.parts {
-			parts = append(parts, p.blobs)
-		}
-	}
-	for _, part := range parts {
-		m |= blobsMethod(part)
-	}
-	return m
-}
-
-func nameMethod(a *nameAtom) Methods {
-	switch {
-	case a == nil:
-		return 0
-	case a.hits == nil:
-		return ByPaths
-	case a.candidates.narrow:
-		return ByNames
-	}
-	return ByEveryName
+// add adds other reads, or with a sign of -1 takes them away.
+func (r *Reads) add(o *Reads, sign int64) {
+	r.LexiconBlocks += uint64(sign) * o.LexiconBlocks
+	r.Words += uint64(sign) * o.Words
+	r.Lists += uint64(sign) * o.Lists
+	r.Postings += uint64(sign) * o.Postings
+	r.Bytes += uint64(sign) * o.Bytes
+	r.Units += uint64(sign) * o.Units
+	r.Time += time.Duration(sign) * o.Time
 }

@@ -8,25 +8,21 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// explainer watches a search. It charges each read to the current node and phase of the search. A
-// nil explainer does nothing.
+// explainer watches a search, which stays on one goroutine. It charges each read to the current node and phase of the
+// search. A nil explainer does nothing.
 type explainer struct {
 	s     *search
 	nodes []*explained
 	of    map[any]*explained // by query.Q, node and *nameAtom
 	root  *explained         // asked about every document that is looked at
 	led   bool               // the root's plan names candidates
-	// collects is set while ranges are collected: nodes are then asked a second time.
-	collects bool
-	stop     Stop
-	other    Reads
-	phases   [phases]time.Duration
-	began    time.Time
+	other Reads
+	spent [phases]time.Duration
+	began time.Time
 
 	payer *Reads // receives the charges
 	phase Phase
-	mark  Reads // the reads when the current charge began
-	since time.Time
+	mark  Reads // the reads when the current charge began, and the time since began
 }
 
 // explained is a node of the query and its form in the shard.
@@ -49,17 +45,11 @@ func (s *search) watch(q *Query) error {
 			}
 		}
 	}
-	s.explain = newExplainer(s, q)
-	return nil
-}
-
-func newExplainer(s *search, q *Query) *explainer {
-	e := &explainer{
-		s: s, of: map[any]*explained{}, began: time.Now(),
-	}
+	e := &explainer{s: s, of: map[any]*explained{}, began: time.Now()}
 	e.list(q.tree, 0)
-	e.root, e.payer, e.since, e.mark = e.nodes[0], &e.other, e.began, s.reads()
-	return e
+	e.root, e.payer, e.mark = e.nodes[0], &e.other, s.allReads(e.began)
+	s.explain = e
+	return nil
 }
 
 // list appends the nodes of a tree.
@@ -88,83 +78,47 @@ func (e *explainer) list(q query.Q, depth int) {
 	}
 }
 
-// reads returns everything that this search has read so far.
-func (s *search) reads() Reads {
-	return Reads{
-		LexiconBlocks: s.counts.lexiconBlocks, Words: s.counts.words, Lists: s.stats.ListsRead, Postings: s.counts.postings,
-		Bytes: s.reader.BytesDecoded, Units: s.reader.UnitsDecoded,
-	}
+// allReads returns what the search, which began at a time, has read so far.
+func (s *search) allReads(began time.Time) Reads {
+	r := s.reads
+	r.Lists, r.Bytes, r.Units, r.Time = s.stats.ListsRead, s.reader.BytesDecoded, s.reader.UnitsDecoded, time.Since(began)
+	return r
 }
 
 // enter charges the reads until now, and charges the next ones to payer and phase.
 func (e *explainer) enter(payer *Reads, phase Phase) (before *Reads, beforePhase Phase) {
-	now, read := time.Now(), e.s.reads()
-	spent := read
-	spent.subtract(e.mark)
-	spent.Time = now.Sub(e.since)
-	e.payer.add(spent)
-	e.phases[e.phase] += spent.Time
+	now := e.s.allReads(e.began)
+	e.payer.add(&now, 1)
+	e.payer.add(&e.mark, -1)
+	e.spent[e.phase] += now.Time - e.mark.Time
 	before, beforePhase = e.payer, e.phase
-	e.payer, e.phase, e.mark, e.since = payer, phase, read, now
+	e.payer, e.phase, e.mark = payer, phase, now
 	return before, beforePhase
 }
 
 func noExplainer() {}
 
 // during charges a phase until the returned function is called.
-func (e *explainer) during(phase Phase) (end func()) {
-	if e == nil {
-		return noExplainer
-	}
-	payer, before := e.enter(e.payer, phase)
-	return func() { e.enter(payer, before) }
-}
+func (e *explainer) during(phase Phase) (end func()) { return e.charge(nil, phase) }
 
-// charge charges the reads until now.
-func (e *explainer) charge() {
-	if e != nil {
-		e.enter(e.payer, e.phase)
-	}
-}
-
-// forNode charges a node of the query, in the current phase, until the returned function is called.
-func (e *explainer) forNode(q query.Q) (end func()) {
-	if e == nil || e.of[q] == nil {
-		return noExplainer
-	}
-	payer, phase := e.enter(&e.of[q].Reads, e.phase)
-	return func() { e.enter(payer, phase) }
-}
-
-// forNames charges the enumeration of an atom's paths until the returned function is called.
-func (e *explainer) forNames(a *nameAtom) (end func()) {
+// charge charges a phase and a node, if the query has it, until the returned function is called.
+func (e *explainer) charge(node any, phase Phase) (end func()) {
 	if e == nil {
 		return noExplainer
 	}
 	payer := e.payer
-	if n := e.of[a]; n != nil {
-		payer = &n.Reads
+	if x := e.of[node]; x != nil {
+		payer = &x.Reads
 	}
-	payer, phase := e.enter(payer, PhaseNames)
+	payer, phase = e.enter(payer, phase)
 	return func() { e.enter(payer, phase) }
-}
-
-// node makes a tree ready for this shard.
-func (s *search) node(p *Query, q query.Q) (node, error) {
-	if s.explain == nil {
-		return s.compile(p, q)
-	}
-	defer s.explain.forNode(q)()
-	n, err := s.compile(p, q)
-	if n == nil || err != nil {
-		return n, err
-	}
-	s.explain.made(q, n)
-	return n, nil
 }
 
 // made records what a node of the query became.
 func (e *explainer) made(q query.Q, n node) {
+	if e == nil || n == nil || e.of[q] == nil {
+		return
+	}
 	x := e.of[q]
 	x.node = n
 	switch n := n.(type) {
@@ -193,14 +147,9 @@ func (e *explainer) scanning() (end func()) {
 	default:
 		e.s.root = &watchedNode{root, e, e.root}
 	}
-	e.led = e.s.plansCandidates()
+	p, err := e.s.root.plan()
+	e.led = err == nil && p.narrow()
 	return e.during(PhaseScan)
-}
-
-// plansCandidates reports whether the plan of the query names candidates in the shard.
-func (s *search) plansCandidates() bool {
-	p, err := s.root.plan()
-	return err == nil && p.narrow()
 }
 
 // watched returns a node that counts what it is asked. With ranges, paths and columns have decided
@@ -257,75 +206,18 @@ func (w *watchedNode) matches(d *document) (bool, error) {
 	payer, phase := w.e.enter(&w.x.Reads, w.e.phase)
 	ok, err := w.node.matches(d)
 	w.e.enter(payer, phase)
-	if w.e.collects {
-		return ok, err
-	}
-	w.x.Checked++
-	if ok {
-		w.x.Matched++
+	if phase != PhaseRank { // nodes are asked a second time there
+		w.x.Checked++
+		if ok {
+			w.x.Matched++
+		}
 	}
 	return ok, err
 }
 
 func (w *watchedNode) collect(d *document, g *gathered) error {
-	collects := w.e.collects
-	w.e.collects = true
-	payer, phase := w.e.enter(&w.x.Reads, w.e.phase)
-	err := w.node.collect(d, g)
-	w.e.enter(payer, phase)
-	w.e.collects = collects
-	return err
-}
-
-// leftOutBelow records why documents from doc on, whose score is at most a ceiling, are left out.
-func (e *explainer) leftOutBelow(ceiling float64, doc uint32) {
-	if e == nil {
-		return
-	}
-	s := e.s
-	if s.opts.After != nil {
-		ceiling = min(ceiling, s.opts.After.Score)
-	}
-	if s.best.admits(ceiling, doc) && (s.workers == nil || s.workers.admits(ceiling, doc)) {
-		e.stop = StoppedByFloor
-	} else {
-		e.stop = max(e.stop, StoppedByOwn)
-	}
-}
-
-// forget drops what a helper read to make the query ready: the search has counted that already.
-func (e *explainer) forget() {
-	if e == nil {
-		return
-	}
-	e.enter(e.payer, e.phase)
-	e.other = e.other.content()
-	for _, x := range e.nodes {
-		x.Reads = x.content()
-	}
-	e.mark = e.s.reads()
-}
-
-// content returns only the reads of content, and the time.
-func (r *Reads) content() Reads { return Reads{Bytes: r.Bytes, Units: r.Units, Time: r.Time} }
-
-// join adds what a helper did.
-func (e *explainer) join(part *explainer) {
-	if e == nil {
-		return
-	}
-	part.enter(&part.other, part.phase)
-	for i, x := range part.nodes {
-		e.nodes[i].Checked += x.Checked
-		e.nodes[i].Matched += x.Matched
-		e.nodes[i].add(x.Reads)
-	}
-	e.other.add(part.other)
-	for i, took := range part.phases {
-		e.phases[i] += took
-	}
-	e.stop = max(e.stop, part.stop)
-	e.mark = e.s.reads() // these include the helper's
+	defer w.e.charge(w.x.node, PhaseRank)()
+	return w.node.collect(d, g)
 }
 
 // explained returns the explanation of the search, which has ended; nil if the caller did not ask
@@ -337,8 +229,8 @@ func (s *search) explained() *Explanation {
 	}
 	e.enter(&e.other, PhasePlan)
 	x := &Explanation{
-		Other: e.other, Phases: e.phases, Elapsed: time.Since(e.began), Candidates: s.counts.candidates,
-		Bulk: s.stats.FilesMatched - e.root.Matched, WholeWords: s.tier == wholeWords, Stopped: e.stop,
+		Other: e.other, Phases: e.spent, Elapsed: e.mark.Time, Candidates: s.looked,
+		Bulk: s.stats.FilesMatched - e.root.Matched, WholeWords: s.tier == wholeWords, Inexact: s.stats.CountsInexact,
 	}
 	for _, n := range e.nodes {
 		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged
@@ -350,9 +242,77 @@ func (s *search) explained() *Explanation {
 	return x
 }
 
-// explainShow explains how files were shown. took is the time.
-func (s *search) explainShow(took time.Duration) *Explanation {
-	x := &Explanation{Other: s.reads(), Elapsed: took}
-	x.Other.Time, x.Phases[PhaseShow] = took, took
-	return x
+// methods says how a node was answered.
+func (e *explainer) methods(x *explained) []string {
+	if x.ranges {
+		return []string{ByRanges}
+	}
+	switch n := x.node.(type) {
+	case nil:
+		return []string{NotAsked}
+	case constNode:
+		if n {
+			return []string{ByShardAll}
+		}
+		return []string{ByShardNone}
+	case *languageNode, *branchNode, *repoNode:
+		return []string{ByColumn}
+	case *atomNode:
+		if e.of[n] == x {
+			return append(e.contentMethods(n.content), nameMethods(n.name)...)
+		}
+	}
+	return nil
+}
+
+func (e *explainer) contentMethods(n contentNode) []string {
+	switch n := n.(type) {
+	case *wordAtom:
+		return []string{ByWords}
+	case *referenceAtom:
+		return []string{ByWordsAndText}
+	case *contentAtom:
+		switch {
+		case n.planned.narrow():
+			return slices.Compact(slices.Sorted(slices.Values(n.leads)))
+		case n.verifies || e.led:
+			return []string{ByCandidates}
+		}
+		return []string{ByEveryText}
+	}
+	return nil
+}
+
+// blobsMethods returns the methods that led to candidates.
+func blobsMethods(b blobs) (methods []string) {
+	var parts []blobs
+	switch b := b.(type) {
+	case *literalBlobs:
+		if _, ok := b.cand.(*wordPlaces); ok {
+			return []string{ByWordsAndText}
+		}
+		return []string{ByNgramsAndText}
+	case allOf:
+		parts = b
+	case *anyOf:
+		for _, p := range b.parts {
+			parts = append(parts, p.blobs)
+		}
+	}
+	for _, part := range parts {
+		methods = append(methods, blobsMethods(part)...)
+	}
+	return methods
+}
+
+func nameMethods(a *nameAtom) []string {
+	switch {
+	case a == nil:
+		return nil
+	case a.hits == nil:
+		return []string{ByPaths}
+	case a.candidates.narrow:
+		return []string{ByNames}
+	}
+	return []string{ByEveryName}
 }

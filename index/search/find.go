@@ -137,7 +137,7 @@ func (s *search) scan(q *Query, found func() error) error {
 
 // eachOf calls found for the documents of one blob that match, if they are wanted.
 func (s *search) eachOf(blob uint32, wanted func() (bool, error), found func() error) error {
-	s.counts.candidates++
+	s.looked++
 	for doc, err := range s.docs.DocsOf(blob) {
 		if err != nil {
 			return err

@@ -121,7 +121,8 @@ func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) 
 		run.countReads()
 		res.Stats = run.stats
 		if found.Explanation != nil {
-			res.Explanation = run.explainShow(time.Since(began))
+			read := run.allReads(began)
+			res.Explanation = &Explanation{Other: read, Elapsed: read.Time}
 		}
 		return err
 	})

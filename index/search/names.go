@@ -93,7 +93,7 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 	if a.hits != nil {
 		return true, nil
 	}
-	defer a.s.explain.forNames(a)()
+	defer a.s.explain.charge(a, PhaseNames)()
 	if a.walker == nil {
 		a.walker = &nameWalk{nameAtom: a}
 		if err := a.walker.begin(); err != nil {

@@ -82,7 +82,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 		if err := s.words.Block(number, &s.lexicon); err != nil {
 			return err
 		}
-		s.counts.lexiconBlocks++
+		s.reads.LexiconBlocks++
 		for i := range s.lexicon.Len() {
 			if !p.fits(s.lexicon.Word(i), exact, caseSensitive) {
 				continue
@@ -104,7 +104,7 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 		}
 		p.df += uint64(list.DF())
 	}
-	s.counts.words += uint64(len(p.words))
+	s.reads.Words += uint64(len(p.words))
 	return nil
 }
 

@@ -100,7 +100,6 @@ func (s *search) leaveOut(c *candidate) {
 // notCounted records that documents of a candidate that match are not counted.
 func (s *search) notCounted(c *candidate) {
 	s.stats.CountsInexact = true
-	s.explain.leftOutBelow(c.bound, c.blob)
 }
 
 // total bounds the score. It assumes that the document has no terms other than those that spell its name, and that its repo has the

@@ -89,7 +89,8 @@ type search struct {
 	named      *branchView // of the last repo
 	namedOf    int
 	stats      Stats
-	counts     indexReads
+	reads      Reads      // of words and lists; see explainer.reads
+	looked     uint64     // contents whose documents were looked at
 	explain    *explainer // nil unless the search is explained
 	best       best
 	shelf      snippet.Arena[byte]
@@ -100,12 +101,6 @@ type search struct {
 	walks      []*inverted.Candidates // to be released
 
 	*scratch
-}
-
-// indexReads count reads that an Explanation has and Stats do not.
-type indexReads struct {
-	lexiconBlocks, words, postings uint64
-	candidates                     uint64 // contents whose documents were looked at
 }
 
 // scratch is memory that searches of a shard reuse.

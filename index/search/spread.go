@@ -33,8 +33,12 @@ func (s *search) worked() bool {
 	return s.opts.pieces > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
 }
 
-// helpers takes the free processors until the caller calls release.
+// helpers takes the free processors until the caller calls release. A search that is explained stays alone, so that what it reads does not
+// depend on the machine.
 func (s *search) helpers() (n int, release func()) {
+	if s.explain != nil {
+		return 0, func() {}
+	}
 	if s.opts.pieces > 0 {
 		return s.opts.pieces, func() {}
 	}
@@ -83,9 +87,6 @@ func (s *search) spread(q *Query) error {
 		parts[i] = s.shard.begin(s.ctx, s.opts)
 		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
-		if s.explain != nil {
-			parts[i].explain = newExplainer(parts[i], q)
-		}
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
 			errs[i] = parts[i].help(q)
@@ -121,8 +122,6 @@ func (s *search) help(q *Query) error {
 		err := s.begin(q)
 		if err == nil {
 			s.stats = Stats{} // the search has counted these lists already
-			s.explain.forget()
-			defer s.explain.scanning()()
 			err = s.work()
 		} else {
 			s.workers.failed.Store(true)
@@ -149,9 +148,8 @@ func (s *search) work() error {
 
 // join adds what a helper found.
 func (s *search) join(part *search) {
-	s.explain.charge() // before the reads of the helper are added
 	part.countReads()
-	s.counts.candidates += part.counts.candidates
+	s.looked += part.looked
 	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
 	s.stats.Add(part.stats)
 	s.stats.ShardsScanned = scanned
@@ -163,7 +161,6 @@ func (s *search) join(part *search) {
 			s.notBest()
 		}
 	}
-	s.explain.join(part.explain)
 }
 
 // publish raises the floor to that of the best so far. It fails if another worker has failed.

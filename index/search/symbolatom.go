@@ -124,7 +124,7 @@ func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err er
 		if err != nil {
 			return nil, err
 		}
-		s.counts.postings += uint64(df)
+		s.reads.Postings += uint64(df)
 		for superblocks, _ := r.Block(); len(superblocks) > 0; superblocks, _ = r.Block() {
 			if !r.AnyDefined() {
 				continue

@@ -252,7 +252,7 @@ func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16))
 	if uint64(df) > uint64(len(w.spans))*seekPostings {
 		return s.seekAmong(word, f)
 	}
-	s.counts.postings += uint64(df)
+	s.reads.Postings += uint64(df)
 	for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
 		for i, superblock := range superblocks {
 			if w.bits[superblock/64]>>(superblock%64)&1 == 1 {
@@ -274,7 +274,7 @@ func (s *search) seekAmong(word uint32, f func(superblock uint32, count uint16))
 	for _, span := range s.among.spans {
 		ok := it.SeekGE(span.first)
 		for ; ok && it.Superblock() < span.end; ok = it.Next() {
-			s.counts.postings++
+			s.reads.Postings++
 			f(it.Superblock(), it.Count())
 		}
 		if !ok {

@@ -80,7 +80,7 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 	if err := read(number, b); err != nil {
 		return dst, err
 	}
-	s.counts.lexiconBlocks++
+	s.reads.LexiconBlocks++
 	last, before := -1, len(dst)
 	for start, end := range regex.Ranges(m.Matcher, b.Text) {
 		i := b.At(start, max(last, 0))
@@ -90,7 +90,7 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 		}
 		dst[len(dst)-1].matches += oneOf(rank.Of(b.Text, start, end))
 	}
-	s.counts.words += uint64(len(dst) - before)
+	s.reads.Words += uint64(len(dst) - before)
 	return dst, nil
 }
 
@@ -224,7 +224,7 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
 		return s.denseTallies(found, masks, nil)
 	}
-	s.counts.postings += total
+	s.reads.Postings += total
 	tallies, ends := make([]tally, 0, total), make([]int, 0, len(found))
 	for i := range found {
 		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
@@ -378,7 +378,7 @@ func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error
 		if err != nil {
 			return err
 		}
-		s.counts.postings += uint64(df)
+		s.reads.Postings += uint64(df)
 		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
 			for i, superblock := range superblocks {
 				s.dense.add(superblock, counts[i], w)
@@ -413,7 +413,7 @@ func (s *search) addUpMasks(found []wordMatch) error {
 		if err != nil {
 			return err
 		}
-		s.counts.postings += uint64(list.DF())
+		s.reads.Postings += uint64(list.DF())
 		if err := s.eachPosting(list, true, func(superblock uint32, count uint16, blocks uint8) {
 			s.dense.add(superblock, count, w)
 			s.dense.blocks[superblock] |= blocks

@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/index/search"
+	"github.com/trawl-search/trawl/index/snippet"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -22,24 +23,26 @@ const (
 
 // Explanation maps the explanation of one shard. The caller may see all of its repos.
 func Explanation(x *search.Explanation, s Shard) *searchv1.Explanation {
-	e := &searchv1.Explanation{
-		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
-		StoppedByOwnFiles: count(x.Stopped == search.StoppedByOwn), StoppedByOtherShards: count(x.Stopped == search.StoppedByFloor),
-		WholeWords:    count(x.WholeWords),
-		SlowestShards: []*searchv1.ExplainedShard{{Digest: s.Digest[:], Repos: uint64(len(s.Repos)), Time: durationpb.New(x.Elapsed)}},
-	}
+	named := &searchv1.ExplainedShard{Digest: s.Digest[:], Repos: uint64(len(s.Repos)), Time: durationpb.New(x.Elapsed)}
 	if len(s.Repos) > 0 {
-		e.SlowestShards[0].Repo = s.Repos[0]
+		named.Repo = s.Repos[0]
+	}
+	e := &searchv1.Explanation{
+		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk, WholeWords: one(x.WholeWords),
+		Inexact: one(x.Inexact), SlowestShards: []*searchv1.ExplainedShard{named},
 	}
 	for i, took := range x.Phases {
 		e.Phases = append(e.Phases, ExplainedPhase(search.Phase(i).String(), took))
 	}
-	for i := range x.Nodes {
-		n := &x.Nodes[i]
-		e.Nodes = append(e.Nodes, &searchv1.ExplainedNode{
-			Query: beginning(n.Query), Depth: uint32(n.Depth), Methods: methods(n.Methods),
-			Estimate: n.Estimate, Checked: n.Checked, Matched: n.Matched, Reads: reads(n.Reads),
-		})
+	for _, n := range x.Nodes {
+		if len(n.Query) > explainedText {
+			n.Query = n.Query[:snippet.RuneStart(n.Query, explainedText)] + "…"
+		}
+		node := &searchv1.ExplainedNode{Query: n.Query, Depth: uint32(n.Depth), Estimate: n.Estimate, Checked: n.Checked, Matched: n.Matched, Reads: reads(n.Reads)}
+		for _, m := range n.Methods {
+			node.Methods = append(node.Methods, &searchv1.ExplainedMethod{Name: m, Shards: 1})
+		}
+		e.Nodes = append(e.Nodes, node)
 	}
 	keepNodes(e, explainedNodes)
 	return e
@@ -50,33 +53,11 @@ func ExplainedPhase(name string, took time.Duration) *searchv1.ExplainedPhase {
 	return &searchv1.ExplainedPhase{Name: name, Time: durationpb.New(took)}
 }
 
-func count(is bool) uint64 {
+func one(is bool) uint64 {
 	if is {
 		return 1
 	}
 	return 0
-}
-
-// beginning is the part of a node's text that an explanation shows.
-func beginning(text string) string {
-	if len(text) <= explainedText {
-		return text
-	}
-	n := explainedText
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
-}
-
-// methods maps a set: its bits are in the order of the enum.
-func methods(m search.Methods) (some []*searchv1.ExplainedMethod) {
-	for bit, method := search.Methods(1), searchv1.AnswerMethod(1); bit <= search.NotAsked; bit, method = bit<<1, method+1 {
-		if m&bit != 0 {
-			some = append(some, &searchv1.ExplainedMethod{Method: method, Shards: 1})
-		}
-	}
-	return some
 }
 
 func reads(r search.Reads) *searchv1.Reads {
@@ -92,24 +73,67 @@ func AddExplanation(sum, from *searchv1.Explanation) {
 	if from == nil {
 		return
 	}
-	sum.Shards += from.Shards
-	sum.Candidates += from.Candidates
-	sum.CountedInBulk += from.CountedInBulk
-	sum.StoppedByOwnFiles += from.StoppedByOwnFiles
-	sum.StoppedByOtherShards += from.StoppedByOtherShards
-	sum.WholeWords += from.WholeWords
-	sum.Other = addReads(sum.Other, from.Other)
-	sum.Phases = addPhases(sum.Phases, from.Phases)
-	sum.NodesLeftOut = max(sum.NodesLeftOut, from.NodesLeftOut)
-	sum.Nodes = mergeNodes(sum.Nodes, from.Nodes)
-	keepNodes(sum, explainedNodes)
+	addNumbers(sum.ProtoReflect(), from.ProtoReflect())
+	sum.Phases = addNamed(sum.Phases, from.Phases)
 	sum.SlowestShards = slowestOf(append(sum.SlowestShards, from.SlowestShards...))
+	sum.NodesLeftOut = max(sum.NodesLeftOut, from.NodesLeftOut)
+	// The trees of two searchers differ where a type:repo matches none of the repos that one of them has.
+	next := 0
+	for _, n := range from.Nodes {
+		i := slices.IndexFunc(sum.Nodes[next:], func(o *searchv1.ExplainedNode) bool { return o.Depth == n.Depth && o.Query == n.Query })
+		if i < 0 {
+			sum.Nodes = slices.Insert(sum.Nodes, next, n)
+			next++
+			continue
+		}
+		next += i + 1
+		same := sum.Nodes[next-1]
+		addNumbers(same.ProtoReflect(), n.ProtoReflect())
+		same.Methods = addNamed(same.Methods, n.Methods)
+	}
+	keepNodes(sum, explainedNodes)
 }
 
 // AddExplainedCall adds a call to a searcher.
 func AddExplainedCall(sum *searchv1.Explanation, call *searchv1.ExplainedCall) {
 	sum.Calls++
 	sum.SlowestCalls = slowestOf(append(sum.SlowestCalls, call))
+}
+
+// addNumbers adds the 64-bit numbers and times of a message, and of messages in it, to those of another of its type. It leaves
+// lists as they are.
+func addNumbers(sum, from protoreflect.Message) {
+	from.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case field.IsList():
+		case field.Kind() == protoreflect.Uint64Kind:
+			sum.Set(field, protoreflect.ValueOfUint64(sum.Get(field).Uint()+v.Uint()))
+		case field.Kind() == protoreflect.MessageKind:
+			to := sum.Mutable(field).Message()
+			if took, ok := v.Message().Interface().(*durationpb.Duration); ok {
+				total := to.Interface().(*durationpb.Duration).AsDuration() + took.AsDuration()
+				sum.Set(field, protoreflect.ValueOfMessage(durationpb.New(total).ProtoReflect()))
+			} else {
+				addNumbers(to, v.Message())
+			}
+		}
+		return true
+	})
+}
+
+// addNamed adds the numbers of each message to those of the one with its name.
+func addNamed[T interface {
+	proto.Message
+	GetName() string
+}](sum, from []T) []T {
+	for _, f := range from {
+		if i := slices.IndexFunc(sum, func(s T) bool { return s.GetName() == f.GetName() }); i >= 0 {
+			addNumbers(sum[i].ProtoReflect(), f.ProtoReflect())
+		} else if len(sum) < explainedNodes {
+			sum = append(sum, f)
+		}
+	}
+	return sum
 }
 
 // slowestOf keeps the slowest.
@@ -120,98 +144,13 @@ func slowestOf[T interface{ GetTime() *durationpb.Duration }](all []T) []T {
 	return all[:n]
 }
 
-func addReads(sum, from *searchv1.Reads) *searchv1.Reads {
-	if sum == nil || from == nil {
-		return cmp.Or(sum, from)
-	}
-	sum.LexiconBlocks += from.LexiconBlocks
-	sum.Words += from.Words
-	sum.PostingLists += from.PostingLists
-	sum.Postings += from.Postings
-	sum.BytesDecoded += from.BytesDecoded
-	sum.UnitsDecoded += from.UnitsDecoded
-	sum.Time = durationpb.New(sum.Time.AsDuration() + from.Time.AsDuration())
-	return sum
-}
-
-func addPhases(sum, from []*searchv1.ExplainedPhase) []*searchv1.ExplainedPhase {
-	for _, f := range from {
-		if i := slices.IndexFunc(sum, func(p *searchv1.ExplainedPhase) bool { return p.Name == f.Name }); i >= 0 {
-			sum[i].Time = durationpb.New(sum[i].Time.AsDuration() + f.Time.AsDuration())
-		} else if len(sum) < explainedNodes {
-			sum = append(sum, f)
-		}
-	}
-	return sum
-}
-
-// mergeNodes merges lists of trees. The trees of two searchers are mostly the same; they
-// differ where a type:repo matches none of the repos that one of them has.
-func mergeNodes(sum, from []*searchv1.ExplainedNode) []*searchv1.ExplainedNode {
-	if slices.EqualFunc(sum, from, func(a, b *searchv1.ExplainedNode) bool { return a.Depth == b.Depth && a.Query == b.Query }) {
-		for i, n := range from {
-			addNode(sum[i], n)
-		}
-		return sum
-	}
-	trees := treesOf(sum)
-	mine := len(trees)
-	merged := make([]bool, mine)
-	for _, other := range treesOf(from) {
-		i := 0
-		for i < mine && (merged[i] || trees[i][0].Query != other[0].Query) {
-			i++
-		}
-		if i == mine {
-			trees = append(trees, other)
-			continue
-		}
-		merged[i] = true
-		addNode(trees[i][0], other[0])
-		trees[i] = append([]*searchv1.ExplainedNode{trees[i][0]}, mergeNodes(trees[i][1:], other[1:])...)
-	}
-	return slices.Concat(trees...)
-}
-
-// treesOf cuts nodes into trees. Each root is no deeper than the first node.
-func treesOf(nodes []*searchv1.ExplainedNode) (trees [][]*searchv1.ExplainedNode) {
-	for len(nodes) > 0 {
-		n := 1
-		for n < len(nodes) && nodes[n].Depth > nodes[0].Depth {
-			n++
-		}
-		trees, nodes = append(trees, nodes[:n:n]), nodes[n:]
-	}
-	return trees
-}
-
-func addNode(sum, from *searchv1.ExplainedNode) {
-	sum.Estimate += from.Estimate
-	sum.Checked += from.Checked
-	sum.Matched += from.Matched
-	sum.Reads = addReads(sum.Reads, from.Reads)
-	for _, f := range from.Methods {
-		if i := slices.IndexFunc(sum.Methods, func(m *searchv1.ExplainedMethod) bool { return m.Method == f.Method }); i >= 0 {
-			sum.Methods[i].Shards += f.Shards
-		} else if len(sum.Methods) < len(searchv1.AnswerMethod_name) {
-			sum.Methods = append(sum.Methods, f)
-		}
-	}
-	slices.SortStableFunc(sum.Methods, func(a, b *searchv1.ExplainedMethod) int {
-		return cmp.Or(cmp.Compare(b.Shards, a.Shards), cmp.Compare(a.Method, b.Method))
-	})
-}
-
 // keepNodes keeps n nodes. It adds what the others read to Other.
 func keepNodes(e *searchv1.Explanation, n int) {
-	if len(e.Nodes) <= n {
-		return
+	for _, left := range e.Nodes[min(n, len(e.Nodes)):] {
+		addNumbers(e.Other.ProtoReflect(), left.Reads.ProtoReflect())
+		e.NodesLeftOut++
 	}
-	for _, left := range e.Nodes[n:] {
-		e.Other = addReads(e.Other, left.Reads)
-	}
-	e.NodesLeftOut += uint64(len(e.Nodes) - n)
-	e.Nodes = slices.Clip(e.Nodes[:n])
+	e.Nodes = slices.Clip(e.Nodes[:min(n, len(e.Nodes))])
 }
 
 // TrimExplanation leaves out nodes, and finally everything, until the explanation

@@ -9,29 +9,13 @@ import (
 	"unicode/utf8"
 
 	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // columns is the maximum width of an explanation.
 const columns = 100
-
-// methodWords say how a node was answered.
-var methodWords = map[searchv1.AnswerMethod]string{
-	searchv1.AnswerMethod_ANSWER_METHOD_WORDS:          "words alone",
-	searchv1.AnswerMethod_ANSWER_METHOD_WORDS_TEXT:     "words, then text",
-	searchv1.AnswerMethod_ANSWER_METHOD_NGRAMS_TEXT:    "n-grams, then text",
-	searchv1.AnswerMethod_ANSWER_METHOD_CANDIDATE_TEXT: "text of candidates",
-	searchv1.AnswerMethod_ANSWER_METHOD_EVERY_TEXT:     "all text",
-	searchv1.AnswerMethod_ANSWER_METHOD_NAMES:          "n-grams, then paths",
-	searchv1.AnswerMethod_ANSWER_METHOD_EVERY_NAME:     "all paths",
-	searchv1.AnswerMethod_ANSWER_METHOD_CANDIDATE_NAME: "paths of candidates",
-	searchv1.AnswerMethod_ANSWER_METHOD_COLUMN:         "a property of each document",
-	searchv1.AnswerMethod_ANSWER_METHOD_RANGES:         "ranges of documents, by paths and properties",
-	searchv1.AnswerMethod_ANSWER_METHOD_WHOLE_SHARD:    "every document of the shard matches",
-	searchv1.AnswerMethod_ANSWER_METHOD_NO_DOCUMENT:    "no document of the shard matches",
-	searchv1.AnswerMethod_ANSWER_METHOD_NOT_ASKED:      "not asked: the shard is excluded",
-}
 
 // Explanation prints how a query was answered, and how many of its shards were searched.
 func (t *Text) Explanation(e *searchv1.Explanation, searched uint64) error {
@@ -44,10 +28,10 @@ func (t *Text) Explanation(e *searchv1.Explanation, searched uint64) error {
 		explainNode(&b, n, e.GetShards())
 	}
 	if n := e.GetNodesLeftOut(); n > 0 {
-		b.WriteString("  … and " + Count(n, "more node", "more nodes") + "\n")
+		b.WriteString("  … and " + Count(uint64(n), "more node", "more nodes") + "\n")
 	}
-	wrap(&b, 0, "Documents: ", documents(e))
-	wrap(&b, 0, "Read for no node alone, and to show files: ", readParts(e.GetOther()))
+	wrap(&b, 0, "In all: ", numbers(e.ProtoReflect()))
+	wrap(&b, 0, "Read for no node alone, and to show files: ", numbers(e.GetOther().ProtoReflect()))
 	wrap(&b, 0, "Time in shards: ", phaseParts(e.GetPhases()))
 	for _, s := range e.GetSlowestShards() {
 		fmt.Fprintf(&b, "Slow shard: %x, %s, of %s\n", s.GetDigest()[:min(6, len(s.GetDigest()))], Duration(s.GetTime().AsDuration()), reposOf(s))
@@ -82,62 +66,27 @@ func explainNode(b *strings.Builder, n *searchv1.ExplainedNode, shards uint64) {
 	number := func(v uint64) string { return strconv.FormatUint(v, 10) }
 	row(b, strings.Repeat(" ", indent)+Safe([]byte(n.GetQuery())),
 		number(n.GetEstimate()), number(n.GetChecked()), number(n.GetMatched()), Duration(n.GetReads().GetTime().AsDuration()))
-	var parts []string
+	var methods []string
 	for _, m := range n.GetMethods() {
-		words := methodWords[m.GetMethod()]
-		switch {
-		case words == "":
-			continue
-		case m.GetShards() < shards:
-			words += fmt.Sprintf(" (%s)", Count(m.GetShards(), "shard", "shards"))
+		how := Safe([]byte(m.GetName()))
+		if m.GetShards() < shards {
+			how += " (" + Count(m.GetShards(), "shard", "shards") + ")"
 		}
-		parts = append(parts, words)
+		methods = append(methods, how)
 	}
-	methods := strings.Join(parts, " + ")
-	reads := readParts(n.GetReads())
-	if methods != "" && len(reads) > 0 {
-		methods += ": "
+	how, read := strings.Join(methods, " + "), numbers(n.GetReads().ProtoReflect())
+	if how != "" && len(read) > 0 {
+		how += ": "
 	}
-	if methods != "" || len(reads) > 0 {
-		wrap(b, indent+4, methods, reads)
-	}
+	wrap(b, indent+4, how, read)
 }
 
-// readParts lists the amounts that were read, without zeros.
-func readParts(r *searchv1.Reads) (parts []string) {
-	for _, p := range []struct {
-		n         uint64
-		one, many string
-	}{
-		{r.GetLexiconBlocks(), "lexicon block", "lexicon blocks"}, {r.GetWords(), "word", "words"},
-		{r.GetPostingLists(), "list", "lists"}, {r.GetPostings(), "posting", "postings"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, Count(p.n, p.one, p.many))
-		}
-	}
-	if n := r.GetBytesDecoded(); n > 0 {
-		parts = append(parts, Bytes(n)+" of text in "+Count(r.GetUnitsDecoded(), "unit", "units"))
-	}
-	return parts
-}
-
-// documents describes how documents were found and counted.
-func documents(e *searchv1.Explanation) []string {
-	parts := []string{
-		Count(e.GetCandidates(), "candidate content looked at", "candidate contents looked at"),
-		strconv.FormatUint(e.GetCountedInBulk(), 10) + " counted in bulk",
-	}
-	for _, p := range []struct {
-		n    uint64
-		what string
-	}{
-		{e.GetStoppedByOwnFiles(), "stopped early for better files of its own in "},
-		{e.GetStoppedByOtherShards(), "stopped early for better files of others in "},
-		{e.GetWholeWords(), "whole words decided in "},
-	} {
-		if p.n > 0 {
-			parts = append(parts, p.what+Count(p.n, "shard", "shards"))
+// numbers lists the counts of a message that are not 0, after their names.
+func numbers(m protoreflect.Message) (parts []string) {
+	fields := m.Descriptor().Fields()
+	for i := range fields.Len() {
+		if f := fields.Get(i); f.Kind() == protoreflect.Uint64Kind && m.Has(f) {
+			parts = append(parts, strings.ReplaceAll(string(f.Name()), "_", " ")+" "+m.Get(f).String())
 		}
 	}
 	return parts

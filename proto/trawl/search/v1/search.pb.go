@@ -379,106 +379,6 @@ func (SkipReason) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{5}
 }
 
-// AnswerMethod is how a node of a query is answered in a shard.
-type AnswerMethod int32
-
-const (
-	AnswerMethod_ANSWER_METHOD_UNSPECIFIED AnswerMethod = 0
-	// The index of words alone: no text is read to find matches.
-	AnswerMethod_ANSWER_METHOD_WORDS AnswerMethod = 1
-	// Words lead to the text that is read, in phrases together with n-grams.
-	AnswerMethod_ANSWER_METHOD_WORDS_TEXT AnswerMethod = 2
-	// N-grams lead to the text that is read.
-	AnswerMethod_ANSWER_METHOD_NGRAMS_TEXT AnswerMethod = 3
-	// The text of the documents that other nodes leave is read.
-	AnswerMethod_ANSWER_METHOD_CANDIDATE_TEXT AnswerMethod = 4
-	// All text is read.
-	AnswerMethod_ANSWER_METHOD_EVERY_TEXT AnswerMethod = 5
-	// The paths that n-grams lead to are read.
-	AnswerMethod_ANSWER_METHOD_NAMES AnswerMethod = 6
-	// All paths are read.
-	AnswerMethod_ANSWER_METHOD_EVERY_NAME AnswerMethod = 7
-	// The path of each document that other nodes leave is read.
-	AnswerMethod_ANSWER_METHOD_CANDIDATE_NAME AnswerMethod = 8
-	// A property of the document decides.
-	AnswerMethod_ANSWER_METHOD_COLUMN AnswerMethod = 9
-	// Paths and columns decide, as ranges of documents that are known before any is looked at.
-	AnswerMethod_ANSWER_METHOD_RANGES AnswerMethod = 10
-	// The nodes below decide.
-	AnswerMethod_ANSWER_METHOD_CHILDREN AnswerMethod = 11
-	// All documents of the shard match.
-	AnswerMethod_ANSWER_METHOD_WHOLE_SHARD AnswerMethod = 12
-	// No document of the shard matches.
-	AnswerMethod_ANSWER_METHOD_NO_DOCUMENT AnswerMethod = 13
-	// Another node has excluded the shard.
-	AnswerMethod_ANSWER_METHOD_NOT_ASKED AnswerMethod = 14
-)
-
-// Enum value maps for AnswerMethod.
-var (
-	AnswerMethod_name = map[int32]string{
-		0:  "ANSWER_METHOD_UNSPECIFIED",
-		1:  "ANSWER_METHOD_WORDS",
-		2:  "ANSWER_METHOD_WORDS_TEXT",
-		3:  "ANSWER_METHOD_NGRAMS_TEXT",
-		4:  "ANSWER_METHOD_CANDIDATE_TEXT",
-		5:  "ANSWER_METHOD_EVERY_TEXT",
-		6:  "ANSWER_METHOD_NAMES",
-		7:  "ANSWER_METHOD_EVERY_NAME",
-		8:  "ANSWER_METHOD_CANDIDATE_NAME",
-		9:  "ANSWER_METHOD_COLUMN",
-		10: "ANSWER_METHOD_RANGES",
-		11: "ANSWER_METHOD_CHILDREN",
-		12: "ANSWER_METHOD_WHOLE_SHARD",
-		13: "ANSWER_METHOD_NO_DOCUMENT",
-		14: "ANSWER_METHOD_NOT_ASKED",
-	}
-	AnswerMethod_value = map[string]int32{
-		"ANSWER_METHOD_UNSPECIFIED":    0,
-		"ANSWER_METHOD_WORDS":          1,
-		"ANSWER_METHOD_WORDS_TEXT":     2,
-		"ANSWER_METHOD_NGRAMS_TEXT":    3,
-		"ANSWER_METHOD_CANDIDATE_TEXT": 4,
-		"ANSWER_METHOD_EVERY_TEXT":     5,
-		"ANSWER_METHOD_NAMES":          6,
-		"ANSWER_METHOD_EVERY_NAME":     7,
-		"ANSWER_METHOD_CANDIDATE_NAME": 8,
-		"ANSWER_METHOD_COLUMN":         9,
-		"ANSWER_METHOD_RANGES":         10,
-		"ANSWER_METHOD_CHILDREN":       11,
-		"ANSWER_METHOD_WHOLE_SHARD":    12,
-		"ANSWER_METHOD_NO_DOCUMENT":    13,
-		"ANSWER_METHOD_NOT_ASKED":      14,
-	}
-)
-
-func (x AnswerMethod) Enum() *AnswerMethod {
-	p := new(AnswerMethod)
-	*p = x
-	return p
-}
-
-func (x AnswerMethod) String() string {
-	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
-}
-
-func (AnswerMethod) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[6].Descriptor()
-}
-
-func (AnswerMethod) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[6]
-}
-
-func (x AnswerMethod) Number() protoreflect.EnumNumber {
-	return protoreflect.EnumNumber(x)
-}
-
-// Deprecated: Use AnswerMethod.Descriptor instead.
-func (AnswerMethod) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
-}
-
 // UncoveredReason is why a shard was not searched.
 type UncoveredReason int32
 
@@ -530,11 +430,11 @@ func (x UncoveredReason) String() string {
 }
 
 func (UncoveredReason) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[7].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[6].Descriptor()
 }
 
 func (UncoveredReason) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[7]
+	return &file_trawl_search_v1_search_proto_enumTypes[6]
 }
 
 func (x UncoveredReason) Number() protoreflect.EnumNumber {
@@ -543,7 +443,7 @@ func (x UncoveredReason) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use UncoveredReason.Descriptor instead.
 func (UncoveredReason) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{6}
 }
 
 // Kind is the fact.
@@ -583,11 +483,11 @@ func (x RepoFact_Kind) String() string {
 }
 
 func (RepoFact_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[8].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[7].Descriptor()
 }
 
 func (RepoFact_Kind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[8]
+	return &file_trawl_search_v1_search_proto_enumTypes[7]
 }
 
 func (x RepoFact_Kind) Number() protoreflect.EnumNumber {
@@ -636,11 +536,11 @@ func (x Returned_Kind) String() string {
 }
 
 func (Returned_Kind) Descriptor() protoreflect.EnumDescriptor {
-	return file_trawl_search_v1_search_proto_enumTypes[9].Descriptor()
+	return file_trawl_search_v1_search_proto_enumTypes[8].Descriptor()
 }
 
 func (Returned_Kind) Type() protoreflect.EnumType {
-	return &file_trawl_search_v1_search_proto_enumTypes[9]
+	return &file_trawl_search_v1_search_proto_enumTypes[8]
 }
 
 func (x Returned_Kind) Number() protoreflect.EnumNumber {
@@ -3242,31 +3142,29 @@ type Explanation struct {
 	// The query's tree, each node before its children.
 	Nodes []*ExplainedNode `protobuf:"bytes,2,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	// Number of nodes left out for want of room.
-	NodesLeftOut uint64 `protobuf:"varint,3,opt,name=nodes_left_out,json=nodesLeftOut,proto3" json:"nodes_left_out,omitempty"`
+	NodesLeftOut uint32 `protobuf:"varint,3,opt,name=nodes_left_out,json=nodesLeftOut,proto3" json:"nodes_left_out,omitempty"`
 	// What was read for several nodes together, and to show files.
 	Other *Reads `protobuf:"bytes,4,opt,name=other,proto3" json:"other,omitempty"`
 	// Contents whose documents were looked at.
 	Candidates uint64 `protobuf:"varint,5,opt,name=candidates,proto3" json:"candidates,omitempty"`
 	// Documents that match and were only counted, without a look at them.
 	CountedInBulk uint64 `protobuf:"varint,6,opt,name=counted_in_bulk,json=countedInBulk,proto3" json:"counted_in_bulk,omitempty"`
-	// Shards in which MODE_TOP_K left documents out because the shard itself has enough
-	// better files.
-	StoppedByOwnFiles uint64 `protobuf:"varint,7,opt,name=stopped_by_own_files,json=stoppedByOwnFiles,proto3" json:"stopped_by_own_files,omitempty"`
-	// Shards in which it left documents out because other shards have enough better files.
-	StoppedByOtherShards uint64 `protobuf:"varint,8,opt,name=stopped_by_other_shards,json=stoppedByOtherShards,proto3" json:"stopped_by_other_shards,omitempty"`
+	// Shards with more matches than were counted, since better files, there or in others, let
+	// MODE_TOP_K stop early.
+	Inexact uint64 `protobuf:"varint,7,opt,name=inexact,proto3" json:"inexact,omitempty"`
 	// Shards in which whole words decided, so that it did not look up the words that hold one.
-	WholeWords uint64 `protobuf:"varint,9,opt,name=whole_words,json=wholeWords,proto3" json:"whole_words,omitempty"`
-	// Time in shards by phase, in order: plan, words, postings, names, scan, show.
-	Phases []*ExplainedPhase `protobuf:"bytes,10,rep,name=phases,proto3" json:"phases,omitempty"`
+	WholeWords uint64 `protobuf:"varint,8,opt,name=whole_words,json=wholeWords,proto3" json:"whole_words,omitempty"`
+	// Time in shards by phase, in order: plan, words, postings, names, scan, rank, show.
+	Phases []*ExplainedPhase `protobuf:"bytes,9,rep,name=phases,proto3" json:"phases,omitempty"`
 	// The shards that took longest, at most three, the slowest first.
-	SlowestShards []*ExplainedShard `protobuf:"bytes,11,rep,name=slowest_shards,json=slowestShards,proto3" json:"slowest_shards,omitempty"`
+	SlowestShards []*ExplainedShard `protobuf:"bytes,10,rep,name=slowest_shards,json=slowestShards,proto3" json:"slowest_shards,omitempty"`
 	// Time in the router by phase, in order: parse, roots, plan, fan out, merge.
-	RouterPhases []*ExplainedPhase `protobuf:"bytes,12,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
+	RouterPhases []*ExplainedPhase `protobuf:"bytes,11,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
 	// Calls to searchers whose answers were used.
-	Calls uint64 `protobuf:"varint,13,opt,name=calls,proto3" json:"calls,omitempty"`
+	Calls uint64 `protobuf:"varint,12,opt,name=calls,proto3" json:"calls,omitempty"`
 	// The calls that took longest, at most three, the slowest first. Left out if the caller
 	// may see only a part of some shard.
-	SlowestCalls  []*ExplainedCall `protobuf:"bytes,14,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
+	SlowestCalls  []*ExplainedCall `protobuf:"bytes,13,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3315,7 +3213,7 @@ func (x *Explanation) GetNodes() []*ExplainedNode {
 	return nil
 }
 
-func (x *Explanation) GetNodesLeftOut() uint64 {
+func (x *Explanation) GetNodesLeftOut() uint32 {
 	if x != nil {
 		return x.NodesLeftOut
 	}
@@ -3343,16 +3241,9 @@ func (x *Explanation) GetCountedInBulk() uint64 {
 	return 0
 }
 
-func (x *Explanation) GetStoppedByOwnFiles() uint64 {
+func (x *Explanation) GetInexact() uint64 {
 	if x != nil {
-		return x.StoppedByOwnFiles
-	}
-	return 0
-}
-
-func (x *Explanation) GetStoppedByOtherShards() uint64 {
-	if x != nil {
-		return x.StoppedByOtherShards
+		return x.Inexact
 	}
 	return 0
 }
@@ -3407,8 +3298,8 @@ type ExplainedNode struct {
 	Query string `protobuf:"bytes,1,opt,name=query,proto3" json:"query,omitempty"`
 	// 0 for the root.
 	Depth uint32 `protobuf:"varint,2,opt,name=depth,proto3" json:"depth,omitempty"`
-	// How it was answered, by descending number of shards. A text that is looked for in
-	// contents and in paths counts twice.
+	// How it was answered: for a text that is looked for in contents and in paths, both; for
+	// a node that its children decide, nothing.
 	Methods []*ExplainedMethod `protobuf:"bytes,3,rep,name=methods,proto3" json:"methods,omitempty"`
 	// How many candidates were expected: contents where words alone answer, superblocks of
 	// 4 KiB where n-grams lead to text, paths where they lead to names. Where ranges decide,
@@ -3502,11 +3393,12 @@ func (x *ExplainedNode) GetReads() *Reads {
 	return nil
 }
 
-// ExplainedMethod counts shards.
+// ExplainedMethod is a way to answer a node, such as "words alone" or "all text", and the shards in which
+// the node was answered so.
 type ExplainedMethod struct {
-	state  protoimpl.MessageState `protogen:"open.v1"`
-	Method AnswerMethod           `protobuf:"varint,1,opt,name=method,proto3,enum=trawl.search.v1.AnswerMethod" json:"method,omitempty"`
-	// Shards in which the node was answered in this way.
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In words for people.
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Shards        uint64 `protobuf:"varint,2,opt,name=shards,proto3" json:"shards,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3542,11 +3434,11 @@ func (*ExplainedMethod) Descriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
-func (x *ExplainedMethod) GetMethod() AnswerMethod {
+func (x *ExplainedMethod) GetName() string {
 	if x != nil {
-		return x.Method
+		return x.Name
 	}
-	return AnswerMethod_ANSWER_METHOD_UNSPECIFIED
+	return ""
 }
 
 func (x *ExplainedMethod) GetShards() uint64 {
@@ -5556,26 +5448,25 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0eshards_scanned\x18\b \x01(\x04R\rshardsScanned\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
 	"\aclamped\x18\n" +
-	" \x03(\tR\aclamped\"\xa2\x05\n" +
+	" \x03(\tR\aclamped\"\xd4\x04\n" +
 	"\vExplanation\x12\x16\n" +
 	"\x06shards\x18\x01 \x01(\x04R\x06shards\x124\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1e.trawl.search.v1.ExplainedNodeR\x05nodes\x12$\n" +
-	"\x0enodes_left_out\x18\x03 \x01(\x04R\fnodesLeftOut\x12,\n" +
+	"\x0enodes_left_out\x18\x03 \x01(\rR\fnodesLeftOut\x12,\n" +
 	"\x05other\x18\x04 \x01(\v2\x16.trawl.search.v1.ReadsR\x05other\x12\x1e\n" +
 	"\n" +
 	"candidates\x18\x05 \x01(\x04R\n" +
 	"candidates\x12&\n" +
-	"\x0fcounted_in_bulk\x18\x06 \x01(\x04R\rcountedInBulk\x12/\n" +
-	"\x14stopped_by_own_files\x18\a \x01(\x04R\x11stoppedByOwnFiles\x125\n" +
-	"\x17stopped_by_other_shards\x18\b \x01(\x04R\x14stoppedByOtherShards\x12\x1f\n" +
-	"\vwhole_words\x18\t \x01(\x04R\n" +
+	"\x0fcounted_in_bulk\x18\x06 \x01(\x04R\rcountedInBulk\x12\x18\n" +
+	"\ainexact\x18\a \x01(\x04R\ainexact\x12\x1f\n" +
+	"\vwhole_words\x18\b \x01(\x04R\n" +
 	"wholeWords\x127\n" +
-	"\x06phases\x18\n" +
-	" \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
-	"\x0eslowest_shards\x18\v \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
-	"\rrouter_phases\x18\f \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\frouterPhases\x12\x14\n" +
-	"\x05calls\x18\r \x01(\x04R\x05calls\x12C\n" +
-	"\rslowest_calls\x18\x0e \x03(\v2\x1e.trawl.search.v1.ExplainedCallR\fslowestCalls\"\xf5\x01\n" +
+	"\x06phases\x18\t \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
+	"\x0eslowest_shards\x18\n" +
+	" \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
+	"\rrouter_phases\x18\v \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\frouterPhases\x12\x14\n" +
+	"\x05calls\x18\f \x01(\x04R\x05calls\x12C\n" +
+	"\rslowest_calls\x18\r \x03(\v2\x1e.trawl.search.v1.ExplainedCallR\fslowestCalls\"\xf5\x01\n" +
 	"\rExplainedNode\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\rR\x05depth\x12:\n" +
@@ -5583,9 +5474,9 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bestimate\x18\x04 \x01(\x04R\bestimate\x12\x18\n" +
 	"\achecked\x18\x05 \x01(\x04R\achecked\x12\x18\n" +
 	"\amatched\x18\x06 \x01(\x04R\amatched\x12,\n" +
-	"\x05reads\x18\a \x01(\v2\x16.trawl.search.v1.ReadsR\x05reads\"`\n" +
-	"\x0fExplainedMethod\x125\n" +
-	"\x06method\x18\x01 \x01(\x0e2\x1d.trawl.search.v1.AnswerMethodR\x06method\x12\x16\n" +
+	"\x05reads\x18\a \x01(\v2\x16.trawl.search.v1.ReadsR\x05reads\"=\n" +
+	"\x0fExplainedMethod\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x04R\x06shards\"\xfe\x01\n" +
 	"\x05Reads\x12%\n" +
 	"\x0elexicon_blocks\x18\x01 \x01(\x04R\rlexiconBlocks\x12\x14\n" +
@@ -5781,24 +5672,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x12SKIP_REASON_BINARY\x10\x02\x12\x19\n" +
 	"\x15SKIP_REASON_SUBMODULE\x10\x03\x12\x1a\n" +
 	"\x16SKIP_REASON_UNREADABLE\x10\x04\x12\x18\n" +
-	"\x14SKIP_REASON_TOO_DEEP\x10\x05*\xc7\x03\n" +
-	"\fAnswerMethod\x12\x1d\n" +
-	"\x19ANSWER_METHOD_UNSPECIFIED\x10\x00\x12\x17\n" +
-	"\x13ANSWER_METHOD_WORDS\x10\x01\x12\x1c\n" +
-	"\x18ANSWER_METHOD_WORDS_TEXT\x10\x02\x12\x1d\n" +
-	"\x19ANSWER_METHOD_NGRAMS_TEXT\x10\x03\x12 \n" +
-	"\x1cANSWER_METHOD_CANDIDATE_TEXT\x10\x04\x12\x1c\n" +
-	"\x18ANSWER_METHOD_EVERY_TEXT\x10\x05\x12\x17\n" +
-	"\x13ANSWER_METHOD_NAMES\x10\x06\x12\x1c\n" +
-	"\x18ANSWER_METHOD_EVERY_NAME\x10\a\x12 \n" +
-	"\x1cANSWER_METHOD_CANDIDATE_NAME\x10\b\x12\x18\n" +
-	"\x14ANSWER_METHOD_COLUMN\x10\t\x12\x18\n" +
-	"\x14ANSWER_METHOD_RANGES\x10\n" +
-	"\x12\x1a\n" +
-	"\x16ANSWER_METHOD_CHILDREN\x10\v\x12\x1d\n" +
-	"\x19ANSWER_METHOD_WHOLE_SHARD\x10\f\x12\x1d\n" +
-	"\x19ANSWER_METHOD_NO_DOCUMENT\x10\r\x12\x1b\n" +
-	"\x17ANSWER_METHOD_NOT_ASKED\x10\x0e*\x91\x02\n" +
+	"\x14SKIP_REASON_TOO_DEEP\x10\x05*\x91\x02\n" +
 	"\x0fUncoveredReason\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNCOVERED_REASON_NOT_COVERED\x10\x01\x12\x1d\n" +
@@ -5831,7 +5705,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
 var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
@@ -5840,192 +5714,190 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(CutReason)(0),                // 3: trawl.search.v1.CutReason
 	(SymbolKind)(0),               // 4: trawl.search.v1.SymbolKind
 	(SkipReason)(0),               // 5: trawl.search.v1.SkipReason
-	(AnswerMethod)(0),             // 6: trawl.search.v1.AnswerMethod
-	(UncoveredReason)(0),          // 7: trawl.search.v1.UncoveredReason
-	(RepoFact_Kind)(0),            // 8: trawl.search.v1.RepoFact.Kind
-	(Returned_Kind)(0),            // 9: trawl.search.v1.Returned.Kind
-	(*SearchRequest)(nil),         // 10: trawl.search.v1.SearchRequest
-	(*Query)(nil),                 // 11: trawl.search.v1.Query
-	(*Operands)(nil),              // 12: trawl.search.v1.Operands
-	(*Text)(nil),                  // 13: trawl.search.v1.Text
-	(*BranchName)(nil),            // 14: trawl.search.v1.BranchName
-	(*RepoMeta)(nil),              // 15: trawl.search.v1.RepoMeta
-	(*RepoFact)(nil),              // 16: trawl.search.v1.RepoFact
-	(*Returned)(nil),              // 17: trawl.search.v1.Returned
-	(*SearchOptions)(nil),         // 18: trawl.search.v1.SearchOptions
-	(*FacetCounts)(nil),           // 19: trawl.search.v1.FacetCounts
-	(*FacetValue)(nil),            // 20: trawl.search.v1.FacetValue
-	(*Empty)(nil),                 // 21: trawl.search.v1.Empty
-	(*SearchedRepo)(nil),          // 22: trawl.search.v1.SearchedRepo
-	(*Hint)(nil),                  // 23: trawl.search.v1.Hint
-	(*Consistency)(nil),           // 24: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 25: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 26: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 27: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 28: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 29: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 30: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 31: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 32: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 33: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 34: trawl.search.v1.FileMatch
-	(*Symbol)(nil),                // 35: trawl.search.v1.Symbol
-	(*ChunkMatch)(nil),            // 36: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 37: trawl.search.v1.Range
-	(*Location)(nil),              // 38: trawl.search.v1.Location
-	(*Statistics)(nil),            // 39: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 40: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 41: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 42: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 43: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 44: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 45: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 46: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 47: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 48: trawl.search.v1.UncoveredShard
-	(*DefinitionsRequest)(nil),    // 49: trawl.search.v1.DefinitionsRequest
-	(*DefinitionsResponse)(nil),   // 50: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 51: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 52: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 53: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 54: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 55: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 56: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 57: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 58: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 59: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 60: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 61: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 62: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 63: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 64: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(UncoveredReason)(0),          // 6: trawl.search.v1.UncoveredReason
+	(RepoFact_Kind)(0),            // 7: trawl.search.v1.RepoFact.Kind
+	(Returned_Kind)(0),            // 8: trawl.search.v1.Returned.Kind
+	(*SearchRequest)(nil),         // 9: trawl.search.v1.SearchRequest
+	(*Query)(nil),                 // 10: trawl.search.v1.Query
+	(*Operands)(nil),              // 11: trawl.search.v1.Operands
+	(*Text)(nil),                  // 12: trawl.search.v1.Text
+	(*BranchName)(nil),            // 13: trawl.search.v1.BranchName
+	(*RepoMeta)(nil),              // 14: trawl.search.v1.RepoMeta
+	(*RepoFact)(nil),              // 15: trawl.search.v1.RepoFact
+	(*Returned)(nil),              // 16: trawl.search.v1.Returned
+	(*SearchOptions)(nil),         // 17: trawl.search.v1.SearchOptions
+	(*FacetCounts)(nil),           // 18: trawl.search.v1.FacetCounts
+	(*FacetValue)(nil),            // 19: trawl.search.v1.FacetValue
+	(*Empty)(nil),                 // 20: trawl.search.v1.Empty
+	(*SearchedRepo)(nil),          // 21: trawl.search.v1.SearchedRepo
+	(*Hint)(nil),                  // 22: trawl.search.v1.Hint
+	(*Consistency)(nil),           // 23: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 24: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 25: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 26: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 27: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 28: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 29: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 30: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 31: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 32: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 33: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 34: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 35: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 36: trawl.search.v1.Range
+	(*Location)(nil),              // 37: trawl.search.v1.Location
+	(*Statistics)(nil),            // 38: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 39: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 40: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 41: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 42: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 43: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 44: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 45: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 46: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 47: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 48: trawl.search.v1.DefinitionsRequest
+	(*DefinitionsResponse)(nil),   // 49: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 50: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 51: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 52: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 53: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 54: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 55: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 56: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 57: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 58: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 59: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 60: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 61: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 62: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 63: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	18,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	25,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
-	11,  // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
-	12,  // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
-	12,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
-	11,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
-	13,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
-	26,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
-	14,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
-	15,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
-	16,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
-	17,  // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
-	11,  // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
+	17,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	24,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	10,  // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
+	11,  // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
+	11,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
+	10,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
+	12,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
+	25,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
+	13,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
+	14,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
+	15,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
+	16,  // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
+	10,  // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
 	1,   // 13: trawl.search.v1.Text.scope:type_name -> trawl.search.v1.TextScope
-	8,   // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
-	9,   // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
-	11,  // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
+	7,   // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
+	8,   // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
+	10,  // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
 	0,   // 17: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	24,  // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	23,  // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
 	2,   // 19: trawl.search.v1.SearchOptions.facets:type_name -> trawl.search.v1.Facet
 	2,   // 20: trawl.search.v1.FacetCounts.facet:type_name -> trawl.search.v1.Facet
-	20,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
-	22,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
-	23,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
-	59,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
-	65,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	27,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	30,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	26,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	28,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	29,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	34,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	39,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	19,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
+	21,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
+	22,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
+	58,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
+	64,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	26,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	29,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	25,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	27,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	28,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	33,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	38,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 34: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	19,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	39,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	18,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
 	2,   // 37: trawl.search.v1.SearchResponse.selected:type_name -> trawl.search.v1.Facet
-	21,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
-	10,  // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	34,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	39,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	20,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
+	9,   // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	33,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	38,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 43: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	19,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	39,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	18,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
 	2,   // 46: trawl.search.v1.StreamSearchResponse.selected:type_name -> trawl.search.v1.Facet
-	21,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
-	36,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	20,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
+	35,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
 	5,   // 49: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	35,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	34,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
 	4,   // 51: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
-	38,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	37,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	38,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	38,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	65,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	41,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	43,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	44,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	45,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	44,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	46,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	42,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	43,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	6,   // 65: trawl.search.v1.ExplainedMethod.method:type_name -> trawl.search.v1.AnswerMethod
-	65,  // 66: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	65,  // 67: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	65,  // 68: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	65,  // 69: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	65,  // 70: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	48,  // 71: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	7,   // 72: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	18,  // 73: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	51,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	39,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	21,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
-	34,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	18,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	51,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	39,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 85: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	21,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
-	24,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	11,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	58,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	54,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	58,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	59,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	60,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	61,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	66,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	5,   // 100: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	24,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	5,   // 103: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	10,  // 104: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	32,  // 105: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	54,  // 106: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	56,  // 107: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	62,  // 108: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	49,  // 109: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	52,  // 110: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	31,  // 111: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	33,  // 112: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	55,  // 113: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	57,  // 114: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	63,  // 115: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	50,  // 116: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	53,  // 117: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	111, // [111:118] is the sub-list for method output_type
-	104, // [104:111] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	37,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	36,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	37,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	37,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	64,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	40,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	42,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	43,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	44,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	43,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	45,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	41,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	42,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	64,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	64,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	64,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	64,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	64,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	47,  // 70: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	6,   // 71: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	17,  // 72: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	50,  // 73: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	38,  // 74: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 75: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 76: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	39,  // 77: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	20,  // 78: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
+	33,  // 79: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	17,  // 80: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	50,  // 81: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	38,  // 82: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 83: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 84: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	39,  // 85: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	20,  // 86: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
+	23,  // 87: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	24,  // 88: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	10,  // 89: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	57,  // 90: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	46,  // 91: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	53,  // 92: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	57,  // 93: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	46,  // 94: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	58,  // 95: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	59,  // 96: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	60,  // 97: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	65,  // 98: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	5,   // 99: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	23,  // 100: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	24,  // 101: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	5,   // 102: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	9,   // 103: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	31,  // 104: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	53,  // 105: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	55,  // 106: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	61,  // 107: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	48,  // 108: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	51,  // 109: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	30,  // 110: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	32,  // 111: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	54,  // 112: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	56,  // 113: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	62,  // 114: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	49,  // 115: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	52,  // 116: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	110, // [110:117] is the sub-list for method output_type
+	103, // [103:110] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -6057,7 +5929,7 @@ func file_trawl_search_v1_search_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      10,
+			NumEnums:      9,
 			NumMessages:   55,
 			NumExtensions: 0,
 			NumServices:   1,
