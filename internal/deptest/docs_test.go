@@ -37,19 +37,75 @@ func markdown(t *testing.T, f func(path, text string)) {
 	}
 }
 
-// TestLinksLeadSomewhere: every relative link of every page has a target.
+// TestLinksLeadSomewhere: every relative link of every page has a target, and every
+// anchor in a page is a heading there.
 func TestLinksLeadSomewhere(t *testing.T) {
+	anchors := map[string]map[string]bool{}
+	markdown(t, func(path, text string) { anchors[path] = anchorsOf(text) })
+	checked := 0
 	markdown(t, func(path, text string) {
 		for _, m := range markdownLink.FindAllStringSubmatch(text, -1) {
-			target, _, _ := strings.Cut(m[1], "#")
-			if target == "" || strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+			target, anchor, _ := strings.Cut(m[1], "#")
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 				continue
 			}
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), target)); err != nil {
+			file := path
+			if target != "" {
+				file = filepath.Join(filepath.Dir(path), target)
+			}
+			if _, err := os.Stat(file); err != nil {
 				t.Errorf("%s: the link to %s leads nowhere", path, target)
+				continue
+			}
+			if known, isPage := anchors[file]; anchor != "" && isPage {
+				checked++
+				if !known[anchor] {
+					t.Errorf("%s: %s has no heading #%s", path, file, anchor)
+				}
 			}
 		}
 	})
+	if checked < 50 {
+		t.Errorf("only %d anchors were checked", checked)
+	}
+}
+
+var (
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+	heading = regexp.MustCompile(`(?m)^#{1,6} (.+?)\s*$`)
+	linking = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N}\- _]`)
+)
+
+// anchorsOf returns the anchors that GitHub gives to the headings of a page: in lower case,
+// without punctuation, with dashes for spaces. A heading that is repeated gets a number.
+func anchorsOf(page string) map[string]bool {
+	anchors := map[string]bool{}
+	count := map[string]int{}
+	for _, m := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(page, ""), -1) {
+		text := strings.ToLower(linking.ReplaceAllString(m[1], "$1"))
+		anchor := strings.ReplaceAll(dropped.ReplaceAllString(text, ""), " ", "-")
+		if n := count[anchor]; n > 0 {
+			anchors[fmt.Sprintf("%s-%d", anchor, n)] = true
+		} else {
+			anchors[anchor] = true
+		}
+		count[anchor]++
+	}
+	return anchors
+}
+
+func TestAnchorsOf(t *testing.T) {
+	page := "# One, *two*\n\n## A `b_c` - [d](e.md)\n\n```\n# code\n```\n\n### Größe\n\n## One two\n"
+	got := anchorsOf(page)
+	for _, want := range []string{"one-two", "a-b_c---d", "größe", "one-two-1"} {
+		if !got[want] {
+			t.Errorf("no #%s in %v", want, got)
+		}
+	}
+	if len(got) != 4 {
+		t.Errorf("%v", got)
+	}
 }
 
 // TestArchitectureNamesEveryFolder: the page mentions each package folder.

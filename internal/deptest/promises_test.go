@@ -18,7 +18,7 @@ var named = regexp.MustCompile(`\w+`)
 
 // shownBy matches, in a row of the table of faults, the name of a test, or the folder
 // of the tests named before it.
-var shownBy = regexp.MustCompile("`(?:((?:Test|Benchmark)[A-Z][A-Za-z]*)|\\./([a-z0-9/]+))`")
+var shownBy = regexp.MustCompile("`(?:(Test\\w+)|\\./([a-z0-9/]+))`")
 
 // TestPromisesNameTests: each test that shows a promise, or the outcome of a fault,
 // is where the page says, and every fault has one.
