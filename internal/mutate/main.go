@@ -64,6 +64,11 @@ func (r result) String() string {
 	}
 }
 
+// row returns the line of the page about a mutation.
+func (r result) row() string {
+	return fmt.Sprintf("| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
+}
+
 // mutate tries the mutations that match only, and prints their results to out. It
 // returns how many lived.
 func mutate(ctx context.Context, out io.Writer, only string, parallel int, page string) (lived int, err error) {
@@ -167,7 +172,7 @@ What happens to the [promises](promises.md) when one line of the source is wrong
 |---|---|---|---|---|
 `, time.Now().UTC().Format(time.DateOnly), runtime.Version(), len(results)-lived, lived)
 	for _, r := range results {
-		fmt.Fprintf(&b, "| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
+		b.WriteString(r.row())
 	}
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a page that everybody may read
 		return fmt.Errorf("write the result: %w", err)
