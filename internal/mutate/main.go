@@ -66,7 +66,7 @@ func (r result) String() string {
 
 // row returns the line of the page about a mutation.
 func (r result) row() string {
-	return fmt.Sprintf("| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
+	return fmt.Sprintf("| %d | %s | %#q | %#q in %#q | %s |\n", r.promise, r.what, r.file, r.test, "./"+r.pkg, r)
 }
 
 // mutate tries the mutations that match only, and prints their results to out. It
