@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/integration/hostile"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -66,7 +67,7 @@ func TestBombsWithoutToken(t *testing.T) {
 		_, err := searchv1.NewSearchServiceClient(honest).Search(ctx, &searchv1.SearchRequest{Query: "x"})
 		return err
 	}
-	eventually(t, "the router answers", func(context.Context) error { return ask() })
+	testrun.Eventually(t, "the router answers", func(context.Context) error { return ask() })
 
 	if err := hostile.RegisterBombs(); err != nil { // in this process only; nothing else in it compresses
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
 
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // startTime bounds the start of one container.
@@ -267,7 +268,7 @@ func (n *node) ready(t *testing.T) {
 	if strings.HasPrefix(n.name, "router") {
 		port = "7431/tcp"
 	}
-	eventually(t, n.name+" is ready", func(ctx context.Context) error {
+	testrun.Eventually(t, n.name+" is ready", func(ctx context.Context) error {
 		at, err := n.PortEndpoint(ctx, port, "http")
 		if err != nil {
 			return err

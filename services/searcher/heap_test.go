@@ -103,8 +103,9 @@ func startEtcd(t *testing.T, dir string) *clientv3.Client {
 	cmd.Stderr = os.Stderr
 	hold, err := cmd.StdinPipe()
 	must(t, err)
-	must(t, cmd.Start())
-	t.Cleanup(func() { must(t, errors.Join(hold.Close(), cmd.Wait())) })
+	wait, err := testrun.Start(cmd)
+	must(t, err)
+	t.Cleanup(func() { must(t, errors.Join(hold.Close(), wait())) })
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{"http://" + address}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
@@ -176,7 +177,7 @@ func (c *heapCluster) heapOfSearcher(want int) int64 {
 		}
 	})
 	defer func() { cancel(); running.Wait() }()
-	eventually(c.t, s.HTTPAddr().String(), "ready")
+	says(c.t, s.HTTPAddr().String(), "ready")
 	for range 3 {
 		c.search(s.GRPCAddr().String(), want)
 	}
