@@ -101,7 +101,7 @@ func TestBombsWithoutToken(t *testing.T) {
 	}
 	after := c.router.peakMemory(t)
 	t.Logf("%d answers meanwhile; the router's peak went from %d to %d MiB", answered, before, after)
-	if after > before+128 {
+	if after > before+256 { // 70 were measured; the bombs have 3,200
 		t.Errorf("the router took %d MiB for callers without a token", after-before)
 	}
 }
