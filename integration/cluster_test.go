@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -152,7 +153,7 @@ func (c *cluster) policy() []string {
 // ready waits until a role says it is ready.
 func (c *cluster) ready(t *testing.T, p *process) {
 	t.Helper()
-	eventually(t, p.name+" is ready", func(ctx context.Context) error {
+	testrun.Eventually(t, p.name+" is ready", func(ctx context.Context) error {
 		code, text, err := readiness(ctx, p.addresses(t))
 		if err == nil && code != http.StatusOK {
 			err = fmt.Errorf("%d: %s", code, text)
@@ -164,7 +165,7 @@ func (c *cluster) ready(t *testing.T, p *process) {
 // lacks waits until a process reports that it is not ready, with these words.
 func (c *cluster) lacks(t *testing.T, p *process, words string) {
 	t.Helper()
-	eventually(t, p.name+" says "+words, func(ctx context.Context) error {
+	testrun.Eventually(t, p.name+" says "+words, func(ctx context.Context) error {
 		code, text, err := readiness(ctx, p.addresses(t))
 		if err == nil && (code == http.StatusOK || !strings.Contains(text, words)) {
 			err = fmt.Errorf("%d: %s", code, text)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -66,7 +67,7 @@ func TestCompaction(t *testing.T) {
 		p.deleted++
 		p.check(t)
 	}
-	eventually(t, "what had documents of deleted repos is gone", func(context.Context) error {
+	testrun.Eventually(t, "what had documents of deleted repos is gone", func(context.Context) error {
 		for _, key := range gone {
 			if _, err := os.Stat(filepath.Join(c.dir, "bucket", key)); err == nil {
 				return fmt.Errorf("%s is there still", key)
@@ -130,7 +131,7 @@ func (p *pond) check(t *testing.T) {
 // no repo has deltas.
 func (p *pond) packed(t *testing.T) {
 	t.Helper()
-	eventually(t, "the repos share shards", func(ctx context.Context) error {
+	testrun.Eventually(t, "the repos share shards", func(ctx context.Context) error {
 		repos := map[string]int{}
 		most := 0
 		for root, err := range p.store.ListRoots(ctx) {

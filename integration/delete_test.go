@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // secret is a repository with a unique word, in a file's content and in its path.
@@ -125,7 +127,7 @@ func TestDeletionIsWaitedFor(t *testing.T) {
 	c.indexer.stop(t)
 	c.startIndexer(t, append(quick, "--compact-every", "300ms", "--compact-settle", "0s", "--compact-reclaim", "0s")...)
 	store := c.catalog(t)
-	eventually(t, "repos share a shard", func(ctx context.Context) error {
+	testrun.Eventually(t, "repos share a shard", func(ctx context.Context) error {
 		keys, err := store.PacksOf(ctx, packed[0].name)
 		if err == nil && len(keys) != 1 {
 			err = fmt.Errorf("it is in %q", keys)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/integration/hostile"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -66,7 +67,7 @@ func TestBombsWithoutToken(t *testing.T) {
 		_, err := searchv1.NewSearchServiceClient(honest).Search(ctx, &searchv1.SearchRequest{Query: "x"})
 		return err
 	}
-	eventually(t, "the router answers", func(context.Context) error { return ask() })
+	testrun.Eventually(t, "the router answers", func(context.Context) error { return ask() })
 
 	if err := hostile.RegisterBombs(); err != nil { // in this process only; nothing else in it compresses
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func TestBombsWithoutToken(t *testing.T) {
 	}
 	after := c.router.peakMemory(t)
 	t.Logf("%d answers meanwhile; the router's peak went from %d to %d MiB", answered, before, after)
-	if after > before+128 {
+	if after > before+256 { // 70 were measured; the bombs have 3,200
 		t.Errorf("the router took %d MiB for callers without a token", after-before)
 	}
 }

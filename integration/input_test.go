@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -248,7 +249,7 @@ func corruptShards(t *testing.T, c *cluster) {
 				c.searchers[0] = c.startSearcher(t, 0)
 				c.searchers[0].addresses(t)
 			}
-			eventually(t, "the answer is whole again", func(context.Context) error {
+			testrun.Eventually(t, "the answer is whole again", func(context.Context) error {
 				answer, err := c.query(t.Context(), "a good one")
 				if err != nil {
 					return err

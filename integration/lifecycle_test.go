@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -247,7 +248,7 @@ func TestRolesWaitForServers(t *testing.T) {
 	roles := []*process{c.searchers[0], c.indexer, router}
 	for _, p := range roles {
 		at := p.addresses(t)
-		eventually(t, p.name+" says what it waits for", func(ctx context.Context) error {
+		testrun.Eventually(t, p.name+" says what it waits for", func(ctx context.Context) error {
 			text, code, err := get(ctx, "http://"+at.HTTP+"/readyz")
 			if err == nil && (code != 503 || !strings.Contains(text, "etcd")) {
 				err = fmt.Errorf("%d: %s", code, text)

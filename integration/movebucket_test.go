@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // copyNew copies the files that the folder to lacks, as tools that copy buckets do.
@@ -99,7 +101,7 @@ func TestMoveBucket(t *testing.T) {
 // answeredBy waits until a searcher has answered a call of the router.
 func (c *cluster) answeredBy(t *testing.T, searcher string) {
 	t.Helper()
-	eventually(t, searcher+" answers", func(ctx context.Context) error {
+	testrun.Eventually(t, searcher+" answers", func(ctx context.Context) error {
 		resp, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: "c:heron", Options: &searchv1.SearchOptions{Explain: true}})
 		if err != nil {
 			return err

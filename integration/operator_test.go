@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -31,7 +32,7 @@ func TestReindex(t *testing.T) {
 	reindex("3 repositories would be", "--all", "--dry-run")
 	reindex("1 repository is asked for", "example.org/r1")
 	reindex("2 repositories are asked for", "--all")
-	eventually(t, "all are built again", func(ctx context.Context) error {
+	testrun.Eventually(t, "all are built again", func(ctx context.Context) error {
 		list, err := c.ingest.ListRepos(ctx, &ingestv1.ListReposRequest{})
 		for _, repo := range list.GetRepos() {
 			if repo.GetGeneration() != 2 || !strings.HasPrefix(repo.GetBuilt(), "full") || repo.GetFullBuildPending() {

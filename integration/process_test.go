@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/pinned"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // trawlBinary is the binary under test, found by TestMain.
@@ -61,12 +62,13 @@ func startBinary(t *testing.T, binary, name string, args ...string) *process {
 	out, in := io.Pipe()
 	p.cmd.Stdout, p.cmd.Stderr = in, in
 	p.cmd.WaitDelay = 10 * time.Second
-	if err := p.cmd.Start(); err != nil {
+	wait, err := testrun.Start(p.cmd)
+	if err != nil {
 		t.Fatalf("starting %s: %v", name, err)
 	}
 	go p.read(out)
 	go func() {
-		p.err = p.cmd.Wait()
+		p.err = wait()
 		in.Close()
 		close(p.done)
 	}()
@@ -212,22 +214,4 @@ func command(t *testing.T, args ...string) (stdout, stderr string, exit int) {
 		t.Fatalf("trawl %v: %v", args, err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
-// eventually waits until f returns nil.
-func eventually(t *testing.T, what string, f func(ctx context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s: %v", what, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
 }

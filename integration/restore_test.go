@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/integration/workload"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -60,7 +61,7 @@ func TestRestoreSources(t *testing.T) {
 	gone := fmt.Sprintf("  - {name: gone, kind: git, url: 'file://%s', every: 1s, grace: 0s}\n", beta.path)
 	listed := func(what string, want ...string) {
 		t.Helper()
-		eventually(t, what, func(context.Context) error {
+		testrun.Eventually(t, what, func(context.Context) error {
 			out, errs, _ := command(t, "sources", "--addr", c.router.addresses(t).GRPC)
 			lines := strings.Split(strings.TrimSpace(out), "\n")[1:]
 			for i, line := range lines {
@@ -77,7 +78,7 @@ func TestRestoreSources(t *testing.T) {
 	atHost, asFile := strings.TrimPrefix(host.URL, "http://")+"/alpha", "localhost"+beta.path
 	repos := func(want ...string) {
 		t.Helper()
-		eventually(t, "the repositories are there, and no other", func(context.Context) error {
+		testrun.Eventually(t, "the repositories are there, and no other", func(context.Context) error {
 			out, _, _ := command(t, "repos", "--addr", c.router.addresses(t).GRPC)
 			for _, name := range want {
 				if !strings.Contains(out, name) {
@@ -111,7 +112,7 @@ func TestRestoreSources(t *testing.T) {
 	listed("they are as they were", "acme")
 	alpha.write("polled.txt", "kestrel\n")
 	alpha.commit("after the loss")
-	eventually(t, "a push is found", func(ctx context.Context) error {
+	testrun.Eventually(t, "a push is found", func(ctx context.Context) error {
 		answer, err := c.query(ctx, "kestrel")
 		if err != nil {
 			return err

@@ -27,6 +27,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
@@ -162,7 +163,7 @@ func (f *fortress) ready(t *testing.T, p *process) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: f.ca.Pool, ServerName: "127.0.0.1"}}}
 	at := p.addresses(t)
-	eventually(t, p.name+" is ready", func(ctx context.Context) error {
+	testrun.Eventually(t, p.name+" is ready", func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+at.HTTP+"/readyz", http.NoBody)
 		if err != nil {
 			return err
@@ -194,7 +195,7 @@ func TestEverythingSecured(t *testing.T) {
 		"--searcher-tls-ca-file", f.ca.File, "--searcher-tls-cert-file", routers.Cert, "--searcher-tls-key-file", routers.Key, "--source-credentials", f.credentials())...)
 	router.addresses(t)
 	// The router makes the key that seals plans; searchers may not write it.
-	eventually(t, "the router has made the key", func(ctx context.Context) error {
+	testrun.Eventually(t, "the router has made the key", func(ctx context.Context) error {
 		resp, err := f.root.Get(ctx, "/trawl/v1/access.key")
 		if err == nil && resp.Count == 0 {
 			err = errors.New("it is not there")
@@ -235,7 +236,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	caller := []string{"--addr", router.addresses(t).GRPC, "--ca-file", f.ca.File, "--token-file", f.secret(t, token)}
 	trawl := func(want string, args ...string) {
 		t.Helper()
-		eventually(t, fmt.Sprint(args), func(context.Context) error {
+		testrun.Eventually(t, fmt.Sprint(args), func(context.Context) error {
 			out, errs, exit := command(t, slices.Concat(args, caller)...)
 			if exit == 2 && args[0] != "search" {
 				t.Fatal(errs) // trying again cannot help
@@ -278,7 +279,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	alpha.write("pushed.txt", "kingfisher of the needle\n")
 	alpha.commit("second")
 	trawl("pushed.txt", "search", "kingfisher of the needle")
-	eventually(t, "repos are packed together", func(ctx context.Context) error {
+	testrun.Eventually(t, "repos are packed together", func(ctx context.Context) error {
 		resp, err := f.root.Get(ctx, "/trawl/v1/packs/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		if err == nil && resp.Count == 0 {
 			err = errors.New("there is no pack")
@@ -296,7 +297,7 @@ func (f *fortress) work(t *testing.T, router *process) (token string) {
 	apply("sources: []\n", "0 sources: ")
 	trawl("", "delete", "--wait", "needle")
 	for _, gone := range []string{"package needle", "kingfisher of the needle"} {
-		eventually(t, gone+" is gone", func(context.Context) error {
+		testrun.Eventually(t, gone+" is gone", func(context.Context) error {
 			if out, errs, exit := command(t, append([]string{"search", gone}, caller...)...); exit != 1 || out != "" {
 				return fmt.Errorf("exit %d: %s%s", exit, out, errs)
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/pinned"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // tool builds the pinned version of a program and runs it.
@@ -56,7 +57,7 @@ func TestSnapshotOfEtcd(t *testing.T) {
 	c.startAll(t, 2)
 	c.expect(t, "c:heron", "example.org/alpha:a.txt")
 	c.expect(t, "c:bittern")
-	eventually(t, "the bucket has all that is served", func(context.Context) error {
+	testrun.Eventually(t, "the bucket has all that is served", func(context.Context) error {
 		out, errs, exit := command(t, "gc", "--audit", "--contents", "--etcd-endpoints", c.etcd, "--bucket-url", c.bucket())
 		if exit != 0 {
 			return fmt.Errorf("%s%s", out, errs)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/trawl-search/trawl/integration/workload"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // hostSecret is both the token and the webhook secret of the test's host.
@@ -109,7 +110,7 @@ func TestSources(t *testing.T) {
 	}
 	found := func(text string, want ...string) {
 		t.Helper()
-		eventually(t, text+" is found where it is", func(ctx context.Context) error {
+		testrun.Eventually(t, text+" is found where it is", func(ctx context.Context) error {
 			answer, err := c.query(ctx, text)
 			if err != nil {
 				return err
@@ -119,7 +120,7 @@ func TestSources(t *testing.T) {
 	}
 	alpha.write("new.txt", "kingfisher\n")
 	pushed := alpha.commit("by webhook")
-	eventually(t, "the repositories are there", func(context.Context) error {
+	testrun.Eventually(t, "the repositories are there", func(context.Context) error {
 		if out, _, _ := command(t, "repos", "--addr", c.router.addresses(t).GRPC); strings.Count(out, "published") != 2 {
 			return fmt.Errorf("repos: %s", out)
 		}
@@ -142,7 +143,7 @@ func TestSources(t *testing.T) {
 	host.set(func() { host.repos = []*repository{alpha} })
 	found("kestrel")
 	host.set(func() { host.down = true })
-	eventually(t, "the host is said to be down", func(context.Context) error {
+	testrun.Eventually(t, "the host is said to be down", func(context.Context) error {
 		out, errs, _ := command(t, "sources", "--addr", c.router.addresses(t).GRPC)
 		if !strings.Contains(out, "failing") || !strings.Contains(out, "HTTP 502") || !strings.Contains(out, "next try at") {
 			return fmt.Errorf("sources: %s%s", out, errs)

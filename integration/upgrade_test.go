@@ -195,7 +195,7 @@ func (u *upgrade) replaceIndexer(t *testing.T) {
 func (u *upgrade) progress(t *testing.T, pushed uint64, when string) {
 	t.Helper()
 	pushes, answers := u.Pushes.Load()+pushed, u.Answers.Load()+20
-	eventually(t, "pushes and answers "+when, func(context.Context) error {
+	testrun.Eventually(t, "pushes and answers "+when, func(context.Context) error {
 		if err := u.Err(); err != nil {
 			t.Fatalf("%s, after %d answers and %d pushes: %v", when, u.Answers.Load(), u.Pushes.Load(), err)
 		}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/trawl-search/trawl/index/docstore"
 )
@@ -46,7 +47,11 @@ func TestIdleWorkspaceIsCollected(t *testing.T) {
 		w.release()
 	}()
 	runtime.GC()
-	<-collected
+	select {
+	case <-collected:
+	case <-time.After(time.Minute):
+		t.Fatal("it is not collected")
+	}
 }
 
 // TestFullOfMemory: text in which every superblock is different costs memory,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,9 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/trawl-search/trawl/internal/testrun"
 )
@@ -102,25 +101,24 @@ func startPeer(t *testing.T, git, indexer, webserver string) func(query string) 
 	address := testrun.Address(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	server := exec.CommandContext(ctx, webserver, "-index", filepath.Join(dir, "index"), "-listen", address, "-rpc")
-	server.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := server.Start(); err != nil {
+	wait, err := testrun.Start(server)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		cancel()
-		_ = server.Wait()
+		_ = wait()
 		http.DefaultClient.CloseIdleConnections()
 	})
 	ask := func(query string) (string, error) { return askPeer(t, "http://"+address+"/api/search", query) }
-	for start := time.Now(); ; time.Sleep(20 * time.Millisecond) { // the server listens before it has loaded its shards
+	testrun.Eventually(t, "zoekt has loaded its shards", func(context.Context) error { // it listens before
 		found, err := ask("f:^lake.md$ or f:^README.md$")
-		if err == nil && found == "finds lake/lake.md  pond/README.md" {
-			return ask
+		if err == nil && found != "finds lake/lake.md  pond/README.md" {
+			err = errors.New(found)
 		}
-		if time.Since(start) > time.Minute {
-			t.Fatalf("zoekt has not loaded its shards after a minute: %q, %v", found, err)
-		}
-	}
+		return err
+	})
+	return ask
 }
 
 func writeFile(t *testing.T, path string, content []byte) {
@@ -133,26 +131,21 @@ func writeFile(t *testing.T, path string, content []byte) {
 	}
 }
 
-// askPeer sends one query, and retries while the server has not started yet.
+// askPeer sends one query.
 func askPeer(t *testing.T, url, query string) (string, error) {
 	t.Helper()
 	body, err := json.Marshal(map[string]any{"Q": query, "Opts": map[string]any{"ChunkMatches": true}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var resp *http.Response
-	for resp == nil {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("Content-Type", "application/json")
-		if resp, err = http.DefaultClient.Do(req); err != nil {
-			if t.Context().Err() != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(20 * time.Millisecond)
-		}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)

@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -52,7 +53,7 @@ func newRouterClient(t *testing.T, router *node, token access.Text) *routerClien
 func (c *cluster) put(r *repository) *ingestv1.PutRepoResponse {
 	c.t.Helper()
 	var put *ingestv1.PutRepoResponse
-	eventually(c.t, "the request for "+r.name+" is acknowledged", func(ctx context.Context) (err error) {
+	testrun.Eventually(c.t, "the request for "+r.name+" is acknowledged", func(ctx context.Context) (err error) {
 		ctx, cancel := context.WithTimeout(ctx, queryTime)
 		defer cancel()
 		put, err = c.clients[0].ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: r.url, Name: r.name})
@@ -65,7 +66,7 @@ func (c *cluster) put(r *repository) *ingestv1.PutRepoResponse {
 func (c *cluster) settled(put *ingestv1.PutRepoResponse) *ingestv1.RepoStatus {
 	c.t.Helper()
 	var last *ingestv1.RepoStatus
-	eventually(c.t, put.GetName()+" is settled", func(ctx context.Context) error {
+	testrun.Eventually(c.t, put.GetName()+" is settled", func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, queryTime)
 		defer cancel()
 		s, err := c.clients[0].ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: put.GetName()})
@@ -193,7 +194,7 @@ func complete(answer *searchv1.SearchResponse, repos []*repository) error {
 func (c *cluster) expect(repos ...*repository) {
 	c.t.Helper()
 	for i, rc := range c.clients {
-		eventually(c.t, fmt.Sprintf("router%d answers completely", i), func(ctx context.Context) error {
+		testrun.Eventually(c.t, fmt.Sprintf("router%d answers completely", i), func(ctx context.Context) error {
 			answer, err := rc.query(ctx, heron, queryTime, nil)
 			if err != nil {
 				return err

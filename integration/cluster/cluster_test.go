@@ -199,21 +199,3 @@ func (c *cluster) catalog() (*catalog.Store, *clientv3.Client) {
 	c.t.Cleanup(func() { etcd.Close() })
 	return catalog.New(etcd, ""), etcd
 }
-
-// eventually waits until f returns nil.
-func eventually(t *testing.T, what string, f func(ctx context.Context) error) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	for {
-		err := f(ctx)
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("not after %v: %s: %v", patience, what, err)
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,6 +26,8 @@ import (
 	"github.com/testcontainers/testcontainers-go/exec"
 	"github.com/testcontainers/testcontainers-go/network"
 	"github.com/testcontainers/testcontainers-go/wait"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // startTime bounds the start of one container.
@@ -121,11 +124,17 @@ func (s *spec) fix(host *container.HostConfig) error {
 // them to somebody else while the container is down.
 const leastPort, portsEnd = 20_000, 32_000
 
+// drawn holds the ports that freePort has returned: their containers may not listen yet.
+var drawn sync.Map
+
 // freePort returns a port that nobody listens on.
 func freePort() (string, error) {
 	var errs []error
 	for range 20 {
 		port := strconv.Itoa(leastPort + rand.IntN(portsEnd-leastPort))
+		if _, taken := drawn.LoadOrStore(port, true); taken {
+			continue
+		}
 		ln, err := net.Listen("tcp", ":"+port)
 		if err == nil {
 			return port, ln.Close()
@@ -259,7 +268,7 @@ func (n *node) ready(t *testing.T) {
 	if strings.HasPrefix(n.name, "router") {
 		port = "7431/tcp"
 	}
-	eventually(t, n.name+" is ready", func(ctx context.Context) error {
+	testrun.Eventually(t, n.name+" is ready", func(ctx context.Context) error {
 		at, err := n.PortEndpoint(ctx, port, "http")
 		if err != nil {
 			return err

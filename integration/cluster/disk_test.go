@@ -8,6 +8,8 @@ import (
 
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestSearcherDiskFull: no searcher has room for one shard. Answers name it with the reason,
@@ -19,7 +21,7 @@ func TestSearcherDiskFull(t *testing.T) {
 	large.commit(c.rng, 8, 40_000)
 	all := append([]*repository{large}, small...)
 	c.index(all...)
-	eventually(t, "only the large repo is missing, for want of room", func(ctx context.Context) error {
+	testrun.Eventually(t, "only the large repo is missing, for want of room", func(ctx context.Context) error {
 		answer, err := c.clients[0].query(ctx, heron, queryTime, nil)
 		if err != nil {
 			return err
@@ -56,7 +58,7 @@ func TestIndexerDiskFull(t *testing.T) {
 	const ballast = "/var/cache/trawl/indexer/ballast"
 	c.indexers[0].run(t, "/bin/sh", "-c", "head -c 25000000 /dev/zero > "+ballast+" || true")
 	put := c.put(r)
-	eventually(t, "the status says that the disk is full", func(ctx context.Context) error {
+	testrun.Eventually(t, "the status says that the disk is full", func(ctx context.Context) error {
 		s, err := c.clients[0].ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: r.name})
 		if err != nil {
 			return err

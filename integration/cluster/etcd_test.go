@@ -13,13 +13,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/integration/cluster/faults"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // healthyNATS waits until a server has caught up.
 func (c *cluster) healthyNATS(n *node) {
 	c.t.Helper()
-	eventually(c.t, n.name+" is healthy", func(ctx context.Context) error {
+	testrun.Eventually(c.t, n.name+" is healthy", func(ctx context.Context) error {
 		at, err := n.PortEndpoint(ctx, "8222/tcp", "http")
 		if err != nil {
 			return err
@@ -63,7 +64,7 @@ func TestEtcdLeaderKilled(t *testing.T) {
 // etcdLeader asks the members which of them leads.
 func (c *cluster) etcdLeader() (leader *node) {
 	c.t.Helper()
-	eventually(c.t, "etcd has a leader", func(ctx context.Context) error {
+	testrun.Eventually(c.t, "etcd has a leader", func(ctx context.Context) error {
 		for _, n := range c.etcd {
 			answer, err := etcdStatus(ctx, n)
 			if err != nil {
@@ -84,7 +85,7 @@ func (c *cluster) etcdLeader() (leader *node) {
 // healthyEtcd waits until a member follows a leader again.
 func (c *cluster) healthyEtcd(n *node) {
 	c.t.Helper()
-	eventually(c.t, n.name+" is back", func(ctx context.Context) error {
+	testrun.Eventually(c.t, n.name+" is back", func(ctx context.Context) error {
 		answer, err := etcdStatus(ctx, n)
 		if err == nil && (answer.Leader == 0 || len(answer.Errors) > 0) {
 			err = fmt.Errorf("leader %d, %v", answer.Leader, answer.Errors)

@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -84,7 +85,7 @@ func (c *cluster) orphan(g *gc.Collector, r *repository) {
 // collect runs passes until nothing is left to do, and returns the number of deleted objects.
 func (c *cluster) collect(g *gc.Collector) (deleted int) {
 	c.t.Helper()
-	eventually(c.t, "all garbage is collected", func(ctx context.Context) error {
+	testrun.Eventually(c.t, "all garbage is collected", func(ctx context.Context) error {
 		report, err := g.Pass(ctx)
 		deleted += report.Deleted.Objects
 		if err == nil && report.Condemned.Objects+report.Waiting.Objects+report.Deleted.Objects > 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -337,7 +338,7 @@ func (s *small) survived() {
 	if kills[1] != "0" {
 		s.t.Errorf("%s processes were killed for want of memory", kills[1])
 	}
-	eventually(s.t, "git has ended", func(context.Context) error {
+	testrun.Eventually(s.t, "git has ended", func(context.Context) error {
 		left := s.node.run(s.t, "/bin/sh", "-c", "for p in /proc/[0-9]*; do read -r name < $p/comm && case $name in git*) echo $p $name;; esac; done 2>/dev/null; true")
 		if left != "" {
 			return fmt.Errorf("there are %q", left)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/integration/cluster/faults"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -40,7 +41,7 @@ func TestPausedIndexerPublishesOnce(t *testing.T) {
 
 	zombie.unpause(t)
 	close(release)
-	eventually(t, "the zombie gives up", func(ctx context.Context) error {
+	testrun.Eventually(t, "the zombie gives up", func(ctx context.Context) error {
 		if !strings.Contains(zombie.logged(ctx), "job not done") {
 			return errors.New("it does not say that its job is not done")
 		}

@@ -105,7 +105,7 @@ func (c *cluster) linearRound(round int) {
 func (c *cluster) clean() {
 	c.t.Helper()
 	g := c.collector(nil)
-	eventually(c.t, "all garbage is collected", func(context.Context) error {
+	testrun.Eventually(c.t, "all garbage is collected", func(context.Context) error {
 		if found := c.findings(g); len(found) > 0 {
 			time.Sleep(callTime) // an audit reads everything
 			return fmt.Errorf("the bucket differs from what is served: %v", found)

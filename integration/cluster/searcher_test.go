@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/integration/cluster/faults"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -109,7 +110,7 @@ func allSearchersGone(t *testing.T, c *cluster, repos []*repository) {
 	for _, n := range c.searchers {
 		n.kill(t)
 	}
-	eventually(t, "every repo is named as uncovered", func(ctx context.Context) error {
+	testrun.Eventually(t, "every repo is named as uncovered", func(ctx context.Context) error {
 		answer, err := c.clients[0].query(ctx, heron, queryTime, nil)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 
 	"github.com/trawl-search/trawl/integration/history"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -239,7 +240,7 @@ func (w *workload) settle() {
 	for _, r := range w.repos {
 		for i, rc := range w.clients {
 			for _, read := range []func(context.Context, int, *routerClient, *tracked) error{w.status, w.search, w.list} {
-				eventually(w.t, fmt.Sprintf("router%d: %s is settled", i, r.name), func(ctx context.Context) error { return read(ctx, 0, rc, r) })
+				testrun.Eventually(w.t, fmt.Sprintf("router%d: %s is settled", i, r.name), func(ctx context.Context) error { return read(ctx, 0, rc, r) })
 			}
 		}
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -149,14 +150,10 @@ func ready(addr string) bool {
 	return resp.StatusCode == http.StatusOK
 }
 
-// eventually waits up to a minute until holds returns true.
+// eventually waits until holds returns true.
 func (c *cluster) eventually(what string, holds func() bool) {
 	c.t.Helper()
-	for start := time.Now(); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			c.t.Fatalf("not after a minute: %s", what)
-		}
-	}
+	testrun.Until(c.t, what, holds)
 }
 
 func free(s *server.Config) {

@@ -1,6 +1,7 @@
 package serving_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -155,22 +156,22 @@ func startZoekt(t *testing.T, indexer, webserver, repo string, files map[string]
 	serve := exec.CommandContext(t.Context(), webserver, "-index", index, "-listen", address, "-html=false")
 	serve.Cancel = func() error { return serve.Process.Signal(syscall.SIGTERM) }
 	serve.WaitDelay = 10 * time.Second
-	must(serve.Start())
+	wait, err := testrun.Start(serve)
+	must(err)
 	t.Cleanup(func() {
 		_ = serve.Process.Kill() // it may have ended
-		_ = serve.Wait()
+		_ = wait()
 	})
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	must(err)
 	t.Cleanup(func() { must(conn.Close()) })
 	client := webserverv1.NewWebserverServiceClient(conn)
-	for start := time.Now(); ; time.Sleep(50 * time.Millisecond) {
-		list, err := client.List(t.Context(), &webserverv1.ListRequest{Query: &webserverv1.Q{Query: &webserverv1.Q_Const{Const: true}}})
-		if err == nil && len(list.Repos) == 1 {
-			return client
+	testrun.Eventually(t, "zoekt-webserver has the repo", func(ctx context.Context) error {
+		list, err := client.List(ctx, &webserverv1.ListRequest{Query: &webserverv1.Q{Query: &webserverv1.Q_Const{Const: true}}})
+		if err == nil && len(list.Repos) != 1 {
+			err = fmt.Errorf("it lists %v", list)
 		}
-		if time.Since(start) > time.Minute {
-			t.Fatalf("zoekt-webserver is not ready after a minute: %v, %v", list, err)
-		}
-	}
+		return err
+	})
+	return client
 }

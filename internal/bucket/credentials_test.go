@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/bucket/buckettest"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestKeysAreReadAgain: S3 keys in a file can be replaced without opening the bucket again.
@@ -34,13 +34,7 @@ func TestKeysAreReadAgain(t *testing.T) {
 	defer bucket.Close(b)
 	works := func(what string, want bool) {
 		t.Helper()
-		var err error
-		for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-			if err = bucket.Reachable(t.Context(), b); (err == nil) == want {
-				return
-			}
-		}
-		t.Fatalf("%s: %v", what, err)
+		testrun.Until(t, what, func() bool { return (bucket.Reachable(t.Context(), b) == nil) == want })
 	}
 	works("without a file", false)
 	write(buckettest.SecretKey)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -43,12 +44,17 @@ func TestDeletion(t *testing.T) {
 	}
 	later := claim(t, s, planned(t, s, "repo"))
 	note(later, "repo")
-	look := func(what string, packs int, bucket, gone bool, disks ...string) {
+	now := func() *catalog.Deletion {
 		t.Helper()
 		d, err := s.Deletion(t.Context(), "repo", revision)
 		if err != nil {
 			t.Fatal(err)
 		}
+		return d
+	}
+	look := func(what string, packs int, bucket, gone bool, disks ...string) {
+		t.Helper()
+		d := now()
 		var on []string
 		for _, disk := range d.Disks {
 			if d.OnDisk(disk) {
@@ -79,28 +85,14 @@ func TestDeletion(t *testing.T) {
 	look("without the pack", 0, false, true)
 	for _, role := range []string{membership.IndexerDisk, membership.SearcherDisk} {
 		cleared, ended := keepDisk(t, role)
-		waitFor(t, s, revision, func(d *catalog.Deletion) bool { return len(d.Disks) == 1 })
+		testrun.Until(t, role+" is known", func() bool { return len(now().Disks) == 1 })
 		look(role+" that tells nothing", 0, false, false, role)
 		cleared(revision - 1)
 		look(role+" of before", 0, false, false, role)
 		cleared(revision)
-		waitFor(t, s, revision, (*catalog.Deletion).Gone)
+		testrun.Until(t, role+" is clear", func() bool { return now().Gone() })
 		ended()
 		look(role+" is away", 0, false, true)
-	}
-}
-
-func waitFor(t *testing.T, s *catalog.Store, revision int64, want func(*catalog.Deletion) bool) {
-	t.Helper()
-	for {
-		d, err := s.Deletion(t.Context(), "repo", revision)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if want(d) {
-			return
-		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // waitLost fails the test if a loss is not noticed within a generous limit.
@@ -132,15 +133,15 @@ func TestCutOffHolderIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.shut()
-	for {
-		if other, err := s.AcquireLease(t.Context(), "repo", time.Second); err == nil {
-			defer release(t, other)
-			break
+	testrun.Eventually(t, "another gets the lease", func(context.Context) error {
+		other, err := s.AcquireLease(t.Context(), "repo", time.Second)
+		if err == nil {
+			t.Cleanup(func() { release(t, other) })
 		} else if !errors.Is(err, catalog.ErrLeased) {
 			t.Fatal(err)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return err
+	})
 	g.open(t)
 	if _, err := holder.Publish(t.Context(), lease, nil, nextRoot(lease)); !errors.Is(err, catalog.ErrLeaseLost) {
 		t.Errorf("published by a holder that was cut off: %v", err)

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
-	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -32,16 +32,13 @@ func TestSourceView(t *testing.T) {
 		if _, err := store.ApplySources(t.Context(), step.specs); err != nil {
 			t.Fatal(err)
 		}
-		for { // until the watch is there
+		testrun.Until(t, "the watch is there", func() bool {
 			got, err := view.Get("a")
-			if got.GetOwner() == step.owner && (step.owner != "" || errors.Is(err, catalog.ErrNotFound)) {
-				break
-			}
 			if err != nil && !errors.Is(err, catalog.ErrNotFound) && !errors.Is(err, catalog.ErrNotRead) {
 				t.Fatal(err)
 			}
-			time.Sleep(time.Millisecond)
-		}
+			return got.GetOwner() == step.owner && (step.owner != "" || errors.Is(err, catalog.ErrNotFound))
+		})
 	}
 	if got, err := view.Get("a"); err != nil || got.GetOwner() != "x" {
 		t.Errorf("%v, %v", got, err)

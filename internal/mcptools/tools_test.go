@@ -19,6 +19,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // pond is a small library.
@@ -275,13 +277,13 @@ func TestCancelledCallsEnd(t *testing.T) {
 					_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: arguments})
 					done <- err
 				}()
-				eventually(t, tool+" asks", func() bool { return h.started.Load() > 0 })
+				testrun.Until(t, tool+" asks", func() bool { return h.started.Load() > 0 })
 				cancelled := time.Now()
 				cancel()
 				if err := <-done; err == nil {
 					t.Errorf("%s: no error", tool)
 				}
-				eventually(t, tool+" stops", func() bool { return h.started.Load() == h.ended.Load() })
+				testrun.Until(t, tool+" stops", func() bool { return h.started.Load() == h.ended.Load() })
 				t.Logf("%s stopped after %v", tool, time.Since(cancelled))
 			}
 		})
@@ -294,16 +296,6 @@ func TestWallTime(t *testing.T) {
 	r := ask(t, overHTTP(t, h, 50*time.Millisecond), "grep", args{"patterns": []string{"x"}})
 	if !r.failed || !strings.Contains(r.text, "the time for this call is over") || h.started.Load() == 0 || h.started.Load() != h.ended.Load() {
 		t.Errorf("%v, %d of %d ended: %s", r.failed, h.ended.Load(), h.started.Load(), r.text)
-	}
-}
-
-// eventually waits up to a minute until holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for start := time.Now(); !holds(); time.Sleep(time.Millisecond) {
-		if time.Since(start) > time.Minute {
-			t.Fatalf("not after a minute: %s", what)
-		}
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // makefile makes a folder with a Makefile the working folder.
@@ -102,11 +104,7 @@ part:
 		p := part{target: "part", limit: time.Minute, checks: true}
 		done <- p.run(ctx, &stream{to: io.Discard})
 	}()
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(10 * time.Millisecond) {
-		if _, err := os.Stat("started"); err == nil {
-			break
-		}
-	}
+	testrun.Eventually(t, "it has started", func(context.Context) error { _, err := os.Stat("started"); return err })
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("a part that was ended: %v", err)

@@ -8,6 +8,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestCredentials: a server that requires a password gets it. A wrong one is reported
@@ -30,7 +31,7 @@ func TestCredentials(t *testing.T) {
 		}
 		defer nc.Close()
 		q := newQueue(t, nc, brisk())
-		eventually(t, password, func() bool {
+		testrun.Until(t, password, func() bool {
 			if want == "" {
 				return q.Ensure(t.Context()) == nil
 			}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // deafServer greets as a NATS server and answers no request, like a cluster in which
@@ -52,7 +53,7 @@ func TestNoAnswer(t *testing.T) {
 	}
 	t.Cleanup(nc.Close)
 	q := newQueue(t, nc, queue.Config{})
-	eventually(t, "connected", nc.IsConnected)
+	testrun.Until(t, "connected", nc.IsConnected)
 	operations := map[string]func(context.Context) error{
 		"publish": func(ctx context.Context) error { return q.Publish(ctx, queue.Job{Repo: "r", Epoch: 1}) },
 		"depth":   func(ctx context.Context) error { _, err := q.Depth(ctx); return err },

@@ -111,16 +111,6 @@ func receive[T any](t *testing.T, from <-chan T, what string) T {
 	}
 }
 
-// eventually waits for a condition that other goroutines bring about.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
-}
-
 // left counts the messages in a stream.
 func left(t *testing.T, nc *nats.Conn, stream string) uint64 {
 	t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestPrefixesAreApart: queues with different prefixes on one NATS do not see each
@@ -39,7 +40,7 @@ func TestPrefixesAreApart(t *testing.T) {
 		}
 		return queue.Later(errors.New("not yet"), time.Hour)
 	})
-	eventually(t, "a dead letter", func() bool { d, err := b.Depth(t.Context()); return err == nil && d.Dead == 1 && d.Jobs == 1 })
+	testrun.Until(t, "a dead letter", func() bool { d, err := b.Depth(t.Context()); return err == nil && d.Dead == 1 && d.Jobs == 1 })
 	for prefix, q := range queues {
 		if q == b {
 			continue

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestEveryJobIsDoneOnce(t *testing.T) {
@@ -30,7 +31,7 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 		// Names need not fit into a header or a subject.
 		publish(t, q, queue.Job{Repo: fmt.Sprintf("host/ö\r\n *>%d", i%10), Epoch: uint64(i / 10)})
 	}
-	eventually(t, "all jobs settled", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "all jobs settled", func() bool { return left(t, nc, jobStream) == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	if len(done) != 50 {
@@ -105,7 +106,7 @@ func startsOfSlowJob(t *testing.T, cfg queue.Config) int32 {
 		return nil
 	})
 	publish(t, q, queue.Job{Repo: "slow"})
-	eventually(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
 	return started.Load()
 }
 
@@ -119,12 +120,12 @@ func TestTransientErrorIsTriedAgainAndThenGivenUp(t *testing.T) {
 		return fmt.Errorf("try %d: no route", d.NumDelivered)
 	})
 	publish(t, q, queue.Job{Repo: "a", Epoch: 7})
-	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	testrun.Until(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
 	letter := letters(t, q)[0]
 	if letter.Job != (queue.Job{Repo: "a", Epoch: 7}) || letter.NumDelivered != 3 || !strings.Contains(letter.Reason, "try 3: no route") || letter.Time.IsZero() {
 		t.Errorf("letter %+v", letter)
 	}
-	eventually(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
 	if tries.Load() != 3 {
 		t.Errorf("%d tries", tries.Load())
 	}
@@ -138,9 +139,9 @@ func TestPermanentErrorIsGivenUpAtOnce(t *testing.T) {
 		return fmt.Errorf("job: %w", queue.Permanent(errors.New(strings.Repeat("ö", 4000))))
 	})
 	publish(t, q, queue.Job{Repo: "a", Epoch: 1})
-	eventually(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "job gone", func() bool { return left(t, nc, jobStream) == 0 })
 	publish(t, q, queue.Job{Repo: "a", Epoch: 2}, queue.Job{Repo: "b", Epoch: 1})
-	eventually(t, "jobs gone", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "jobs gone", func() bool { return left(t, nc, jobStream) == 0 })
 	got := letters(t, q)
 	if len(got) != 2 || got[0].Repo != "a" || got[0].Epoch != 2 || got[1].Repo != "b" || tries.Load() != 3 {
 		t.Errorf("%d tries; want the newest letter of each repo, got %+v", tries.Load(), got)
@@ -176,7 +177,7 @@ func TestLaterIsNeverGivenUp(t *testing.T) {
 		return nil
 	})
 	publish(t, q, queue.Job{Repo: "a"})
-	eventually(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
+	testrun.Until(t, "job settled", func() bool { return left(t, nc, jobStream) == 0 })
 	if n := tries.Load(); n != 11 {
 		t.Errorf("%d tries, want 11", n)
 	}
@@ -189,7 +190,7 @@ func TestPanicIsAFailure(t *testing.T) {
 	q, _ := fresh(t)
 	consume(t, q, 1, func(context.Context, *queue.Delivery) error { panic("out of cheese") })
 	publish(t, q, queue.Job{Repo: "a"})
-	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	testrun.Until(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
 	if letter := letters(t, q)[0]; !strings.Contains(letter.Reason, "out of cheese") {
 		t.Errorf("%+v", letter)
 	}
@@ -204,7 +205,7 @@ func TestJobThatKillsWorkersIsGivenUp(t *testing.T) {
 		t.Errorf("handed out again: %+v", d)
 		return nil
 	})
-	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	testrun.Until(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
 	if letter := letters(t, q)[0]; letter.Epoch != 3 || !strings.Contains(letter.Reason, "12 times") {
 		t.Errorf("%+v", letter)
 	}
@@ -219,7 +220,7 @@ func TestGarbageIsGivenUp(t *testing.T) {
 		t.Errorf("handed out: %+v", d)
 		return nil
 	})
-	eventually(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
+	testrun.Until(t, "dead letter", func() bool { return len(letters(t, q)) == 1 })
 }
 
 // A worker that has to stop gives its job back at once and uncounted.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestMessagesSurviveRestart(t *testing.T) {
@@ -19,7 +20,7 @@ func TestMessagesSurviveRestart(t *testing.T) {
 		return queue.Permanent(errors.New("reason"))
 	})
 	publish(t, q, queue.Job{Repo: "dead"})
-	eventually(t, "dead letter", func() bool { return left(t, n.Conn(), jobStream) == 0 })
+	testrun.Until(t, "dead letter", func() bool { return left(t, n.Conn(), jobStream) == 0 })
 	stop()
 	publish(t, q, queue.Job{Repo: "waiting"})
 	if err := n.Close(); err != nil {
@@ -41,10 +42,9 @@ func TestMessagesSurviveRestart(t *testing.T) {
 // data, then without.
 func TestConsumeSurvivesServerRestart(t *testing.T) {
 	dir := t.TempDir()
-	n := startNATS(t, dir, "127.0.0.1:0")
-	url := n.URL()
-	address := strings.TrimPrefix(url, "nats://")
-	nc, err := queue.Connect(url)
+	address := testrun.Address(t)
+	n := startNATS(t, dir, address)
+	nc, err := queue.Connect(n.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestConsumeSurvivesServerRestart(t *testing.T) {
 	defer stop()
 	for i, next := range []string{dir, t.TempDir()} {
 		repo := fmt.Sprintf("before %d", i)
-		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		testrun.Until(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
 		for receive(t, got, repo) != repo {
 		}
 		if err := n.Close(); err != nil {
@@ -68,7 +68,7 @@ func TestConsumeSurvivesServerRestart(t *testing.T) {
 		cancel()
 		n = startNATS(t, next, address)
 		repo = fmt.Sprintf("after %d", i)
-		eventually(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
+		testrun.Until(t, "publication", func() bool { return q.Publish(t.Context(), queue.Job{Repo: repo}) == nil })
 		for receive(t, got, repo) != repo {
 		}
 	}
@@ -76,12 +76,8 @@ func TestConsumeSurvivesServerRestart(t *testing.T) {
 
 func TestStartsBeforeTheServer(t *testing.T) {
 	dir := t.TempDir()
-	n := startNATS(t, dir, "127.0.0.1:0")
-	url := n.URL()
-	if err := n.Close(); err != nil {
-		t.Fatal(err)
-	}
-	nc, err := queue.Connect(url)
+	address := testrun.Address(t)
+	nc, err := queue.Connect("nats://" + address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +91,7 @@ func TestStartsBeforeTheServer(t *testing.T) {
 		t.Error("ready without a server")
 	}
 	cancel()
-	startNATS(t, dir, strings.TrimPrefix(url, "nats://"))
+	startNATS(t, dir, address)
 	if err := q.Ensure(t.Context()); err != nil {
 		t.Fatal(err)
 	}

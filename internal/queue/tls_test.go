@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
@@ -100,7 +101,7 @@ func TestSecuredServer(t *testing.T) {
 			}
 			defer nc.Close()
 			q := newQueue(t, nc, brisk())
-			eventually(t, name, func() bool {
+			testrun.Until(t, name, func() bool {
 				err := q.Publish(t.Context(), queue.Job{Repo: "r", Epoch: 1})
 				if err != nil && (strings.Contains(err.Error(), string(seed)) || c.want == "" && nc.IsClosed()) {
 					t.Fatal(err)

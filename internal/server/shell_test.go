@@ -18,6 +18,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -156,14 +157,10 @@ func (s *shell) start() {
 // Ready reports whether the server is ready.
 func (s *shell) Ready() bool { return s.Readiness().Ready() }
 
-// await waits, for a minute at most, until is holds.
+// await waits until is holds.
 func (s *shell) await(is func() bool) {
 	s.t.Helper()
-	for late := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(late) {
-			s.t.Fatal("what must happen did not within a minute")
-		}
-	}
+	testrun.Until(s.t, "what must happen", is)
 }
 
 // next is the next value of a channel, which must come within a minute.

@@ -274,9 +274,8 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	after.IssueTo(own, time.Hour, searcherName)
 	after.IssueTo(mine, time.Hour, routerName)
 	s.await(through(after, next))
-	for seen := calls.Load(); calls.Load() < seen+10 && !t.Failed(); {
-		time.Sleep(time.Millisecond)
-	}
+	seen := calls.Load()
+	s.await(func() bool { return calls.Load() >= seen+10 || t.Failed() })
 
 	stop()
 	load.Wait()

@@ -1,4 +1,5 @@
-// Package testrun gives tests their random choices, the number of their rounds and free addresses.
+// Package testrun gives tests their random choices, the number of their rounds, free addresses, programs
+// that end with them, and one way to wait for what must happen.
 package testrun
 
 import (

@@ -13,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/owner"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -52,7 +53,7 @@ func TestCompactsAfterJobs(t *testing.T) {
 		name := fmt.Sprintf("r/%d", i)
 		r.wait(name, r.put(name, repo.Dir, true), ingestv1.State_STATE_PUBLISHED)
 	}
-	r.waitFor("a plan", func() error {
+	testrun.Eventually(t, "a plan", func(context.Context) error {
 		if all, err := r.store.ListCompactions(t.Context()); err != nil || len(all) == 0 && r.compacted() == 0 {
 			return errors.Join(err, errors.New("none"))
 		}
@@ -64,7 +65,7 @@ func TestCompactsAfterJobs(t *testing.T) {
 	}
 	close(slow.goOn)
 	r.wait("last", last, ingestv1.State_STATE_PUBLISHED)
-	r.waitFor("repos that share a shard", func() error {
+	testrun.Eventually(t, "repos that share a shard", func(context.Context) error {
 		if n := r.compacted(); n < 8 {
 			return fmt.Errorf("%d repos", n)
 		}
@@ -84,18 +85,4 @@ func (r *role) compacted() (n int) {
 		}
 	}
 	return n
-}
-
-// waitFor waits until a check passes.
-func (r *role) waitFor(what string, check func() error) {
-	r.t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(end) {
-			r.t.Fatalf("%s: %v", what, err)
-		}
-	}
 }

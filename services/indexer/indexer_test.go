@@ -25,14 +25,12 @@ import (
 	"github.com/trawl-search/trawl/internal/owner"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// limit is how long a test waits for an event, far longer than the event takes.
-const limit = time.Minute
 
 // role is a running indexer on embedded servers.
 type role struct {
@@ -144,7 +142,7 @@ func (r *role) put(name, url string, wake bool) uint64 {
 // wait waits until a repo is in a state and returns its status.
 func (r *role) wait(name string, epoch uint64, state ingestv1.State) *ingestv1.RepoStatus {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), limit)
+	ctx, cancel := context.WithTimeout(r.t.Context(), testrun.Patience)
 	defer cancel()
 	var last *ingestv1.RepoStatus
 	for status, err := range r.store.WatchRepo(ctx, name) {
@@ -199,7 +197,7 @@ func TestBadReposStopNothing(t *testing.T) {
 // waitLetters waits for the number of dead letters.
 func (r *role) waitLetters(want int) {
 	r.t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	testrun.Until(r.t, fmt.Sprint(want, " dead letters"), func() bool {
 		n := 0
 		for letter, err := range r.queue.DeadLetters(r.t.Context(), 0) {
 			if err != nil || letter.Reason == "" {
@@ -207,13 +205,8 @@ func (r *role) waitLetters(want int) {
 			}
 			n++
 		}
-		if n == want {
-			return
-		}
-		if time.Now().After(end) {
-			r.t.Fatalf("%d dead letters, want %d", n, want)
-		}
-	}
+		return n == want
+	})
 }
 
 // TestLostWakeUp puts a request into etcd alone, as if NATS had lost its data.
@@ -243,13 +236,9 @@ func TestDeletedRepoLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{root.Record.GetManifestKey(), root.Record.GetShards()[0].GetKey()}
-	var left []string
-	for end := time.Now().Add(limit); !slices.Equal(left, want); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("left are %q, want %q", left, want)
-		}
-		left = nil
-		for info, err := range r.bucket.List(t.Context(), "") {
+	testrun.Eventually(t, "nothing else is left", func(ctx context.Context) error {
+		var left []string
+		for info, err := range r.bucket.List(ctx, "") {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -257,7 +246,11 @@ func TestDeletedRepoLeavesNothing(t *testing.T) {
 				left = append(left, info.Key)
 			}
 		}
-	}
+		if !slices.Equal(left, want) {
+			return fmt.Errorf("left are %q, want %q", left, want)
+		}
+		return nil
+	})
 }
 
 // TestBucketAway: while the bucket is away readiness reports it. Nothing is lost, and work
@@ -279,20 +272,19 @@ func TestBucketAway(t *testing.T) {
 // waitReady waits until /readyz says some words.
 func (r *role) waitReady(words string) {
 	r.t.Helper()
-	for end := time.Now().Add(limit); ; time.Sleep(10 * time.Millisecond) {
+	testrun.Eventually(r.t, "/readyz says "+words, func(context.Context) error {
 		resp, err := http.Get("http://" + r.indexer.HTTPAddr().String() + "/readyz")
-		if err == nil {
-			body, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if strings.Contains(string(body), words) {
-				http.DefaultClient.CloseIdleConnections()
-				return
-			}
+		if err != nil {
+			return err
 		}
-		if time.Now().After(end) {
-			r.t.Fatalf("/readyz does not say %q: %v", words, err)
+		defer http.DefaultClient.CloseIdleConnections()
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err == nil && !strings.Contains(string(body), words) {
+			err = fmt.Errorf("it says %s", body)
 		}
-	}
+		return err
+	})
 }
 
 // TestStopAndStart stops an indexer in the middle of its work; the next one, on the same folder,

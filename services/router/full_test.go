@@ -13,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/embedded/embeddedtest"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router"
@@ -62,7 +63,7 @@ func TestIngestTokensLeaveSpace(t *testing.T) {
 			must(t, err)
 			// Requests in a minute are bounded, too. Here they count for nothing, as with many tokens.
 			g := newOutage(t).routerAt(etcd.Endpoint(), token, func(cfg *router.Config) { cfg.ReposPerMinute = 1 << 20 })
-			eventually(t, "the router is ready", func() bool { return len(g.unmet()) == 0 })
+			testrun.Until(t, "the router is ready", func() bool { return len(g.unmet()) == 0 })
 			name, i := "", 0
 			for err = nil; err == nil; i++ {
 				var put *ingestv1.PutRepoResponse
@@ -105,7 +106,7 @@ func worksOn(t *testing.T, etcd *embeddedtest.Etcd) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	registration := membership.Register(ctx, etcd.Client(), catalog.DefaultPrefix, &catalogv1.Searcher{Id: "s", Address: "a:1"}, 10*time.Second, slog.New(slog.DiscardHandler))
-	eventually(t, "a searcher is registered", registration.Registered)
+	testrun.Until(t, "a searcher is registered", registration.Registered)
 	must(t, registration.Close(ctx))
 	alarms, err := etcd.Client().AlarmList(t.Context())
 	must(t, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded/embeddedtest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router"
@@ -40,7 +41,7 @@ func TestEtcdLosesChanges(t *testing.T) {
 				must(t, err)
 			}
 			g := nats.routerAt(etcd.Endpoint(), lost, func(cfg *router.Config) { cfg.Access.Grace = time.Hour })
-			eventually(t, "the router is ready", func() bool { return len(g.unmet()) == 0 })
+			testrun.Until(t, "the router is ready", func() bool { return len(g.unmet()) == 0 })
 			if _, err := g.ask(nil); err != nil {
 				t.Fatal(err)
 			}
@@ -49,14 +50,14 @@ func TestEtcdLosesChanges(t *testing.T) {
 				must(t, access.NewStore(etcd.Client(), "").Revoke(t.Context(), oldID))
 			}
 			made, _ := create()
-			eventually(t, "a token made since is admitted", func() bool { _, err := g.as(made).ask(nil); return err == nil })
+			testrun.Until(t, "a token made since is admitted", func() bool { _, err := g.as(made).ask(nil); return err == nil })
 			for _, text := range []access.Text{old, lost} {
 				if _, err := g.as(text).ask(&searchv1.Consistency{}); status.Code(err) != codes.Unauthenticated {
 					t.Errorf("a token that etcd does not have: %v", err)
 				}
 			}
-			eventually(t, "it is counted", func() bool { return g.metric(`trawl_router_etcd_went_back_total{component="router"}`) > 0 })
-			eventually(t, "the router is ready again", func() bool { return len(g.unmet()) == 0 })
+			testrun.Until(t, "it is counted", func() bool { return g.metric(`trawl_router_etcd_went_back_total{component="router"}`) > 0 })
+			testrun.Until(t, "the router is ready again", func() bool { return len(g.unmet()) == 0 })
 		})
 	}
 }

@@ -81,15 +81,15 @@ func TestLife(t *testing.T) {
 	})
 	stop := sync.OnceFunc(func() { cancel(); running.Wait() })
 	defer stop()
-	if body := eventually(t, s.HTTPAddr().String(), "etcd"); !strings.Contains(body, "registered") {
+	if body := says(t, s.HTTPAddr().String(), "etcd"); !strings.Contains(body, "registered") {
 		t.Errorf("while etcd is away: %s", body)
 	}
 
 	servers := startServers(t, dir, etcd)
 	defer servers.Close()
-	eventually(t, s.HTTPAddr().String(), `bucket: list object "reachable/": there is no bucket b`)
+	says(t, s.HTTPAddr().String(), `bucket: list object "reachable/": there is no bucket b`)
 	away.Store(false)
-	eventually(t, s.HTTPAddr().String(), "ready\n")
+	says(t, s.HTTPAddr().String(), "ready\n")
 	members := membership.NewMembers(t.Context(), servers.Client(), catalog.DefaultPrefix, slog.New(slog.DiscardHandler))
 	defer members.Close()
 	now, err := members.WaitListed(t.Context())
@@ -99,9 +99,7 @@ func TestLife(t *testing.T) {
 	}
 	refusesCallers(t, s.GRPCAddr().String())
 	stop()
-	for now = members.Snapshot(); len(now.Searchers) > 0; now = members.Snapshot() {
-		<-now.Changed()
-	}
+	testrun.Until(t, "it is not registered any more", func() bool { return len(members.Snapshot().Searchers) == 0 })
 }
 
 func startServers(t *testing.T, dir, etcd string) *embedded.Embedded {
@@ -114,22 +112,23 @@ func startServers(t *testing.T, dir, etcd string) *embedded.Embedded {
 	return servers
 }
 
-// eventually waits until /readyz holds the text.
-func eventually(t *testing.T, addr, text string) string {
+// says waits until /readyz holds the text.
+func says(t *testing.T, addr, text string) (body string) {
 	t.Helper()
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for start := time.Now(); ; time.Sleep(10 * time.Millisecond) {
-		if resp, err := client.Get("http://" + addr + "/readyz"); err == nil {
-			body, err := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if err == nil && strings.Contains(string(body), text) {
-				return string(body)
-			}
+	testrun.Eventually(t, "/readyz says "+text, func(context.Context) error {
+		resp, err := client.Get("http://" + addr + "/readyz")
+		if err != nil {
+			return err
 		}
-		if time.Since(start) > time.Minute {
-			t.Fatalf("readiness never says %q", text)
+		defer resp.Body.Close()
+		got, err := io.ReadAll(resp.Body)
+		if body = string(got); err == nil && !strings.Contains(body, text) {
+			err = errors.New(body)
 		}
-	}
+		return err
+	})
+	return body
 }
 
 func refusesCallers(t *testing.T, addr string) {

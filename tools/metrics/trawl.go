@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 )
@@ -18,8 +19,9 @@ import (
 type Trawl struct {
 	Binary, Addr, Metrics string
 
-	cmd *exec.Cmd
-	out *io.PipeReader
+	cmd   *exec.Cmd
+	out   *io.PipeReader
+	ended chan error
 }
 
 // Start runs the binary that TRAWL_TEST_BINARY names, or bin/trawl of the repository at root, which
@@ -39,7 +41,21 @@ func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 	var in *io.PipeWriter
 	t.out, in = io.Pipe()
 	t.cmd.Stdout, t.cmd.Stderr = in, in
-	if err := t.cmd.Start(); err != nil {
+	// The process ends with this one, however that ends: the kernel kills it when the thread ends that
+	// started it, so a goroutine keeps that thread until then.
+	t.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started := make(chan error)
+	t.ended = make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := t.cmd.Start()
+		started <- err
+		if err == nil {
+			t.ended <- t.cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("start trawl: %w", err)
 	}
 	return t, t.await()
@@ -74,7 +90,7 @@ func (t *Trawl) Stop() error {
 	if err := t.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop trawl: %w", err)
 	}
-	err := t.cmd.Wait()
+	err := <-t.ended
 	t.out.Close()
 	return err
 }

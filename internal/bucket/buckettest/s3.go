@@ -98,15 +98,16 @@ func (s *S3Server) start() error {
 		"posix", "--sidecar", filepath.Join(s.dir, "meta"), filepath.Join(s.dir, "data"))
 	s.cmd.Env = append(os.Environ(), "ROOT_ACCESS_KEY_ID="+AccessKey, "ROOT_SECRET_ACCESS_KEY="+SecretKey)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	if err := s.cmd.Start(); err != nil {
+	wait, err := testrun.Start(s.cmd)
+	if err != nil {
 		s.cmd = nil
 		return err
 	}
 	s.ended = make(chan struct{})
-	go func(cmd *exec.Cmd, ended chan struct{}) {
+	go func(ended chan struct{}) {
 		defer close(ended)
-		_ = cmd.Wait() // its output says how it ended
-	}(s.cmd, s.ended)
+		_ = wait() // its output says how it ended
+	}(s.ended)
 	if err := s.await(); err != nil {
 		s.Stop()
 		return err

@@ -48,19 +48,15 @@ func (r *reader) apply(u follow.Update) {
 	}
 }
 
-func (r *reader) waitFor(revision int64) map[string]string {
+func (r *reader) waitFor(revision int64) (keys map[string]string) {
 	r.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	testrun.Until(r.t, fmt.Sprint("revision ", revision, " is reached"), func() bool {
 		r.mu.Lock()
-		keys, reached := maps.Clone(r.keys), r.revision >= revision
-		r.mu.Unlock()
-		if reached {
-			return keys
-		}
-		if time.Now().After(end) {
-			r.t.Fatalf("revision %d was not reached", revision)
-		}
-	}
+		defer r.mu.Unlock()
+		keys = maps.Clone(r.keys)
+		return r.revision >= revision
+	})
+	return keys
 }
 
 func startEtcd(t *testing.T) *clientv3.Client {

@@ -2,8 +2,9 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
-	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/nats-io/nkeys"
 
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/internal/tlsfiles/tlstest"
 )
 
@@ -125,7 +127,8 @@ func TestSecretsOfNATSAreReadAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRotation(t)
-			r.options.Host, r.options.Port, r.options.NoSigs, r.options.NoLog = "127.0.0.1", server.RANDOM_PORT, true, true
+			port := int(netip.MustParseAddrPort(testrun.Address(t)).Port())
+			r.options.Host, r.options.Port, r.options.NoSigs, r.options.NoLog = "127.0.0.1", port, true, true
 			r.change()
 			s := startNATS(t, r.options)
 			r.cfg.URL, r.cfg.Replicas, r.cfg.Prefix = "nats://"+s.Addr().String(), 1, "trawl"
@@ -139,14 +142,14 @@ func TestSecretsOfNATSAreReadAgain(t *testing.T) {
 			defer conn.Close()
 			connected := func(when string) {
 				t.Helper()
-				for end := time.Now().Add(time.Minute); !conn.IsConnected() || s.NumClients() == 0; time.Sleep(10 * time.Millisecond) {
-					if time.Now().After(end) {
-						t.Fatalf("%s: not connected: %v", when, conn.LastError())
+				testrun.Eventually(t, "connected "+when, func(context.Context) error {
+					if conn.IsConnected() && s.NumClients() > 0 {
+						return nil
 					}
-				}
+					return fmt.Errorf("its last error: %w", conn.LastError())
+				})
 			}
 			connected("at the start")
-			r.options.Port = s.Addr().(*net.TCPAddr).Port
 			s.Shutdown()
 			s.WaitForShutdown()
 			r.change()

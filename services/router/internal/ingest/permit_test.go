@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
@@ -84,16 +85,12 @@ func (d *desk) as(spec access.Spec) context.Context {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	for {
-		if caller, err := d.known.Authenticate(d.t.Context(), text); err == nil {
-			return access.With(d.t.Context(), caller)
-		}
-		select {
-		case <-d.t.Context().Done():
-			d.t.Fatal("the token is not known")
-		case <-time.After(time.Millisecond):
-		}
-	}
+	var caller access.Principal
+	testrun.Eventually(d.t, "the token is known", func(ctx context.Context) (err error) {
+		caller, err = d.known.Authenticate(ctx, text)
+		return err
+	})
+	return access.With(d.t.Context(), caller)
 }
 
 func (d *desk) put(ctx context.Context, name, url string) error {

@@ -26,6 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/fair"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -80,10 +81,7 @@ func newWorld(t *testing.T) *world {
 	if _, err := store.ApplySources(t.Context(), specs); err != nil {
 		t.Fatal(err)
 	}
-	for ok := false; !ok; time.Sleep(time.Millisecond) { // until the view has the sources
-		_, err := sources.Get("none")
-		ok = err == nil
-	}
+	testrun.Eventually(t, "the view has the sources", func(context.Context) error { _, err := sources.Get("none"); return err })
 	return w
 }
 

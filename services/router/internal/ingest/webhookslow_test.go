@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // slow starts a webhook over a connection of its own, and never finishes it. It returns the status,
@@ -57,9 +59,7 @@ func TestSlowSenders(t *testing.T) {
 		slow(t, address, "github", hosts["github"].sign("another", ""))
 		slow(t, address, "nowhere", hosts["github"].sign("another", ""))
 	}
-	for w.bodies.Taken() < senders*piece {
-		time.Sleep(time.Millisecond)
-	}
+	testrun.Until(t, "all have sent a piece", func() bool { return w.bodies.Taken() >= senders*piece })
 	body := hubBody("main", "c1")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/hooks/github", strings.NewReader(body))
 	if err != nil {

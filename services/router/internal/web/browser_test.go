@@ -5,13 +5,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // browser is a page of Debian's chromium, driven over pipes by its own protocol.
@@ -38,7 +40,7 @@ func openBrowser(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 10*time.Minute) // each wait may take minutes
 	cmd := exec.CommandContext(ctx, path, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1280,900",
 		"--user-data-dir="+t.TempDir(), "--remote-debugging-pipe", "about:blank")
 	cmd.ExtraFiles = []*os.File{theirIn, theirs} // 3 and 4, as the protocol has them
@@ -147,17 +149,15 @@ func (b *browser) eval(expression string) string {
 	return text
 }
 
-// errSlow is for a page that does not come to a state.
-var errSlow = errors.New("the page did not come to this state")
-
 // until waits until an expression holds.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	for end := time.Now().Add(time.Minute); b.eval(expression) != "true"; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			b.t.Fatalf("%s: %v; the box has %q", expression, errSlow, b.eval(`document.getElementById("q")?.value`))
+	testrun.Eventually(b.t, expression, func(context.Context) error {
+		if b.eval(expression) == "true" {
+			return nil
 		}
-	}
+		return fmt.Errorf("the box has %q", b.eval(`document.getElementById("q")?.value`))
+	})
 }
 
 // typed types a text, a character a time.

@@ -1,22 +1,15 @@
 package web
 
 import (
-	"bytes"
-	"html"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
 // TestNamesAreOffered clicks a name in a browser: the page offers its definitions and references. A click beside a name offers nothing.
 func TestNamesAreOffered(t *testing.T) {
-	browser, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed")
-	}
+	b := openBrowser(t)
 	read := func(name string) string {
 		text, err := files.ReadFile("assets/" + name)
 		if err != nil {
@@ -36,21 +29,16 @@ const press = (id) => {
 document.body.dataset.name = press("name");
 document.body.dataset.gap = press("gap");
 </script></body></html>`
-	dir := t.TempDir()
-	path := filepath.Join(dir, "page.html")
+	path := filepath.Join(t.TempDir(), "page.html")
 	if err := os.WriteFile(path, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), browser, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+dir+"/profile", "--dump-dom", "file://"+path)
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := bytes.Cut(out, []byte("<body "))
-	body, _, _ := strings.Cut(html.UnescapeString(string(rest)), ">")
+	b.open("file://" + path)
 	search := func(query string) string { return "?" + url.Values{"q": {query}}.Encode() }
-	want := `data-name="` + search("sym:^Fish_1$ case:yes") + " " + search(`ref:\bFish_1\b case:yes`) + `" data-gap=""`
-	if body != want {
-		t.Errorf("got %s\nwant %s", body, want)
+	if got, want := b.eval(`document.body.dataset.name`), search("sym:^Fish_1$ case:yes")+" "+search(`ref:\bFish_1\b case:yes`); got != want {
+		t.Errorf("a name offers %s\nwant %s", got, want)
+	}
+	if got := b.eval(`document.body.dataset.gap`); got != "" {
+		t.Errorf("a gap offers %s", got)
 	}
 }

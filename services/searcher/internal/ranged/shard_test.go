@@ -282,14 +282,11 @@ func TestDeadlineOfTheQuery(t *testing.T) {
 	patient, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- p.ranged.Check(patient) }()
-	flights := func() int64 {
+	testrun.Until(t, "all its reads have begun", func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return int64(p.flying)
-	}
-	for flights() == 0 || p.source.reads.Load() < flights() {
-		time.Sleep(time.Millisecond)
-	}
+		return p.flying > 0 && p.source.reads.Load() >= int64(p.flying)
+	})
 	before := p.source.reads.Load()
 	short, end := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer end()

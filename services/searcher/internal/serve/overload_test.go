@@ -3,38 +3,45 @@ package serve_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/searcher/internal/processor"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
+	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
-// workTime is the mean time of a search of the shard "work". The service of
-// these tests has two processors.
+// workTime is the mean time of a search of a worker. The service of these tests has two processors.
 const (
 	workTime   = 10 * time.Millisecond
 	processors = 2
 )
 
-// chance are the random choices of these tests.
-var chance = testrun.Locked(1)
-
-func work(ctx context.Context) error {
-	select {
-	case <-time.After(time.Duration(chance.ExpFloat64() * float64(workTime))):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// worker is a shard whose search takes a random time.
+type worker struct {
+	act
+	chance *rand.Rand
 }
 
-// works names shards that take the mean time.
+func (w worker) Find(ctx context.Context, q *search.Query, opts search.Options) (*search.Found, error) {
+	r, err := w.act.Find(ctx, q, opts)
+	select {
+	case <-time.After(time.Duration(w.chance.ExpFloat64() * float64(workTime))):
+	case <-ctx.Done():
+		r.Incomplete = ctx.Err()
+	}
+	return r, err
+}
+
+// works names workers.
 func works(n int) (names []string) {
 	for i := range n {
 		names = append(names, fmt.Sprint("work-", i))
@@ -47,7 +54,7 @@ type ended struct{ good, refused, late, incomplete int }
 
 // offer sends calls for some shards each at random moments, at a rate that is
 // a multiple of what the processors can do, and gives each a deadline.
-func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, during time.Duration) (e ended) {
+func offer(t testing.TB, s *serve.Service, chance *rand.Rand, load float64, shards int, deadline, during time.Duration) (e ended) {
 	t.Helper()
 	var mu sync.Mutex
 	var calls sync.WaitGroup
@@ -82,11 +89,16 @@ func offer(t testing.TB, s *serve.Service, load float64, shards int, deadline, d
 // admission, all calls would wait for each other until the time of all is over.
 func TestGoodputUnderOverload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := start(t, works(4)...)
+		chance := testrun.Rand(t)
+		open := func(path string) (shardcache.Shard, error) {
+			content, err := os.ReadFile(path)
+			return worker{act(content), chance}, err
+		}
+		s := serviceOf(serve.Config{}, storeOf(t, t.TempDir(), open, works(4)...))
 		const deadline, during = 500 * time.Millisecond, 30 * time.Second
 		peak := 0
 		for _, load := range []float64{0.5, 0.9, 1, 2, 5, 10} {
-			e := offer(t, s, load, 4, deadline, during)
+			e := offer(t, s, chance, load, 4, deadline, during)
 			t.Logf("%4.1fx: %.1f good a second, %+v", load, float64(e.good)/during.Seconds(), e)
 			peak = max(peak, e.good)
 			if e.late > 0 {

@@ -49,9 +49,6 @@ func (a act) Find(ctx context.Context, q *search.Query, opts search.Options) (*s
 	if opts.Repos("r") {
 		r.Hits = []search.Hit{{Key: search.Key{Repo: "r", Path: []byte(a), Score: float64(len(a))}}}
 	}
-	if strings.HasPrefix(string(a), "work-") {
-		r.Incomplete = work(ctx)
-	}
 	if strings.HasPrefix(string(a), "dear-") {
 		r.Incomplete, r.Stats.BytesDecoded = dear(ctx), decodedByDear
 	}
@@ -251,7 +248,7 @@ func TestEveryEndOfAShard(t *testing.T) {
 // not covered; the files of other shards are there, and all found files are counted.
 func TestNotShownInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		shards := []string{"slow", "slow-when-shown", "good", "work-1"}
+		shards := []string{"slow", "slow-when-shown", "good", "dear-1"}
 		s := start(t, shards...)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -268,7 +265,7 @@ func TestNotShownInTime(t *testing.T) {
 		for _, f := range resp.Files {
 			paths = append(paths, string(f.Path))
 		}
-		if got := strings.Join(paths, " "); got != "work-1 good slow" || resp.Statistics.FilesMatched != 4 {
+		if got := strings.Join(paths, " "); got != "dear-1 good slow" || resp.Statistics.FilesMatched != 4 {
 			t.Errorf("files %q, statistics %v", got, resp.Statistics)
 		}
 	})

@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
@@ -320,16 +321,12 @@ func TestDamagedBlocks(t *testing.T) {
 	must(t, err)
 	h.Corrupt(errors.New("test"))
 	h.Release()
-	for {
-		h, err = s.Acquire(t.Context(), large.Digest, later())
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, shardcache.ErrCorrupt) {
+	testrun.Eventually(t, "it is read anew", func(ctx context.Context) error {
+		if h, err = s.Acquire(ctx, large.Digest, later()); err != nil && !errors.Is(err, shardcache.ErrCorrupt) {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
-	}
+		return err
+	})
 	defer h.Release()
 	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", search.Overlay{}, search.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
 		t.Errorf("%v", err)

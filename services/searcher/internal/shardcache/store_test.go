@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
@@ -128,19 +129,14 @@ func start(t *testing.T) *world {
 // later is after the end of every test.
 func later() time.Time { return time.Now().Add(time.Hour) }
 
-// acquire waits for a shard, as long as it takes.
-func (w *world) acquire(ref shardcache.Ref) *shardcache.Handle {
+// acquire waits for a shard.
+func (w *world) acquire(ref shardcache.Ref) (h *shardcache.Handle) {
 	w.t.Helper()
-	for {
-		h, err := w.Acquire(w.t.Context(), ref.Digest, later())
-		if err == nil {
-			return h
-		}
-		if w.t.Context().Err() != nil {
-			w.t.Fatal(err)
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testrun.Eventually(w.t, "a shard is there", func(ctx context.Context) (err error) {
+		h, err = w.Acquire(ctx, ref.Digest, later())
+		return err
+	})
+	return h
 }
 
 func content(h *shardcache.Handle) string { return h.Shard.(*opened).content }
