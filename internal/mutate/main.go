@@ -169,7 +169,7 @@ What happens to the [promises](promises.md) when one line of the source is wrong
 	for _, r := range results {
 		fmt.Fprintf(&b, "| %d | %s | `%s` | `%s` in `./%s` | %s |\n", r.promise, r.what, r.file, r.test, r.pkg, r)
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a page that everybody may read
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil
