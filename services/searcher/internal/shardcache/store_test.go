@@ -22,6 +22,7 @@ import (
 	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
@@ -299,12 +300,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must
 
 // TestGrace: a shard that is no longer wanted is served for the grace time, and
 // is closed and removed after it, but not while it is used.
