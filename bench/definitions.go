@@ -74,7 +74,7 @@ func writeDefinitions(ctx context.Context, cfg definitionsConfig) error {
 	text := table(rows, cfg, first)
 	if cfg.Results != "" {
 		name := filepath.Join(cfg.Results, time.Now().UTC().Format("2006-01-02-150405")+"-definitions.txt")
-		if err := os.WriteFile(name, []byte(text), 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			return fmt.Errorf("writing the table: %w", err)
 		}
 	}
@@ -267,7 +267,7 @@ func leftOut(kind string) bool {
 func ctags(ctx context.Context, language string, paths []string) (map[string][]tag, error) {
 	ctx, cancel := context.WithTimeout(ctx, ctagsTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "ctags", "--output-format=json", "--fields=+nK", "--pseudo-tags=", "--language-force="+ctagsNames[language], "-L", "-", "-f", "-") //nolint:gosec // a fixed program
+	cmd := exec.CommandContext(ctx, "ctags", "--output-format=json", "--fields=+nK", "--pseudo-tags=", "--language-force="+ctagsNames[language], "-L", "-", "-f", "-")
 	cmd.Stdin = strings.NewReader(strings.Join(paths, "\n") + "\n")
 	out, err := cmd.Output()
 	if err != nil {

@@ -76,7 +76,7 @@ func measureGrep(ctx context.Context, cfg grepConfig) (err error) {
 	r.table.Write(&text)
 	if cfg.Results != "" {
 		name := filepath.Join(cfg.Results, started.UTC().Format("2006-01-02-150405")+"-grep-"+filepath.Base(cfg.Folder)+".txt")
-		if err := os.WriteFile(name, text.Bytes(), 0o644); err != nil { //nolint:gosec // for everybody to read
+		if err := os.WriteFile(name, text.Bytes(), 0o644); err != nil {
 			return fmt.Errorf("writing the table: %w", err)
 		}
 	}

@@ -23,7 +23,7 @@ const luceneJars = "/usr/share/java/lucene-core-8.7.0.jar:/usr/share/java/lucene
 func askLucene(ctx context.Context, dir string, documents, queries []string, repeat int) (map[int][]time.Duration, error) {
 	javac, err := exec.LookPath("javac")
 	if _, missing := os.Stat(strings.Split(luceneJars, ":")[0]); err != nil || missing != nil {
-		return nil, nil //nolint:nilerr // it takes no part
+		return nil, nil // it takes no part
 	}
 	paths, asked, classes := filepath.Join(dir, "documents"), filepath.Join(dir, "queries"), filepath.Join(dir, "classes")
 	for name, lines := range map[string][]string{paths: documents, asked: queries} {
@@ -31,14 +31,14 @@ func askLucene(ctx context.Context, dir string, documents, queries []string, rep
 			return nil, fmt.Errorf("writing what Lucene reads: %w", err)
 		}
 	}
-	if out, err := exec.CommandContext(ctx, javac, "-cp", luceneJars, "-d", classes, luceneProgram).CombinedOutput(); err != nil { //nolint:gosec // programs of this repository
+	if out, err := exec.CommandContext(ctx, javac, "-cp", luceneJars, "-d", classes, luceneProgram).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("compiling %s: %w: %s", luceneProgram, err, out)
 	}
 	args := []string{"-XX:+UseSerialGC", "-cp", luceneJars + ":" + classes, "Words", filepath.Join(dir, "index"), paths, asked, strconv.Itoa(repeat)}
 	for _, best := range bestCounts {
 		args = append(args, strconv.Itoa(best))
 	}
-	cmd := exec.CommandContext(ctx, "java", args...) //nolint:gosec // as above
+	cmd := exec.CommandContext(ctx, "java", args...)
 	var says bytes.Buffer
 	cmd.Stderr = &says
 	out, err := cmd.Output()

@@ -84,7 +84,7 @@ func TestExamplesOfThePages(t *testing.T) {
 		"fzf":          "#!/bin/sh\nexec head -1\n", // always picks the first line
 		"trawl":        "#!/bin/sh\nexec '" + trawlBinary + "' \"$@\"\n",
 	} {
-		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o755); err != nil { //nolint:gosec // two of them are programs
+		if err := os.WriteFile(filepath.Join(work, name), []byte(content), 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -57,7 +57,7 @@ func debian(ctx context.Context, name, cache string) ([]Repo, error) {
 			return nil, errors.Join(fmt.Errorf("unpacking %s: %w", p.pkg, err), os.RemoveAll(unfinished))
 		}
 	}
-	if err := os.Chmod(unfinished, 0o755); err != nil { //nolint:gosec // source code that anybody may read
+	if err := os.Chmod(unfinished, 0o755); err != nil {
 		return nil, fmt.Errorf("opening the folder of the tree: %w", err)
 	}
 	if err := os.Rename(unfinished, dir); err != nil {

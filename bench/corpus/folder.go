@@ -46,7 +46,7 @@ func readQueries(path string) (list []Query, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading queries: %w", err)
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	lines := bufio.NewScanner(f)
 	for n := 1; lines.Scan(); n++ {
 		line := lines.Text()

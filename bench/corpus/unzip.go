@@ -47,7 +47,7 @@ func extract(f *zip.File, to *os.Root) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
-	if written, err := io.CopyN(out, in, int64(f.UncompressedSize64)); err != nil && !errors.Is(err, io.EOF) { //nolint:gosec // the size is the archive's own, of a Debian package
+	if written, err := io.CopyN(out, in, int64(f.UncompressedSize64)); err != nil && !errors.Is(err, io.EOF) {
 		return fmt.Errorf("after %d bytes: %w", written, err)
 	}
 	return nil

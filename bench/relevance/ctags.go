@@ -50,7 +50,7 @@ func defining(ctx context.Context, dir string, files []*file) (map[string][]*fil
 	for _, language := range names {
 		args = append(args, "--kinds-"+language+"="+definingKinds[language])
 	}
-	cmd := exec.CommandContext(ctx, program, args...) //nolint:gosec // the program that the caller names
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	byPath := make(map[string]*file, len(files))
 	var paths strings.Builder

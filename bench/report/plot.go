@@ -10,13 +10,10 @@ import (
 // Page is one picture with panels below each other and one legend for all.
 type Page struct {
 	Title string
-	// Series are the names of the engines; there are at most MaxSeries, since each has a colour.
+	// Series are the names of the engines; there are at most five, since each has a colour.
 	Series []string
 	Panels []Panel
 }
-
-// MaxSeries is how many series have a colour of their own.
-const MaxSeries = 5
 
 // Panel is a part of the page.
 type Panel interface {

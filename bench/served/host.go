@@ -200,7 +200,7 @@ func (h *host) indexZoekt(ctx context.Context, name string, flags ...string) err
 		if err != nil {
 			return fmt.Errorf("recording the cost of an index: %w", err)
 		}
-		if err := os.WriteFile(record, text, 0o666); err != nil { //nolint:gosec // that anybody may read
+		if err := os.WriteFile(record, text, 0o666); err != nil {
 			return fmt.Errorf("recording the cost of an index: %w", err)
 		}
 	default:

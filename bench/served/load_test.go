@@ -65,7 +65,7 @@ func TestQuerySets(t *testing.T) {
 // TestLoop: that many clients query concurrently, and each answer is counted.
 func TestLoop(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, []byte("#!/bin/sh\necho ready: gRPC a, HTTP b\nexec sleep 60\n"), 0o700); err != nil { //nolint:gosec // it is run
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho ready: gRPC a, HTTP b\nexec sleep 60\n"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	s, err := peer.Trawl(t.Context(), io.Discard, program, "folder")

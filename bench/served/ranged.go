@@ -29,7 +29,7 @@ type ranged struct {
 // Credentials for the S3 gateway, which listens only on loopback.
 const (
 	accessKey  = "trawl-bench-access"
-	secretKey  = "trawl-bench-secret" //nolint:gosec // of a server that lives as long as the run
+	secretKey  = "trawl-bench-secret"
 	bucketName = "shards"
 )
 

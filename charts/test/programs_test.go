@@ -19,9 +19,7 @@ var binary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("TRAWL_TEST_BINARY"); path != "" {
 		return path, nil
 	}
-	cmd := exec.Command("make", "--no-print-directory", "build")
-	cmd.Dir = root
-	if said, err := cmd.CombinedOutput(); err != nil {
+	if said, err := exec.Command("make", "-s", "-C", root, "build").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build trawl: %w\n%s", err, said)
 	}
 	return filepath.Join(root, "bin", "trawl"), nil

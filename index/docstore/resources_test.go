@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestHeapOfAnOpenShard opens many shards and reads every column of each: a
@@ -22,7 +23,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		d *Docs
 	}
 	all := make([]opened, shards)
-	before := live()
+	before := testrun.LiveHeap()
 	for i := range all {
 		c, d, err := open(data)
 		if err != nil {
@@ -39,21 +40,12 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		all[i] = opened{c, d}
 	}
 	// Buffers of the pool are dropped by two collections.
-	if per := (live() - before) / shards; per > limit {
+	if per := (testrun.LiveHeap() - before) / shards; per > limit {
 		t.Errorf("%d bytes of heap for a shard, at most %d are fine", per, limit)
 	} else {
 		t.Logf("%d bytes of heap for a shard", per)
 	}
 	runtime.KeepAlive(all)
-}
-
-// live returns the heap in use after a collection of garbage.
-func live() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }
 
 // TestConcurrentReaders has several goroutines use each column, and the buffers
@@ -94,7 +86,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := live()
+	before := testrun.LiveHeap()
 	for range blobs {
 		if _, err := c.Add(blob); err != nil {
 			t.Fatal(err)
@@ -104,7 +96,7 @@ func TestMemoryOfContentWriter(t *testing.T) {
 	// and its part of the dictionary, twice that while slices grow. Also the
 	// checksums of the shard. Measured: less than 1 MB of the 40.
 	const text = 10 << 20
-	if kept := live() - before; kept > text+100*int64(c.Superblocks()) {
+	if kept := testrun.LiveHeap() - before; kept > text+100*int64(c.Superblocks()) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())
 	}
 	runtime.KeepAlive(c)

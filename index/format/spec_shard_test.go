@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/symbols"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // shard is a real shard and its input.
@@ -36,14 +37,7 @@ type indexed struct {
 	masks       map[uint64]map[uint32]uint8
 }
 
-func must(t *testing.T, errs ...error) {
-	t.Helper()
-	for _, err := range errs {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+var must = testrun.Must
 
 // sample writes a shard with some of everything. Its contents have more than 128 superblocks, so
 // that posting lists have several blocks of all codings.

@@ -10,9 +10,6 @@ type Pattern struct {
 
 // Bounds of a Set.
 const (
-	// MaxPatterns is the most patterns that a Set looks for.
-	MaxPatterns = 1 << 10
-
 	gramLength  = 3       // bytes that are hashed into one entry of the table
 	tableSize   = 1 << 13 // two bytes each
 	hit         = 1 << 15 // mark of an entry with a chain of patterns
@@ -49,7 +46,7 @@ type Set struct {
 // few is the most patterns for which each has a Finder.
 const few = 4
 
-// NewSet returns a Set of 1 to MaxPatterns non-empty patterns.
+// NewSet returns a Set of non-empty patterns, of which there are 1 to 1<<15 - 1.
 func NewSet(patterns []Pattern) *Set {
 	s := &Set{patterns: patterns, runes: make([][]cases, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
 	if len(patterns) <= few {

@@ -2,7 +2,6 @@ package query
 
 import (
 	"fmt"
-	"regexp"
 	"unicode/utf8"
 )
 
@@ -31,11 +30,6 @@ func (b *Builder) Leave() { b.p.leave() }
 
 // Const makes a Const.
 func (b *Builder) Const(value bool) (Q, error) { return &Const{Value: value}, b.take() }
-
-// Substring makes the atom that looks for a text. An empty one is in every document.
-func (b *Builder) Substring(text string, caseSensitive bool, scope Scope) (Q, error) {
-	return b.Regexp(regexp.QuoteMeta(text), caseSensitive, scope)
-}
 
 // Regexp makes the atom that looks for an expression: a Substring if that is a plain text.
 func (b *Builder) Regexp(expression string, caseSensitive bool, scope Scope) (Q, error) {

@@ -21,8 +21,8 @@ func TestBuiltAsParsed(t *testing.T) {
 	of := func(q query.Q, err error) made { return made{q, err} }
 	for text, got := range map[string]made{
 		`case:no "FOO.b"`:            of(b.Regexp("FOO.b", false, query.Either)),
-		`case:yes c:foo`:             of(b.Substring("foo", true, query.Content)),
-		`case:no f:a\.b\(`:           of(b.Substring("a.b(", false, query.FileName)),
+		`case:yes c:foo`:             of(b.Regexp("foo", true, query.Content)),
+		`case:no f:a\.b\(`:           of(b.Regexp(`a\.b\(`, false, query.FileName)),
 		`case:yes (?i)Foo`:           of(b.Regexp("(?i)Foo", true, query.Either)),
 		`case:no sym:^New`:           of(b.Symbol("^New", false)),
 		`case:yes sym:New`:           of(b.Symbol("New", true)),
@@ -32,9 +32,9 @@ func TestBuiltAsParsed(t *testing.T) {
 		`lang:golang`:                of(b.Language("golang")),
 		`lang:klingon`:               of(b.Language("klingon")),
 		`archived:no`:                of(b.RepoFact(query.Archived, false)),
-		`case:no "\\x{FFFD}"`:        of(b.Substring("\uFFFD", false, query.Either)),
-		`content:`:                   of(b.Substring("", true, query.Content)),
-		`case:no "line\\nbreak\\\\"`: of(b.Substring("line\nbreak\\", false, query.Either)),
+		`case:no "\\x{FFFD}"`:        of(b.Regexp("\uFFFD", false, query.Either)),
+		`content:`:                   of(b.Regexp("", true, query.Content)),
+		`case:no "line\\nbreak\\\\"`: of(b.Regexp("line\nbreak\\\\", false, query.Either)),
 	} {
 		want, err := query.Parse(text, options)
 		if err != nil || got.err != nil {
@@ -71,7 +71,7 @@ func TestBuilderKeepsLimits(t *testing.T) {
 		},
 		query.LimitFilters: func(b *query.Builder) (err error) {
 			for i := 0; i <= 500 && err == nil; i++ {
-				_, err = b.Substring("x", true, query.FileName)
+				_, err = b.Regexp("x", true, query.FileName)
 			}
 			return err
 		},
@@ -97,7 +97,7 @@ func TestBuilderErrors(t *testing.T) {
 		`for names of repos`:    func() (query.Q, error) { return b.Repo("[") },
 		`the fact "a"`:          func() (query.Q, error) { return b.Meta("a", "*") },
 		`a key without a colon`: func() (query.Q, error) { return b.Meta("a:b", "c") },
-		`not UTF-8`:             func() (query.Q, error) { return b.Substring("\xff", true, query.Either) },
+		`not UTF-8`:             func() (query.Q, error) { return b.Regexp("\xff", true, query.Either) },
 		`the name of a symbol`:  func() (query.Q, error) { return b.Symbol("", true) },
 	} {
 		if _, err := build(); err == nil || !strings.Contains(err.Error(), want) {

@@ -314,27 +314,6 @@ func spellingScore(spelling, terms int) float64 {
 	return score
 }
 
-// Bound returns the highest score, without the rank of the repo, of a document whose terms, at most that many, score content in its
-// content. It has no match in its path at a better place than name, nothing defined, no compound and nothing together.
-func Bound(content float64, terms int, name Name, low bool) float64 {
-	spelling := 0
-	if name > Directory {
-		spelling = terms
-	}
-	return Total(content, nameScore[name]*float64(terms), spelling, terms, low)
-}
-
-// Ceiling returns the highest score, without the rank of the repo, of a document with at most that many terms, no match in its path at
-// a better place than name, nothing defined, no compound and nothing together. It has matches in its content only if content says so.
-// No such Document scores more, and some score as much.
-func Ceiling(content bool, terms int, name Name, low bool) float64 {
-	best := 0.0
-	if content {
-		best = Content(Word, Enough, 1) * float64(terms)
-	}
-	return Bound(best, terms, name, low)
-}
-
 // Spells reports whether all letters and digits of the base name without its extensions are covered. There must be at least one.
 func Spells(path []byte, covered func(at int) bool) bool {
 	from, to := stem(path)

@@ -112,31 +112,6 @@ func ofSpelled(d *Document) Name {
 	return NoName
 }
 
-// TestCeilingIsTheMaximum draws documents: none exceeds its bounds, and the best of its kind reaches the ceiling.
-func TestCeilingIsTheMaximum(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		d := document(t)
-		name, some, content := NoName, false, 0.0
-		for _, term := range d.Terms {
-			name, some = max(name, term.Name), some || term.Content > None
-			content += Content(term.Content, term.Matches, d.Length)
-		}
-		bound, ceiling := Bound(content, len(d.Terms), name, d.LowPriority), Ceiling(some, len(d.Terms), name, d.LowPriority)
-		if d.Score() > bound || bound > ceiling {
-			t.Fatalf("%+v scores %v, its bound is %v and its ceiling %v", d, d.Score(), bound, ceiling)
-		}
-		for i := range d.Terms {
-			d.Terms[i].Name = name
-			if some {
-				d.Terms[i].Content, d.Terms[i].Matches = Word, Enough
-			}
-		}
-		if d.Length, d.Spelled = 1, name > Directory; d.Score() != ceiling {
-			t.Fatalf("%+v scores %v, the ceiling of %v cannot be reached", d, d.Score(), ceiling)
-		}
-	})
-}
-
 // TestRepoRanksDecideLittle: the rank of a repo adds a whole number of points, at most less than half of what one match in a path adds.
 func TestRepoRanksDecideLittle(t *testing.T) {
 	for rank := range uint8(101) {

@@ -87,7 +87,7 @@ func (a *automata) ranges(text []byte, from int, goOn func() bool, yield func(st
 }
 
 func (a *automata) take(goOn func() bool) *pair {
-	p := a.pool.Get().(*pair) //nolint:forcetypeassert // the pool has nothing else
+	p := a.pool.Get().(*pair)
 	p.forward.goOn, p.backward.goOn = goOn, goOn
 	return p
 }

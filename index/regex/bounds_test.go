@@ -16,7 +16,7 @@ var hostile = []string{
 }
 
 func randomText(size int) []byte {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a text, not a secret
+	random := rand.New(rand.NewPCG(1, 2))
 	text := make([]byte, size)
 	for i := range text {
 		text[i] = "ab"[random.IntN(2)]

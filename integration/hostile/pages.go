@@ -59,7 +59,7 @@ func (p Page) Send(ctx context.Context) (status int, head http.Header, err error
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, nil, nil //nolint:nilerr // no response is an expected outcome
+		return 0, nil, nil // no response is an expected outcome
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode, resp.Header, nil

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/pinned"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 var tofuProgram = pinned.Program{Name: "tofu", Module: "tools/tofu/opentofu", Package: "github.com/opentofu/opentofu/cmd/tofu"}
@@ -74,12 +75,7 @@ func newTofu(t *testing.T) *tofu {
 	return x
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must
 
 // run runs a command in a folder below terraform, and returns its standard output.
 func (x *tofu) run(t *testing.T, dir string, args ...string) string {

@@ -49,7 +49,7 @@ func (n *numbers) publish(s *catalog.Store) error {
 	if err != nil {
 		return err
 	}
-	defer lease.Release(n.t.Context()) //nolint:errcheck // it ends by itself
+	defer lease.Release(n.t.Context())
 	next := nextRoot(lease)
 	if _, err := s.Publish(n.t.Context(), lease, lease.Root(), next); err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,11 +26,12 @@ type pkg struct {
 	Dir        string
 	Name       string
 	Doc        string
-	Standard   bool
 	CgoFiles   []string
 	Imports    []string
 	Deps       []string
 	GoFiles    []string
+
+	TestImports, XTestImports []string
 }
 
 // packages lists the packages of the module, and of that of the benchmarks; the answer is shared by all tests.
@@ -44,7 +46,7 @@ var packages = sync.OnceValues(func() ([]pkg, error) {
 
 // packagesIn lists the packages of the module in a folder.
 func packagesIn(dir string) ([]pkg, error) {
-	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,Standard,CgoFiles,Imports,Deps,GoFiles", "./...")
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,Name,Doc,CgoFiles,Imports,Deps,GoFiles,TestImports,XTestImports", "./...")
 	var stderr strings.Builder
 	cmd.Dir, cmd.Stderr = dir, &stderr
 	out, err := cmd.Output()
@@ -150,6 +152,11 @@ func TestForbiddenDependencies(t *testing.T) {
 				}
 				t.Errorf("%s depends on %s: %s", p.ImportPath, dep, rule.why)
 			}
+			for _, dep := range slices.Concat(p.TestImports, p.XTestImports) { // tests may use test code and servers besides
+				if below(dep, rule.reach) && within(dep, "services", "cmd") {
+					t.Errorf("tests of %s depend on %s: %s", p.ImportPath, dep, rule.why)
+				}
+			}
 		}
 	}
 	for i, ok := range used {
@@ -187,7 +194,7 @@ func exception(from, dep string) int {
 func TestEngineModules(t *testing.T) {
 	compression := []string{"github.com/klauspost/compress", "github.com/pierrec/lz4/v4"}
 	for _, p := range listPackages(t) {
-		if !within(p.ImportPath, "index") || within(p.ImportPath, "index/indextest") {
+		if !within(p.ImportPath, "index") {
 			continue
 		}
 		for _, dep := range p.Deps {

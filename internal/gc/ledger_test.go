@@ -147,7 +147,7 @@ func (m *ledgerModel) index(a *actor, x *indexerDisk) {
 	if err != nil {
 		return
 	}
-	defer lease.Release(ctx) //nolint:errcheck // it ends by itself
+	defer lease.Release(ctx)
 	x.life = lease.Life()
 	x.copies[x.life] = lease.Desired().GetName()
 	next, err := attempt(ctx, m.gatedBucket(a), lease, 1+m.rng.IntN(2), m.rng.IntN(3))
@@ -171,7 +171,7 @@ func (m *ledgerModel) compact(a *actor, x *indexerDisk) {
 	if err != nil {
 		return
 	}
-	defer claim.Release(ctx) //nolint:errcheck // it ends by itself
+	defer claim.Release(ctx)
 	x.claim, x.since = claim, claim.Fence()
 	a.step()
 	flips, err := pack(ctx, m.gatedBucket(a), claim)

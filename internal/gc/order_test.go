@@ -194,7 +194,7 @@ func (w *world) index(a *actor) bool {
 	if err != nil {
 		return false // the time of a hold was more than that of its lease
 	}
-	defer lease.Release(ctx) //nolint:errcheck // it ends by itself
+	defer lease.Release(ctx)
 	next, err := attempt(ctx, w.gatedBucket(a), lease, 1, 0)
 	if err != nil {
 		w.t.Error(err)

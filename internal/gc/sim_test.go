@@ -189,7 +189,7 @@ func (s *sim) index(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer lease.Release(held) //nolint:errcheck // it ends by itself
+	defer lease.Release(held)
 	next, err := attempt(ctx, s.far(ctx), lease, 1+s.rng.IntN(2), s.rng.IntN(3))
 	if err != nil || s.one(8) {
 		return // it died

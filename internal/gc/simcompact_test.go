@@ -45,7 +45,7 @@ func (s *sim) compact(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	defer claim.Release(held) //nolint:errcheck // it ends by itself
+	defer claim.Release(held)
 	flips, err := pack(ctx, s.far(ctx), claim)
 	if err != nil || s.one(8) {
 		return // it died
@@ -207,7 +207,7 @@ func (w *world) compact(a *actor) int {
 	if err != nil {
 		return 0 // the time of a hold was more than that of its lease
 	}
-	defer claim.Release(ctx) //nolint:errcheck // it ends by itself
+	defer claim.Release(ctx)
 	flips, err := pack(ctx, w.gatedBucket(a), claim)
 	if err != nil && !errors.Is(err, catalog.ErrLeaseLost) {
 		w.t.Error(err)

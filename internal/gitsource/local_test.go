@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestNothingLeadsOutOfAllowedFolders: each way to make git read a folder other than the
@@ -76,9 +77,4 @@ func bare(t *testing.T, dir, other string, linked bool) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must

@@ -174,7 +174,7 @@ What happens to the [promises](promises.md) when one line of the source is wrong
 	for _, r := range results {
 		b.WriteString(r.row())
 	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a page that everybody may read
+	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("write the result: %w", err)
 	}
 	return nil

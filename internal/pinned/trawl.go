@@ -21,9 +21,7 @@ func Trawl(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	build := exec.CommandContext(ctx, "make", "--no-print-directory", "build")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "make", "-s", "-C", root, "build").CombinedOutput(); err != nil {
 		return "", &BuildError{Program: "trawl", Output: string(out), Err: fmt.Errorf("make build: %w", err)}
 	}
 	return filepath.Join(root, "bin", "trawl"), nil

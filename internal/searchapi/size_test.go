@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -50,20 +51,16 @@ func heapOf(t *testing.T, m proto.Message) int64 {
 		t.Fatal(err)
 	}
 	copies := make([]proto.Message, 2<<20/len(raw)) // megabytes, beside which the rest of the heap hardly changes
-	var before, after runtime.MemStats
-	runtime.GC()
-	runtime.GC() // frees what was in a sync.Pool
-	runtime.ReadMemStats(&before)
+	before := testrun.LiveHeap()
 	for i := range copies {
 		copies[i] = m.ProtoReflect().New().Interface()
 		if err := proto.Unmarshal(raw, copies[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	runtime.GC()
-	runtime.ReadMemStats(&after)
+	after := testrun.LiveHeap()
 	runtime.KeepAlive(copies)
-	return (int64(after.HeapAlloc) - int64(before.HeapAlloc)) / int64(len(copies))
+	return (after - before) / int64(len(copies))
 }
 
 // TestCutFileFits: a file is cut to the room, from its end, and marked as cut.

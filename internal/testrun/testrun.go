@@ -1,10 +1,11 @@
-// Package testrun gives tests their random choices, the number of their rounds, free addresses, programs
-// that end with them, and one way to wait for what must happen.
+// Package testrun gives tests their random choices, the number of their rounds, free addresses, the size of
+// the heap, programs that end with them, and one way to wait for what must happen.
 package testrun
 
 import (
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"strconv"
 	"sync"
 	"testing"
@@ -67,4 +68,24 @@ func Rounds[N int | uint64](usual, all N) N {
 		return all
 	}
 	return usual
+}
+
+// Must ends a test at the first error.
+func Must(tb testing.TB, errs ...error) {
+	tb.Helper()
+	for _, err := range errs {
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// LiveHeap returns the live bytes. It collects twice, since the second collection frees what is
+// pooled.
+func LiveHeap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router"
@@ -87,12 +88,7 @@ func serve(t *testing.T, deps router.Deps, change func(*router.Config)) (r *rout
 	return r, sync.OnceFunc(func() { cancel(); serving.Wait() })
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must
 
 func wantField(t *testing.T, err error, code codes.Code, field string) {
 	t.Helper()

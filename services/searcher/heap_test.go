@@ -165,7 +165,7 @@ func (c *heapCluster) heapOfSearcher(want int) int64 {
 	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
 	cfg.ID, cfg.CacheDir = "s0", filepath.Join(c.dir, fmt.Sprint("cache-", want))
 	tel, spans := telemetrytest.New(c.t)
-	before := liveHeap()
+	before := testrun.LiveHeap()
 	s, err := searcher.New(cfg, searcher.Deps{Etcd: c.etcd, Bucket: c.bucket, Telemetry: tel})
 	must(c.t, err)
 	must(c.t, s.Listen(c.t.Context()))
@@ -182,7 +182,7 @@ func (c *heapCluster) heapOfSearcher(want int) int64 {
 		c.search(s.GRPCAddr().String(), want)
 	}
 	spans.Reset()
-	after := liveHeap()
+	after := testrun.LiveHeap()
 	runtime.KeepAlive(s)
 	return after - before
 }
@@ -198,14 +198,4 @@ func (c *heapCluster) search(addr string, want int) {
 	if got := int(coverage.GetSearched()); got != want {
 		c.t.Fatalf("%d shards were searched, not %d: %v", got, want, coverage)
 	}
-}
-
-// liveHeap returns the live bytes. It collects twice, since the second collection frees what is
-// pooled.
-func liveHeap() int64 {
-	var m runtime.MemStats
-	runtime.GC()
-	runtime.GC()
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -39,12 +39,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must
 
 // TestLife: a searcher that starts while etcd and the bucket are away reports that, and becomes
 // ready with them. It registers the address it got, answers no caller without a plan, and leaves

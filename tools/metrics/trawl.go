@@ -30,9 +30,7 @@ func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 	t := &Trawl{Binary: os.Getenv("TRAWL_TEST_BINARY")}
 	if t.Binary == "" {
 		t.Binary = filepath.Join(root, "bin", "trawl")
-		build := exec.CommandContext(ctx, "make", "--no-print-directory", "build")
-		build.Dir = root
-		if out, err := build.CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, "make", "-s", "-C", root, "build").CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build trawl: %w\n%s", err, out)
 		}
 	}

@@ -133,7 +133,7 @@ func TestLeases(t *testing.T) {
 			t.Error("a key whose lease is kept alive is gone")
 		}
 		cancel()
-		for range beats { //nolint:revive // until the channel is closed
+		for range beats {
 		}
 		time.Sleep(4 * time.Second)
 		if count() != 0 {

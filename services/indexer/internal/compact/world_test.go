@@ -130,7 +130,7 @@ func (w *world) push(ctx context.Context, store *catalog.Store, b bucket.Bucket,
 	if err != nil {
 		return err
 	}
-	defer lease.Release(context.WithoutCancel(ctx)) //nolint:errcheck // it ends by itself
+	defer lease.Release(context.WithoutCancel(ctx))
 	w.mu.Lock()
 	if w.wanted[repo] == nil {
 		w.wanted[repo] = map[uint64]files{}

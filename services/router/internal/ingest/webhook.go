@@ -137,7 +137,7 @@ func (h *Webhooks) receive(ctx context.Context, w http.ResponseWriter, r *http.R
 	case errors.Is(err, codehost.ErrForged):
 		return forged, unset
 	case err != nil:
-		return ignored, nil //nolint:nilerr // it reports no push
+		return ignored, nil // it reports no push
 	}
 	return h.handle(ctx, name, push)
 }

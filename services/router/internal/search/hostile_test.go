@@ -15,6 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/integration/hostile"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -37,7 +38,7 @@ func TestHostileTypeRepos(t *testing.T) {
 		defer cancel()
 		return c.Search(ctx, &searchv1.SearchRequest{Query: query})
 	}
-	before := heap()
+	before := testrun.LiveHeap()
 	const enough = 5 // honest answers; then the hostile callers stop
 	var next, refused, answered, honest atomic.Int64
 	var callers sync.WaitGroup
@@ -67,7 +68,7 @@ func TestHostileTypeRepos(t *testing.T) {
 		if resp, err := search("foo r:org/repo1"); err != nil || len(resp.Files) != 11 {
 			t.Errorf("an honest caller: %d files, %v", len(resp.GetFiles()), err)
 		}
-		most = max(most, heap()-before)
+		most = max(most, testrun.LiveHeap()-before)
 		select {
 		case <-ended:
 			done = true

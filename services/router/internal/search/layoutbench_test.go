@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/router/internal/search"
 )
@@ -41,13 +42,13 @@ func manyRoots(n int) []*catalogv1.Root {
 func BenchmarkLayout(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			before := heap()
+			before := testrun.LiveHeap()
 			roots := manyRoots(n)
 			stored := 0
 			for _, root := range roots {
 				stored += proto.Size(root)
 			}
-			decoded := heap() - before
+			decoded := testrun.LiveHeap() - before
 			var layout *search.Layout
 			for b.Loop() {
 				var err error
@@ -57,7 +58,7 @@ func BenchmarkLayout(b *testing.B) {
 			}
 			b.ReportMetric(float64(stored)/float64(n), "stored-B/repo")
 			b.ReportMetric(float64(decoded)/float64(n), "roots-heap-B/repo")
-			b.ReportMetric(float64(heap()-before-decoded)/float64(n), "layout-heap-B/repo")
+			b.ReportMetric(float64(testrun.LiveHeap()-before-decoded)/float64(n), "layout-heap-B/repo")
 			runtime.KeepAlive(layout)
 		})
 	}
@@ -82,12 +83,4 @@ func BenchmarkSelect(b *testing.B) {
 			}
 		})
 	}
-}
-
-// heap is how many bytes are live.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

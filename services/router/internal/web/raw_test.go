@@ -83,7 +83,7 @@ func TestRawFileChanges(t *testing.T) {
 	f := changing{pond()}
 	s := httptest.NewServer(serving(t, f))
 	defer s.Close()
-	resp, err := s.Client().Get(s.URL + "/r/host/pond/-/huge.txt?raw=1") //nolint:noctx // the server is in this process
+	resp, err := s.Client().Get(s.URL + "/r/host/pond/-/huge.txt?raw=1")
 	if err != nil {
 		t.Fatal(err)
 	}

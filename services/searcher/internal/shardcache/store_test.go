@@ -295,12 +295,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = testrun.Must
 
 // TestGrace: a shard that is no longer wanted is served for the grace time, and
 // is closed and removed after it, but not while it is used.
