@@ -28,7 +28,7 @@ type event struct {
 func (s *stream) write(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = fmt.Fprintf(s.to, "%s\n", line) // without a reader the part's error still counts
+	_, _ = fmt.Fprintf(s.to, "%s\n", line) // without a reader the run ends
 }
 
 func (s *stream) send(e event) {
@@ -54,7 +54,8 @@ type lines struct {
 	out   *stream
 	part  part
 	start time.Time
-	rest  []byte // of an unfinished line
+	rest  []byte       // of an unfinished line
+	said  bytes.Buffer // on standard error: it is passed on at the end
 }
 
 // event is one of the package that stands for the part.
@@ -107,21 +108,18 @@ func (l *lines) pass(line []byte) {
 	l.out.send(e)
 }
 
-// failed adds what a part that failed said on standard error.
-func (l *lines) failed(said []byte) {
-	for line := range bytes.Lines(said) {
+// end passes on what is left, and reports how the part ended.
+func (l *lines) end(err error) {
+	if len(l.rest) > 0 {
+		l.pass(l.rest)
+	}
+	for line := range bytes.Lines(l.said.Bytes()) {
 		l.pass(bytes.TrimSuffix(line, []byte("\n")))
 	}
-}
-
-// end reports how the part ended.
-func (l *lines) end(err error) {
 	action := "pass"
 	if err != nil {
 		action = "fail"
-		l.pass(fmt.Appendf(l.rest, "%v", err))
-	} else if len(l.rest) > 0 {
-		l.pass(l.rest)
+		l.pass([]byte(err.Error()))
 	}
 	ends := []event{l.event(action)}
 	if l.part.checks {
