@@ -61,13 +61,18 @@ func count(ctx context.Context, parts []part, args []string) error {
 		}
 		cancel()
 	}()
-	// Nobody may take what the command prints, and so it no events. This must not keep parts that should end.
-	defer context.AfterFunc(ctx, func() {
-		time.Sleep(interrupted + time.Minute)
-		_ = syscall.Kill(-counter.Process.Pid, syscall.SIGKILL)
-		time.Sleep(time.Minute)
-		os.Exit(1) // nobody takes the table either
-	})()
+	done := make(chan struct{})
+	defer close(done)
+	// If nobody takes what the command prints, it takes no events. This must not keep parts that should end.
+	context.AfterFunc(ctx, func() {
+		select {
+		case <-done:
+		case <-time.After(interrupted + time.Minute):
+			_ = syscall.Kill(-counter.Process.Pid, syscall.SIGKILL)
+			time.Sleep(time.Minute)
+			os.Exit(1) // nobody takes the table either
+		}
+	})
 	results := prove(ctx, parts, &stream{to: events})
 	if report(os.Stderr, results) > 0 {
 		err = errParts
