@@ -13,10 +13,10 @@ GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
 LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
 
 # The binary is static. Only the race detector needs cgo. One set of flags for everything, since the
-# Go command compiles every package again for each set.
+# Go command compiles every package again for each set. Others, such as -run or -race, do not come in from outside.
 export CGO_ENABLED := 0
 FLAGS := -trimpath -buildvcs=false
-export GOFLAGS := $(filter-out $(FLAGS),$(shell $(GO) env GOFLAGS)) $(FLAGS)
+export GOFLAGS := $(filter -mod=% -modcacherw -p=%,$(shell $(GO) env GOFLAGS)) $(FLAGS)
 
 # The linter vets tests too, and binaries of tests need no tables for debuggers. VETTED is for
 # modules that are not linted.
@@ -101,16 +101,20 @@ clean: ## Remove all build output
 
 ##@ Prove
 
-# Runs parts, and counts their tests.
-PROVE = $(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command -- $(GO) run ./internal/prove
+# Runs parts, and counts their tests: gotestsum reads the events that cat gets from prove.
+PROVE = $(GO) build -o .cache/prove ./internal/prove && exec .cache/prove \
+	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command cat
 
 .PHONY: test
 test: ## Run what every change needs (a quarter of an hour from nothing), and end with a count of what ran
-	@$(PROVE)
+	@export TRAWL_TEST_ALL=; $(PROVE)
 
 .PHONY: test-all
 test-all: ## Run everything that proves the project, in its long form (TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add what builds Kubernetes and OpenTofu)
-	@TRAWL_TEST_ALL=1 $(PROVE) -all
+	@export TRAWL_TEST_ALL=1; $(PROVE)
+
+# The binary that a target needs. In a run of prove a part of its own has built it, and nothing may replace it under running tests.
+BUILT := $(if $(JSON),,build)
 
 # What only `make test-all` does in a part that both have.
 ALL := $(TRAWL_TEST_ALL)
@@ -125,40 +129,47 @@ unit: ## Run the tests of all packages but the end-to-end ones
 .PHONY: check
 check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
 
-# Packages and tests that `make test` runs under the race detector. `make test-all` runs all in their short form, since the detector slows
-# them five to ten times: but of packages without goroutines only those of the list.
+# Packages and tests that `make test` runs under the race detector. `make test-all` runs the short form of all tests in packages where
+# code or tests start goroutines, since the detector slows them five to ten times.
 RACE := internal/prove/race.txt
-RACING = $(shell $(GO) list ./index/... ./internal/... ./services/... ./cmd/... | grep -vE '/index/(docstore|eliasfano|format|indextest|literal|ngram|query|rank|regex|shard|snippet|symbols)$$')
+SERIAL := eliasfano|format|literal|ngram|query|rank|shard|snippet|symbols
+RACING = $(shell $(GO) list ./index/... ./internal/... ./services/... ./cmd/... | grep -vE '/index/($(SERIAL))$$')
 RACE_PACKAGES = $(shell awk '/^\./ { print $$1 }' $(RACE) | sort -u)
 RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
 
 .PHONY: race
 race: ## Run tests of what goroutines share under the race detector (needs a C compiler)
-	@if ! command -v "$$(CGO_ENABLED=1 $(GO) env CC)" > /dev/null && [ "$$CI" != true ]; then echo 'not run: the race detector needs a C compiler'; exit; fi; \
-	export TRAWL_TEST_ALL= CGO_ENABLED=1; $(if $(ALL),$(GOTEST) -race $(RACING) &&) $(GOTEST) -race -run '^($(RACE_TESTS))$$' $(RACE_PACKAGES)
+	@set -- $$(CGO_ENABLED=1 $(GO) env CC); if ! command -v "$$1" > /dev/null && [ "$$CI" != true ]; then \
+		why='not run: the race detector needs a C compiler'; event='{"Action":"%s","Package":"make","Test":"race","Output":"%s"}\n'; \
+		if [ "$(JSON)" ]; then printf "$$event" run '' output "$$why\\n" skip ''; else echo "$$why"; fi; exit; \
+	fi; \
+	export TRAWL_TEST_ALL= CGO_ENABLED=1; $(GOTEST) -race $(if $(ALL),$(RACING),-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
 
 .PHONY: integration processes containers
 integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers
 
 # The packages of end-to-end tests that need no containers.
-PROCESSES = $(shell $(GO) list ./integration/... | grep -v /integration/cluster)
+PROCESSES = $(shell $(GO) list ./integration/... | grep -v '/integration/cluster$$')
 
-processes: build
+processes: $(BUILT)
 	@TRAWL_TEST_K8S= TRAWL_TEST_TERRAFORM= $(GOTEST) -count=1 $(PROCESSES)
 
 # The end-to-end tests in containers of `make test`.
 CONTAINERS := ^(TestLinearizable|TestIndexAndSearch)$$
 
-containers: build
-	@$(GOTEST) -count=1 $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster/...
+containers: $(BUILT)
+	@$(GOTEST) -count=1 $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster
 
 .PHONY: hostile
 hostile: build ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
 	$(GO) test -v -count=1 -timeout 25m -run '^TestHostileCallers$$' ./integration/cluster
 
+# The first run builds Kubernetes or OpenTofu.
+e2e-k8s terraform-test: TIMEOUT = 100m
+
 .PHONY: e2e-k8s
 e2e-k8s: ## Test the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first run also builds Kubernetes)
-	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout 100m ./integration/k8s/...
+	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) ./integration/k8s/...
 
 # How long the soak lasts, as Go writes durations.
 SOAK ?= 1h
@@ -169,7 +180,7 @@ soak: build ## Record and judge histories of a cluster under faults for SOAK (1h
 
 .PHONY: terraform-test
 terraform-test: ## Test the Terraform modules with OpenTofu (the first run builds it, which takes ten minutes)
-	TRAWL_TEST_TERRAFORM=build $(GO) test $(or $(JSON),-v) -count=1 -timeout 100m -run TestModules ./integration/terraform
+	TRAWL_TEST_TERRAFORM=build $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) -run TestModules ./integration/terraform
 
 .PHONY: terraform-apply
 terraform-apply: ## Apply and destroy the Terraform example on the cluster of KUBECONFIG, with the files VALUES
@@ -184,11 +195,11 @@ test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit w
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test
-chart-test: build ## Render the Helm chart with many values and check the results
+chart-test: $(BUILT) ## Render the Helm chart with many values and check the results
 	@cd charts/test && $(VETTED) -count=1 .
 
 .PHONY: tools-test
-tools-test: build ## Test the tools: alerts and dashboards on real metrics, images, bills of materials
+tools-test: $(BUILT) ## Test the tools: alerts and dashboards on real metrics, images, bills of materials
 	@cd tools && $(VETTED) -count=1 ./...
 
 .PHONY: charts
@@ -220,7 +231,7 @@ check-generated: check-sums ## Generate again, and fail if the code is not curre
 		|| { echo "docs/api/openapi.json is not current: run make generate"; exit 1; }
 
 .PHONY: demo-short
-demo-short: build ## The demo on a small generated repository
+demo-short: $(BUILT) ## The demo on a small generated repository
 	@demo/run.sh "$(BIN)" short
 
 # Expression for the mutations to try; empty: all.
@@ -234,7 +245,8 @@ FUZZTIME ?= $(if $(ALL),10s,20s)
 FUZZ ?= ./...
 .PHONY: fuzz
 fuzz: ## Run every fuzz target of the packages FUZZ (all) for FUZZTIME each (20s; 10s in test-all)
-	@for p in $$($(GO) list $(FUZZ)); do \
+	@packages=$$($(GO) list $(FUZZ)) || exit 1; \
+	for p in $$packages; do \
 		found=$$($(GO) test -vet=off -list '^Fuzz' $$p) || exit 1; \
 		for f in $$(echo "$$found" | grep '^Fuzz'); do \
 			echo "== $$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$p || exit 1; \

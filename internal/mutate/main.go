@@ -2,7 +2,8 @@
 // puts one fault of mutations.txt at a time into the source and runs the one test that
 // must fail. It prints a table and ends with "N killed, N lived"; its exit status is 1
 // unless all were killed. A mutation was not killed if its text is not in the source
-// exactly once, if it does not compile, or if its test is skipped or times out.
+// exactly once, if it does not compile, or if its test is skipped or times out. It is not
+// even tried if its test does not pass without it.
 //
 // It uses `go test -overlay`, so the work tree stays as it is. Run it in the root of the
 // repository.
@@ -59,6 +60,8 @@ func (r result) String() string {
 		return "lived: " + r.err.Error()
 	case r.verdict == failed:
 		return "killed"
+	case r.verdict == notTried:
+		return string(notTried)
 	default:
 		return "lived: the test " + string(r.verdict)
 	}
@@ -81,10 +84,11 @@ func mutate(ctx context.Context, out io.Writer, only string, parallel int, page 
 		return 0, err
 	}
 	fmt.Fprintf(out, "%d mutations; their tests without any of them first\n", len(chosen))
-	if err := checkUnchanged(ctx, root, chosen); err != nil {
+	unfit, err := unfitTests(ctx, root, chosen)
+	if err != nil {
 		return 0, err
 	}
-	results, err := tryAll(ctx, root, chosen, parallel)
+	results, err := tryAll(ctx, root, chosen, unfit, parallel)
 	if err != nil {
 		return 0, err
 	}
@@ -125,9 +129,9 @@ func choose(only string) ([]mutation, error) {
 	return chosen, nil
 }
 
-// tryAll tries several mutations at once. It reports the outcome of each on standard
-// error as soon as it is known.
-func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]result, error) {
+// tryAll tries several mutations at once, but none whose test is unfit. It reports the outcome
+// of each on standard error as soon as it is known.
+func tryAll(ctx context.Context, root string, all []mutation, unfit map[string]bool, parallel int) ([]result, error) {
 	results := make([]result, len(all))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)
@@ -138,7 +142,10 @@ func tryAll(ctx context.Context, root string, all []mutation, parallel int) ([]r
 				return fmt.Errorf("make a folder for the mutated file: %w", err)
 			}
 			defer os.RemoveAll(dir) //nolint:errcheck // what is left lies in a temporary folder
-			verdict, err := m.try(ctx, root, dir)
+			verdict := notTried
+			if !unfit[m.pkg+" "+m.test] {
+				verdict, err = m.try(ctx, root, dir)
+			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}

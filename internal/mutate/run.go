@@ -23,6 +23,7 @@ const (
 	timedOut  verdict = "timed out"
 	noBuild   verdict = "does not compile"
 	notThere  verdict = "did not run"
+	notTried  verdict = "not tried: its test fails unchanged"
 	testLimit         = "10m"
 )
 
@@ -108,28 +109,29 @@ func judge(events []byte, tests []string) map[string]verdict {
 	return verdicts
 }
 
-// checkUnchanged runs the tests of all mutations on the unchanged source: a failure
-// only counts if the test passes there.
-func checkUnchanged(ctx context.Context, root string, all []mutation) error {
+// unfitTests runs the tests of all mutations on the unchanged source, and returns those
+// that do not pass: their failures say nothing about a mutation.
+func unfitTests(ctx context.Context, root string, all []mutation) (map[string]bool, error) {
 	tests := make(map[string][]string)
 	for _, m := range all {
 		if !slices.Contains(tests[m.pkg], m.test) {
 			tests[m.pkg] = append(tests[m.pkg], m.test)
 		}
 	}
-	var errs []error
+	unfit := make(map[string]bool)
 	for pkg, names := range tests {
 		verdicts, err := goTest(ctx, root, "", pkg, names)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for _, name := range names {
 			if v := verdicts[name]; v != passed {
-				errs = append(errs, fmt.Errorf("without any mutation %s of %s %s", name, pkg, v))
+				fmt.Fprintf(os.Stderr, "without any mutation %s of %s %s\n", name, pkg, v)
+				unfit[pkg+" "+name] = true
 			}
 		}
 	}
-	return errors.Join(errs...)
+	return unfit, nil
 }
 
 // try runs the test of a mutation on the mutated source. It does not change the work

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -28,12 +27,13 @@ type part struct {
 	target string
 	lane   lane
 	// limit ends the part, which has failed then: in make test, and in make test-all. It is several
-	// times what the part takes on two cores, as a slow machine is no fault. With no limit the part
-	// is not in make test.
+	// times what the part takes on two cores, so that a slow machine does not fail. With no limit the
+	// part is not in make test.
 	limit, limitAll time.Duration
 	// checks is true if the target prints anything but events of `go test -json`.
 	checks bool
-	// again is true if other parts test the same packages: gotestsum would take them for one, and lose why it failed.
+	// again is true if other parts test the same packages: gotestsum would merge both runs of a
+	// package and could lose a failure.
 	again bool
 	// asks names a variable of the environment: without it the part does not run.
 	asks string
@@ -45,8 +45,8 @@ var parts = []part{
 	{target: "processes", lane: waits, limit: 20 * time.Minute, limitAll: 40 * time.Minute},
 	{target: "containers", lane: waits, limit: 20 * time.Minute, limitAll: 90 * time.Minute},
 	{target: "demo-short", lane: waits, limit: 5 * time.Minute, limitAll: 5 * time.Minute, checks: true},
-	{target: "e2e-k8s", lane: waits, limitAll: 100 * time.Minute, asks: "TRAWL_TEST_K8S"},
-	{target: "terraform-test", lane: waits, limitAll: 100 * time.Minute, asks: "TRAWL_TEST_TERRAFORM"},
+	{target: "e2e-k8s", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_K8S"},
+	{target: "terraform-test", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_TERRAFORM"},
 	{target: "check-sums", lane: computes, limit: time.Minute, limitAll: time.Minute, checks: true},
 	{target: "lint", lane: computes, limit: 20 * time.Minute, limitAll: 20 * time.Minute, checks: true},
 	{target: "unit", lane: computes, limit: 20 * time.Minute, limitAll: 60 * time.Minute},
@@ -75,34 +75,33 @@ func partsOf(all bool, env func(string) string) (chosen []part) {
 // errTime means that a part did not end within its limit.
 var errTime = errors.New("not done within its limit")
 
-// interrupted is how long a part that is ended has to remove what it made.
-const interrupted = time.Minute
+// interrupted is how long a part that is interrupted has to remove what it made: more than the two
+// minutes that tests in containers take for it at most.
+const interrupted = 3 * time.Minute
 
 // run makes the target, with its results as events. An error says why the part failed.
 func (p part) run(ctx context.Context, out *stream) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, p.limit, errTime)
 	defer cancel()
-	// Tests end before the part does, and show where they were.
-	timeout := max(p.limit-time.Minute, p.limit*9/10)
-	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json", "TIMEOUT="+timeout.String())
+	// Go counts the timeout of each package from its own start: one that starts in the first half of the
+	// limit ends before the part does, and shows where it was.
+	cmd := exec.CommandContext(ctx, "make", "--no-print-directory", p.target, "JSON=-json", "TIMEOUT="+(p.limit/2).String())
 	cmd.Env = append(os.Environ(), "MAKEFLAGS=") // the jobs of a make around this one are none of its
 	// The go command passes an interrupt on to its tests, and dies of anything else.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = interrupted
 	lines := out.part(p)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = lines, &said
+	cmd.Stdout, cmd.Stderr = lines, &lines.said
 	err := cmd.Run()
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // what is left of it, if anything
 	}
-	if err != nil {
-		lines.failed(said.Bytes())
-		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
-		}
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	case errors.Is(err, exec.ErrWaitDelay):
+		err = errors.New("it left a process that holds its output")
 	}
-	lines.end(err)
-	return err
+	return lines.end(err)
 }

@@ -6,6 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os"
 	"path/filepath"
@@ -58,7 +61,7 @@ bad:
 hangs:
 	@echo started; sleep 1000
 last:
-	@test -f built
+	@test -f built; echo a warning >&2
 `)
 	actions, output, results := outcomes(t, []part{
 		{target: "built", lane: first, limit: time.Minute, checks: true},
@@ -77,7 +80,7 @@ last:
 		}
 	}
 	for name, want := range map[string]string{
-		"make/bad bad": "went wrong\nwhy\n", "make/hangs hangs": errTime.Error(), "make/good ": "no event\n",
+		"make/bad bad": "went wrong\nwithout an end\nwhy\nmake: ", "make/last last": "a warning\n", "make/hangs hangs": errTime.Error(), "make/good ": "no event\n",
 	} {
 		if !strings.Contains(output[name], want) {
 			t.Errorf("%s printed %q, want %q in it", name, output[name], want)
@@ -87,7 +90,7 @@ last:
 	if failed := report(&table, results); failed != 2 {
 		t.Errorf("%d failed, want 2:\n%s", failed, &table)
 	}
-	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 7 {
+	if n := strings.Count(table.String(), "FAILED"); n != 2 || strings.Count(table.String(), "\n") != 8 {
 		t.Errorf("the table should show 6 parts, 2 of them failed:\n%s", &table)
 	}
 }
@@ -131,24 +134,49 @@ func TestNothingRunsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestLongLines: gotestsum reads no line of 64 KiB and more.
-func TestLongLines(t *testing.T) {
-	makefile(t, "long:\n\t@head -c 200000 /dev/zero | tr '\\0' '\\1'; echo end\n")
-	var events bytes.Buffer
-	p := part{target: "long", limit: time.Minute, checks: true}
-	if err := p.run(t.Context(), &stream{to: &events}); err != nil {
-		t.Fatal(err)
-	}
-	output := 0
-	for line := range bytes.Lines(events.Bytes()) {
-		var e event
-		if err := json.Unmarshal(line, &e); err != nil || len(line) >= 64<<10 {
-			t.Fatalf("a line of %d bytes: %v", len(line), err)
+// TestTestsDecide: a part whose tests failed or did not end has failed, whatever its program says, and a part
+// that leaves a process with its output says so.
+func TestTestsDecide(t *testing.T) {
+	makefile(t, `
+fails:
+	@echo '{"Action":"run","Package":"p","Test":"TestA"}'; echo '{"Action":"fail","Package":"p","Test":"TestA"}'
+leaves:
+	@echo '{"Action":"run","Package":"p","Test":"TestB"}'
+skips:
+	@echo '{"Action":"run","Package":"p","Test":"TestC"}'; echo '{"Action":"skip","Package":"p","Test":"TestC"}'
+`)
+	for target, want := range map[string]string{"fails": "tests failed", "leaves": "TestB in p did not end", "skips": ""} {
+		_, _, results := outcomes(t, []part{{target: target, limit: time.Minute}})
+		if err := results[0].err; (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", target, err, want)
 		}
-		output += len(e.Output)
 	}
-	if want := 200000 + len("end\n"); output != want {
-		t.Errorf("%d bytes of output, want %d", output, want)
+}
+
+// TestLongLines: gotestsum reads no line of 64 KiB and more, neither of a text nor of an event.
+func TestLongLines(t *testing.T) {
+	makefile(t, `
+text:
+	@head -c 200000 /dev/zero | tr '\0' '\1'; echo
+event:
+	@printf '{"Action":"output","Package":"p","Output":"'; head -c 200000 /dev/zero | tr '\0' a; echo '\n"}'
+`)
+	for _, p := range []part{{target: "text", limit: time.Minute, checks: true}, {target: "event", limit: time.Minute}} {
+		var events bytes.Buffer
+		if err := p.run(t.Context(), &stream{to: &events}); err != nil {
+			t.Fatal(err)
+		}
+		output := 0
+		for line := range bytes.Lines(events.Bytes()) {
+			var e event
+			if err := json.Unmarshal(line, &e); err != nil || len(line) >= 64<<10 {
+				t.Fatalf("%s: a line of %d bytes: %v", p.target, len(line), err)
+			}
+			output += len(e.Output)
+		}
+		if output != 200001 {
+			t.Errorf("%s: %d bytes of output, want 200001", p.target, output)
+		}
 	}
 }
 
@@ -176,7 +204,8 @@ func TestPartsAreTargets(t *testing.T) {
 	}
 }
 
-// TestRaceTestsExist: every test that race.txt names is in its package, and says what it is for.
+// TestRaceTestsExist: every test that race.txt names is in its package, and says what it is for;
+// `make test-all` runs these packages too.
 func TestRaceTestsExist(t *testing.T) {
 	text, err := os.ReadFile("race.txt")
 	if err != nil {
@@ -193,12 +222,11 @@ func TestRaceTestsExist(t *testing.T) {
 			continue
 		}
 		found++
-		files, err := filepath.Glob(filepath.Join("../..", words[0], "*_test.go"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !containsTest(t, files, words[1]) {
+		if !containsTest(t, words[0], words[1]) {
 			t.Errorf("there is no %s in %s", words[1], words[0])
+		}
+		if slices.Contains(names(t, "SERIAL"), strings.TrimPrefix(words[0], "./index/")) {
+			t.Errorf("%s: make test-all runs nothing in it under the race detector", words[0])
 		}
 	}
 	if found < 10 {
@@ -206,8 +234,88 @@ func TestRaceTestsExist(t *testing.T) {
 	}
 }
 
-func containsTest(t *testing.T, files []string, name string) bool {
+// names are the words of a variable of the Makefile.
+func names(t *testing.T, variable string) []string {
 	t.Helper()
+	text, err := os.ReadFile("../../Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := regexp.MustCompile(`(?m)^` + variable + ` := (.*)$`).FindSubmatch(text)
+	if value == nil {
+		t.Fatalf("the Makefile has no %s", variable)
+	}
+	return regexp.MustCompile(`\w+`).FindAllString(string(value[1]), -1)
+}
+
+// TestContainersExist: `go test -run` is content with a name that no test has.
+func TestContainersExist(t *testing.T) {
+	for _, name := range names(t, "CONTAINERS") {
+		if !containsTest(t, "integration/cluster", name) {
+			t.Errorf("there is no %s in integration/cluster", name)
+		}
+	}
+}
+
+// TestSerialPackages: what never runs under the race detector starts no goroutine.
+func TestSerialPackages(t *testing.T) {
+	for _, name := range names(t, "SERIAL") {
+		files, err := filepath.Glob(filepath.Join("../../index", name, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Errorf("index/%s: %d files, %v", name, len(files), err)
+		}
+		for _, file := range files {
+			set := token.NewFileSet()
+			parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(parsed, func(n ast.Node) bool {
+				_, starts := n.(*ast.GoStmt)
+				if call, ok := n.(*ast.SelectorExpr); starts || ok && call.Sel.Name == "Go" {
+					t.Errorf("%s starts a goroutine: its package belongs under the race detector", set.Position(n.Pos()))
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestRaceSaysThatItDoesNotRun: without a C compiler the part is skipped, and counted as such.
+func TestRaceSaysThatItDoesNotRun(t *testing.T) {
+	t.Chdir("../..")
+	t.Setenv("CC", "no-such-compiler -m64")
+	t.Setenv("CI", "")
+	actions, output, results := outcomes(t, []part{{target: "race", lane: first, limit: time.Minute, again: true}})
+	if name := "race/make race"; results[0].err != nil || actions[name] != "skip" || !strings.Contains(output[name], "needs a C compiler\n") {
+		t.Errorf("%v, %v, %v", results[0].err, actions, output)
+	}
+}
+
+// TestReader: the run fails with the command that gets its events, and ends with it.
+func TestReader(t *testing.T) {
+	makefile(t, "part:\n\t@touch ran\nlong:\n\t@while :; do echo more || exit; done\n")
+	short := []part{{target: "part", limit: time.Minute, checks: true}}
+	for script, fails := range map[string]bool{"cat > events": false, "cat > events; exit 3": true} {
+		if err := count(t.Context(), short, []string{"sh", "-c", script}); (err != nil) != fails {
+			t.Errorf("%s: %v", script, err)
+		}
+	}
+	if events, err := os.ReadFile("events"); err != nil || !bytes.Contains(events, []byte(`"pass"`)) {
+		t.Errorf("it got %s, %v", events, err)
+	}
+	err := count(t.Context(), []part{{target: "long", limit: time.Hour, checks: true}}, []string{"sh", "-c", "head -n 3 > events"})
+	if !errors.Is(err, errParts) {
+		t.Errorf("a part whose events nobody reads: %v", err)
+	}
+}
+
+func containsTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	return slices.ContainsFunc(files, func(file string) bool {
 		text, err := os.ReadFile(file)
 		if err != nil {

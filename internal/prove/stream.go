@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -19,16 +21,18 @@ type stream struct {
 type event struct {
 	Time    string
 	Action  string
-	Package string
+	Package string  `json:",omitempty"`
 	Test    string  `json:",omitempty"`
 	Elapsed float64 `json:",omitempty"`
 	Output  string  `json:",omitempty"`
+	// ImportPath is in events of a build, in place of Package.
+	ImportPath string `json:",omitempty"`
 }
 
 func (s *stream) write(line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, _ = fmt.Fprintf(s.to, "%s\n", line) // without a reader the part's error still counts
+	_, _ = fmt.Fprintf(s.to, "%s\n", line) // without a reader the run ends
 }
 
 func (s *stream) send(e event) {
@@ -40,7 +44,7 @@ func (s *stream) send(e event) {
 
 // part returns what takes the output of a part, until its end.
 func (s *stream) part(p part) *lines {
-	l := &lines{out: s, part: p, start: time.Now()}
+	l := &lines{out: s, part: p, start: time.Now(), running: map[[2]string]bool{}}
 	s.send(l.event("start"))
 	if p.checks {
 		s.send(l.test("run"))
@@ -54,7 +58,11 @@ type lines struct {
 	out   *stream
 	part  part
 	start time.Time
-	rest  []byte // of an unfinished line
+	rest  []byte       // of an unfinished line
+	said  bytes.Buffer // on standard error: it is passed on at the end
+	// running are the tests that have not ended, as package and name; failed is how many tests and packages failed.
+	running map[[2]string]bool
+	failed  int
 }
 
 // event is one of the package that stands for the part.
@@ -90,38 +98,73 @@ const longest = 8 << 10
 
 func (l *lines) pass(line []byte) {
 	var of event
-	if !l.part.checks && json.Unmarshal(line, &of) == nil && of.Action != "" {
-		if l.part.again {
-			line = bytes.Replace(line, []byte(`"Package":"`), []byte(`"Package":"`+l.part.target+"/"), 1)
-		}
-		l.out.write(line)
+	if l.part.checks || json.Unmarshal(line, &of) != nil || of.Action == "" {
+		l.output(l.test("output"), string(line)+"\n")
 		return
 	}
-	e := l.test("output")
-	for len(line) > longest {
-		e.Output = string(line[:longest])
-		l.out.send(e)
-		line = line[longest:]
+	l.follow(of)
+	if l.part.again {
+		line = bytes.Replace(line, []byte(`"Package":"`), []byte(`"Package":"`+l.part.target+"/"), 1)
+		if of.Package != "" {
+			of.Package = l.part.target + "/" + of.Package
+		}
 	}
-	e.Output = string(line) + "\n"
-	l.out.send(e)
+	if len(line) > longest && of.Output != "" {
+		l.output(of, of.Output)
+		return
+	}
+	l.out.write(line)
 }
 
-// failed adds what a part that failed said on standard error.
-func (l *lines) failed(said []byte) {
-	for line := range bytes.Lines(said) {
+// output sends an event with a text, in several events if it is long.
+func (l *lines) output(e event, text string) {
+	for piece := range slices.Chunk([]byte(text), longest) {
+		e.Output = string(piece)
+		l.out.send(e)
+	}
+}
+
+// follow notes which tests run, and which have failed.
+func (l *lines) follow(e event) {
+	test := [2]string{e.Package, e.Test}
+	switch e.Action {
+	case "run":
+		l.running[test] = true
+	case "fail":
+		l.failed++
+		delete(l.running, test)
+	case "pass", "skip":
+		delete(l.running, test)
+	}
+}
+
+// outcome is the error of a part, whose target ended with an error or none. A program that ends well
+// although its tests did not is an error too.
+func (l *lines) outcome(err error) error {
+	switch {
+	case err != nil:
+		return err
+	case l.failed > 0:
+		return errors.New("tests failed, although their program ended well")
+	}
+	for test := range l.running {
+		return fmt.Errorf("%s in %s did not end, although its program ended well", test[1], test[0])
+	}
+	return nil
+}
+
+// end passes on what is left, and reports how the part ended: err is that of its target.
+func (l *lines) end(err error) error {
+	if len(l.rest) > 0 {
+		l.pass(l.rest)
+	}
+	for line := range bytes.Lines(l.said.Bytes()) {
 		l.pass(bytes.TrimSuffix(line, []byte("\n")))
 	}
-}
-
-// end reports how the part ended.
-func (l *lines) end(err error) {
 	action := "pass"
-	if err != nil {
+	if err = l.outcome(err); err != nil {
 		action = "fail"
-		l.pass(fmt.Appendf(l.rest, "%v", err))
-	} else if len(l.rest) > 0 {
-		l.pass(l.rest)
+		l.pass([]byte(err.Error()))
 	}
 	ends := []event{l.event(action)}
 	if l.part.checks {
@@ -131,4 +174,5 @@ func (l *lines) end(err error) {
 		e.Elapsed = time.Since(l.start).Seconds()
 		l.out.send(e)
 	}
+	return err
 }
