@@ -159,7 +159,7 @@ func TestLongLines(t *testing.T) {
 text:
 	@head -c 200000 /dev/zero | tr '\0' '\1'; echo
 event:
-	@printf '{"Action":"output","Package":"p","Output":"'; head -c 200000 /dev/zero | tr '\0' a; echo '\n"}'
+	@printf '{"Action":"output","Package":"p","Output":"'; head -c 200000 /dev/zero | tr '\0' a; printf '%s\n' '\n"}'
 `)
 	for _, p := range []part{{target: "text", limit: time.Minute, checks: true}, {target: "event", limit: time.Minute}} {
 		var events bytes.Buffer
