@@ -18,7 +18,7 @@ const (
 	first lane = iota
 	// computes is for parts that keep all processors busy.
 	computes
-	// waits is for parts that mostly wait for processes and containers.
+	// waits is for parts that leave processors free: they wait for processes and containers, or run one test at a time.
 	waits
 )
 
@@ -45,6 +45,7 @@ var parts = []part{
 	{target: "processes", lane: waits, limit: 20 * time.Minute, limitAll: 40 * time.Minute},
 	{target: "containers", lane: waits, limit: 20 * time.Minute, limitAll: 90 * time.Minute},
 	{target: "demo-short", lane: waits, limit: 5 * time.Minute, limitAll: 5 * time.Minute, checks: true},
+	{target: "mutate", lane: waits, limitAll: 90 * time.Minute, checks: true},
 	{target: "e2e-k8s", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_K8S"},
 	{target: "terraform-test", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_TERRAFORM"},
 	{target: "check-sums", lane: computes, limit: time.Minute, limitAll: time.Minute, checks: true},
@@ -56,7 +57,6 @@ var parts = []part{
 	{target: "check-generated", lane: computes, limitAll: 15 * time.Minute, checks: true},
 	{target: "tools-test", lane: computes, limitAll: 20 * time.Minute},
 	{target: "fuzz", lane: computes, limitAll: 45 * time.Minute, checks: true},
-	{target: "mutate", lane: computes, limitAll: 90 * time.Minute, checks: true},
 }
 
 // partsOf are the parts of make test, or all that the environment asks for.
