@@ -212,8 +212,7 @@ bench-test: ## Test the benchmarks, which are a module of their own
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
-	@$(LINT) run ./...
-	@cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./...
+	@$(LINT) run ./...; status=$$?; cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./... && exit $$status
 
 .PHONY: check-sums
 check-sums: ## Fail if protos or generated code changed since make generate
@@ -235,11 +234,11 @@ demo-short: $(BUILT) ## The demo on a small generated repository
 	@demo/run.sh "$(BIN)" short
 
 # Expression for the mutations to try; empty: all.
-ONLY ?=
+export ONLY ?=
 
 .PHONY: mutate
 mutate: ## Break each promise in many ways, one line at a time, and fail unless the named tests notice all of them (before a release; ONLY=expression for some)
-	@$(GO) run ./internal/mutate $(if $(ONLY),-only '$(ONLY)',$(if $(ALL),,-write docs/mutations.md))
+	@$(GO) run ./internal/mutate $(if $(ONLY),-only "$$ONLY",$(if $(ALL),,-write docs/mutations.md))
 
 FUZZTIME ?= $(if $(ALL),10s,20s)
 FUZZ ?= ./...

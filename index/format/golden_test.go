@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestGoldenShardsAnnotated compares the committed shards with their annotations, which the tables
@@ -25,14 +26,7 @@ func TestGoldenShardsAnnotated(t *testing.T) {
 		must(t, err)
 		a := annotator{spec: readSpec(t), t: t, data: data}
 		got, text := a.shard(), strings.TrimSuffix(path, "trawl")+"txt"
-		if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
-			must(t, os.WriteFile(text, []byte(got), 0o600))
-		}
-		want, err := os.ReadFile(text)
-		must(t, err)
-		if got != string(want) {
-			t.Errorf("%s is not what FORMAT.md says of %s", text, path)
-		}
+		testrun.Golden(t, text, []byte(got)) // as FORMAT.md says of the shard
 	}
 }
 

@@ -2,7 +2,6 @@ package search_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"slices"
@@ -12,9 +11,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
-
-var rewrite = flag.Bool("rewrite", false, "write testdata/conformance.txt anew")
 
 const conformanceFile = "testdata/conformance.txt"
 
@@ -85,13 +83,13 @@ func TestConformance(t *testing.T) {
 		switch {
 		case err != nil:
 			t.Errorf("line %d: %s: %v", c.line, c.text, err)
-		case *rewrite:
+		case testrun.Update():
 			c.meaning = got
 		case !slices.Equal(got, c.meaning):
-			t.Errorf("line %d: %s\n got %s\nwant %s", c.line, c.text, strings.Join(got, "\n     "), strings.Join(c.meaning, "\n     "))
+			t.Errorf("line %d: %s\n got %s\nwant %s\nIf the new meaning is right, run the test with -update.", c.line, c.text, strings.Join(got, "\n     "), strings.Join(c.meaning, "\n     "))
 		}
 	}
-	if *rewrite {
+	if testrun.Update() {
 		writeConformance(t, cases, other)
 	}
 }

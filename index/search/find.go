@@ -42,7 +42,7 @@ func (s *search) find(q *Query) error {
 			return err
 		}
 		if err == nil && !s.admits(s.partOfWords, 0) { // nothing else is among the best
-			s.notCounted(&candidate{bound: s.partOfWords})
+			s.stats.CountsInexact = true
 			s.notBest()
 			return nil
 		}

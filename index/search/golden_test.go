@@ -14,6 +14,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // golden is the corpus of the committed shards. It must not change: once a version of the format is
@@ -119,14 +120,14 @@ var goldenQueries = []string{
 	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
-// goldenFolder has the committed shards. With TRAWL_UPDATE_GOLDEN set, TestGoldenShards writes them.
+// goldenFolder has the committed shards. With -update, TestGoldenShards writes them.
 var goldenFolder = fmt.Sprintf("../testdata/v%d", format.Version)
 
 // TestGoldenShards opens the committed shards, as every later reader must. It verifies them to the
 // last posting and compares their answers with brute force.
 func TestGoldenShards(t *testing.T) {
 	corpora := map[string]*indextest.Corpus{"fresh": golden(), "compact": golden(), "ranked": goldenRanks()}
-	if os.Getenv("TRAWL_UPDATE_GOLDEN") != "" {
+	if testrun.Update() {
 		writeGolden(t, corpora)
 	}
 	for name, c := range corpora {

@@ -93,13 +93,8 @@ func (s *search) leaveOutQueue() {
 func (s *search) leaveOut(c *candidate) {
 	s.best.cut = s.best.cut || s.best.stuffed() || s.workers != nil && s.workers.stuffed.Load()
 	if !c.counted && s.tier == everyWord { // among whole words, the search may go on with all words
-		s.notCounted(c)
+		s.stats.CountsInexact = true
 	}
-}
-
-// notCounted records that documents of a candidate that match are not counted.
-func (s *search) notCounted(c *candidate) {
-	s.stats.CountsInexact = true
 }
 
 // total bounds the score. It assumes that the document has no terms other than those that spell its name, and that its repo has the
@@ -212,7 +207,7 @@ func (s *search) lookAt(c *candidate) error {
 			return true, nil
 		}
 		if s.leaveOut(&one); !c.counted {
-			s.notCounted(&one)
+			s.stats.CountsInexact = true
 		}
 		return false, nil
 	}, func() error { return s.hit(c) })

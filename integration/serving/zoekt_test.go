@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -23,6 +22,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -82,8 +82,6 @@ func (c *cluster) zoekt(query, opts string) (result zoektResult) {
 	return result
 }
 
-var update = flag.Bool("update", false, "write the golden files of zoekt's interface anew")
-
 // TestZoektGolden compares whole answers with golden files. Values that differ from run to
 // run are replaced by their names.
 func TestZoektGolden(t *testing.T) {
@@ -105,15 +103,7 @@ func TestZoektGolden(t *testing.T) {
 		conceal(tree)
 		got, err := json.MarshalIndent(tree, "", "  ")
 		c.must(err)
-		file := filepath.Join("testdata", "zoekt-"+name+".json")
-		if *update {
-			c.must(os.WriteFile(file, append(got, '\n'), 0o600))
-		}
-		want, err := os.ReadFile(file)
-		c.must(err)
-		if !bytes.Equal(bytes.TrimSpace(want), got) {
-			t.Errorf("%s differs from its file:\n%s", name, got)
-		}
+		testrun.Golden(t, filepath.Join("testdata", "zoekt-"+name+".json"), append(got, '\n'))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +26,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
+	"github.com/trawl-search/trawl/internal/testrun"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
 )
 
@@ -369,14 +369,6 @@ func TestZoektMessagesGolden(t *testing.T) {
 		var got bytes.Buffer
 		c.must(json.Indent(&got, written, "", "  "))
 		got.WriteByte('\n')
-		file := filepath.Join("testdata", "zoekt-grpc-"+name+".json")
-		if *update {
-			c.must(os.WriteFile(file, got.Bytes(), 0o600))
-		}
-		want, err := os.ReadFile(file)
-		c.must(err)
-		if !bytes.Equal(want, got.Bytes()) {
-			t.Errorf("%s differs from its file:\n%s", name, got.Bytes())
-		}
+		testrun.Golden(t, filepath.Join("testdata", "zoekt-grpc-"+name+".json"), got.Bytes())
 	}
 }

@@ -31,7 +31,7 @@ import (
 var list string
 
 func main() {
-	only := flag.String("only", "", "try only the mutations whose block in the list matches this expression")
+	only := flag.String("only", "", "try only the mutations of which this expression matches 'PROMISE: DESCRIPTION', the file, the package or the test")
 	parallel := flag.Int("parallel", max(runtime.NumCPU()/2, 1), "number of mutations to try at once")
 	page := flag.String("write", "", "also write the result to this page")
 	flag.Parse()
@@ -83,7 +83,7 @@ func mutate(ctx context.Context, out io.Writer, only string, parallel int, page 
 	if err != nil {
 		return 0, err
 	}
-	fmt.Fprintf(out, "%d mutations; their tests without any of them first\n", len(chosen))
+	fmt.Fprintf(out, "mutations: %d. First their tests run on the unchanged source.\n", len(chosen))
 	unfit, err := unfitTests(ctx, root, chosen)
 	if err != nil {
 		return 0, err

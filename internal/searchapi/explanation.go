@@ -110,9 +110,9 @@ func addNumbers(sum, from protoreflect.Message) {
 			sum.Set(field, protoreflect.ValueOfUint64(sum.Get(field).Uint()+v.Uint()))
 		case field.Kind() == protoreflect.MessageKind:
 			to := sum.Mutable(field).Message()
-			if took, ok := v.Message().Interface().(*durationpb.Duration); ok {
-				total := to.Interface().(*durationpb.Duration).AsDuration() + took.AsDuration()
-				sum.Set(field, protoreflect.ValueOfMessage(durationpb.New(total).ProtoReflect()))
+			before, ok := to.Interface().(*durationpb.Duration)
+			if more, both := v.Message().Interface().(*durationpb.Duration); ok && both {
+				sum.Set(field, protoreflect.ValueOfMessage(durationpb.New(before.AsDuration()+more.AsDuration()).ProtoReflect()))
 			} else {
 				addNumbers(to, v.Message())
 			}

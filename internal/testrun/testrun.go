@@ -1,5 +1,5 @@
 // Package testrun gives tests their random choices, the number of their rounds, free addresses, the size of
-// the heap, programs that end with them, and one way to wait for what must happen.
+// the heap, programs that end with them, one way to wait for what must happen, and one to compare with a file.
 package testrun
 
 import (

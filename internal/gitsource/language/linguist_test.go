@@ -1,9 +1,7 @@
 package language
 
 import (
-	"bytes"
 	"encoding/json"
-	"flag"
 	"io/fs"
 	"maps"
 	"os"
@@ -19,9 +17,8 @@ import (
 	"github.com/go-enry/go-enry/v2/data"
 
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
-
-var update = flag.Bool("update", false, "write the tables anew")
 
 // MarshalText writes an expression, which only this test does.
 func (e expression) MarshalText() ([]byte, error) { return []byte(e.compiled().String()), nil }
@@ -53,16 +50,7 @@ func TestLinguistTables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = append(text, '\n')
-	if *update {
-		if err := os.WriteFile("linguist.json", text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if !bytes.Equal(text, linguistJSON) {
-		t.Error("linguist.json is not that of go-enry: go test ./internal/gitsource/language -run LinguistTables -update")
-	}
+	testrun.Golden(t, "linguist.json", append(text, '\n'))
 }
 
 // collect adds the conditions of go-enry's rule to r, and reports whether it can hold at all.

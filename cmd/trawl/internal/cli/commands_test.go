@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // commandsPreface begins the reference of commands.
@@ -51,16 +53,7 @@ func TestCommandReference(t *testing.T) {
 	for _, c := range newRoot(Process{}).Commands() {
 		describe(c)
 	}
-	const name = "../../../../docs/cli.md"
-	if *update {
-		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("docs/cli.md is not current (%v): run make generate", err)
-	}
+	testrun.Golden(t, "../../../../docs/cli.md", want.Bytes())
 }
 
 // TestGeneratedHelp: completion and manual pages know the commands.

@@ -1,16 +1,15 @@
 package cli
 
 import (
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
-)
 
-var rewrite = flag.Bool("rewrite", false, "rewrite testdata/plans.txt")
+	"github.com/trawl-search/trawl/internal/testrun"
+)
 
 var (
 	someTime  = regexp.MustCompile(` *\b[0-9.]+(ns|µs|ms|s)\b`)
@@ -52,16 +51,7 @@ func TestPlans(t *testing.T) {
 		b.WriteString("## " + query + "\n" + explainPond(t, shard, "--", query) + "\n")
 	}
 	b.WriteString("## --top fish\n" + explainPond(t, shard, "--top", "--max-files", "1", "--", "fish"))
-	golden := filepath.Join("testdata", "plans.txt")
-	if *rewrite {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil || b.String() != string(want) {
-		t.Errorf("%v; plans are not those of %s (-rewrite):\n%s", err, golden, b.String())
-	}
+	testrun.Golden(t, filepath.Join("testdata", "plans.txt"), []byte(b.String()))
 }
 
 // TestPlanInTheReference runs the example of docs/query.md.

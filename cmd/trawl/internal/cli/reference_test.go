@@ -2,17 +2,14 @@ package cli
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
-
-var update = flag.Bool("update", false, "write docs/settings.md and docs/cli.md anew")
 
 // preface begins the reference of settings.
 const preface = `# Settings
@@ -51,16 +48,7 @@ func TestSettingsReference(t *testing.T) {
 		}
 		fmt.Fprintf(&want, "\n## %s\n\n%s", section.title, text)
 	}
-	const name = "../../../../docs/settings.md"
-	if *update {
-		if err := os.WriteFile(name, want.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	got, err := os.ReadFile(name)
-	if err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("docs/settings.md is not current (%v): run make generate", err)
-	}
+	testrun.Golden(t, "../../../../docs/settings.md", want.Bytes())
 	if n := strings.Count(want.String(), "<br>"); n < 300 {
 		t.Errorf("only %d settings are in it", n/2)
 	}

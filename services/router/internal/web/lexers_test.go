@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/flate"
 	"encoding/xml"
-	"flag"
 	"io"
 	"io/fs"
 	"maps"
@@ -19,9 +18,9 @@ import (
 
 	"github.com/alecthomas/chroma/v2"
 	chromalexers "github.com/alecthomas/chroma/v2/lexers"
-)
 
-var update = flag.Bool("update", false, "write what is taken from chroma anew")
+	"github.com/trawl-search/trawl/internal/testrun"
+)
 
 // TestChromaLexers compares the lexers with those of chroma's module.
 func TestChromaLexers(t *testing.T) {
@@ -66,7 +65,7 @@ func TestChromaLexers(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if *update {
+	if testrun.Update() {
 		if err := os.WriteFile("lexers.zip", packed.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
