@@ -1,14 +1,18 @@
 package catalog_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -166,6 +170,35 @@ func TestCondemnedWaits(t *testing.T) {
 	}
 }
 
+// TestSettledBatchesKeepTheirBounds: however often part of a batch is deleted, the rest stays, and what was
+// garbage before it.
+func TestSettledBatchesKeepTheirBounds(t *testing.T) {
+	s, rng := newStore(t), testrun.Rand(t)
+	want := &catalogv1.Condemned{After: 1 + rng.Int64N(1000)}
+	for i := range 20 {
+		want.Objects = append(want.Objects, &catalogv1.CondemnedObject{Key: catalog.ShardKey(1, [32]byte{byte(i)}), SizeBytes: uint64(i)})
+	}
+	testrun.Must(t, s.Condemn(t.Context(), reach(t, s), want.After, want.Objects, time.Minute))
+	for {
+		var batches []catalog.Condemned
+		for b, err := range s.ListCondemned(t.Context()) {
+			testrun.Must(t, err)
+			batches = append(batches, b)
+		}
+		if len(want.Objects) == 0 {
+			if len(batches) > 0 {
+				t.Errorf("all is deleted, and %v is left", batches)
+			}
+			return
+		}
+		if len(batches) != 1 || !proto.Equal(batches[0].Record, want) {
+			t.Fatalf("got %v, want %v", batches, want)
+		}
+		want.Objects = want.Objects[1+rng.IntN(len(want.Objects)):]
+		testrun.Must(t, s.Settle(t.Context(), batches[0], want.Objects))
+	}
+}
+
 func TestMemoriesOfDeletedReposGo(t *testing.T) {
 	s := newStore(t)
 	for _, repo := range []string{"gone", "again"} {
@@ -190,4 +223,29 @@ func TestMemoriesOfDeletedReposGo(t *testing.T) {
 	if lease := acquire(t, s, "again"); lease.NextGeneration() != 2 || lease.Desired().Epoch != 2 {
 		t.Errorf("a repo that is desired again forgot its generation: %d", lease.NextGeneration())
 	}
+}
+
+// TestForgottenReposDoNotCount: a deleted repo counts for who put it until its memory is dropped.
+func TestForgottenReposDoNotCount(t *testing.T) {
+	s := newStore(t)
+	_, _, err := s.PutDesiredIf(t.Context(), &catalogv1.Desired{Name: "repo"}, "token", func(*catalogv1.Desired) error { return nil })
+	testrun.Must(t, err)
+	_, err = s.DeleteRepo(t.Context(), "repo")
+	testrun.Must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	puts := catalog.NewPuts(s, slog.New(slog.DiscardHandler))
+	var running sync.WaitGroup
+	running.Go(func() { puts.Run(ctx) })
+	defer func() { cancel(); running.Wait() }()
+	count := func() int {
+		n, err := puts.Count(t.Context(), "token")
+		testrun.Must(t, err)
+		return n
+	}
+	if n := count(); n != 1 {
+		t.Errorf("%d repos count", n)
+	}
+	_, err = s.DropMemories(t.Context(), time.Now().Add(time.Hour))
+	testrun.Must(t, err)
+	testrun.Until(t, "no repo counts", func() bool { return count() == 0 })
 }

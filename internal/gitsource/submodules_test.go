@@ -1,9 +1,11 @@
 package gitsource
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -77,4 +79,102 @@ func TestSubmodulesStayWithinTheirFolders(t *testing.T) {
 	write(t, modules, "borrows/objects/info/alternates", filepath.Join(secret.Dir, ".git", "objects")+"\n")
 	_, err := f.Branches(t.Context(), r.Dir, nil)
 	wantFailure(t, err, Refused, "rule folder")
+}
+
+// TestManySubmodules: a mirror holds the submodules of a repository up to a number of commits, over all of its
+// branches, whatever the number of paths. With one more the repository is refused as too large. So it is with more folders
+// of submodules than that.
+func TestManySubmodules(t *testing.T) {
+	lib, r := gitsourcetest.New(t), gitsourcetest.New(t)
+	there := lib.Files("main", "f", "content")
+	modules := filepath.Join(r.Dir, ".git", "modules")
+	r.Git("clone", "-q", "--bare", lib.Dir, filepath.Join(modules, "lib"))
+	// links are at n paths, at commits from a number on.
+	links := func(first, n int) (entries [][3]string) {
+		for i := range n {
+			entries = append(entries, [3]string{"160000", fmt.Sprintf("%040x", first+i), fmt.Sprintf("other/%d", i)})
+		}
+		return entries
+	}
+	f, one := newFetcher(t, local(r)), [3]string{"160000", there, "lib"}
+	fetch := func() (map[string]string, error) {
+		mirror := filepath.Join(t.TempDir(), "m")
+		branches, err := f.Branches(t.Context(), r.Dir, []string{"*"})
+		must(t, err)
+		if _, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil); err != nil {
+			return nil, err
+		}
+		return fetchAll(t, f, mirror, r.Dir, "*"), nil
+	}
+	steps := map[string]struct {
+		main, dev [][3]string
+		fits      bool
+	}{
+		"as many as may be":                {main: append(links(1, maxSubmodules-1), one), fits: true},
+		"one more":                         {main: append(links(1, maxSubmodules), one)},
+		"as many as may be, in two":        {main: append(links(1, 500), one), dev: links(501, maxSubmodules-501), fits: true},
+		"one more, in two":                 {main: append(links(1, 500), one), dev: links(501, maxSubmodules-500)},
+		"the same ones in two":             {main: append(links(1, 800), one), dev: links(1, 800), fits: true},
+		"one commit at more paths than so": {main: append(same(links(1, maxSubmodules+10)), one), fits: true},
+	}
+	for what, step := range steps {
+		r.Commit("main", step.main...)
+		r.Commit("dev", append(step.dev, [3]string{"100644", r.Blob("own"), "own"})...)
+		got, err := fetch()
+		if !step.fits {
+			wantFailure(t, err, TooLarge, "more than 1024 submodules")
+			continue
+		}
+		if err != nil || got["lib/f@main"] != "content" {
+			t.Errorf("%s: %v, %v", what, got["lib/f@main"], err)
+		}
+	}
+
+	for i := range maxSubmodules {
+		write(t, modules, fmt.Sprintf("other/%d/HEAD", i), "ref: refs/heads/main\n")
+		if i < maxSubmodules-2 {
+			continue
+		}
+		_, err := f.Branches(t.Context(), r.Dir, nil)
+		if i == maxSubmodules-2 {
+			must(t, err)
+			continue
+		}
+		wantFailure(t, err, TooLarge, "more than 1024 submodules")
+	}
+}
+
+// same returns the entries with the object of the first.
+func same(entries [][3]string) [][3]string {
+	for i := range entries {
+		entries[i][1] = entries[0][1]
+	}
+	return entries
+}
+
+// TestLimitsOfPathsInSubmodules: a file of a submodule is left out, and one that is too deep is skipped, by its path
+// in the repository.
+func TestLimitsOfPathsInSubmodules(t *testing.T) {
+	lib, r := gitsourcetest.New(t), gitsourcetest.New(t)
+	there := lib.Files("main", "f", "1", "d/g", "2", "longer", "3")
+	r.Git("clone", "-q", "--bare", lib.Dir, filepath.Join(r.Dir, ".git", "modules", "lib"))
+	long := strings.Repeat("l", MaxPath-len("/d/g"))
+	r.Commit("main", [3]string{"160000", there, "lib"}, [3]string{"160000", there, long})
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	branches, err := f.Branches(t.Context(), r.Dir, nil)
+	must(t, err)
+	fetched, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
+	must(t, err)
+	repo, err := OpenBranches(t.Context(), mirror, fetched, Limits{MaxDepth: 2})
+	must(t, err)
+	got := map[string]docstore.SkipReason{}
+	for _, d := range collect(t, repo) {
+		got[string(d.Path)] = d.Skip
+	}
+	want := map[string]docstore.SkipReason{
+		"lib/f": 0, "lib/d/g": docstore.TooDeep, "lib/longer": 0, long + "/f": 0, long + "/d/g": docstore.TooDeep,
+	}
+	if !maps.Equal(got, want) || repo.Omitted() != 1 {
+		t.Errorf("%d were left out, and %d are there: %.200v", repo.Omitted(), len(got), got)
+	}
 }

@@ -38,8 +38,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// etcd replaces etcd by an empty one.
-func (w *world) etcd() {
+// etcd replaces etcd by an empty one, and returns it.
+func (w *world) etcd() *embedded.Etcd {
 	w.t.Helper()
 	e, err := embedded.StartEtcd(w.t.Context(), embedded.Config{
 		Dir: w.t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
@@ -47,6 +47,7 @@ func (w *world) etcd() {
 	w.must(err)
 	w.t.Cleanup(func() { e.Close() })
 	w.store = catalog.New(e.Client(), "")
+	return e
 }
 
 func (w *world) must(err error) {
@@ -76,25 +77,34 @@ func (w *world) publishShard(desired *catalogv1.Desired, content string, shard *
 	w.must(err)
 	lease, err := w.store.AcquireLease(ctx, desired.Name, time.Minute)
 	w.must(err)
+	root := w.attempt(lease, content, shard, bare)
+	_, err = w.store.Publish(ctx, lease, lease.Root(), root)
+	w.must(errors.Join(err, lease.Release(ctx)))
+	return w.root(desired.Name)
+}
+
+// attempt does the work of a job under its lease, up to the publication: it puts a shard and the manifest,
+// and returns the root.
+func (w *world) attempt(lease *catalog.Lease, content string, shard *catalogv1.ShardRef, bare bool) *catalogv1.Root {
+	w.t.Helper()
+	desired := lease.Desired()
 	digest := sha256.Sum256([]byte(content))
 	shard.Digest, shard.Key, shard.SizeBytes = digest[:], catalog.ShardKey(lease.Fence(), digest), uint64(len(content))
 	w.put(shard.Key, []byte(content))
 	root := &catalogv1.Root{
-		Repo: desired.Name, Url: desired.Url, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch,
+		Repo: desired.GetName(), Url: desired.GetUrl(), Generation: lease.NextGeneration(), Epoch: desired.GetEpoch(),
 		Branches: []*catalogv1.Branch{{Name: "main", Commit: "c"}}, Shards: []*catalogv1.ShardRef{shard},
 	}
 	manifest := &catalogv1.Manifest{Root: root}
 	if !bare {
-		manifest.Desired = lease.Desired()
+		manifest.Desired = desired
 	}
 	data, err := proto.Marshal(manifest)
 	w.must(err)
 	sum := sha256.Sum256(data)
 	root.ManifestKey, root.ManifestDigest = catalog.ManifestKey(lease.Fence(), root.Repo, root.Generation, sum), sum[:]
 	w.put(root.ManifestKey, data)
-	_, err = w.store.Publish(ctx, lease, lease.Root(), root)
-	w.must(errors.Join(err, lease.Release(ctx)))
-	return w.root(desired.Name)
+	return root
 }
 
 func (w *world) root(name string) *catalogv1.Root {

@@ -56,6 +56,85 @@ func TestReposComeAndLeave(t *testing.T) {
 	})
 }
 
+// TestAbsencesDoNotAddUp: a repo that is back within the grace period counts as never gone. When it leaves
+// again, all of the grace period begins anew.
+func TestAbsencesDoNotAddUp(t *testing.T) {
+	inWorld(t, func(w *world) {
+		both := []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
+		w.listed["x"] = both
+		w.apply(spec("x"))
+		step := func(what string, listed []codehost.Repo, d time.Duration, left bool) {
+			t.Helper()
+			w.set(func() { w.listed["x"] = listed })
+			after(d)
+			w.want(what, "acme/a", "acme/b")
+			b, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/b")
+			if err != nil || (b.Record.GetLeftAt() != nil) != left {
+				t.Errorf("%s: %v, %v", what, b.Record, err)
+			}
+		}
+		for range 3 {
+			step("it left", both[:1], 23*time.Hour, true)
+			step("it is back", both, time.Hour, false)
+			step("it left again", both[:1], 2*time.Hour, true)
+			step("it is back again", both, 25*time.Hour, false)
+		}
+		step("it left for good", both[:1], 23*time.Hour, true)
+		after(2 * time.Hour)
+		w.want("after the grace time", "acme/a")
+	})
+}
+
+// TestReposWithoutIDs: where the host gives its repos no ids, a repo that left has no new name, and stays for the
+// grace period although others of the host are published.
+func TestReposWithoutIDs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, b := repo(1, "acme/a"), repo(2, "acme/b")
+		a.ID, b.ID = "", ""
+		w.listed["x"] = []codehost.Repo{a, b}
+		w.apply(spec("x"))
+		w.publish("git.example.com/acme/b", "c1")
+		w.set(func() { w.listed["x"] = []codehost.Repo{b} })
+		after(23 * time.Hour)
+		w.want("within the grace time", "acme/a", "acme/b")
+	})
+}
+
+// TestChangesAreRequests: whatever a source says anew about a repo is requested once.
+func TestChangesAreRequests(t *testing.T) {
+	inWorld(t, func(w *world) {
+		a, s := repo(1, "acme/a"), spec("x")
+		for what, change := range map[string]func(){
+			"another id":   func() { a.ID += "1" },
+			"another URL":  func() { a.CloneURL = "https://git.example.com/acme/a" },
+			"its branches": func() { s.Branches = []string{"main"} },
+			"that all see": func() { a.Public = !a.Public },
+			"another rank": func() { s.Ranks = []*ingestv1.RankRule{{Match: "**", Rank: 7}} },
+			"nothing":      func() {},
+		} {
+			w.set(func() { w.listed["x"] = []codehost.Repo{a} })
+			w.apply(s)
+			after(time.Hour)
+			w.take()
+			change()
+			w.set(func() { w.listed["x"] = []codehost.Repo{a} })
+			w.apply(s)
+			after(time.Hour)
+			d, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/a")
+			if err != nil || d.Record.GetHostId() != a.ID || d.Record.GetUrl() != a.CloneURL || !slices.Equal(d.Record.GetBranches(), s.Branches) {
+				t.Errorf("%s: %v, %v", what, d.Record, err)
+			}
+			want := 1
+			if what == "nothing" {
+				want = 0
+			}
+			if got := w.take(); len(got) != want {
+				t.Errorf("%s: %q were enqueued", what, got)
+			}
+		}
+	})
+}
+
 // TestFiveThousandRepos: each is enqueued once.
 func TestFiveThousandRepos(t *testing.T) {
 	inWorld(t, func(w *world) {
