@@ -13,8 +13,8 @@ import (
 const (
 	// maxPointer bounds a file of git that names another folder, in bytes.
 	maxPointer = 64 << 10
-	// maxStores bounds the object stores of a local repository; git follows alternates to
-	// a depth of five.
+	// maxStores bounds the object stores from which a local repository and its submodules borrow; git follows
+	// alternates to a depth of five.
 	maxStores = 64
 )
 
@@ -25,6 +25,7 @@ const (
 type localRepo struct {
 	policy origin.Policy
 	stores map[string]bool
+	own    int // stores that are not borrowed from, at most
 	// folders are what git reads: folders of data, object stores, and where links lead.
 	folders []string
 }
@@ -68,6 +69,7 @@ func (l *localRepo) check(dir string) error {
 			}
 		}
 	}
+	l.own++
 	return l.store(filepath.Join(common, "objects"))
 }
 
@@ -80,7 +82,7 @@ func (l *localRepo) store(dir string) error {
 	if err != nil {
 		return err
 	}
-	if l.stores[dir] = true; len(l.stores) > maxStores {
+	if l.stores[dir] = true; len(l.stores)-l.own > maxStores {
 		return failure(Refused, nil, "the repository borrows objects from too many others")
 	}
 	if err := l.links(dir); err != nil {

@@ -132,6 +132,7 @@ func TestManySubmodules(t *testing.T) {
 
 	for i := range maxSubmodules {
 		write(t, modules, fmt.Sprintf("other/%d/HEAD", i), "ref: refs/heads/main\n")
+		write(t, modules, fmt.Sprintf("other/%d/objects/info/packs", i), "\n")
 		if i < maxSubmodules-2 {
 			continue
 		}
