@@ -34,7 +34,7 @@ REPO ?=
 ##@ Try it
 
 .PHONY: demo
-demo: build ## Start everything, index a Git repository (REPO=path or URL), run some queries, stop
+demo: build ## Start everything, index a repository (REPO=path or URL), query it, stop
 	@demo/run.sh "$(BIN)" demo "$(REPO)"
 
 .PHONY: run
@@ -59,22 +59,22 @@ TAG ?= $(VERSION)
 CREATED ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || echo 1970-01-01T00:00:00Z)
 
 .PHONY: images
-images: build ## Build the images PREFIX-indexer, -searcher and -router:TAG (BASE=image below the indexer) and their bills of materials
+images: build ## Build the images PREFIX-indexer, -searcher and -router:TAG
 	@BIN="$(BIN)" PREFIX="$(PREFIX)" TAG="$(TAG)" VERSION="$(VERSION)" COMMIT="$(COMMIT)" CREATED="$(CREATED)" BASE="$(BASE)" tools/images/roles.sh
 
 .PHONY: images-twice
-images-twice: ## Build the images twice, in separate folders with separate caches, and fail unless all layers are identical
+images-twice: ## Build the images twice, and fail unless all layers are identical
 	@PREFIX=trawl-twice BASE="$(BASE)" tools/images/twice.sh
 
 # Version of the next release.
 RELEASE := $(shell sed -n 's/^version: //p' charts/trawl/Chart.yaml)
 
 .PHONY: release
-release: ## Make the release of the last commit in dist/: archives for linux/amd64 and linux/arm64, the image of routers and searchers, the chart, bills of materials, checksums and provenance
+release: ## Make the release of the last commit in dist/ (CONTRIBUTING.md)
 	@VERSION="$(RELEASE)" tools/release/release.sh
 
 .PHONY: release-twice
-release-twice: ## Make the release twice, in separate folders with separate caches, and fail unless both are identical
+release-twice: ## Make the release twice, and fail unless both are identical
 	@VERSION="$(RELEASE)" tools/release/twice.sh
 
 .PHONY: debian
@@ -85,7 +85,7 @@ debian: ## Make the image trawl-debian, a BASE for the indexer, without a regist
 OPENAPI = rm -rf .cache/openapi && $(BUF) generate --template buf.gen.openapi.yaml && cd tools && $(GO) run ./openapi ../.cache/openapi
 
 .PHONY: generate
-generate: ## Generate the Go code of the protos, the description of the HTTP interface, and the references of settings and commands
+generate: ## Generate the code of the protos, openapi.json and the references
 	$(BUF) generate
 	$(OPENAPI) ../docs/api/openapi.json
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
@@ -106,11 +106,11 @@ PROVE = $(GO) build -o .cache/prove ./internal/prove && exec .cache/prove \
 	$(GOTESTSUM) --format pkgname-and-test-fails --format-hide-empty-pkg --raw-command cat
 
 .PHONY: test
-test: ## Run what every change needs (a quarter of an hour from nothing), and end with a count of what ran
+test: ## Run what every change needs (15 minutes from nothing)
 	@export TRAWL_TEST_ALL=; $(PROVE)
 
 .PHONY: test-all
-test-all: ## Run everything that proves the project, in its long form (TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add what builds Kubernetes and OpenTofu)
+test-all: ## Run everything that proves the project (an hour)
 	@export TRAWL_TEST_ALL=1; $(PROVE)
 
 # The binary that a target needs. In a run of prove a part of its own has built it, and nothing may replace it under running tests.
@@ -145,41 +145,43 @@ race: ## Run tests of what goroutines share under the race detector (needs a C c
 	fi; \
 	export TRAWL_TEST_ALL= CGO_ENABLED=1; $(GOTEST) -race $(if $(ALL),$(RACING),-run '^($(RACE_TESTS))$$' $(RACE_PACKAGES))
 
-.PHONY: integration processes containers
-integration: processes containers ## Run the end-to-end tests: roles as processes, then on real servers in containers
+.PHONY: integration
+integration: processes containers ## Run the end-to-end tests: processes, then containers
 
 # The packages of end-to-end tests that need no containers.
 PROCESSES = $(shell $(GO) list ./integration/... | grep -v '/integration/cluster$$')
 
-processes: $(BUILT)
+.PHONY: processes
+processes: $(BUILT) ## Run the end-to-end tests of roles as processes
 	@TRAWL_TEST_K8S= TRAWL_TEST_TERRAFORM= $(GOTEST) -count=1 $(PROCESSES)
 
 # The end-to-end tests in containers of `make test`.
 CONTAINERS := ^(TestLinearizable|TestIndexAndSearch)$$
 
-containers: $(BUILT)
+.PHONY: containers
+containers: $(BUILT) ## Run the end-to-end tests on real servers in containers (needs Docker)
 	@$(GOTEST) -count=1 $(if $(ALL),,-run '$(CONTAINERS)') ./integration/cluster
 
 .PHONY: hostile
-hostile: build ## Send a Trawl in 4 GiB everything that hostile callers have, all at once (needs Docker)
+hostile: build ## Attack a Trawl in 4 GiB in every way at once (needs Docker)
 	$(GO) test -v -count=1 -timeout 25m -run '^TestHostileCallers$$' ./integration/cluster
 
 # The first run builds Kubernetes or OpenTofu.
 e2e-k8s terraform-test: TIMEOUT = 100m
 
 .PHONY: e2e-k8s
-e2e-k8s: ## Test the Helm chart on a Kubernetes of three nodes in containers (a quarter of an hour; the first run also builds Kubernetes)
+e2e-k8s: ## Test the Helm chart on a Kubernetes in containers (15 minutes)
 	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) ./integration/k8s/...
 
 # How long the soak lasts, as Go writes durations.
 SOAK ?= 1h
 
 .PHONY: soak
-soak: build ## Record and judge histories of a cluster under faults for SOAK (1h); failures are written to .cache/cluster/logs
+soak: build ## Record and judge histories of a cluster under faults for SOAK (1h)
 	TRAWL_TEST_SOAK=$(SOAK) $(GO) test -v -count=1 -timeout 0 -run '^TestLinearizable$$' ./integration/cluster
 
 .PHONY: terraform-test
-terraform-test: ## Test the Terraform modules with OpenTofu (the first run builds it, which takes ten minutes)
+terraform-test: ## Test the Terraform modules with OpenTofu (the first run builds it)
 	TRAWL_TEST_TERRAFORM=build $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) -run TestModules ./integration/terraform
 
 .PHONY: terraform-apply
@@ -191,7 +193,7 @@ terraform-apply: ## Apply and destroy the Terraform example on the cluster of KU
 FRESH ?= demo test
 
 .PHONY: test-fresh
-test-fresh: ## Run the targets FRESH (demo test) in a clone of the last commit with empty caches, as on a fresh machine (over a quarter of an hour)
+test-fresh: ## Run the targets FRESH (demo test) in a clone with empty caches
 	@tools/fresh.sh $(FRESH)
 
 .PHONY: chart-test
@@ -237,7 +239,7 @@ demo-short: $(BUILT) ## The demo on a small generated repository
 export ONLY ?=
 
 .PHONY: mutate
-mutate: ## Break each promise in many ways, one line at a time, and fail unless the named tests notice all of them (before a release; ONLY=expression for some)
+mutate: ## Break each promise by single lines; tests must notice (ONLY=expression for some)
 	@$(GO) run ./internal/mutate $(if $(ONLY),-only "$$ONLY",$(if $(ALL),,-write docs/mutations.md))
 
 FUZZTIME ?= $(if $(ALL),10s,20s)
@@ -261,7 +263,7 @@ BENCH ?=
 SERVED ?=
 
 .PHONY: bench
-bench: bench-build ## Measure indexing and search of CORPUS next to the installed peers, or with SERVED=1 as callers see it (bench/README.md)
+bench: bench-build ## Measure CORPUS next to the installed peers; SERVED=1: as callers see it
 	@.cache/bench $(if $(SERVED),served) -corpus $(CORPUS) $(BENCH)
 
 # The kinds of queries that are sampled for corpora without written ones.
@@ -269,7 +271,7 @@ KINDS := rare,mid,common,2 words,3 words,4 words,alternation,regex+literal,phras
 UNSEEN := .cache/unseen
 
 .PHONY: bench-unseen
-bench-unseen: bench-build ## Measure the program TRAWL (this commit's), as callers see it, next to zoekt on three corpora that nobody tuned to (bench/unseen)
+bench-unseen: bench-build ## Measure the program TRAWL next to zoekt on trees that nobody tuned to
 	@.cache/bench served -trawl $(or $(TRAWL),.cache/trawl) -corpus $(UNSEEN)/eight,$(UNSEEN)/webkit,$(UNSEEN)/modules128 -keep .cache/zoekt \
 		-buckets '$(KINDS)' -queries 8 -repeat 7 -timeout 10s -clients 64 -cold 0 -re2=false $(BENCH)
 
@@ -294,7 +296,7 @@ figures: ## Write the tables of docs/figures.md from bench/results
 	@cd bench && $(GO) test -count=1 -run TestFiguresAreCurrent . -update
 
 .PHONY: bench-build
-bench-build: ## Build .cache/bench, for its other commands (bench/README.md), and the .cache/trawl that it measures
+bench-build: ## Build .cache/bench (bench/README.md) and the .cache/trawl that it measures
 	@$(GO) build -o .cache/trawl ./cmd/trawl
 	@cd bench && $(GO) build -o ../.cache/bench .
 

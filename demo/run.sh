@@ -32,7 +32,8 @@ finish() {
 trap finish EXIT
 trap 'exit 130' INT TERM
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+if [ -t 1 ]; then bold=$'\033[1m' plain=$'\033[0m'; else bold= plain=; fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 shows() { # prints a command as a user would type it, and runs it
 	local words= word
 	for word in "$@"; do
@@ -113,7 +114,7 @@ export TRAWL_ADDR
 shows index ${name[@]+"${name[@]}"} "$repo"
 shows repos
 for q in "${queries[@]}"; do
-	if [ -t 1 ]; then shows search --max-files 3 "$q"; else shows search --heading --color always --max-files 3 "$q"; fi
+	if [ -t 1 ]; then shows search --max-files 3 "$q"; else shows search --heading --max-files 3 "$q"; fi
 done
 if [ "$mode" = short ]; then
 	"$trawl" search --json 'catch fish' | grep '"path":"pond.go"' >/dev/null || { echo "pond.go was not found" >&2; exit 1; }

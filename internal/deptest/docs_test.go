@@ -157,7 +157,7 @@ func TestDecisionsAreNumbered(t *testing.T) {
 	for i, file := range files {
 		name := filepath.Base(file)
 		if want := numbered(i + 1); !strings.HasPrefix(name, want) {
-			t.Errorf("%s: expected the record with number %s", name, want)
+			t.Errorf("%s: the numbers of records have no gaps: this one is to begin with %s", name, want)
 		}
 		record, err := os.ReadFile(file)
 		if err != nil {
