@@ -94,7 +94,8 @@ func startWith(t *testing.T, c *cluster, searchers int) *cluster {
 	c.t, c.dir = t, t.TempDir()
 	var err error
 	c.servers, err = embedded.Start(t.Context(), embedded.Config{
-		Dir: filepath.Join(c.dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    filepath.Join(c.dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	c.must(err)
 	t.Cleanup(func() { c.must(c.servers.Close()) })

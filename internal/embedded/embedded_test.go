@@ -25,7 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func config(dir string) embedded.Config {
 	return embedded.Config{
-		Dir: dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond,
+		NoSync: true,
+		Dir:    dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	}
 }

@@ -177,5 +177,6 @@ func etcdConfig(cfg Config, dir, sockets string) (*embed.Config, error) {
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, keptRevisions
 	c.QuotaBackendBytes = cmp.Or(cfg.Quota, storeQuota)
 	c.EnableGRPCGateway = false
+	c.UnsafeNoFsync = cfg.NoSync
 	return c, nil
 }

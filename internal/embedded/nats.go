@@ -102,7 +102,7 @@ func natsOptions(cfg Config, dir string) (*server.Options, error) {
 		ServerName:         "trawl",
 		JetStream:          true,
 		StoreDir:           dir,
-		SyncAlways:         true,
+		SyncAlways:         !cfg.NoSync,
 		JetStreamMaxStore:  maxStore,
 		JetStreamMaxMemory: maxMemory,
 		DontListen:         cfg.NATSListen == "",

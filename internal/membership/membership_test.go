@@ -51,7 +51,8 @@ func run(m *testing.M) int {
 
 func etcdConfig(dir string) embedded.Config {
 	return embedded.Config{
-		Dir: dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet(),
+		NoSync: true,
+		Dir:    dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: quiet(),
 	}
 }
 

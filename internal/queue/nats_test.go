@@ -43,7 +43,7 @@ const jobStream = "TRAWL_JOBS"
 
 func startNATS(t *testing.T, dir, listen string) *embedded.NATS {
 	t.Helper()
-	n, err := embedded.StartNATS(t.Context(), embedded.Config{Dir: dir, NATSListen: listen, Logger: quiet()})
+	n, err := embedded.StartNATS(t.Context(), embedded.Config{NoSync: true, Dir: dir, NATSListen: listen, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -42,7 +42,8 @@ func newWorld(t *testing.T) *world {
 func (w *world) etcd() *embedded.Etcd {
 	w.t.Helper()
 	e, err := embedded.StartEtcd(w.t.Context(), embedded.Config{
-		Dir: w.t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    w.t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	w.must(err)
 	w.t.Cleanup(func() { e.Close() })

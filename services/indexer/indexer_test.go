@@ -68,7 +68,8 @@ func (b *brokenBucket) List(ctx context.Context, prefix string) iter.Seq2[bucket
 func newRole(t *testing.T, folders ...string) *role {
 	t.Helper()
 	servers, err := embedded.Start(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

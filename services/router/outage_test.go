@@ -40,7 +40,8 @@ type outage struct {
 func newOutage(t *testing.T) *outage {
 	t.Helper()
 	o := &outage{t: t, config: embedded.Config{
-		Dir: filepath.Join(t.TempDir(), "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    filepath.Join(t.TempDir(), "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	}}
 	nats, err := embedded.StartNATS(t.Context(), o.config)
 	must(t, err)

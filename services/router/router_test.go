@@ -46,7 +46,8 @@ func start(t *testing.T) *running {
 	t.Helper()
 	dir := t.TempDir()
 	servers, err := embedded.Start(t.Context(), embedded.Config{
-		Dir: filepath.Join(dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    filepath.Join(dir, "servers"), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
 	away := sync.OnceFunc(func() { servers.Close() })

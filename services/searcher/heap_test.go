@@ -83,7 +83,8 @@ const (
 // runEtcd serves until its parent closes stdin.
 func runEtcd(dir string) {
 	servers, err := embedded.Start(context.Background(), embedded.Config{
-		Dir: dir, EtcdListen: os.Getenv(etcdAddressEnv), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    dir, EtcdListen: os.Getenv(etcdAddressEnv), Heartbeat: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -100,7 +100,8 @@ func TestLife(t *testing.T) {
 func startServers(t *testing.T, dir, etcd string) *embedded.Embedded {
 	t.Helper()
 	servers, err := embedded.Start(t.Context(), embedded.Config{
-		Dir: filepath.Join(dir, "servers"), EtcdListen: etcd, Heartbeat: 10 * time.Millisecond,
+		NoSync: true,
+		Dir:    filepath.Join(dir, "servers"), EtcdListen: etcd, Heartbeat: 10 * time.Millisecond,
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	must(t, err)

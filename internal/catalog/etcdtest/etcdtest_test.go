@@ -76,7 +76,8 @@ func step(ctx context.Context, c *clientv3.Client, base int64, rng *rand.Rand) s
 // TestLikeEtcd does the same random operations on etcd and on the model.
 func TestLikeEtcd(t *testing.T) {
 	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

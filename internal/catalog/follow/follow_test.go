@@ -62,7 +62,8 @@ func (r *reader) waitFor(revision int64) (keys map[string]string) {
 func startEtcd(t *testing.T) *clientv3.Client {
 	t.Helper()
 	etcd, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,8 @@ func (e *Etcd) start() {
 	e.t.Helper()
 	var err error
 	e.running, err = embedded.StartEtcd(context.WithoutCancel(e.t.Context()), embedded.Config{
-		Dir: e.dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Quota: e.quota, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    e.dir, Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Quota: e.quota, Logger: slog.New(slog.DiscardHandler),
 	})
 	e.must(err)
 }

@@ -207,7 +207,8 @@ func TestNkeyOfNATS(t *testing.T) {
 // password of its user has changed.
 func TestPasswordOfEtcdIsReadAgain(t *testing.T) {
 	e, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -55,7 +55,8 @@ func (n *noted) take() []string {
 func newReconciler(t *testing.T) (*Reconciler, *noted) {
 	t.Helper()
 	e, err := embedded.StartEtcd(t.Context(), embedded.Config{
-		Dir: t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		NoSync: true,
+		Dir:    t.TempDir(), Heartbeat: 10 * time.Millisecond, Election: 100 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
