@@ -190,3 +190,46 @@ func TestLateWatchIsNoOutage(t *testing.T) {
 		view.Close()
 	})
 }
+
+// TestContactCountsFromBeforeTheRead: at whatever moment of a slow probe something changes that the watch
+// does not bring, Within gives no roots from before the change once that is longer ago than the bound.
+// It gives them until then, if a probe showed that they were current.
+func TestContactCountsFromBeforeTheRead(t *testing.T) {
+	const way, age = 2 * time.Second, 8 * time.Second
+	for phase := time.Duration(0); phase < 2*way+time.Second; phase += 500 * time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			etcd := etcdtest.New()
+			client := etcd.Client(func(ctx context.Context) error {
+				time.Sleep(way)
+				return ctx.Err()
+			})
+			w := &deafWatcher{Watcher: client.Watcher}
+			client.Watcher = w
+			ctx, cancel := context.WithCancel(t.Context())
+			view := catalog.NewView(ctx, catalog.New(client, ""), quiet())
+			current(t, view)
+			var keeping sync.WaitGroup
+			keeping.Go(func() { view.KeepContact(ctx) })
+			time.Sleep(time.Minute + phase)
+			w.deaf.Store(true)
+			putDesired(t, catalog.New(etcd.Client(nil), ""), modelRepo)
+			changed, answers := time.Now(), 0
+			for time.Since(changed) < 2*age {
+				asking, end := context.WithTimeout(ctx, time.Millisecond)
+				if _, err := view.Within(asking, age); err == nil {
+					if answers++; time.Since(changed) > age {
+						t.Errorf("phase %v: roots are given that have been old for %v", phase, time.Since(changed))
+					}
+				}
+				end()
+				time.Sleep(100 * time.Millisecond)
+			}
+			if answers == 0 {
+				t.Errorf("phase %v: nothing is answered within %v of a change", phase, age)
+			}
+			cancel()
+			keeping.Wait()
+			view.Close()
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -341,6 +342,42 @@ func TestAudit(t *testing.T) {
 		stop := errors.New("stop")
 		if _, err := c.Audit(t.Context(), false, func(Finding) error { return stop }); !errors.Is(err, stop) {
 			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// listed is a bucket that calls something after each listing.
+type listed struct {
+	bucket.Bucket
+
+	after func()
+}
+
+func (b listed) List(ctx context.Context, prefix string) iter.Seq2[bucket.Info, error] {
+	return func(yield func(bucket.Info, error) bool) {
+		b.Bucket.List(ctx, prefix)(yield)
+		b.after()
+	}
+}
+
+// TestAuditDuringAPublication: objects that come after the bucket was listed, and that a root names when
+// the roots are read, are no problem.
+func TestAuditDuringAPublication(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, c := replaced(t)
+		w.pass(c)
+		var root *catalogv1.Root
+		c.Bucket = listed{w.bucket, func() { root = w.publish("repo", 3) }}
+		for _, contents := range []bool{false, true} {
+			well, err := c.Audit(t.Context(), contents, func(f Finding) error {
+				if f.Repo != "" {
+					t.Errorf("with contents %v: %+v", contents, f)
+				}
+				return nil
+			})
+			if want := len(keysOf(root)); err != nil || well.Objects != want {
+				t.Errorf("with contents %v: %d objects are well, want %d, %v", contents, well.Objects, want, err)
+			}
 		}
 	})
 }

@@ -153,3 +153,41 @@ func TestSuspectsAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// TestDeathsAreForgotten: three crashes put a query into quarantine if they come within the time for
+// which a death counts, and only then.
+func TestDeathsAreForgotten(t *testing.T) {
+	for gap := time.Minute; gap < 2*quarantineMemory; gap += 2 * time.Minute {
+		inQuarantine(t, func(c crashes) {
+			began := time.Now()
+			c.crash("a", "query")
+			time.Sleep(gap)
+			c.crash("b", "query")
+			time.Sleep(gap)
+			c.crash("c", "query")
+			c.want("query", time.Since(began) < quarantineMemory)
+		})
+	}
+}
+
+// TestNothingEndsAQuarantine: answers that come after a query was put into quarantine do not end that,
+// nor do many other suspects that can be forgotten.
+func TestNothingEndsAQuarantine(t *testing.T) {
+	inQuarantine(t, func(c crashes) {
+		for _, searcher := range []string{"a", "b", "c"} {
+			c.crash(searcher, "killer")
+		}
+		for _, searcher := range []string{"a", "b", "c"} {
+			c.survives(searcher, "killer")
+		}
+		for i := range 2 * maxSuspects {
+			other := fmt.Sprintf("word%d", i)
+			c.begin(c.of(other), "a").end(c.Context(), true, false)
+			c.survives("a", other)
+			time.Sleep(time.Millisecond)
+		}
+		c.want("killer", true)
+		time.Sleep(quarantineHold)
+		c.want("killer", false)
+	})
+}

@@ -11,3 +11,6 @@ func (s *Store) Next() func(context.Context) {
 	work, _ := s.next(time.Now(), true)
 	return work
 }
+
+// Used is what the store takes of its budget, in bytes.
+func (s *Store) Used() int64 { return s.budget.Used() }
