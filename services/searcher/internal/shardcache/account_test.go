@@ -25,10 +25,6 @@ type account struct {
 	refs, wanted []shardcache.Ref
 	uses         []use
 	revision     int64
-	// together is set if all who use a shard stop when it is found damaged. Otherwise two
-	// damaged copies may be in use at once. They take room until the shard is dropped, even
-	// if it was wanted again meanwhile, and their file was removed.
-	together bool
 }
 
 type use struct {
@@ -85,7 +81,7 @@ func (a *account) stored() (sum int64) {
 func (a *account) check() {
 	a.t.Helper()
 	used, stored := a.Used(), a.stored()
-	if used < stored || used > stored && len(a.uses) == 0 && a.together {
+	if used < stored || used > stored && len(a.uses) == 0 {
 		a.t.Fatalf("%d bytes are taken, %d are on disk, %d shards in use", used, stored, len(a.uses))
 	}
 	for _, ref := range a.refs {
@@ -124,9 +120,7 @@ func (a *account) step(rng *rand.Rand) {
 		if what < 5 {
 			one.handle.Corrupt(&format.CorruptError{File: "f", Section: "s", Reason: "r"})
 		}
-		if a.together && what < 5 {
-			a.release(func(u use) bool { return u.ref == one.ref })
-		} else if what > 3 {
+		if what > 3 {
 			a.release(func(u use) bool { return u == one })
 		}
 	}
@@ -137,8 +131,7 @@ func (a *account) step(rng *rand.Rand) {
 // when all are dropped. What is wanted last is served, and nothing else.
 func TestAccountIsWhatIsOnDisk(t *testing.T) {
 	a, rng := newAccount(t), testrun.Rand(t)
-	for round := range 30 {
-		a.together = round%2 == 0
+	for range 30 {
 		for range 15 {
 			a.step(rng)
 			a.work()

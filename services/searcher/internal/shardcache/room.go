@@ -148,6 +148,11 @@ func (s *Store) removeAside(name string) error {
 	}
 	s.give(s.aside[name])
 	delete(s.aside, name)
+	for o := range s.lingering { // a copy in use, which the file replaced
+		if o.aside == name {
+			o.aside = ""
+		}
+	}
 	return nil
 }
 
