@@ -80,7 +80,7 @@ last:
 		}
 	}
 	for name, want := range map[string]string{
-		"make/bad bad": "went wrong\nwithout an end\nwhy\nmake: ", "make/last last": "a warning\n", "make/hangs hangs": errTime.Error(), "make/good ": "no event\n",
+		"make/bad bad": "went wrong\nwithout an end\nwhy\nmake", "make/last last": "a warning\n", "make/hangs hangs": errTime.Error(), "make/good ": "no event\n",
 	} {
 		if !strings.Contains(output[name], want) {
 			t.Errorf("%s printed %q, want %q in it", name, output[name], want)

@@ -3,6 +3,7 @@ package restore_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -87,14 +88,14 @@ func TestLastJobOfAGeneration(t *testing.T) {
 		roots = append(roots, root)
 		testrun.Must(t, lease.Release(t.Context()))
 	}
-	for i := len(roots) - 1; i >= 0; i-- {
+	for i, root := range slices.Backward(roots) {
 		w.etcd()
 		lines, err := w.restore(restore.Restorer{})
 		testrun.Must(t, err)
-		if got := w.root("a"); !proto.Equal(got, roots[i]) {
-			t.Errorf("with the objects of the first %d jobs %q and %v are restored, want %v", i+1, lines, got, roots[i])
+		if got := w.root("a"); !proto.Equal(got, root) {
+			t.Errorf("with the objects of the first %d jobs %q and %v are restored, want %v", i+1, lines, got, root)
 		}
-		testrun.Must(t, w.bucket.Delete(t.Context(), roots[i].Shards[0].Key))
+		testrun.Must(t, w.bucket.Delete(t.Context(), root.Shards[0].Key))
 	}
 }
 

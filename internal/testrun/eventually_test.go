@@ -18,11 +18,11 @@ type failing struct {
 }
 
 func (f *failing) Fatalf(format string, args ...any) {
-	f.note(format, args...)
+	f.notef(format, args...)
 	runtime.Goexit()
 }
 
-func (f *failing) note(format string, args ...any) { f.said = fmt.Sprintf(format, args...) }
+func (f *failing) notef(format string, args ...any) { f.said = fmt.Sprintf(format, args...) }
 
 func TestEventually(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

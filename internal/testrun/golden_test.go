@@ -12,7 +12,7 @@ type complaint struct {
 	failing
 }
 
-func (c *complaint) Errorf(format string, args ...any) { c.note(format, args...) }
+func (c *complaint) Errorf(format string, args ...any) { c.notef(format, args...) }
 
 // TestGolden: a difference is shown by its first line, and how to accept it.
 func TestGolden(t *testing.T) {

@@ -97,9 +97,9 @@ func TestSetHoldsWhatItShould(t *testing.T) {
 		most := rapid.Int64Range(1, 40).Draw(t, "most")
 		lists := []int{0, 1, 2}
 		set, plain := newSet(most), newHeldSet(most, len(lists))
-		var real []*resultList[*item]
+		var built []*resultList[*item]
 		for range lists {
-			real = append(real, set.open())
+			built = append(built, set.open())
 		}
 		n := 0
 		list := rapid.IntRange(0, len(lists)-1)
@@ -108,23 +108,23 @@ func TestSetHoldsWhatItShould(t *testing.T) {
 				l, weight := list.Draw(t, "list"), rapid.Int64Range(1, 9).Draw(t, "weight")
 				n++ // no place comes twice
 				place := 1000*rapid.IntRange(-9, 9).Draw(t, "place") + n
-				real[l].add(&item{place, weight})
+				built[l].add(&item{place, weight})
 				plain.add(l, place, weight)
 			},
 			"extend": func(t *rapid.T) {
 				l, more := list.Draw(t, "list"), rapid.Int64Range(1, 9).Draw(t, "more")
 				want, wantRoom := plain.extend(l, more)
 				got, gotRoom := nowhere, false
-				real[l].extend(more, func(it *item, room bool) { got, gotRoom = it.place, room })
+				built[l].extend(more, func(it *item, room bool) { got, gotRoom = it.place, room })
 				if got != want || gotRoom != wantRoom {
 					t.Fatalf("the item at %d grows: %v, want that at %d: %v", got, gotRoom, want, wantRoom)
 				}
 			},
 			"drop": func(t *rapid.T) {
 				l := list.Draw(t, "list")
-				real[l].drop()
+				built[l].drop()
 				maps.DeleteFunc(plain.held, func(_ int, it heldItem) bool { return it.list == l })
-				real[l], plain.leftOut[l], plain.latest[l] = set.open(), nowhere, nowhere
+				built[l], plain.leftOut[l], plain.latest[l] = set.open(), nowhere, nowhere
 			},
 			"": func(t *rapid.T) {
 				if set.held != plain.sum() {
@@ -132,7 +132,7 @@ func TestSetHoldsWhatItShould(t *testing.T) {
 				}
 				some := lists[:rapid.IntRange(1, len(lists)).Draw(t, "merged")]
 				want, wantCut := plain.merge(some)
-				items, cut := set.merge(math.MaxInt, real[:len(some)]...)
+				items, cut := set.merge(math.MaxInt, built[:len(some)]...)
 				if !slices.EqualFunc(items, want, func(it *item, place int) bool { return it.place == place }) || cut != wantCut {
 					t.Fatalf("%d items, cut %v, want those at %v, cut %v", len(items), cut, want, wantCut)
 				}
