@@ -46,7 +46,7 @@ type Set struct {
 // few is the most patterns for which each has a Finder.
 const few = 4
 
-// NewSet returns a Set of non-empty patterns, of which there are 1 to 1<<15 - 1.
+// NewSet returns a Set of at least one and at most 1<<15 - 1 patterns. None may be empty.
 func NewSet(patterns []Pattern) *Set {
 	s := &Set{patterns: patterns, runes: make([][]cases, len(patterns)), prefix: maxPrefix, leads: new([256]bool)}
 	if len(patterns) <= few {

@@ -235,7 +235,7 @@ func inContents(q query.Q) (found bool) {
 	return found
 }
 
-// node makes a tree ready for this shard.
+// node makes a tree ready for this shard, and has the explainer watch it.
 func (s *search) node(p *Query, q query.Q) (node, error) {
 	defer s.explain.charge(q, PhasePlan)()
 	n, err := s.compile(p, q)

@@ -89,7 +89,7 @@ type search struct {
 	named      *branchView // of the last repo
 	namedOf    int
 	stats      Stats
-	reads      Reads      // of words and lists; see explainer.reads
+	reads      Reads      // of words and lists; see allReads
 	looked     uint64     // contents whose documents were looked at
 	explain    *explainer // nil unless the search is explained
 	best       best

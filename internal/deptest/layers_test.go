@@ -94,7 +94,7 @@ var forbidden = []struct {
 }{
 	{[]string{"index"}, []string{module + "/internal", module + "/services", module + "/cmd", module + "/proto"},
 		"the engine is used by the command line without any service"},
-	{[]string{"index"}, []string{"net", "net/http", "log", "log/slog", "os/exec"},
+	{[]string{"index"}, []string{"net", "net/http", "net/netip", "net/url", "log", "log/slog", "os/exec"},
 		"the engine reads and writes files; it neither talks, logs nor starts programs"},
 	{[]string{"proto"}, []string{module + "/index", module + "/internal", module + "/services", module + "/cmd"},
 		"dependencies point down only"},

@@ -31,8 +31,8 @@ type Config struct {
 	// Quota is the size of etcd's database in bytes beyond which it refuses changes; 0 means 4 GiB.
 	// Tests shrink it.
 	Quota int64
-	// NoSync acknowledges writes before they are on the disk, so a crash of the machine may lose them. It is for tests, which
-	// do not depend on how busy the disk is then.
+	// NoSync acknowledges writes before they are on the disk, so a crash of the machine may lose them. It is for tests,
+	// so that a busy disk does not fail them.
 	NoSync bool
 	// Logger receives the servers' warnings and errors; nil means slog.Default().
 	Logger *slog.Logger

@@ -31,7 +31,7 @@ import (
 var list string
 
 func main() {
-	only := flag.String("only", "", "try only the mutations of which this expression matches 'PROMISE: DESCRIPTION', the file, the package or the test")
+	only := flag.String("only", "", "try only the mutations whose 'PROMISE: DESCRIPTION', file, package or test matches this expression")
 	parallel := flag.Int("parallel", max(runtime.NumCPU()/2, 1), "number of mutations to try at once")
 	page := flag.String("write", "", "also write the result to this page")
 	flag.Parse()

@@ -27,7 +27,7 @@ func main() {
 	context.AfterFunc(ctx, stop) // a second interrupt ends the run at once
 	err := count(ctx, partsOf(os.Getenv("TRAWL_TEST_ALL") != "", os.Getenv), os.Args[1:])
 	stop()
-	if err != nil && !errors.Is(err, errParts) { // of which the table says more, before the summary
+	if err != nil && !errors.Is(err, errParts) { // the table names the parts that failed
 		fmt.Fprintln(os.Stderr, "prove:", err)
 	}
 	if err != nil {

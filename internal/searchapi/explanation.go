@@ -146,11 +146,15 @@ func slowestOf[T interface{ GetTime() *durationpb.Duration }](all []T) []T {
 
 // keepNodes keeps n nodes. It adds what the others read to Other.
 func keepNodes(e *searchv1.Explanation, n int) {
-	for _, left := range e.Nodes[min(n, len(e.Nodes)):] {
+	n = min(n, len(e.Nodes))
+	for _, left := range e.Nodes[n:] {
+		if e.Other == nil {
+			e.Other = &searchv1.Reads{}
+		}
 		addNumbers(e.Other.ProtoReflect(), left.Reads.ProtoReflect())
 		e.NodesLeftOut++
 	}
-	e.Nodes = slices.Clip(e.Nodes[:min(n, len(e.Nodes))])
+	e.Nodes = slices.Clip(e.Nodes[:n])
 }
 
 // TrimExplanation leaves out nodes, and finally everything, until the explanation

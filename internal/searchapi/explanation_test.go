@@ -91,3 +91,16 @@ func TestExplanationsOfDifferentTrees(t *testing.T) {
 		}
 	}
 }
+
+// TestExplanationsWithoutOther: the reads of nodes that are left out count, also if nothing else was read.
+func TestExplanationsWithoutOther(t *testing.T) {
+	e := &searchv1.Explanation{}
+	for i := range 200 {
+		e.Nodes = append(e.Nodes, &searchv1.ExplainedNode{Query: fmt.Sprint(i), Reads: &searchv1.Reads{Words: 1}})
+	}
+	sum := &searchv1.Explanation{}
+	searchapi.AddExplanation(sum, e)
+	if len(sum.Nodes) != 128 || sum.NodesLeftOut != 72 || sum.Other.GetWords() != 72 {
+		t.Errorf("%d nodes, %d left out, %v", len(sum.Nodes), sum.NodesLeftOut, sum.Other)
+	}
+}
