@@ -41,22 +41,22 @@ type part struct {
 
 // parts in the order of their lanes.
 var parts = []part{
-	{target: "build", lane: first, limit: 15 * time.Minute, limitAll: 15 * time.Minute, checks: true},
-	{target: "processes", lane: waits, limit: 20 * time.Minute, limitAll: 40 * time.Minute},
-	{target: "containers", lane: waits, limit: 20 * time.Minute, limitAll: 90 * time.Minute},
-	{target: "demo-short", lane: waits, limit: 5 * time.Minute, limitAll: 5 * time.Minute, checks: true},
-	{target: "mutate", lane: waits, limitAll: 90 * time.Minute, checks: true},
+	{target: "build", lane: first, limit: 30 * time.Minute, limitAll: 30 * time.Minute, checks: true},
+	{target: "processes", lane: waits, limit: 60 * time.Minute, limitAll: 60 * time.Minute},
+	{target: "containers", lane: waits, limit: 60 * time.Minute, limitAll: 90 * time.Minute},
+	{target: "demo-short", lane: waits, limit: 10 * time.Minute, limitAll: 10 * time.Minute, checks: true},
+	{target: "mutate", lane: waits, limitAll: 120 * time.Minute, checks: true},
 	{target: "e2e-k8s", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_K8S"},
 	{target: "terraform-test", lane: waits, limitAll: 200 * time.Minute, again: true, asks: "TRAWL_TEST_TERRAFORM"},
 	{target: "check-sums", lane: computes, limit: time.Minute, limitAll: time.Minute, checks: true},
-	{target: "lint", lane: computes, limit: 20 * time.Minute, limitAll: 20 * time.Minute, checks: true},
-	{target: "unit", lane: computes, limit: 20 * time.Minute, limitAll: 60 * time.Minute},
-	{target: "bench-test", lane: computes, limit: 10 * time.Minute, limitAll: 10 * time.Minute},
-	{target: "race", lane: computes, limit: 15 * time.Minute, limitAll: 60 * time.Minute, again: true},
-	{target: "chart-test", lane: computes, limit: 15 * time.Minute, limitAll: 20 * time.Minute},
-	{target: "check-generated", lane: computes, limitAll: 15 * time.Minute, checks: true},
-	{target: "tools-test", lane: computes, limitAll: 20 * time.Minute},
-	{target: "fuzz", lane: computes, limitAll: 45 * time.Minute, checks: true},
+	{target: "lint", lane: computes, limit: 40 * time.Minute, limitAll: 40 * time.Minute, checks: true},
+	{target: "unit", lane: computes, limit: 60 * time.Minute, limitAll: 90 * time.Minute},
+	{target: "bench-test", lane: computes, limit: 20 * time.Minute, limitAll: 20 * time.Minute},
+	{target: "race", lane: computes, limit: 40 * time.Minute, limitAll: 90 * time.Minute, again: true},
+	{target: "chart-test", lane: computes, limit: 30 * time.Minute, limitAll: 30 * time.Minute},
+	{target: "check-generated", lane: computes, limitAll: 30 * time.Minute, checks: true},
+	{target: "tools-test", lane: computes, limitAll: 30 * time.Minute},
+	{target: "fuzz", lane: computes, limitAll: 60 * time.Minute, checks: true},
 }
 
 // partsOf are the parts of make test, or all that the environment asks for.
