@@ -38,7 +38,7 @@ func start(ctx context.Context, args []string) error {
 		return run.Child(ctx, os.Stdin, os.Stdout)
 	}
 	commands := map[string]func(context.Context, []string) error{
-		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder,
+		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder, "uses": fromUses,
 	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return inProcess(ctx, args)
@@ -170,6 +170,21 @@ func byWords(ctx context.Context, args []string) error {
 		return err
 	}
 	return measureWords(ctx, cfg)
+}
+
+// fromUses measures definitions from the places where names are used.
+func fromUses(ctx context.Context, args []string) error {
+	cfg := usesConfig{Out: os.Stdout, Args: args}
+	flags := flag.NewFlagSet("bench uses", flag.ContinueOnError)
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sample")
+	flags.IntVar(&cfg.Uses, "uses", 5000, "uses that are asked for")
+	flags.BoolVar(&cfg.Show, "show", false, "write those whose first definition is not the right one")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	return measureUses(ctx, cfg)
 }
 
 // grepFolder measures trawl grep.

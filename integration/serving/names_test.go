@@ -98,6 +98,76 @@ func testDefinitionsAndReferences(t *testing.T, oneProcess bool) {
 	}
 }
 
+// TestDefinitionsFrom asks for definitions from places where names are used. With room for all, the answer has the same ones as without a place.
+func TestDefinitionsFrom(t *testing.T) { inOneAndInSeveral(t, testDefinitionsFrom) }
+
+func testDefinitionsFrom(t *testing.T, oneProcess bool) {
+	c := startIn(t, oneProcess, 2, 1)
+	c.publish("host/one", map[string]string{
+		"cmd/main.go": "package main\n\nimport \"host/two/lake\"\n\nfunc main() { lake.Feed(); p := &Pond{}; p.Feed() }\n",
+		"cmd/pond.go": "package main\n\ntype Pond struct{}\nfunc (r *River) Feed() {}\nfunc (p *Pond) Feed() {}\n",
+		"empty.go":    "",
+	}, map[string]string{"sea.go": "package sea\n\nfunc Feed() {}\n"})
+	c.publish("host/two", map[string]string{"lake/lake.go": "package lake\n\nfunc Feed() {}\n", "lake.go": "package two\n\nfunc Feed() {}\n"})
+
+	ask := func(from *searchv1.Place, o *searchv1.SearchOptions) (*searchv1.DefinitionsResponse, []string) {
+		t.Helper()
+		resp, err := c.search.Definitions(c.t.Context(), &searchv1.DefinitionsRequest{Name: "Feed", From: from, Options: o})
+		c.must(err)
+		var places []string
+		for _, f := range searchapi.FilesOfRepos(resp.Repos) {
+			r := f.Chunks[0].Ranges[0]
+			places = append(places, fmt.Sprintf("%s %s:%d%s", f.Repo, f.Path, r.Start.ByteOffset, symbolText(f, r)))
+		}
+		return resp, places
+	}
+	all := c.placesOf(false, "Feed", "", 50)
+	for _, tt := range []struct {
+		line, column uint32
+		likely       bool
+		want         string
+	}{
+		{5, 0, true, "host/two lake/lake.go:19 function .Feed"},
+		{5, 20, true, "host/two lake/lake.go:19 function .Feed"},
+		{5, 44, true, "host/one cmd/pond.go:74 method Pond.Feed"},
+		{1, 0, false, "host/one cmd/pond.go:49 method River.Feed"},
+		{1000, 0, false, "host/one cmd/pond.go:49 method River.Feed"},
+	} {
+		resp, got := ask(&searchv1.Place{Repo: "host/one", Path: []byte("cmd/main.go"), Line: tt.line, Column: tt.column}, &searchv1.SearchOptions{RequireComplete: true})
+		if len(got) == 0 || got[0] != tt.want || resp.Likely != tt.likely {
+			t.Errorf("line %d, column %d: likely %v, got %q, want first %s", tt.line, tt.column, resp.Likely, got, tt.want)
+		}
+		if slices.Sort(got); !slices.Equal(got, all) || !resp.Statistics.CountsExact || resp.Statistics.Matches != uint64(len(all)) {
+			t.Errorf("line %d: %v\n got %q\nwant %q", tt.line, resp.Statistics, got, all)
+		}
+	}
+	at := &searchv1.Place{Repo: "host/one", Path: []byte("cmd/main.go"), Line: 5}
+	if resp, got := ask(at, &searchv1.SearchOptions{MaxFiles: 1, ContextLines: 1}); len(got) != 1 || string(searchapi.FilesOfRepos(resp.Repos)[0].Chunks[0].Content) != "\nfunc Feed() {}\n" {
+		t.Errorf("one with a line around it: %v", resp)
+	}
+	if resp, got := ask(at, &searchv1.SearchOptions{MaxBytes: 700}); len(got) == 0 || len(got) == len(all) || resp.Cut != searchv1.CutReason_CUT_REASON_MAX_BYTES {
+		t.Errorf("in 700 bytes: %q, cut %v", got, resp.Cut)
+	}
+	if _, got := ask(&searchv1.Place{Repo: "host/one", Path: []byte("empty.go"), Line: 1}, nil); len(got) != len(all) {
+		t.Errorf("from an empty file: %q", got)
+	}
+	for _, tt := range []struct {
+		req  *searchv1.DefinitionsRequest
+		code codes.Code
+	}{
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: &searchv1.Place{Repo: "host/none", Path: []byte("a")}}, codes.NotFound},
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: &searchv1.Place{Repo: "host/one", Path: []byte("none")}}, codes.NotFound},
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: &searchv1.Place{Repo: "host/one"}}, codes.InvalidArgument},
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: at, PageToken: []byte("x")}, codes.InvalidArgument},
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: at, Query: "a) or (b"}, codes.InvalidArgument},
+		{&searchv1.DefinitionsRequest{Name: "Feed", From: at, Query: "select:repo"}, codes.InvalidArgument},
+	} {
+		if _, err := c.search.Definitions(c.t.Context(), tt.req); status.Code(err) != tt.code {
+			t.Errorf("%v: %v, want %v", tt.req, err, tt.code)
+		}
+	}
+}
+
 // TestNamesAsBruteForce compares definitions and references of words of a random corpus with brute
 // force, and both together with all places of these words.
 func TestNamesAsBruteForce(t *testing.T) {
@@ -134,6 +204,15 @@ func TestNamesOfOthers(t *testing.T) {
 		if got := reader.placesOf(references, "Feed", "", 50); len(got) != 1 || !strings.HasPrefix(got[0], "host/two ") {
 			t.Errorf("a reader of host/two sees %q", got)
 		}
+	}
+	from := func(repo, path string) *searchv1.DefinitionsRequest {
+		return &searchv1.DefinitionsRequest{Name: "Feed", From: &searchv1.Place{Repo: repo, Path: []byte(path), Line: 3}}
+	}
+	if resp, err := reader.search.Definitions(t.Context(), from("host/two", "b.go")); err != nil || len(resp.Repos) != 1 || len(resp.Repos[0].Files) != 1 {
+		t.Errorf("from a place of its own: %v, %v", resp, err)
+	}
+	if _, err := reader.search.Definitions(t.Context(), from("host/one", "a.go")); status.Code(err) != codes.NotFound {
+		t.Errorf("from a place of others: %v", err)
 	}
 	if _, err := c.search.Definitions(t.Context(), &searchv1.DefinitionsRequest{Name: "Feed"}); status.Code(err) != codes.Unauthenticated {
 		t.Errorf("without a token: %v", err)

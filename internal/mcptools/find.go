@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -38,6 +39,9 @@ type find struct {
 	// answer show the symbols around them.
 	name    string
 	symbols bool
+	// place is where the name is used, if the likeliest of its definitions are wanted. Scope is then the query for their files.
+	place *searchv1.Place
+	scope string
 }
 
 // finding is a running find.
@@ -167,10 +171,24 @@ func (f *finding) run(ctx context.Context, c *call) {
 	if f.ladder[0] == Directories {
 		options.MaxFiles, options.MaxBytes = maxCountFiles, maxCountBytes
 	}
-	f.resp, f.err = c.api.Search(ctx, &searchv1.SearchRequest{Query: f.query, PageToken: f.from.Page, Options: options})
+	if f.place != nil {
+		f.resp, f.err = f.likeliest(ctx, c, options)
+	} else {
+		f.resp, f.err = c.api.Search(ctx, &searchv1.SearchRequest{Query: f.query, PageToken: f.from.Page, Options: options})
+	}
 	if f.err != nil {
 		f.err = f.inPattern(f.err)
 	}
+}
+
+// mostLikely is the most definitions that are shown from a place.
+const mostLikely = 10
+
+// likeliest asks for the definitions that the place means, the likeliest first.
+func (f *finding) likeliest(ctx context.Context, c *call, options *searchv1.SearchOptions) (*searchv1.SearchResponse, error) {
+	options.MaxFiles = mostLikely
+	resp, err := c.api.Definitions(ctx, &searchv1.DefinitionsRequest{Name: f.name, Query: f.scope, From: f.place, Options: options})
+	return &searchv1.SearchResponse{Files: searchapi.FilesOfRepos(resp.GetRepos()), Statistics: resp.GetStatistics(), Coverage: resp.GetCoverage(), Empty: resp.GetEmpty()}, err
 }
 
 // syntaxVersion is that of all queries.
@@ -242,6 +260,14 @@ func (f *finding) bytes() (n int) {
 func (f *finding) fit(ctx context.Context, c *call, room int) (found, error) {
 	head := f.head()
 	if head.Error != "" || head.Files == 0 {
+		return head, nil
+	}
+	if f.place != nil {
+		for n := len(f.resp.GetFiles()); n > 0; n /= 2 {
+			if s, ok := f.rung(c, head, Lines, f.resp.GetFiles()[:n], room); ok {
+				return s, nil
+			}
+		}
 		return head, nil
 	}
 	if f.fixed && f.ladder[0] != Directories {

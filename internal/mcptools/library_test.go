@@ -204,6 +204,22 @@ func (l *library) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 }
 
 // GetFile implements API.
+// Definitions has those of the whole library in the order of a search, whatever the place.
+func (l *library) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	if _, err := l.GetFile(ctx, &searchv1.GetFileRequest{Repo: req.From.Repo, Path: req.From.Path, Branch: req.From.Branch}); err != nil {
+		return nil, err
+	}
+	found, err := l.Search(ctx, &searchv1.SearchRequest{Query: searchapi.DefinitionsOf(req.Name, req.Query), Options: req.Options})
+	if err != nil {
+		return nil, err
+	}
+	resp := &searchv1.DefinitionsResponse{Statistics: found.Statistics, Coverage: found.Coverage}
+	for _, f := range found.Files {
+		resp.Repos = append(resp.Repos, &searchv1.RepoMatches{Repo: f.Repo, Files: []*searchv1.FileMatch{f}})
+	}
+	return resp, nil
+}
+
 func (l *library) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	l.calls.Add(1)
 	files, ok := l.repos[req.Repo]

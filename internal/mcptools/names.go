@@ -21,10 +21,22 @@ type namesArgs struct {
 	Limit
 }
 
+// definitionsArgs are namesArgs with a place.
+type definitionsArgs struct {
+	namesArgs
+
+	From *placeArgs `json:"from,omitempty" jsonschema:"a place of use: what it means comes first"`
+}
+
+type placeArgs struct {
+	Repo string `json:"repo"`
+	Path string `json:"path"`
+	Line uint32 `json:"line"`
+}
+
 func definitionsTool(s *Server) {
 	add(s, "definitions", "Find definitions",
-		"Find where names are defined: functions, methods, types, constants, macros, fields, variables and modules, over all repos or some, "+
-			"each with its kind and what it is in.", (*call).definitions)
+		"Find where names are defined: functions, types, constants, fields and so on, each with its kind and what it is in.", (*call).definitions)
 }
 
 func referencesTool(s *Server) {
@@ -32,19 +44,23 @@ func referencesTool(s *Server) {
 		"Find where names are used, in code and text: all places of a whole name but its definitions, each with the definition around it.", (*call).references)
 }
 
-func (c *call) definitions(ctx context.Context, in namesArgs) (*answer, error) {
-	return c.places(ctx, "definitions", in, searchapi.DefinitionsOf)
+func (c *call) definitions(ctx context.Context, in definitionsArgs) (*answer, error) {
+	var from *searchv1.Place
+	if in.From != nil {
+		from = &searchv1.Place{Repo: in.From.Repo, Path: []byte(meant(in.From.Path)), Branch: in.Branch, Line: in.From.Line}
+	}
+	return c.places(ctx, "definitions", in.namesArgs, searchapi.DefinitionsOf, from)
 }
 
 func (c *call) references(ctx context.Context, in namesArgs) (*answer, error) {
-	return c.places(ctx, "references", in, searchapi.ReferencesOf)
+	return c.places(ctx, "references", in, searchapi.ReferencesOf, nil)
 }
 
 // maxName bounds a name in bytes, as the calls of the API do.
 const maxName = 256
 
-// places finds places of names.
-func (c *call) places(ctx context.Context, tool string, in namesArgs, query func(name, within string) string) (*answer, error) {
+// places finds places of names, from a place or from anywhere.
+func (c *call) places(ctx context.Context, tool string, in namesArgs, query func(name, within string) string, from *searchv1.Place) (*answer, error) {
 	if len(in.Names) == 0 || len(in.Names) > maxPatterns {
 		return nil, plainError(fmt.Sprintf("names: %d given, want 1 to %d", len(in.Names), maxPatterns))
 	}
@@ -54,7 +70,7 @@ func (c *call) places(ctx context.Context, tool string, in namesArgs, query func
 	}
 	own := in
 	own.MaxTokens, own.Cursor = 0, ""
-	from, err := decodeCursor(in.Cursor, markOf(tool, own))
+	next, err := decodeCursor(in.Cursor, markOf(tool, own))
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +82,13 @@ func (c *call) places(ctx context.Context, tool string, in namesArgs, query func
 		finds[i] = find{
 			query: query(name, in.query()), text: name, locate: func(int) int { return 0 }, name: name,
 			ladder: rungs, fixed: len(rungs) == 1, context: min(in.Context, 20), symbols: true,
+			place: from, scope: in.query(),
 		}
 		if len(in.Names) > 1 {
 			finds[i].label = cut(clean([]byte(name)), 60)
 		}
 	}
-	return c.search(ctx, in.Scope, finds, from, in.Cursor != "")
+	return c.search(ctx, in.Scope, finds, next, in.Cursor != "")
 }
 
 const (

@@ -30,6 +30,7 @@ const Path = "/mcp"
 type API interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
+	Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 }
 

@@ -237,6 +237,10 @@ func (h *hung) List(ctx context.Context, _ *searchv1.ListRequest) (*searchv1.Lis
 	return nil, h.wait(ctx)
 }
 
+func (h *hung) Definitions(ctx context.Context, _ *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	return nil, h.wait(ctx)
+}
+
 func (h *hung) GetFile(ctx context.Context, _ *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	return nil, h.wait(ctx)
 }
@@ -268,6 +272,7 @@ func TestCancelledCallsEnd(t *testing.T) {
 			for tool, arguments := range map[string]args{
 				"grep": {"patterns": []string{"a", "b"}}, "search": {"query": "a b"}, "glob": {"patterns": []string{"*"}}, "list_repos": {},
 				"read_file": {"files": []args{{"repo": "r", "path": "p"}, {"repo": "r", "path": "q"}}}, "list_tree": {"repo": "r"},
+				"definitions": {"names": []string{"a"}, "from": args{"repo": "r", "path": "p", "line": 1}},
 			} {
 				h := &hung{}
 				session := connect(t, h)

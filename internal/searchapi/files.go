@@ -106,3 +106,14 @@ func AddStatistics(sum, from *searchv1.Statistics) {
 	sum.PostingListsRead += from.GetPostingListsRead()
 	sum.ShardsScanned += from.GetShardsScanned()
 }
+
+// FilesOfRepos returns the files of all repos, in their order, each with the name of its repo.
+func FilesOfRepos(repos []*searchv1.RepoMatches) (files []*searchv1.FileMatch) {
+	for _, group := range repos {
+		for _, f := range group.GetFiles() {
+			f.Repo = group.GetRepo()
+			files = append(files, f)
+		}
+	}
+	return files
+}

@@ -62,6 +62,10 @@ func (r remote) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.
 }
 
 // GetFile implements mcptools.API.
+func (r remote) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	return r.router.Definitions(ctx, req)
+}
+
 func (r remote) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	return r.router.GetFile(ctx, req)
 }

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -18,6 +22,14 @@ func grouped() []*searchv1.RepoMatches {
 
 func (s *scripted) Definitions(_ context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
 	s.places = append(s.places, "definitions", req.Name, req.Query)
+	if p := req.From; p != nil {
+		if s.places = append(s.places, fmt.Sprintf("%s %s %d %d", p.Repo, p.Path, p.Line, p.Column)); strings.Contains(string(p.Path), ":") {
+			return &searchv1.DefinitionsResponse{}, nil
+		}
+		if !strings.Contains(p.Repo, ":") {
+			return nil, status.Error(codes.NotFound, "no such repo")
+		}
+	}
 	answer := oneFile()
 	return &searchv1.DefinitionsResponse{Repos: grouped(), Statistics: answer.Statistics, Coverage: answer.Coverage}, s.failure
 }
@@ -29,6 +41,27 @@ func (s *scripted) References(_ context.Context, req *searchv1.ReferencesRequest
 		return &searchv1.ReferencesResponse{Statistics: &searchv1.Statistics{CountsExact: true}, Coverage: answer.Coverage, Empty: &searchv1.Empty{Repos: 3}}, s.failure
 	}
 	return &searchv1.ReferencesResponse{Repos: grouped(), Statistics: answer.Statistics, Coverage: answer.Coverage}, s.failure
+}
+
+// TestDefFrom asks from a place. Repos and paths may hold colons.
+func TestDefFrom(t *testing.T) {
+	for _, tt := range []struct{ from, want string }{
+		{"host:80/r:a.go:7", "host 80/r:a.go 7 0"},
+		{"host:80/r:a.go:7:12", "host 80/r:a.go 7 12"},
+		{"host:80/r:a.go:7:", "host 80/r:a.go 7 0"},
+		{"r:a.go:7", "r a.go 7 0"},
+	} {
+		s := &scripted{}
+		exit, _, errs := trawl(t, s, "def", "needle", "--from", tt.from)
+		if got := s.places; len(got) < 4 || got[3] != tt.want {
+			t.Errorf("%s: exit %d, %s, asked %q, want first %q", tt.from, exit, errs, got, tt.want)
+		}
+	}
+	for _, from := range []string{"a.go:7", "r:a.go", "r:a.go:x"} {
+		if exit, _, errs := trawl(t, &scripted{}, "def", "needle", "--from", from); exit != 2 || !strings.Contains(errs, "want REPO:PATH:LINE") {
+			t.Errorf("%s: exit %d, %s", from, exit, errs)
+		}
+	}
 }
 
 // TestDefAndRefs prints places of a name as a search prints files.

@@ -3935,7 +3935,10 @@ type DefinitionsRequest struct {
 	// As for Search; symbols and syntax_version are set.
 	Options *SearchOptions `protobuf:"bytes,3,opt,name=options,proto3" json:"options,omitempty"`
 	// Page token of an earlier answer to the same request; empty for the first page.
-	PageToken     []byte `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	PageToken []byte `protobuf:"bytes,4,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// The place at which the name is used. The answer is then one page of the definitions that are most likely meant there,
+	// the likeliest first: docs/ranking.md. Each definition is a file of its own, so that a path may be there several times.
+	From          *Place `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3998,10 +4001,98 @@ func (x *DefinitionsRequest) GetPageToken() []byte {
 	return nil
 }
 
+func (x *DefinitionsRequest) GetFrom() *Place {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
+// Place is a place in a file.
+type Place struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Empty means the first branch of the repo that has the file.
+	Branch string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
+	// From 1; 0 is the file as a whole.
+	Line uint32 `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
+	// In bytes from the start of the line, from 1; 0 is the first place of the name on the line.
+	Column        uint32 `protobuf:"varint,5,opt,name=column,proto3" json:"column,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Place) Reset() {
+	*x = Place{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Place) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Place) ProtoMessage() {}
+
+func (x *Place) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Place.ProtoReflect.Descriptor instead.
+func (*Place) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Place) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *Place) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *Place) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *Place) GetLine() uint32 {
+	if x != nil {
+		return x.Line
+	}
+	return 0
+}
+
+func (x *Place) GetColumn() uint32 {
+	if x != nil {
+		return x.Column
+	}
+	return 0
+}
+
 // DefinitionsResponse is one page of the places of definitions.
 type DefinitionsResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Files of the page by repo. Each repo is at the place of its best file.
+	// Files of the page by repo. Each repo is at the place of its best file. With from, a repo is there again
+	// for each run of its files.
 	Repos      []*RepoMatches `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	Statistics *Statistics    `protobuf:"bytes,2,opt,name=statistics,proto3" json:"statistics,omitempty"`
 	Coverage   *Coverage      `protobuf:"bytes,3,opt,name=coverage,proto3" json:"coverage,omitempty"`
@@ -4014,14 +4105,16 @@ type DefinitionsResponse struct {
 	// How the page was answered; only with SearchOptions.explain.
 	Explanation *Explanation `protobuf:"bytes,7,opt,name=explanation,proto3" json:"explanation,omitempty"`
 	// Set when the name has no such place: what was searched, and what may be wrong with the request's query.
-	Empty         *Empty `protobuf:"bytes,8,opt,name=empty,proto3" json:"empty,omitempty"`
+	Empty *Empty `protobuf:"bytes,8,opt,name=empty,proto3" json:"empty,omitempty"`
+	// With from: the first definition is more likely than all others, so that a program may go there without asking.
+	Likely        bool `protobuf:"varint,9,opt,name=likely,proto3" json:"likely,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DefinitionsResponse) Reset() {
 	*x = DefinitionsResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4033,7 +4126,7 @@ func (x *DefinitionsResponse) String() string {
 func (*DefinitionsResponse) ProtoMessage() {}
 
 func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4046,7 +4139,7 @@ func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*DefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *DefinitionsResponse) GetRepos() []*RepoMatches {
@@ -4105,6 +4198,13 @@ func (x *DefinitionsResponse) GetEmpty() *Empty {
 	return nil
 }
 
+func (x *DefinitionsResponse) GetLikely() bool {
+	if x != nil {
+		return x.Likely
+	}
+	return false
+}
+
 // RepoMatches are files of one repo.
 type RepoMatches struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -4117,7 +4217,7 @@ type RepoMatches struct {
 
 func (x *RepoMatches) Reset() {
 	*x = RepoMatches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4129,7 +4229,7 @@ func (x *RepoMatches) String() string {
 func (*RepoMatches) ProtoMessage() {}
 
 func (x *RepoMatches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4142,7 +4242,7 @@ func (x *RepoMatches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoMatches.ProtoReflect.Descriptor instead.
 func (*RepoMatches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *RepoMatches) GetRepo() string {
@@ -4172,7 +4272,7 @@ type ReferencesRequest struct {
 
 func (x *ReferencesRequest) Reset() {
 	*x = ReferencesRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4184,7 +4284,7 @@ func (x *ReferencesRequest) String() string {
 func (*ReferencesRequest) ProtoMessage() {}
 
 func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4197,7 +4297,7 @@ func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesRequest.ProtoReflect.Descriptor instead.
 func (*ReferencesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ReferencesRequest) GetName() string {
@@ -4246,7 +4346,7 @@ type ReferencesResponse struct {
 
 func (x *ReferencesResponse) Reset() {
 	*x = ReferencesResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4258,7 +4358,7 @@ func (x *ReferencesResponse) String() string {
 func (*ReferencesResponse) ProtoMessage() {}
 
 func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4271,7 +4371,7 @@ func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesResponse.ProtoReflect.Descriptor instead.
 func (*ReferencesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReferencesResponse) GetRepos() []*RepoMatches {
@@ -4353,7 +4453,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4365,7 +4465,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4378,7 +4478,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -4453,7 +4553,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4465,7 +4565,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4478,7 +4578,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -4520,7 +4620,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4532,7 +4632,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4545,7 +4645,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -4572,7 +4672,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4584,7 +4684,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4597,7 +4697,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -4644,7 +4744,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4656,7 +4756,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4669,7 +4769,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -4768,7 +4868,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4780,7 +4880,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4793,7 +4893,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -4822,7 +4922,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4834,7 +4934,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4847,7 +4947,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{50}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -4885,7 +4985,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4897,7 +4997,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4910,7 +5010,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{51}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -4962,7 +5062,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4974,7 +5074,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4987,7 +5087,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{52}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -5061,7 +5161,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5073,7 +5173,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5086,7 +5186,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{53}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -5169,7 +5269,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5181,7 +5281,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5194,7 +5294,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{54}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -5513,14 +5613,22 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
 	"\x06reason\x18\x03 \x01(\x0e2 .trawl.search.v1.UncoveredReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xb7\x01\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\"\xe3\x01\n" +
 	"\x12DefinitionsRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12\x1e\n" +
 	"\x05query\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80@R\x05query\x128\n" +
 	"\aoptions\x18\x03 \x01(\v2\x1e.trawl.search.v1.SearchOptionsR\aoptions\x12'\n" +
 	"\n" +
-	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\"\xa8\x03\n" +
+	"page_token\x18\x04 \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12*\n" +
+	"\x04from\x18\x05 \x01(\v2\x16.trawl.search.v1.PlaceR\x04from\"\x96\x01\n" +
+	"\x05Place\x12\x1e\n" +
+	"\x04repo\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04repo\x12\x1f\n" +
+	"\x04path\x18\x02 \x01(\fB\v\xbaH\bz\x06\x10\x01\x18\x80\x80\x04R\x04path\x12 \n" +
+	"\x06branch\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06branch\x12\x12\n" +
+	"\x04line\x18\x04 \x01(\rR\x04line\x12\x16\n" +
+	"\x06column\x18\x05 \x01(\rR\x06column\"\xc0\x03\n" +
 	"\x13DefinitionsResponse\x122\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1c.trawl.search.v1.RepoMatchesR\x05repos\x12;\n" +
 	"\n" +
@@ -5531,7 +5639,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0erevision_token\x18\x05 \x01(\fR\rrevisionToken\x12,\n" +
 	"\x03cut\x18\x06 \x01(\x0e2\x1a.trawl.search.v1.CutReasonR\x03cut\x12>\n" +
 	"\vexplanation\x18\a \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x12,\n" +
-	"\x05empty\x18\b \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"S\n" +
+	"\x05empty\x18\b \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\x12\x16\n" +
+	"\x06likely\x18\t \x01(\bR\x06likely\"S\n" +
 	"\vRepoMatches\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x120\n" +
 	"\x05files\x18\x02 \x03(\v2\x1a.trawl.search.v1.FileMatchR\x05files\"\xb6\x01\n" +
@@ -5706,7 +5815,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 55)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(TextScope)(0),                // 1: trawl.search.v1.TextScope
@@ -5757,23 +5866,24 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(*Coverage)(nil),              // 46: trawl.search.v1.Coverage
 	(*UncoveredShard)(nil),        // 47: trawl.search.v1.UncoveredShard
 	(*DefinitionsRequest)(nil),    // 48: trawl.search.v1.DefinitionsRequest
-	(*DefinitionsResponse)(nil),   // 49: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 50: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 51: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 52: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 53: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 54: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 55: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 56: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 57: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 58: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 59: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 60: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 61: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 62: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 63: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 64: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 65: google.protobuf.Timestamp
+	(*Place)(nil),                 // 49: trawl.search.v1.Place
+	(*DefinitionsResponse)(nil),   // 50: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 51: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 52: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 53: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 54: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 55: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 56: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 57: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 58: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 59: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 60: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 61: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 62: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 63: trawl.search.v1.GetFileResponse
+	(*QueryError)(nil),            // 64: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	17,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
@@ -5800,8 +5910,8 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	19,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
 	21,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
 	22,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
-	58,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
-	64,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	59,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
+	65,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
 	26,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
 	29,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
 	25,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
@@ -5832,7 +5942,7 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	36,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
 	37,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
 	37,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	64,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	65,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
 	40,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
 	42,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
 	43,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
@@ -5841,63 +5951,64 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	45,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
 	41,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
 	42,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	64,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	64,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	64,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	64,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	64,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	65,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	65,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	65,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	65,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	65,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
 	47,  // 70: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
 	6,   // 71: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
 	17,  // 72: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	50,  // 73: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	38,  // 74: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 75: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 76: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 77: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	20,  // 78: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
-	33,  // 79: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	17,  // 80: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	50,  // 81: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	38,  // 82: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 83: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 84: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 85: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	20,  // 86: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
-	23,  // 87: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	24,  // 88: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	10,  // 89: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	57,  // 90: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	46,  // 91: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	53,  // 92: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	57,  // 93: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	46,  // 94: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	58,  // 95: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	59,  // 96: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	60,  // 97: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	65,  // 98: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	5,   // 99: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	23,  // 100: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	24,  // 101: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	5,   // 102: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	9,   // 103: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	31,  // 104: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	53,  // 105: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	55,  // 106: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	61,  // 107: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	48,  // 108: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	51,  // 109: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	30,  // 110: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	32,  // 111: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	54,  // 112: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	56,  // 113: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	62,  // 114: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	49,  // 115: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	52,  // 116: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	110, // [110:117] is the sub-list for method output_type
-	103, // [103:110] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	49,  // 73: trawl.search.v1.DefinitionsRequest.from:type_name -> trawl.search.v1.Place
+	51,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	38,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	39,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	20,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
+	33,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	17,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	51,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	38,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	46,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 85: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	39,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	20,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
+	23,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	24,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	10,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	58,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	46,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	54,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	58,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	46,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	59,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	60,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	61,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	66,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	5,   // 100: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	23,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	24,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	5,   // 103: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	9,   // 104: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	31,  // 105: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	54,  // 106: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	56,  // 107: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	62,  // 108: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	48,  // 109: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	52,  // 110: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	30,  // 111: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	32,  // 112: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	55,  // 113: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	57,  // 114: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	63,  // 115: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	50,  // 116: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	53,  // 117: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	111, // [111:118] is the sub-list for method output_type
+	104, // [104:111] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -5930,7 +6041,7 @@ func file_trawl_search_v1_search_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
 			NumEnums:      9,
-			NumMessages:   55,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

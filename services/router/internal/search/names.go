@@ -12,6 +12,9 @@ import (
 
 // Definitions implements searchv1.SearchServiceServer.
 func (s *Service) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	if req.From != nil {
+		return s.definitionsFrom(ctx, req)
+	}
 	found, err := s.places(ctx, req, searchapi.DefinitionsOf)
 	if err != nil {
 		return nil, err
@@ -51,12 +54,8 @@ const groupBytes = 8
 
 // places is the search for the places of a name.
 func (s *Service) places(ctx context.Context, req nameRequest, query func(name, within string) string) (*searchv1.SearchResponse, error) {
-	_, answer, err := searchapi.ParseAnswer(req.GetQuery(), ownFields)
-	if err != nil {
-		return nil, err // its positions are those of the caller's own query
-	}
-	if answer.Select != indexquery.SelectFiles {
-		return nil, searchapi.FieldError(codes.InvalidArgument, "query", "places of a name are listed, not repos or folders: leave select: out")
+	if err := checkWithin(req.GetQuery()); err != nil {
+		return nil, err
 	}
 	options := searchapi.WithDefaults(req.GetOptions())
 	options.SyntaxVersion, options.Symbols = ownFields, true
@@ -64,6 +63,18 @@ func (s *Service) places(ctx context.Context, req nameRequest, query func(name, 
 	return s.searchFor(ctx, &searchv1.SearchRequest{
 		Query: query(req.GetName(), req.GetQuery()), Options: options, PageToken: req.GetPageToken(),
 	}, req.GetQuery())
+}
+
+// checkWithin checks the caller's own query for the files with places of a name.
+func checkWithin(query string) error {
+	_, answer, err := searchapi.ParseAnswer(query, ownFields)
+	if err != nil {
+		return err
+	}
+	if answer.Select != indexquery.SelectFiles {
+		return searchapi.FieldError(codes.InvalidArgument, "query", "places of a name are listed, not repos or folders: leave select: out")
+	}
+	return nil
 }
 
 // byRepo groups files by repo. A repo stands at the place of its best file. The name of the

@@ -125,6 +125,23 @@ func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*search
 	}, nil
 }
 
+// Definitions implements Answers: every name is defined on the second line of each file of its repo.
+func (f *fake) Definitions(_ context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	resp := &searchv1.DefinitionsResponse{Statistics: &searchv1.Statistics{}, Coverage: &searchv1.Coverage{Complete: true}}
+	group := &searchv1.RepoMatches{Repo: req.From.Repo}
+	for _, path := range slices.Sorted(maps.Keys(f.files[req.From.Repo])) {
+		at := &searchv1.Location{ByteOffset: 5, LineNumber: 2, Column: 1}
+		group.Files = append(group.Files, &searchv1.FileMatch{Path: []byte(path), Branches: []string{req.From.Branch}, MatchCount: 1, Chunks: []*searchv1.ChunkMatch{{
+			Content: []byte(req.Name + "\n"), ContentStart: at, Ranges: []*searchv1.Range{{Start: at, End: &searchv1.Location{ByteOffset: 5 + uint32(len(req.Name)), LineNumber: 2}}},
+		}}})
+	}
+	resp.Repos, resp.Likely = []*searchv1.RepoMatches{group}, len(group.Files) == 1
+	return resp, nil
+}
+
 // Repos implements Answers.
 func (f *fake) Repos(context.Context) (int, error) { return len(f.files), f.err }
 

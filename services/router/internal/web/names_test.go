@@ -34,8 +34,9 @@ document.body.dataset.gap = press("gap");
 		t.Fatal(err)
 	}
 	b.open("file://" + path)
-	search := func(query string) string { return "?" + url.Values{"q": {query}}.Encode() }
-	if got, want := b.eval(`document.body.dataset.name`), search("sym:^Fish_1$ case:yes")+" "+search(`ref:\bFish_1\b case:yes`); got != want {
+	definitions := "?name=Fish_1&at=" + url.QueryEscape(path) + "&line=1&column=6"
+	references := "?" + url.Values{"q": {`ref:\bFish_1\b case:yes`}}.Encode()
+	if got, want := b.eval(`document.body.dataset.name`), definitions+" "+references; got != want {
 		t.Errorf("a name offers %s\nwant %s", got, want)
 	}
 	if got := b.eval(`document.body.dataset.gap`); got != "" {

@@ -29,6 +29,7 @@ import (
 type Answers interface {
 	Search(ctx context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error)
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
+	Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 	// Repos is how many repos the caller may see.
 	Repos(ctx context.Context) (int, error)
@@ -77,6 +78,7 @@ func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 		"GET /repos":       p.page(p.repos),
 		"GET /help":        p.page(p.help),
 		"GET /complete":    p.page(p.complete),
+		"GET /def":         p.page(p.definition),
 		"GET /search":      p.page(zoektSearch),
 		"GET /print":       p.page(zoektPrint),
 	}

@@ -196,7 +196,7 @@ function move(by) {
 // places goes to the definitions or references of the name that was clicked, or is selected.
 function places(of) {
   const selected = getSelection().toString().trim();
-  if (/^\w+$/.test(selected)) location.assign(placesURL[of](selected));
+  if (/^\w+$/.test(selected)) location.assign(placesURL[of](getSelection().getRangeAt(0)));
   else if (menu) location.assign(menu.children[of === "definitions" ? 0 : 1].href);
 }
 
@@ -296,10 +296,20 @@ document.addEventListener("click", (e) => {
 // --- Names in a file. ---
 
 const placesURL = {
-  definitions: (name) => "/?" + new URLSearchParams({ q: `sym:^${name}$ case:yes` }),
-  references: (name) => "/?" + new URLSearchParams({ q: `ref:\\b${name}\\b case:yes` }),
+  definitions: (range) => "/def?" + new URLSearchParams({ name: `${range}`.trim(), at: location.pathname, ...placeOf(range) }),
+  references: (range) => "/?" + new URLSearchParams({ q: `ref:\\b${`${range}`.trim()}\\b case:yes` }),
 };
 let menu;
+
+// placeOf is the line of a range, and the column in bytes.
+function placeOf(range) {
+  const line = range.startContainer.parentElement?.closest(".whole > .l"), code = line?.querySelector(".n");
+  if (!line) return {};
+  const before = document.createRange();
+  before.setStartAfter(code);
+  before.setEnd(range.startContainer, range.startOffset);
+  return { line: line.id.slice(1), column: new TextEncoder().encode(`${before}`).length + 1 };
+}
 
 // nameAt is the name at a place of the window, with its range.
 function nameAt(x, y) {
@@ -325,7 +335,7 @@ function offer(range) {
   menu.setAttribute("aria-label", "Places of " + range);
   for (const [of, key] of [["definitions", "d"], ["references", "r"]]) {
     const link = document.createElement("a"), hint = document.createElement("kbd");
-    link.href = placesURL[of](range.toString());
+    link.href = placesURL[of](range);
     hint.textContent = key;
     link.append(of[0].toUpperCase() + of.slice(1) + " ", hint);
     menu.append(link);

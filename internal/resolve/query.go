@@ -1,0 +1,29 @@
+package resolve
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
+)
+
+func quoted(expression string) string { return query.Quote(expression) }
+
+func regexpQuote(text string) string { return regexp.QuoteMeta(text) }
+
+// mostElements is the most elements of a folder's path that a query names. The rest is compared afterwards.
+const mostElements = 3
+
+// inFolder is a query for files in a folder, given by the last elements of its path. The first of them may be of the name of the repo.
+func inFolder(dir []string) string {
+	last := dir[max(len(dir)-mostElements, 0):]
+	parts := []string{"f:" + quoted("(^|/)"+regexpQuote(strings.Join(last, "/"))+"/[^/]*$")}
+	for n := len(last) - 1; n >= 0; n-- { // the rest is of the repo's name
+		below := ""
+		if n < len(last)-1 {
+			below = regexpQuote(strings.Join(last[n+1:], "/")) + "/"
+		}
+		parts = append(parts, "(r:"+quoted("(^|/)"+regexpQuote(strings.Join(last[:n+1], "/"))+"$")+" f:"+quoted("^"+below+"[^/]*$")+")")
+	}
+	return "(" + strings.Join(parts, " or ") + ")"
+}
