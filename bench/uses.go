@@ -68,7 +68,7 @@ func measureUses(ctx context.Context, cfg usesConfig) (err error) {
 	if err != nil {
 		return err
 	}
-	random := rand.New(rand.NewPCG(cfg.Seed, 0)) //nolint:gosec // a sample
+	random := rand.New(rand.NewPCG(cfg.Seed, 0))
 	random.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
 	all := len(uses)
 	uses = uses[:min(len(uses), cfg.Uses)]

@@ -22,10 +22,6 @@ import (
 	"github.com/trawl-search/trawl/internal/testrun"
 )
 
-// patience bounds every wait for something that must happen. It is large, so that a test
-// fails only when nothing moves any more.
-const patience = 2 * time.Minute
-
 // layout gives the number of each role and server in a cluster, 0 meaning one, and their
 // particular settings.
 type layout struct {

@@ -184,7 +184,7 @@ func (w *workload) events(key string) (events []*clientv3.Event) {
 	// key without events is in no other answer.
 	again := time.NewTicker(100 * time.Millisecond)
 	defer again.Stop()
-	for end := time.After(patience); ; {
+	for end := time.After(testrun.Patience); ; {
 		select {
 		case resp := <-watch:
 			w.must(resp.Err())

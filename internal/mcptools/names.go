@@ -41,7 +41,7 @@ func definitionsTool(s *Server) {
 
 func referencesTool(s *Server) {
 	add(s, "references", "Find references",
-		"Find all places of whole names but their definitions, in code and text, each with the definition around it.", (*call).references)
+		"Find all places of whole names but their definitions, each with the definition around it.", (*call).references)
 }
 
 func (c *call) definitions(ctx context.Context, in definitionsArgs) (*answer, error) {

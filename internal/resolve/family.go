@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/symbols"
@@ -83,14 +84,16 @@ func (f *family) fits(u *use, d *Definition) bool {
 }
 
 // Operating systems and processors in the names of Go's files, besides the commonest ones.
-var systems = map[string]bool{}
+var systems = setOf("aix android darwin dragonfly freebsd hurd illumos ios js nacl netbsd openbsd plan9 solaris wasip1 windows zos bsd bsds " +
+	"386 arm arm64 armbe arm64be loong64 mips mipsle mips64 mips64le mips64x mipsx ppc ppc64 ppc64le ppc64x riscv riscv64 s390 s390x sparc sparc64 wasm " +
+	"other others stub stubs fallback noasm generic nocgo purego no")
 
-func init() {
-	for name := range strings.FieldsSeq("aix android darwin dragonfly freebsd hurd illumos ios js nacl netbsd openbsd plan9 solaris wasip1 windows zos bsd bsds " +
-		"386 arm arm64 armbe arm64be loong64 mips mipsle mips64 mips64le mips64x mipsx ppc ppc64 ppc64le ppc64x riscv riscv64 s390 s390x sparc sparc64 wasm " +
-		"other others stub stubs fallback noasm generic nocgo purego no") {
-		systems[name] = true
+func setOf(words string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(words) {
+		set[name] = true
 	}
+	return set
 }
 
 // otherSystem reports whether a file is for another operating system or processor than one that is most common, and than that of another file.
@@ -102,14 +105,6 @@ func (f *family) otherSystem(file, than string) bool {
 		base := path.Base(p)
 		return strings.Split(strings.TrimSuffix(strings.TrimSuffix(base, path.Ext(base)), "_test"), "_")[1:]
 	}
-	own := map[string]bool{}
-	for _, w := range words(than) {
-		own[w] = true
-	}
-	for _, w := range words(file) {
-		if systems[w] && !own[w] {
-			return true
-		}
-	}
-	return false
+	own := words(than)
+	return slices.ContainsFunc(words(file), func(w string) bool { return systems[w] && !slices.Contains(own, w) })
 }

@@ -19,12 +19,17 @@ type imported struct {
 	repo   string
 }
 
+// headBytes is how much of a file is read for its imports.
+const headBytes = 64 << 10
+
 // importsOf are the imports of a file.
 func importsOf(p *Place, f *family) []imported {
 	if f.imports == nil {
 		return nil
 	}
-	found := f.imports(p)
+	head := *p
+	head.Text = head.Text[:min(len(head.Text), headBytes)]
+	found := f.imports(&head)
 	for i := range found {
 		found[i].repo = p.Repo
 	}
@@ -200,9 +205,7 @@ func rustImports(p *Place) (found []imported) {
 		prefix, names, _ := strings.Cut(string(m[1]), "{")
 		parts := slices.DeleteFunc(strings.Split(strings.Join(strings.Fields(prefix), ""), "::"), func(s string) bool { return s == "" || s == "*" || s == "crate" || s == "self" || s == "super" })
 		i := imported{}
-		for _, w := range word.FindAllString(names, -1) {
-			i.names = append(i.names, w)
-		}
+		i.names = append(i.names, word.FindAllString(names, -1)...)
 		if len(parts) > 0 && names == "" {
 			last, as, _ := strings.Cut(parts[len(parts)-1], "as ")
 			i.names = append(i.names, last)
@@ -230,9 +233,7 @@ func dottedImports(p *Place) (found []imported) {
 	for _, m := range dottedImport.FindAllSubmatch(p.Text, -1) {
 		e := strings.Split(string(m[1]), ".")
 		i := imported{elements: e, names: []string{e[len(e)-1]}}
-		for _, w := range word.FindAllString(string(m[2]), -1) {
-			i.names = append(i.names, w)
-		}
+		i.names = append(i.names, word.FindAllString(string(m[2]), -1)...)
 		found = append(found, i)
 	}
 	return found

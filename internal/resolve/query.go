@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -18,7 +19,7 @@ const mostElements = 3
 func inFolder(dir []string) string {
 	last := dir[max(len(dir)-mostElements, 0):]
 	parts := []string{"f:" + quoted("(^|/)"+regexpQuote(strings.Join(last, "/"))+"/[^/]*$")}
-	for n := len(last) - 1; n >= 0; n-- { // the rest is of the repo's name
+	for n := range slices.Backward(last) { // the rest is of the repo's name
 		below := ""
 		if n < len(last)-1 {
 			below = regexpQuote(strings.Join(last[n+1:], "/")) + "/"

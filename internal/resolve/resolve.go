@@ -242,16 +242,16 @@ func (r *resolver) stages(u *use) (queries []string) {
 		}
 		queries = append(queries, word+" "+repo, word)
 	}
-	near := here
+	near := []string{here}
 	for _, i := range u.from {
-		near += " or " + i.query(r.family)
+		near = append(near, i.query(r.family))
 	}
 	if len(u.of) > 0 && len(u.from) == 0 { // a value of a type of any import
 		for i := range r.imports[:min(len(r.imports), mostImports)] {
-			near += " or " + r.imports[i].query(r.family)
+			near = append(near, r.imports[i].query(r.family))
 		}
 	}
-	return append(queries, "("+near+")", repo, "")
+	return append(queries, "("+strings.Join(near, " or ")+")", repo, "")
 }
 
 // mostImports is the most imports that are looked through for a member whose type is not known.
@@ -275,7 +275,7 @@ const (
 
 // mayBeMeant reports whether nothing speaks against a definition.
 func (d distance) mayBeMeant() bool {
-	return bytes.Compare(d[:onlyImported], make([]byte, onlyImported)) == 0
+	return bytes.Equal(d[:onlyImported], make([]byte, onlyImported))
 }
 
 // nearness of a file.

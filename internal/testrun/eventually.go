@@ -9,7 +9,7 @@ import (
 
 // Patience bounds a wait for something that must happen. It is large, so that a test fails only when
 // nothing moves any more.
-const Patience = 2 * time.Minute
+const Patience = 5 * time.Minute
 
 // Eventually tries until it gets nil. After Patience the context of try ends, and the test fails with
 // the last error.

@@ -15,7 +15,7 @@ import (
 
 // Bounds of the lookups from a place.
 const (
-	// fromFiles and fromMatches bound the definitions of one lookup.
+	// fromFiles, fromMatches and fromBytes bound the definitions of one lookup. The last also bounds what is read of the file of the place.
 	fromFiles   = 200
 	fromMatches = 200
 	fromBytes   = 1 << 20
@@ -33,7 +33,7 @@ func (s *Service) definitionsFrom(ctx context.Context, req *searchv1.Definitions
 	}
 	s = s.Session(nil) // all lookups see the same roots
 	options := searchapi.WithDefaults(req.Options)
-	file, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: req.From.Repo, Path: req.From.Path, Branch: req.From.Branch, Consistency: options.Consistency})
+	file, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: req.From.Repo, Path: req.From.Path, Branch: req.From.Branch, Consistency: options.Consistency, MaxBytes: fromBytes})
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,9 @@ func (s *Service) definitionsFrom(ctx context.Context, req *searchv1.Definitions
 	resp.Likely = likely
 	var files []*searchv1.FileMatch
 	for _, d := range found[:min(len(found), int(options.MaxFiles))] {
-		files = append(files, definitionOf(d.Of.(*defined), int(options.ContextLines))) //nolint:errcheck // of no other type
+		if of, ok := d.Of.(*defined); ok {
+			files = append(files, of.alone(int(options.ContextLines)))
+		}
 	}
 	if len(files) > 0 {
 		resp.Empty = nil
@@ -129,8 +131,8 @@ func (l *lookups) add(found *searchv1.SearchResponse, all bool) {
 	}
 }
 
-// definitionOf is a file with one definition alone, and lines around it.
-func definitionOf(d *defined, context int) *searchv1.FileMatch {
+// alone is a file with the definition alone, and lines around it.
+func (d *defined) alone(context int) *searchv1.FileMatch {
 	content, r := d.chunk.Content, d.in
 	name := int(r.Start.ByteOffset - d.chunk.ContentStart.ByteOffset)
 	begin, line := bytes.LastIndexByte(content[:name], '\n')+1, r.Start.LineNumber
