@@ -24,7 +24,7 @@ case. A query after it restricts the files.
 
 With --from, the definition that is most likely meant at that place comes first, each definition on its own:
 
-  trawl def Close --from github.com/org/repo:cmd/main.go:42
+  trawl def NewReader --from k8s.io/kubernetes:src/main.go:8
 
 Its output and its exit status are those of trawl search.`,
 		func(ctx context.Context, c client, name, query string, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
