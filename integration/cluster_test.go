@@ -54,6 +54,12 @@ func (c *cluster) startServers(t *testing.T) {
 	t.Helper()
 	c.servers = c.start("servers", "up", "--roles", "none", "--data-dir", filepath.Join(c.dir, "servers"),
 		"--etcd-listen", "127.0.0.1:0", "--nats-listen", "127.0.0.1:0")
+	c.awaitServers(t)
+}
+
+// awaitServers waits until etcd and NATS say where they are.
+func (c *cluster) awaitServers(t *testing.T) {
+	t.Helper()
 	type places struct{ etcd, nats string }
 	found := await(t, c.servers, "where etcd and NATS are", func(line string) (places, bool) {
 		var p places

@@ -86,9 +86,7 @@ var places = []string{"bucket", "searcher0", "searcher1"}
 func (c *cluster) deleteAndLook(t *testing.T, s secret, copies int) {
 	t.Helper()
 	for _, place := range places {
-		if len(s.traces(t, c, place)) == 0 {
-			t.Fatalf("%s has nothing of %s: the test shows nothing", place, s.name)
-		}
+		testrun.Until(t, place+" has something of "+s.name, func() bool { return len(s.traces(t, c, place)) > 0 })
 	}
 	out, errs, exit := command(t, "repos", "delete", "--wait", "--addr="+c.router.addresses(t).GRPC, s.name)
 	if found := s.traces(t, c, append(places, "indexer")...); len(found) > 0 || exit != 0 || c.mirrors(t) != copies {

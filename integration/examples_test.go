@@ -112,6 +112,36 @@ func TestExamplesOfThePages(t *testing.T) {
 	}
 }
 
+// TestSeveralMachines runs the README's commands for more than one machine, all on this one: addresses and folders are replaced.
+func TestSeveralMachines(t *testing.T) {
+	commands := indented(t, "../README.md", "## Run it on more than one machine")
+	if len(commands) != 7 {
+		t.Fatalf("the README has %d commands: %q", len(commands), commands)
+	}
+	c := &cluster{owner: t, dir: t.TempDir()}
+	repo := newRepository(t, c.dir, "project")
+	repo.write("main.go", exampleFiles["src/main.go"])
+	repo.commit("a pond")
+	places := strings.NewReplacer("/var/lib/trawl", filepath.Join(c.dir, "servers"), "/mnt/trawl", filepath.Join(c.dir, "bucket"))
+	start := func(command string, flags ...string) *process {
+		words := strings.Fields(regexp.MustCompile(`0\.0\.0\.0:\d+`).ReplaceAllString(places.Replace(command), "127.0.0.1:0"))
+		return c.start(words[1], append(words[1:], flags...)...)
+	}
+	c.servers = start(commands[0])
+	c.awaitServers(t)
+	places = strings.NewReplacer("http://one:2379", c.etcd, "nats://one:4222", c.nats, "/mnt/trawl", filepath.Join(c.dir, "bucket"))
+	own := []string{"--http", "127.0.0.1:0", "--source-folders", c.dir}
+	start(commands[1], append(own, "--grpc", "127.0.0.1:0", "--cache-dir", filepath.Join(c.dir, "indexer"))...)
+	start(commands[2], "--http", "127.0.0.1:0", "--cache-dir", filepath.Join(c.dir, "searcher"))
+	router := start(commands[3], own...)
+	shell := exampleShell{c.dir, processEnv()}
+	address := strings.NewReplacer("http://one:2379", c.etcd, "two:7430", router.addresses(t).GRPC, "https://github.com/org/name", repo.path, "trawl ", trawlBinary+" ")
+	c.ready(t, router)
+	for _, command := range commands[4:] {
+		shell.run(t, address.Replace(command))
+	}
+}
+
 // inlineCalls returns the curl commands within the sentences of a page.
 func inlineCalls(t *testing.T, page string) (calls []string) {
 	t.Helper()

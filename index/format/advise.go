@@ -3,8 +3,9 @@ package format
 import (
 	"math"
 	"os"
-	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Searches read scattered parts of a shard, a few KiB at a time. By default the kernel reads ahead
@@ -18,13 +19,13 @@ import (
 
 // readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
 // that a process may have.
-func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), syscall.MADV_RANDOM) }
+func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), unix.MADV_RANDOM) }
 
 // readSoon announces that bytes of a mapped shard will be read, so that the kernel loads them from
 // the disk.
 func (f *File) readSoon(off, n int64) {
 	for end := off + n; off < end; off += adviceBytes {
-		f.advise(off, min(adviceBytes, end-off), syscall.MADV_WILLNEED)
+		f.advise(off, min(adviceBytes, end-off), unix.MADV_WILLNEED)
 	}
 }
 
@@ -38,7 +39,7 @@ func (f *File) advise(off, n int64, advice int) {
 		return
 	}
 	from := off &^ int64(os.Getpagesize()-1)
-	_ = syscall.Madvise(f.data[from:off+n], advice)
+	_ = unix.Madvise(f.data[from:off+n], advice)
 }
 
 const (

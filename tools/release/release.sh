@@ -1,8 +1,9 @@
 #!/bin/sh
-# Makes the files of a release in $OUT (dist): for each platform an archive of the binary
-# and its bill of materials, the image of routers and searchers, the chart, checksums, and
-# a statement of provenance. The same commit makes the same bytes: all times are that of
-# the commit.
+# Makes the files of a release in $OUT (dist): for each platform an archive of the binary with
+# its manual pages and completions, and its bill of materials; Debian packages, a Homebrew
+# formula, the image of routers and searchers, the chart, checksums, and a statement of
+# provenance. The same commit makes the same bytes: all times are that of the commit.
+# Debian packages need dpkg-deb.
 #
 #   VERSION=0.1.0 OUT=dist tools/release/release.sh
 set -eu
@@ -30,19 +31,66 @@ pack() {
 	tar --create --sort=name --mtime="@$time" --owner=0 --group=0 --numeric-owner --mode='u=rwX,go=rX' --directory="$2" "$3" | gzip --no-name --best > "$1"
 }
 
+# build OS ARCH FILE: the binary for a platform.
+build() {
+	GOOS=$1 GOARCH=$2 CGO_ENABLED=0 go build -trimpath -buildvcs=false \
+		-ldflags "-s -w -buildid= -X $cli.version=$VERSION -X $cli.builtFrom=$commit" -o "$3" ./cmd/trawl
+}
+
+# deb ARCH FOLDER: a Debian package of the archive's files, and a systemd unit for trawl up.
+deb() {
+	root=$work/deb-$1 doc=$work/deb-$1/usr/share/doc/trawl
+	mkdir -p "$root/DEBIAN" "$root/usr/bin" "$root/usr/share/man/man1" "$doc" "$root/usr/share/bash-completion/completions" \
+		"$root/usr/share/zsh/vendor-completions" "$root/usr/share/fish/vendor_completions.d" "$root/usr/lib/systemd/system"
+	cp "$2/trawl" "$root/usr/bin/"
+	cp "$2"/man/*.1 "$root/usr/share/man/man1/" && gzip --no-name --best "$root"/usr/share/man/man1/*.1
+	cp "$2/completions/trawl.bash" "$root/usr/share/bash-completion/completions/trawl"
+	cp "$2/completions/_trawl" "$root/usr/share/zsh/vendor-completions/"
+	cp "$2/completions/trawl.fish" "$root/usr/share/fish/vendor_completions.d/"
+	cp tools/release/trawl.service "$root/usr/lib/systemd/system/"
+	cp README.md CHANGELOG.md UPGRADING.md "$doc/" && cp LICENSE "$doc/copyright"
+	cat > "$root/DEBIAN/control" <<END
+Package: trawl
+Version: $VERSION
+Architecture: $1
+Maintainer: Trawl <https://github.com/trawl-search/trawl>
+Depends: git
+Recommends: ca-certificates, openssh-client
+Section: vcs
+Priority: optional
+Homepage: https://github.com/trawl-search/trawl
+Description: search of all the code of your Git repositories
+ Searches repositories by substring and regular expression, on one machine or many.
+END
+	chmod -R u=rwX,go=rX "$root"
+	SOURCE_DATE_EPOCH=$time dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" "$out/trawl_${VERSION}_$1.deb" > /dev/null
+}
+
 (cd tools && go build -o "$work/" ./sbom ./ociimage)
+build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/trawl"
+shared=$work/shared # what all platforms have; settings of whoever makes the release must not be in it
+mkdir -p "$shared/completions"
+env -i "$work/trawl" man "$shared/man"
+env -i "$work/trawl" completion bash > "$shared/completions/trawl.bash"
+env -i "$work/trawl" completion zsh > "$shared/completions/_trawl"
+env -i "$work/trawl" completion fish > "$shared/completions/trawl.fish"
+cp LICENSE README.md CHANGELOG.md UPGRADING.md "$shared/"
 images=
-for arch in amd64 arm64; do
-	name=trawl-$VERSION-linux-$arch
-	mkdir -p "$work/$name"
-	GOOS=linux GOARCH=$arch CGO_ENABLED=0 go build -trimpath -buildvcs=false \
-		-ldflags "-s -w -buildid= -X $cli.version=$VERSION -X $cli.builtFrom=$commit" -o "$work/$name/trawl" ./cmd/trawl
-	cp LICENSE README.md CHANGELOG.md UPGRADING.md "$work/$name/"
+for platform in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
+	os=${platform%-*} arch=${platform#*-} name=trawl-$VERSION-$platform
+	cp -R "$shared" "$work/$name"
+	build "$os" "$arch" "$work/$name/trawl"
 	pack "$out/$name.tar.gz" "$work" "$name"
 	"$work/sbom" --name="$name" --version="$VERSION" --binary="$work/$name/trawl" > "$out/$name.cdx.json"
-	"$work/sbom" --name=trawl-serving --version="$VERSION" --binary="$work/$name/trawl" > "$work/serving-$arch.cdx.json"
-	images="$images $arch=$work/$name/trawl,$work/serving-$arch.cdx.json"
+	if [ "$os" = linux ]; then
+		deb "$arch" "$work/$name"
+		"$work/sbom" --name=trawl-serving --version="$VERSION" --binary="$work/$name/trawl" > "$work/serving-$arch.cdx.json"
+		images="$images $arch=$work/$name/trawl,$work/serving-$arch.cdx.json"
+	fi
 done
+digest() { sha256sum "$out/trawl-$VERSION-$1.tar.gz" | cut -d ' ' -f 1; }
+sed -e "s|@VERSION@|$VERSION|" -e "s|@SOURCE@|$source|g" -e "s|@DARWIN_AMD64@|$(digest darwin-amd64)|" -e "s|@DARWIN_ARM64@|$(digest darwin-arm64)|" \
+	-e "s|@LINUX_AMD64@|$(digest linux-amd64)|" -e "s|@LINUX_ARM64@|$(digest linux-arm64)|" tools/release/trawl.rb > "$out/trawl.rb"
 # shellcheck disable=SC2086 # a word for each platform
 "$work/ociimage" --version="$VERSION" --revision="$commit" --created="$(date --utc --date="@$time" +%Y-%m-%dT%H:%M:%SZ)" $images > "$out/trawl-serving-$VERSION.oci.tar"
 git archive --prefix=chart/ HEAD charts/trawl | tar --extract --directory="$work"

@@ -14,11 +14,12 @@ import (
 var (
 	someTime  = regexp.MustCompile(` *\b[0-9.]+(ns|µs|ms|s)\b`)
 	timeAlone = regexp.MustCompile(`(?m)^\d+ match.*\n`)
+	continued = regexp.MustCompile(`,\n +`)
 )
 
-// withoutTimes replaces each time in the text of a plan by a word.
+// withoutTimes replaces each time in the text of a plan by a word. How long times are decides where a line continues, so it undoes that.
 func withoutTimes(text string) string {
-	return someTime.ReplaceAllString(timeAlone.ReplaceAllString(text, ""), " TIME")
+	return someTime.ReplaceAllString(continued.ReplaceAllString(timeAlone.ReplaceAllString(text, ""), ", "), " TIME")
 }
 
 // explainPond returns the plan of a query over the shard of the pond.
