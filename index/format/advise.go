@@ -4,8 +4,6 @@ import (
 	"math"
 	"os"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Searches read scattered parts of a shard, a few KiB at a time. By default the kernel reads ahead
@@ -19,13 +17,13 @@ import (
 
 // readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
 // that a process may have.
-func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), unix.MADV_RANDOM) }
+func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), adviceRandom) }
 
 // readSoon announces that bytes of a mapped shard will be read, so that the kernel loads them from
 // the disk.
 func (f *File) readSoon(off, n int64) {
 	for end := off + n; off < end; off += adviceBytes {
-		f.advise(off, min(adviceBytes, end-off), unix.MADV_WILLNEED)
+		f.advise(off, min(adviceBytes, end-off), adviceWillNeed)
 	}
 }
 
@@ -33,13 +31,13 @@ func (f *File) readSoon(off, n int64) {
 // read-ahead of the disk (force_page_cache_ra in Linux's mm/readahead.c), which by default is 128 KiB.
 const adviceBytes = 128 << 10
 
-// advise affects only speed, so it ignores errors.
+// advise affects only speed, so errors do not matter.
 func (f *File) advise(off, n int64, advice int) {
 	if !f.mapped || n <= 0 {
 		return
 	}
 	from := off &^ int64(os.Getpagesize()-1)
-	_ = unix.Madvise(f.data[from:off+n], advice)
+	madvise(f.data[from:off+n], advice)
 }
 
 const (

@@ -107,6 +107,7 @@ func prove(ctx context.Context, parts []part, out *stream) []result {
 	both.Go(func() { run(computes) })
 	both.Go(func() { run(waits) })
 	both.Wait()
+	run(alone)
 	return results
 }
 

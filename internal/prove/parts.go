@@ -20,6 +20,8 @@ const (
 	computes
 	// waits is for parts that leave processors free: they wait for processes and containers, or run one test at a time.
 	waits
+	// alone is for parts that need the machine for themselves, after all others.
+	alone
 )
 
 // part is a target of the Makefile.
@@ -57,6 +59,7 @@ var parts = []part{
 	{target: "check-generated", lane: computes, limitAll: 30 * time.Minute, checks: true},
 	{target: "tools-test", lane: computes, limitAll: 30 * time.Minute},
 	{target: "fuzz", lane: computes, limitAll: 60 * time.Minute, checks: true},
+	{target: "hostile", lane: alone, limitAll: 50 * time.Minute, again: true},
 }
 
 // partsOf are the parts of make test, or all that the environment asks for.

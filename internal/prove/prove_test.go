@@ -69,7 +69,7 @@ last:
 		{target: "last", lane: waits, limit: time.Minute, checks: true},
 		{target: "hangs", lane: computes, limit: time.Second, checks: true},
 		{target: "good", lane: computes, limit: time.Minute},
-		{target: "good", lane: computes, limit: time.Minute, again: true},
+		{target: "good", lane: alone, limit: time.Minute, again: true},
 	})
 	for name, want := range map[string]string{
 		"make/built built": "pass", "make/bad bad": "fail", "make/bad ": "fail", "make/last last": "pass", "make/hangs hangs": "fail",

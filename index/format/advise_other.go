@@ -1,0 +1,10 @@
+//go:build !linux
+
+package format
+
+const (
+	adviceRandom = iota
+	adviceWillNeed
+)
+
+func madvise([]byte, int) {}
