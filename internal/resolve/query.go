@@ -12,6 +12,11 @@ func quoted(expression string) string { return query.Quote(expression) }
 
 func regexpQuote(text string) string { return regexp.QuoteMeta(text) }
 
+// inRepo is a query for files in a folder of a repo.
+func inRepo(repo, dir string) string {
+	return "(r:" + quoted("^"+regexpQuote(repo)+"$") + " f:" + quoted("^"+regexpQuote(dir)+"[^/]*$") + ")"
+}
+
 // mostElements is the most elements of a folder's path that a query names. The rest is compared afterwards.
 const mostElements = 3
 
@@ -19,6 +24,9 @@ const mostElements = 3
 func inFolder(dir []string) string {
 	last := dir[max(len(dir)-mostElements, 0):]
 	parts := []string{"f:" + quoted("(^|/)"+regexpQuote(strings.Join(last, "/"))+"/[^/]*$")}
+	if !strings.Contains(dir[0], ".") { // names of repos begin with that of their host
+		return parts[0]
+	}
 	for n := range slices.Backward(last) { // the rest is of the repo's name
 		below := ""
 		if n < len(last)-1 {

@@ -89,9 +89,9 @@ type Definition struct {
 
 // Index knows definitions.
 type Index interface {
-	// Definitions returns some definitions of a whole name, the best first. Within is a query of syntax version 2 for the files that
-	// may hold them; an empty one matches all.
-	Definitions(ctx context.Context, name, within string) ([]Definition, error)
+	// Definitions returns definitions of a whole name in the best files, at most most of them, the best first. Within is a query of syntax
+	// version 2 for these files; an empty one matches all.
+	Definitions(ctx context.Context, name, within string, most int) ([]Definition, error)
 }
 
 // Bounds of one Resolve.
@@ -100,6 +100,8 @@ const (
 	mostLookups = 12
 	// deepest bounds how many types are looked up for the type of another.
 	deepest = 4
+	// nearFiles is the most files of one lookup of near definitions.
+	nearFiles = 100
 )
 
 // Resolve returns definitions of the name of a place, the likeliest first: at least want of them, if there are that many. One says that
@@ -187,19 +189,28 @@ func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
 	}
 	var found []ranked
 	seen := map[string]bool{}
-	for _, within := range r.stages(&u) {
-		more, err := r.ask(u.name, within)
-		if err != nil {
-			return nil, err
-		}
+	add := func(within string, most int) error {
+		more, err := r.ask(u.name, within, most)
 		for _, d := range more {
 			if key := fmt.Sprintf("%s\x00%s\x00%d %d", d.Repo, d.Path, d.Number, d.At); !seen[key] {
 				seen[key] = true
 				found = append(found, ranked{d, r.distance(&u, &d), strings.Count(d.Path, "/")})
 			}
 		}
-		if len(found) >= want && countIf(found, func(d ranked) bool { return d.mayBeMeant() }) >= want {
+		return err
+	}
+	meant := func(d ranked) bool { return d.mayBeMeant() }
+	for _, within := range r.stages(&u) {
+		if err := add(within, nearFiles); err != nil {
+			return nil, err
+		}
+		if slices.ContainsFunc(found, meant) { // all others are farther
 			break
+		}
+	}
+	if len(found) < want {
+		if err := add("", want); err != nil {
+			return nil, err
 		}
 	}
 	slices.SortStableFunc(found, func(a, b ranked) int {
@@ -208,17 +219,8 @@ func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
 	return found, nil
 }
 
-func countIf[E any](list []E, is func(E) bool) (n int) {
-	for _, e := range list {
-		if is(e) {
-			n++
-		}
-	}
-	return n
-}
-
 // ask asks the index, each question once.
-func (r *resolver) ask(name, within string) ([]Definition, error) {
+func (r *resolver) ask(name, within string, most int) ([]Definition, error) {
 	key := name + "\x00" + within
 	if known, ok := r.asked[key]; ok {
 		return known, nil
@@ -226,7 +228,7 @@ func (r *resolver) ask(name, within string) ([]Definition, error) {
 	if r.lookups++; r.lookups > mostLookups {
 		return nil, nil
 	}
-	found, err := r.index.Definitions(r.ctx, name, within)
+	found, err := r.index.Definitions(r.ctx, name, within, most)
 	r.asked[key] = found
 	return found, err
 }
@@ -234,15 +236,17 @@ func (r *resolver) ask(name, within string) ([]Definition, error) {
 // stages are queries for files with definitions of a name, the nearest first.
 func (r *resolver) stages(u *use) (queries []string) {
 	repo := "r:" + quoted("^"+regexpQuote(r.place.Repo)+"$")
-	here := "(" + repo + " f:" + quoted("^"+regexpQuote(dirOf(r.place.Path))+"[^/]*$") + ")"
 	for _, t := range u.types {
 		word := "-(-(case:yes content:" + quoted(`\b`+regexpQuote(t.name)+`\b`) + "))"
-		if t.dir != nil {
+		if own := elements(r.place.Repo); len(t.dir) >= len(own) && slices.Equal(t.dir[:len(own)], own) {
+			dir := strings.Join(append(slices.Clone(t.dir[len(own):]), ""), "/")
+			queries = append(queries, word+" "+inRepo(r.place.Repo, dir))
+		} else if t.dir != nil {
 			queries = append(queries, word+" "+inFolder(t.dir))
 		}
 		queries = append(queries, word+" "+repo, word)
 	}
-	near := []string{here}
+	near := []string{inRepo(r.place.Repo, dirOf(r.place.Path))}
 	for _, i := range u.from {
 		near = append(near, i.query(r.family))
 	}
@@ -251,7 +255,7 @@ func (r *resolver) stages(u *use) (queries []string) {
 			near = append(near, r.imports[i].query(r.family))
 		}
 	}
-	return append(queries, "("+strings.Join(near, " or ")+")", repo, "")
+	return append(queries, "("+strings.Join(near, " or ")+")", repo)
 }
 
 // mostImports is the most imports that are looked through for a member whose type is not known.

@@ -23,7 +23,7 @@ type tree struct {
 }
 
 // Definitions implements resolve.Index.
-func (x *tree) Definitions(_ context.Context, name, within string) (found []resolve.Definition, err error) {
+func (x *tree) Definitions(_ context.Context, name, within string, _ int) (found []resolve.Definition, err error) {
 	q, _, err := searchapi.ParseAnswer(searchapi.DefinitionsOf(name, within), 2)
 	if err != nil {
 		x.t.Errorf("definitions of %s within %s: %v", name, within, err)
@@ -127,7 +127,7 @@ func TestTheDefinitionThatIsMeantComesFirst(t *testing.T) {
 // nowhere is an index that knows one definition of every name.
 type nowhere struct{}
 
-func (nowhere) Definitions(_ context.Context, name, _ string) ([]resolve.Definition, error) {
+func (nowhere) Definitions(_ context.Context, name, _ string, _ int) ([]resolve.Definition, error) {
 	text := "func " + name + "("
 	return []resolve.Definition{{Repo: "r", Path: "a.go", Language: "Go", Kind: symbols.Function, Text: []byte(text), At: 5, Number: 1}}, nil
 }

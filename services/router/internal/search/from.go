@@ -15,9 +15,8 @@ import (
 
 // Bounds of the lookups from a place.
 const (
-	// fromFiles, fromMatches and fromBytes bound the definitions of one lookup. The last also bounds what is read of the file of the place.
-	fromFiles   = 200
-	fromMatches = 200
+	// fromMatches and fromBytes bound the definitions of one lookup, the former in one file. The latter also bounds what is read of the file of the place.
+	fromMatches = 100
 	fromBytes   = 1 << 20
 	// fromLines is how many lines after a name are read for its type.
 	fromLines = 4
@@ -86,10 +85,10 @@ type defined struct {
 }
 
 // Definitions implements resolve.Index.
-func (l *lookups) Definitions(ctx context.Context, name, within string) (found []resolve.Definition, err error) {
+func (l *lookups) Definitions(ctx context.Context, name, within string, most int) (found []resolve.Definition, err error) {
 	o := searchapi.CopyOptions(l.options)
 	o.SyntaxVersion, o.Symbols, o.Mode, o.Explain = ownFields, true, searchv1.Mode_MODE_TOP_K, false
-	o.MaxFiles, o.MaxMatchesPerFile, o.MaxBytes, o.ContextLines = fromFiles, fromMatches, fromBytes, max(fromLines, o.ContextLines)
+	o.MaxFiles, o.MaxMatchesPerFile, o.MaxBytes, o.ContextLines = uint32(most), fromMatches, fromBytes, max(fromLines, o.ContextLines)
 	query := l.req.Query
 	if name == l.req.Name && within != "" {
 		query = within + " (" + query + ")"
