@@ -89,8 +89,8 @@ type Definition struct {
 
 // Index knows definitions.
 type Index interface {
-	// Definitions returns definitions of a whole name in the best files, at most most of them, the best first. Within is a query of syntax
-	// version 2 for these files; an empty one matches all.
+	// Definitions returns definitions of a whole name, those in the best files first, of at most that many files. Within is a query of
+	// syntax version 2 for these files; an empty one matches all.
 	Definitions(ctx context.Context, name, within string, most int) ([]Definition, error)
 }
 

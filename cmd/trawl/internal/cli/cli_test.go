@@ -427,8 +427,10 @@ func TestUsage(t *testing.T) {
 			t.Errorf("--json %s: exit %d, %q", alone, exit, errs)
 		}
 	}
-	if exit, out, _ := run(t, nil, "version"); exit != 0 || !strings.HasPrefix(out, "trawl ") {
-		t.Errorf("version: exit %d, %q", exit, out)
+	for _, name := range []string{"version", "--version"} {
+		if exit, out, _ := run(t, nil, name); exit != 0 || !strings.HasPrefix(out, "trawl ") {
+			t.Errorf("%s: exit %d, %q", name, exit, out)
+		}
 	}
 	if exit, out, _ := run(t, nil); exit != 0 || !strings.Contains(out, "search") {
 		t.Errorf("without arguments: exit %d, %q", exit, out)

@@ -73,6 +73,7 @@ type usageError struct{ error }
 func (e usageError) Unwrap() error { return e.error }
 
 func newRoot(p Process) *cobra.Command {
+	version := false
 	root := &cobra.Command{
 		Use:   "trawl",
 		Short: "Search all your code",
@@ -84,10 +85,16 @@ Search it:                          trawl search 'func main lang:go'`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          usageArgs(knownCommand),
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if version {
+				return printVersion(p)
+			}
+			return cmd.Help()
+		},
 
 		SuggestionsMinimumDistance: 2,
 	}
+	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
 	})

@@ -45,8 +45,12 @@ func newVersion(p Process) *cobra.Command {
 		Short: "Print the version",
 		Args:  usageArgs(cobra.NoArgs),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.Out, "trawl %s (commit %s, %s %s/%s)\n", Version(), revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-			return err
+			return printVersion(p)
 		},
 	}
+}
+
+func printVersion(p Process) error {
+	_, err := fmt.Fprintf(p.Out, "trawl %s (commit %s, %s %s/%s)\n", Version(), revision(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
 }
