@@ -167,7 +167,7 @@ HOSTILE := ^TestHostileCallers$$
 
 .PHONY: hostile
 hostile: $(BUILT) ## Attack a Trawl in 4 GiB in every way at once (needs Docker)
-	@$(GO) test $(or $(JSON),-v) -vet=off -ldflags='-s -w' -count=1 -timeout $(TIMEOUT) -run '$(HOSTILE)' ./integration/cluster
+	@$(GOTEST) $(if $(JSON),,-v) -count=1 -run '$(HOSTILE)' ./integration/cluster
 
 # The first run builds Kubernetes or OpenTofu.
 e2e-k8s terraform-test: TIMEOUT = 100m

@@ -107,7 +107,6 @@ func measureUses(ctx context.Context, cfg usesConfig) (err error) {
 		if name == "" {
 			name = "all"
 		}
-		slices.Sort(took)
 		t.Row(name, fmt.Sprint(n), fmt.Sprintf("%.3f", exact/n), fmt.Sprintf("%.3f", among/n), fmt.Sprintf("%.2f", report.Percentile(took, 50)), fmt.Sprintf("%.2f", report.Percentile(took, 95)))
 	}
 	fmt.Fprintln(&text)

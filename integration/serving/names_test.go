@@ -107,6 +107,7 @@ func testDefinitionsFrom(t *testing.T, oneProcess bool) {
 		"cmd/main.go": "package main\n\nimport \"host/two/lake\"\n\nfunc main() { lake.Feed(); p := &Pond{}; p.Feed() }\n",
 		"cmd/pond.go": "package main\n\ntype Pond struct{}\nfunc (r *River) Feed() {}\nfunc (p *Pond) Feed() {}\n",
 		"empty.go":    "",
+		"long.go":     "package long\n\ntype T struct { " + strings.Repeat("a int; ", 500) + "Long int; " + strings.Repeat("b int; ", 500) + "}\n",
 	}, map[string]string{"sea.go": "package sea\n\nfunc Feed() {}\n"})
 	c.publish("host/two", map[string]string{"lake/lake.go": "package lake\n\nfunc Feed() {}\n", "lake.go": "package two\n\nfunc Feed() {}\n"})
 
@@ -147,6 +148,11 @@ func testDefinitionsFrom(t *testing.T, oneProcess bool) {
 	}
 	if resp, got := ask(at, &searchv1.SearchOptions{MaxBytes: 700}); len(got) == 0 || len(got) == len(all) || resp.Cut != searchv1.CutReason_CUT_REASON_MAX_BYTES {
 		t.Errorf("in 700 bytes: %q, cut %v", got, resp.Cut)
+	}
+	long, err := c.search.Definitions(c.t.Context(), &searchv1.DefinitionsRequest{Name: "Long", From: at, Options: &searchv1.SearchOptions{MaxLineBytes: 100}})
+	c.must(err)
+	if chunk := searchapi.FilesOfRepos(long.Repos)[0].Chunks[0]; chunk.CutBefore == 0 || chunk.CutAfter == 0 || len(chunk.Content) > 100 || chunk.ContentStart.Column != chunk.CutBefore+1 {
+		t.Errorf("a part of a long line: %v", chunk)
 	}
 	if _, got := ask(&searchv1.Place{Repo: "host/one", Path: []byte("empty.go"), Line: 1}, nil); len(got) != len(all) {
 		t.Errorf("from an empty file: %q", got)

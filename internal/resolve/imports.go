@@ -22,6 +22,9 @@ type imported struct {
 // headBytes is how much of a file is read for its imports.
 const headBytes = 64 << 10
 
+// readImports bounds the imports of a file: each file with a definition is compared with all of them.
+const readImports = 500
+
 // importsOf are the imports of a file.
 func importsOf(p *Place, f *family) []imported {
 	if f.imports == nil {
@@ -33,7 +36,8 @@ func importsOf(p *Place, f *family) []imported {
 	for i := range found {
 		found[i].repo = p.Repo
 	}
-	return slices.DeleteFunc(found, func(i imported) bool { return len(i.elements) == 0 })
+	found = slices.DeleteFunc(found, func(i imported) bool { return len(i.elements) == 0 })
+	return found[:min(len(found), readImports)]
 }
 
 // importsNamed are the imports that a name may stand for.
@@ -203,13 +207,13 @@ var (
 func rustImports(p *Place) (found []imported) {
 	for _, m := range rustUse.FindAllSubmatch(p.Text, -1) {
 		prefix, names, _ := strings.Cut(string(m[1]), "{")
+		prefix, as, _ := strings.Cut(prefix, " as ")
 		parts := slices.DeleteFunc(strings.Split(strings.Join(strings.Fields(prefix), ""), "::"), func(s string) bool { return s == "" || s == "*" || s == "crate" || s == "self" || s == "super" })
 		i := imported{}
 		i.names = append(i.names, word.FindAllString(names, -1)...)
 		if len(parts) > 0 && names == "" {
-			last, as, _ := strings.Cut(parts[len(parts)-1], "as ")
-			i.names = append(i.names, last)
-			if as != "" {
+			i.names = append(i.names, parts[len(parts)-1])
+			if as = strings.TrimSpace(as); as != "" {
 				i.names = append(i.names, as)
 			}
 			if len(parts) > 1 && !strings.HasSuffix(prefix, "*") {

@@ -353,6 +353,14 @@ pub fn connect() {} // HERE
 -- src/aa.rs --
 pub fn connect() {}
 `,
+	"Rust, of a module by another name": `
+-- src/main.rs --
+use crate::db as store;
+fn f() { store::‹connect›() }
+fn connect() {}
+-- src/db.rs --
+pub fn connect() {} // HERE
+`,
 	"Rust, of a value": `
 -- src/main.rs --
 fn f(c: &mut Conn) { c.‹close›() }

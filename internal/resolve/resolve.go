@@ -144,6 +144,8 @@ type use struct {
 	// key says that the name is before a colon in braces, as the names of fields are. types are those of what the braces make.
 	key   bool
 	types []typ
+	// scope is the definition around it whose members a name alone may be; empty if it may be none.
+	scope string
 	// from are the imports that it may be of.
 	from []*imported
 }
@@ -176,10 +178,17 @@ type ranked struct {
 
 // resolve orders the definitions of a name by how far they are from what its use means.
 func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
-	if len(u.of) == 1 && !u.of[0].call && !u.of[0].element && !r.declaredHere(u.of[0].name, u.at) {
-		u.from = r.importsNamed(u.of[0].name)
+	if len(u.of) == 1 && !u.of[0].call && !u.of[0].element {
+		if u.from = r.importsNamed(u.of[0].name); len(u.from) > 0 {
+			if _, ok := r.declaration(u.of[0].name, u.at); ok { // in this function it is something else
+				u.from = nil
+			}
+		}
 	} else if len(u.of) == 0 && !u.key {
 		u.from = r.importsNamed(u.name)
+	}
+	if len(u.of) == 0 && r.family.implicit {
+		u.scope = r.scopeAt(u.at)
 	}
 	if len(u.of) > 0 && len(u.from) == 0 {
 		var err error
@@ -188,13 +197,17 @@ func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
 		}
 	}
 	var found []ranked
-	seen := map[string]bool{}
+	seen, imported := map[string]bool{}, map[string]bool{}
 	add := func(within string, most int) error {
 		more, err := r.ask(u.name, within, most)
 		for _, d := range more {
-			if key := fmt.Sprintf("%s\x00%s\x00%d %d", d.Repo, d.Path, d.Number, d.At); !seen[key] {
+			file := d.Repo + "\x00" + d.Path
+			if _, ok := imported[file]; !ok {
+				imported[file] = r.imported(&u, &d)
+			}
+			if key := fmt.Sprintf("%s\x00%d %d", file, d.Number, d.At); !seen[key] {
 				seen[key] = true
-				found = append(found, ranked{d, r.distance(&u, &d), strings.Count(d.Path, "/")})
+				found = append(found, ranked{d, r.distance(&u, &d, imported[file]), strings.Count(d.Path, "/")})
 			}
 		}
 		return err
@@ -219,9 +232,9 @@ func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
 	return found, nil
 }
 
-// ask asks the index, each question once.
+// ask asks the index, each question once. After mostLookups it finds nothing.
 func (r *resolver) ask(name, within string, most int) ([]Definition, error) {
-	key := name + "\x00" + within
+	key := fmt.Sprintf("%s\x00%s\x00%d", name, within, most)
 	if known, ok := r.asked[key]; ok {
 		return known, nil
 	}
@@ -293,12 +306,12 @@ const (
 	elsewhereOtherLanguage
 )
 
-func (r *resolver) distance(u *use, d *Definition) (is distance) {
+// distance compares a definition with a use; imported says that it is in a file that the place imports and that may be meant.
+func (r *resolver) distance(u *use, d *Definition, imported bool) (is distance) {
 	p := r.place
 	if d.Repo == p.Repo && d.Path == p.Path && u.at >= 0 && u.at == bytes.LastIndexByte(p.Text[:u.at], '\n')+1+d.At && int(d.Number) == 1+bytes.Count(p.Text[:u.at], newline) {
 		return is // the place is a definition
 	}
-	imported := r.imported(u, d)
 	sameLanguage := d.Language == p.Language || familyOf(d.Language) == r.family || r.family == unknown
 	switch {
 	case d.Repo == p.Repo && d.Path == p.Path:
@@ -329,7 +342,7 @@ func (r *resolver) distance(u *use, d *Definition) (is distance) {
 			is.set(otherFolder, !inDir(d, u.types[of].dir))
 		}
 	} else if r.family.implicit && len(u.of) == 0 && d.Scope != "" && isMember(d) {
-		is.set(otherType, d.Scope != r.scopeAt(u.at))
+		is.set(otherType, d.Scope != u.scope)
 	}
 	is.set(wrong, !r.family.fits(u, d) || !sameLanguage && is[near] < sameRepo)
 	return is

@@ -26,7 +26,7 @@ func (r *resolver) useAt(name string, at int) use {
 		return u
 	}
 	before := bytes.TrimRight(text[:at], " \t\r\n")
-	if n := len(before); n == 0 || before[n-1] != '{' && before[n-1] != ',' && before[n-1] != '/' && !bytes.HasSuffix(before, []byte("*/")) && !afterComment(before) {
+	if n := len(before); n == 0 || before[n-1] != '{' && before[n-1] != ',' && before[n-1] != '/' && !afterComment(before) {
 		return u
 	}
 	if of, ok := r.braces(at, 0); ok {
@@ -212,12 +212,6 @@ func skipSpaceBack(text []byte, i int) int {
 	return i
 }
 
-// declaredHere reports whether a name that may also be one of an import is declared in the function around a place.
-func (r *resolver) declaredHere(name string, at int) bool {
-	_, ok := r.declaration(name, at)
-	return ok
-}
-
 // typesOf are the types that the value of an expression may have; none if that is not known.
 func (r *resolver) typesOf(chain []link, at, depth int) ([]typ, error) {
 	if depth > deepest || r.family.style == noTypes && len(chain) > 1 {
@@ -326,7 +320,7 @@ func (r *resolver) expressionAt(at int) (chain []link, made string) {
 				return nil, strings.TrimLeft(string(bytes.TrimSpace(text[1:end])), "*&[]")
 			}
 		}
-		if len(chain) > 8 || len(text) == 0 || !isWord(text[0]) || text[0] <= ' ' {
+		if len(chain) > 8 || len(text) == 0 || !isWord(text[0]) {
 			return chain, ""
 		}
 	}

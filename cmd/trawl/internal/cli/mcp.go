@@ -61,11 +61,12 @@ func (r remote) List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.
 	return r.router.List(ctx, req)
 }
 
-// GetFile implements mcptools.API.
+// Definitions implements mcptools.API.
 func (r remote) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
 	return r.router.Definitions(ctx, req)
 }
 
+// GetFile implements mcptools.API.
 func (r remote) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	return r.router.GetFile(ctx, req)
 }

@@ -46,7 +46,6 @@ func (s *Service) definitionsFrom(ctx context.Context, req *searchv1.Definitions
 		return nil, err
 	}
 	resp := lookup.resp
-	resp.Likely = likely
 	var files []*searchv1.FileMatch
 	for _, d := range found[:min(len(found), int(options.MaxFiles))] {
 		if of, ok := d.Of.(*defined); ok {
@@ -59,6 +58,7 @@ func (s *Service) definitionsFrom(ctx context.Context, req *searchv1.Definitions
 	if n := searchapi.FittingFiles(files, int(options.MaxBytes)-proto.Size(resp)-groupBytes*len(files)); n < len(files) {
 		files, resp.Cut = files[:n], searchv1.CutReason_CUT_REASON_MAX_BYTES
 	}
+	resp.Likely = likely && len(files) > 0
 	for _, f := range files {
 		if n := len(resp.Repos); n == 0 || resp.Repos[n-1].Repo != f.Repo {
 			resp.Repos = append(resp.Repos, &searchv1.RepoMatches{Repo: f.Repo})
@@ -87,7 +87,7 @@ type defined struct {
 // Definitions implements resolve.Index.
 func (l *lookups) Definitions(ctx context.Context, name, within string, most int) (found []resolve.Definition, err error) {
 	o := searchapi.CopyOptions(l.options)
-	o.SyntaxVersion, o.Symbols, o.Mode, o.Explain = ownFields, true, searchv1.Mode_MODE_TOP_K, false
+	o.SyntaxVersion, o.Symbols, o.Mode, o.Explain, o.CountOnly, o.Facets = ownFields, true, searchv1.Mode_MODE_TOP_K, false, false, nil
 	o.MaxFiles, o.MaxMatchesPerFile, o.MaxBytes, o.ContextLines = uint32(most), fromMatches, fromBytes, max(fromLines, o.ContextLines)
 	query := l.req.Query
 	if name == l.req.Name && within != "" {
@@ -149,12 +149,15 @@ func (d *defined) alone(context int) *searchv1.FileMatch {
 		end += next + 1
 	}
 	in := &searchv1.Range{Start: r.Start, End: r.End, Symbol: 1, Definition: true}
+	start := &searchv1.Location{ByteOffset: d.chunk.ContentStart.ByteOffset + uint32(begin), LineNumber: line, Column: 1}
+	if begin == 0 { // it may be a part of a long line
+		start.Column = d.chunk.ContentStart.Column
+	}
 	return &searchv1.FileMatch{
 		Repo: d.file.Repo, Path: d.file.Path, Branches: d.file.Branches, Language: d.file.Language, Commit: d.file.Commit, Blob: d.file.Blob,
 		Score: d.file.Score, MatchCount: 1, Symbols: []*searchv1.Symbol{d.file.Symbols[r.Symbol-1]},
 		Chunks: []*searchv1.ChunkMatch{{
-			Content: content[begin:end], ContentStart: &searchv1.Location{ByteOffset: d.chunk.ContentStart.ByteOffset + uint32(begin), LineNumber: line, Column: 1},
-			Ranges: []*searchv1.Range{in},
+			Content: content[begin:end], ContentStart: start, Ranges: []*searchv1.Range{in}, CutBefore: d.chunk.CutBefore, CutAfter: d.chunk.CutAfter,
 		}},
 	}
 }
