@@ -20,27 +20,51 @@ import (
 	"github.com/trawl-search/trawl/internal/grep/localindex"
 )
 
-// Search is one search of a folder.
+// Search is one search of folders and files.
 type Search struct {
-	// Folder is the folder as the caller named it; shown paths begin with it. "" is the working directory. Without an index
-	// it is a file.
-	Folder  string
+	Roots   []Root
 	Pattern *Pattern
 	Show    Show
-	// Input is searched in place of Folder if it is not nil. It has no path in what is printed.
-	Input io.Reader
+	// Order is the order of files. Without one, they are searched root by root, each in the order of its paths.
+	Order Order
 	// Keep decides by path and content which files are searched; nil keeps all. It is called by several goroutines.
 	Keep func(path string, content []byte) bool
 	// First ends the search at the first line that is selected.
 	First bool
 	// Link returns the printed form of a path; nil prints the path itself.
 	Link func(path string) string
-	// Out receives the lines in the order of paths. Warn receives files that could not be
+	// Out receives what is shown, in the order of files. Warn receives files that could not be
 	// read.
 	Out  io.Writer
 	Warn func(error)
+	// Stats receives what was searched, unless it is nil.
+	Stats *Stats
+}
 
-	found bool
+// Root is a folder or a file that is searched, or an input.
+type Root struct {
+	// Path is as the caller named it; shown paths begin with it. "" is the working directory.
+	Path string
+	// Index of the folder, which Run does not change; nil if Path is a file.
+	Index *localindex.Index
+	// Input is searched in place of Path if it is not nil. It has no path in what is printed.
+	Input io.Reader
+}
+
+// Stats counts what was searched and found.
+type Stats struct {
+	Matches, MatchedLines       uint64
+	FilesWithMatch, Files       uint64 // that were read
+	BytesPrinted, BytesSearched uint64
+}
+
+func (s *Stats) add(o Stats) {
+	s.Matches += o.Matches
+	s.MatchedLines += o.MatchedLines
+	s.FilesWithMatch += o.FilesWithMatch
+	s.Files += o.Files
+	s.BytesPrinted += o.BytesPrinted
+	s.BytesSearched += o.BytesSearched
 }
 
 // standardInput stands for the standard input where a path is needed.
@@ -49,14 +73,11 @@ const standardInput = "<stdin>"
 // batch is how many files one goroutine searches at a time.
 const batch = 32
 
-// Run searches the files of index, which it does not change, or with nil the file Folder, and reports whether a line is selected, here
-// or in an earlier Run with another Folder.
-func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, err error) {
-	candidates := []localindex.Candidate{{}}
-	if index != nil {
-		if candidates, err = s.candidates(ctx, index); err != nil {
-			return s.found, err
-		}
+// Run searches, and reports whether a line is selected.
+func (s *Search) Run(ctx context.Context) (found bool, err error) {
+	files, err := s.files(ctx)
+	if err != nil {
+		return false, err
 	}
 	queue := inorder.New[result](runtime.GOMAXPROCS(0))
 	take := func() error {
@@ -64,20 +85,23 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 		for _, w := range r.warnings {
 			s.Warn(w)
 		}
+		if s.Stats != nil {
+			s.Stats.add(r.stats)
+		}
 		if len(r.out) == 0 {
 			return nil
 		}
-		if s.found {
+		if found {
 			r.out = append([]byte(s.Show.separator()), r.out...)
 		}
-		s.found = true
+		found = true
 		_, err := s.Out.Write(r.out)
 		return err
 	}
-	for len(candidates) > 0 && err == nil && ctx.Err() == nil && !(s.First && s.found) {
-		files := candidates[:min(batch, len(candidates))]
-		candidates = candidates[len(files):]
-		queue.Start(func() result { return s.files(ctx, files) })
+	for len(files) > 0 && err == nil && ctx.Err() == nil && !(s.First && found) {
+		some := files[:min(batch, len(files))]
+		files = files[len(some):]
+		queue.Start(func() result { return s.search(ctx, some) })
 		if queue.Full() {
 			err = take()
 		}
@@ -85,53 +109,76 @@ func (s *Search) Run(ctx context.Context, index *localindex.Index) (found bool, 
 	for !queue.Empty() {
 		err = errors.Join(err, take())
 	}
-	return s.found, errors.Join(err, ctx.Err())
+	return found, errors.Join(err, ctx.Err())
 }
 
-// candidates are the files that may have a line to select.
-func (s *Search) candidates(ctx context.Context, index *localindex.Index) ([]localindex.Candidate, error) {
+// file is one that may have a line to select.
+type file struct {
+	// path is as it is shown: below the root as the caller named it.
+	path string
+	// named is set if it is a root itself, and input then too if it is one.
+	named bool
+	input io.Reader
+	// found means that the index has a match in it.
+	found bool
+}
+
+// files are those that may have a line to select, in the order in which they are shown.
+func (s *Search) files(ctx context.Context) (files []file, err error) {
 	needs := s.Pattern.Needs()
 	if s.Show.Invert {
 		needs = nil // any file may have lines that do not match
 	}
-	candidates, warnings, err := index.Candidates(ctx, needs)
-	for _, w := range warnings {
-		s.Warn(w)
+	for _, root := range s.Roots {
+		if root.Index == nil {
+			files = append(files, file{path: root.Path, named: true, input: root.Input})
+			continue
+		}
+		candidates, warnings, err := root.Index.Candidates(ctx, needs)
+		for _, w := range warnings {
+			s.Warn(w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		below := root.Path
+		if below != "" && below[len(below)-1] != '/' {
+			below += "/"
+		}
+		for _, c := range candidates {
+			files = append(files, file{path: below + c.Path, found: c.Found})
+		}
 	}
-	return candidates, err
-}
-
-// shown is the path of a file as it is printed: below the folder as the caller named it.
-func (s *Search) shown(path string) string {
-	if s.Folder == "" || path == "" || s.Folder[len(s.Folder)-1] == '/' {
-		return s.Folder + path
-	}
-	return s.Folder + "/" + path
+	s.Order.sort(files)
+	return files, nil
 }
 
 // result is the output for some files.
 type result struct {
 	out      []byte
 	warnings []error
+	stats    Stats
 }
 
-func (s *Search) printed(path string) string {
-	if s.Input != nil {
+// printed is the path of a file in the form in which it is printed.
+func (s *Search) printed(f file) string {
+	if f.input != nil {
 		return ""
 	}
+	path := f.path
 	if s.Link != nil {
 		path = s.Link(path)
 	}
 	return s.Show.path(path)
 }
 
-// read reads a file, or the input.
-func (s *Search) read(path string, buf []byte) ([]byte, error) {
-	if s.Input == nil {
-		content, _, err := localindex.ReadFile(path, buf)
+// read reads a file, or an input.
+func read(f file, buf []byte) ([]byte, error) {
+	if f.input == nil {
+		content, _, err := localindex.ReadFile(f.path, buf)
 		return content, err
 	}
-	content, err := io.ReadAll(io.LimitReader(s.Input, localindex.MaxSize+1))
+	content, err := io.ReadAll(io.LimitReader(f.input, localindex.MaxSize+1))
 	switch {
 	case err != nil:
 		return buf, fmt.Errorf("read %s: %w", standardInput, err)
@@ -147,47 +194,27 @@ var contents = sync.Pool{New: func() any { return new([]byte) }}
 // keptContent is the largest buffer that is kept.
 const keptContent = 4 << 20
 
-// files searches files. It need not read them if only paths are shown and the index answers exactly.
-func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r result) {
-	known := s.Show.Files && s.Pattern.IsExact() && s.Keep == nil
+// search searches files. It need not read them if only paths are shown and the index answers exactly.
+func (s *Search) search(ctx context.Context, files []file) (r result) {
+	known := s.Show.Files && s.Pattern.IsExact() && s.Keep == nil && s.Stats == nil
 	buf, _ := contents.Get().(*[]byte)
 	for _, file := range files {
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || s.First && len(r.out) > 0 {
 			break
 		}
-		shown := s.shown(file.Path)
-		if known && file.Found {
-			r.out = append(append(r.out, s.printed(shown)...), '\n')
+		if known && file.found {
+			r.out = append(append(r.out, s.printed(file)...), '\n')
 			continue
 		}
-		content, err := s.read(shown, *buf)
+		content, err := read(file, *buf)
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) { // it was deleted just now
+			if file.named || !errors.Is(err, fs.ErrNotExist) { // another was deleted just now
 				r.warnings = append(r.warnings, err)
 			}
 			continue
 		}
-		if s.Keep != nil && !s.Keep(shown, content) {
-			continue
-		}
-		before := len(r.out)
-		if before > 0 {
-			r.out = append(r.out, s.Show.separator()...)
-		}
-		var found bool
-		text := localindex.TextOf(content)
-		nul, named := text.NUL, file.Path == ""
-		if named && nul >= 0 {
-			text.Bytes = text.Bytes[:nul] // more than ripgrep reads of a binary file that it meets in a folder
-			if s.Show.Count {
-				text.NUL = -1 // it counts the lines of one that is named
-			}
-		}
-		if r.out, found = s.Show.show(r.out, s.printed(shown), text, s.Pattern); !found {
-			r.out = r.out[:before]
-			if named && nul >= 0 {
-				r.warnings = append(r.warnings, fmt.Errorf("%s is binary: what comes after its NUL byte at offset %d was not searched", shown, nul))
-			}
+		if s.Keep == nil || s.Keep(file.path, content) {
+			s.show(&r, file, content)
 		}
 		if *buf = content; cap(content) > keptContent {
 			*buf = nil
@@ -195,4 +222,38 @@ func (s *Search) files(ctx context.Context, files []localindex.Candidate) (r res
 	}
 	contents.Put(buf)
 	return r
+}
+
+// show adds what is shown of a file to the result.
+func (s *Search) show(r *result, file file, content []byte) {
+	text := localindex.TextOf(content)
+	nul := text.NUL
+	if file.named && nul >= 0 {
+		text.Bytes = text.Bytes[:nul] // more than ripgrep reads of a binary file that it meets in a folder
+		if s.Show.Count {
+			text.NUL = -1 // it counts the lines of one that is named
+		}
+	}
+	before := len(r.out)
+	if before > 0 {
+		r.out = append(r.out, s.Show.separator()...)
+	}
+	start := len(r.out)
+	w := printer{Show: &s.Show, matcher: s.Pattern.in(text.Bytes), name: s.printed(file), nul: text.NUL, out: r.out, line: 1, countMatches: s.Stats != nil}
+	found := w.show()
+	if r.out = w.out; !found {
+		r.out = r.out[:before]
+		if file.named && nul >= 0 {
+			r.warnings = append(r.warnings, fmt.Errorf("%s is binary: what comes after its NUL byte at offset %d was not searched", file.path, nul))
+		}
+	}
+	if s.Stats == nil {
+		return
+	}
+	stats := Stats{Matches: uint64(w.counted), MatchedLines: uint64(w.lines), Files: 1, BytesSearched: uint64(len(content))}
+	if found {
+		stats.FilesWithMatch = 1
+		stats.BytesPrinted = uint64(len(r.out) - start)
+	}
+	r.stats.add(stats)
 }

@@ -200,8 +200,8 @@ func (s *searcher) linesDamaged(t *testing.T, text string) string {
 	}
 	index := s.open(t)
 	var out bytes.Buffer
-	search := grep.Search{Folder: s.tree, Pattern: p, Show: grep.Show{LineNumbers: true}, Out: &out, Warn: func(err error) { t.Error(err) }}
-	if _, err := search.Run(t.Context(), index); err != nil {
+	search := grep.Search{Roots: []grep.Root{{Path: s.tree, Index: index}}, Pattern: p, Show: grep.Show{LineNumbers: true}, Out: &out, Warn: func(err error) { t.Error(err) }}
+	if _, err := search.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := index.Update(t.Context(), func(int, int64) {}); err != nil {

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
-
-	"github.com/trawl-search/trawl/internal/grep/localindex"
 )
 
 // Show says what to show of a file.
@@ -51,55 +49,63 @@ func (s *Show) separator() string {
 // printer writes what is found in one file.
 type printer struct {
 	*Show
-	pattern *Pattern
-	name    string
-	text    []byte
-	out     []byte
+	*matcher
 
-	lines    int // that are selected
-	selected int // lines, or matches when these are counted
+	name string
+	nul  int // see localindex.Text
+	out  []byte
+	// countMatches counts matches even if they are not shown.
+	countMatches bool
+
+	lines   int // that are selected
+	counted int // matches in them
 	// Offset and number of the line up to which everything was written or skipped.
 	at, line int
-	shown    bool // lines; at is where the last of them ends
+	begun    bool // a line was shown; at is where the last of them ends
 	after    int  // lines that are shown after at
 }
 
-// show appends the shown part of a text to out, and reports whether a line is selected.
-func (s *Show) show(out []byte, name string, text localindex.Text, p *Pattern) ([]byte, bool) {
-	w := printer{Show: s, pattern: p, name: name, text: text.Bytes, out: out, line: 1}
+// show appends the shown part of the text to out, and reports whether a line is selected.
+func (w *printer) show() (found bool) {
+	counts := w.countsMatches()
+	w.countMatches = w.countMatches || counts
 	w.search()
-	switch found := w.selected > 0; {
-	case !found:
-		return out, false
-	case s.Files:
-		return append(append(w.out, cmp.Or(name, s.path(standardInput))...), '\n'), true
-	case s.Count && text.NUL >= 0:
-		return out, false // ripgrep does not count the lines of a binary file
-	case s.Count && name == "":
-		return fmt.Appendf(w.out, "%d\n", w.selected), true
-	case s.Count:
-		return fmt.Appendf(w.out, "%s:%d\n", name, w.selected), true
-	case text.NUL >= 0:
-		const warning = "%s: WARNING: stopped searching binary file after match (found \"\\0\" byte around offset %d)\n"
-		return fmt.Appendf(w.out, warning, cmp.Or(name, standardInput), text.NUL), true
+	count := w.lines
+	if counts {
+		count = w.counted
 	}
-	return w.out, true
+	switch {
+	case count == 0:
+		return false
+	case w.Files:
+		w.out = append(append(w.out, cmp.Or(w.name, w.path(standardInput))...), '\n')
+	case w.Count && w.nul >= 0:
+		return false // ripgrep does not count the lines of a binary file
+	case w.Count && w.name == "":
+		w.out = fmt.Appendf(w.out, "%d\n", count)
+	case w.Count:
+		w.out = fmt.Appendf(w.out, "%s:%d\n", w.name, count)
+	case w.nul >= 0:
+		const warning = "%s: WARNING: stopped searching binary file after match (found \"\\0\" byte around offset %d)\n"
+		w.out = fmt.Appendf(w.out, warning, cmp.Or(w.name, standardInput), w.nul)
+	}
+	return true
 }
 
 // search selects lines until the output is complete.
 func (w *printer) search() {
 	next := 0 // the first line not looked at
 	for next < len(w.text) {
-		start, end, ok := w.pattern.Next(w.text, next)
+		start, end, ok := w.next(next)
 		if !ok {
 			start, end = len(w.text), len(w.text)
 		}
 		switch {
 		case w.Invert:
 			for next < start && w.goOn() {
-				lineEnd := w.lineEnd(next)
-				w.found(next, lineEnd)
-				next = lineEnd + 1
+				end := lineEnd(w.text, next)
+				w.found(next, end)
+				next = end + 1
 			}
 		case ok:
 			w.found(start, end)
@@ -113,28 +119,28 @@ func (w *printer) search() {
 	}
 }
 
+// countsMatches reports whether Count counts matches and not lines.
+func (w *printer) countsMatches() bool {
+	return w.Count && (w.OnlyMatching || w.multiline) && !w.Invert
+}
+
 // goOn reports whether another line may change the output.
 func (w *printer) goOn() bool {
-	return (!w.Files || w.selected == 0) && (w.Most == 0 || w.lines < w.Most)
-}
-
-func (w *printer) lineEnd(start int) int {
-	if n := bytes.IndexByte(w.text[start:], '\n'); n >= 0 {
-		return start + n
+	selected := w.lines
+	if w.Count && w.multiline {
+		selected = max(selected, w.counted)
 	}
-	return len(w.text)
+	return (!w.Files || w.lines == 0 || w.countMatches) && (w.Most == 0 || selected < w.Most)
 }
 
-// found handles a selected line.
+// found handles a selected line, or lines.
 func (w *printer) found(start, end int) {
 	w.lines++
-	if w.Count && w.OnlyMatching && !w.Invert {
-		for range w.pattern.Matches(w.text[start:end]) {
-			w.selected++
+	if w.countMatches && !w.Invert {
+		for range w.matches(start, end) {
+			w.counted++
 		}
-		return
 	}
-	w.selected++
 	if w.Files || w.Count {
 		return
 	}
@@ -143,7 +149,7 @@ func (w *printer) found(start, end int) {
 	for n := 0; n < w.Before && before > w.at; n++ {
 		before = bytes.LastIndexByte(w.text[w.at:before-1], '\n') + 1 + w.at
 	}
-	if (w.Before > 0 || w.After > 0) && w.shown && before > w.at {
+	if (w.Before > 0 || w.After > 0) && w.begun && before > w.at {
 		w.out = append(w.out, "--\n"...)
 	}
 	w.skipTo(before)
@@ -158,7 +164,7 @@ func (w *printer) found(start, end int) {
 // that would be are shown like them, as ripgrep does.
 func (w *printer) showAfter(limit int) {
 	for ; w.after > 0 && w.at < limit; w.after-- {
-		if end := w.lineEnd(w.at); w.lines == w.Most && w.matches(end) != w.Invert {
+		if end := lineEnd(w.text, w.at); w.lines == w.Most && w.selects(end) != w.Invert {
 			w.showSelected(w.at, end)
 		} else {
 			w.showLine('-')
@@ -166,9 +172,9 @@ func (w *printer) showAfter(limit int) {
 	}
 }
 
-// matches reports whether the line at w.at, which ends at end, matches.
-func (w *printer) matches(end int) bool {
-	_, _, ok := w.pattern.Next(w.text[:end], w.at)
+// selects reports whether the line at w.at, which ends at end, matches.
+func (w *printer) selects(end int) bool {
+	_, _, ok := w.in(w.text[:end]).next(w.at)
 	return ok
 }
 
@@ -178,49 +184,77 @@ func (w *printer) skipTo(start int) {
 	w.at = start
 }
 
-// showSelected shows the line at w.at.
+// showSelected shows the line at w.at, or the lines up to end.
 func (w *printer) showSelected(start, end int) {
-	line := w.text[start:end]
+	first := w.line
 	if !w.OnlyMatching || w.Invert {
 		w.prefix(':')
-		w.marked(line)
+		w.marked(start, end)
 		w.out = append(w.out, '\n')
-		w.passLine(end)
-		return
+	} else {
+		for match := range w.matches(start, end) {
+			w.line = first + bytes.Count(w.text[start:match.Start], []byte{'\n'})
+			for line := range bytes.SplitSeq(w.shown(match), []byte{'\n'}) {
+				if len(line) > 0 || !w.multiline {
+					w.prefix(':')
+					w.colored(line)
+					w.out = append(w.out, '\n')
+				}
+				w.line++
+			}
+		}
 	}
-	for from, to := range w.pattern.Matches(line) {
-		w.prefix(':')
-		w.colored(line[from:to])
-		w.out = append(w.out, '\n')
-	}
+	w.line = first + bytes.Count(w.text[start:end], []byte{'\n'})
 	w.passLine(end)
 }
 
-// marked appends a selected line with its matches in their colour.
-func (w *printer) marked(line []byte) {
-	at := 0
-	if w.Colors != nil && !w.Invert {
-		for from, to := range w.pattern.Matches(line) {
-			w.out = append(w.out, line[at:from]...)
-			w.colored(line[from:to])
-			at = to
+// marked writes selected lines with their matches in their colour, or what replaces them.
+func (w *printer) marked(start, end int) {
+	if (w.Colors != nil || w.replacement != nil) && !w.Invert {
+		for match := range w.matches(start, end) {
+			w.write(w.text[start:match.Start])
+			shown := w.shown(match)
+			if match.End > end {
+				shown = bytes.TrimSuffix(shown, []byte{'\n'})
+			}
+			w.colored(shown)
+			start = match.End
 		}
 	}
-	w.out = append(w.out, line[at:]...)
+	w.write(w.text[min(start, end):end])
 }
 
-// colored appends a match.
+// write writes text, with a prefix at the beginning of each line in it.
+func (w *printer) write(text []byte) {
+	for {
+		line, rest, more := bytes.Cut(text, []byte{'\n'})
+		if w.out = append(w.out, line...); !more {
+			return
+		}
+		w.out = append(w.out, '\n')
+		w.line++
+		w.prefix(':')
+		text = rest
+	}
+}
+
+// colored writes a match.
 func (w *printer) colored(match []byte) {
 	if w.Colors == nil || len(match) == 0 {
-		w.out = append(w.out, match...)
+		w.write(match)
 		return
 	}
-	w.out = append(append(append(w.out, w.Colors.Match...), match...), w.Colors.End...)
+	for i, line := range bytes.Split(match, []byte{'\n'}) {
+		if i > 0 {
+			w.write([]byte{'\n'})
+		}
+		w.out = append(append(append(w.out, w.Colors.Match...), line...), w.Colors.End...)
+	}
 }
 
 // showLine shows the line at w.at, and moves on to the next.
 func (w *printer) showLine(separator byte) {
-	end := w.lineEnd(w.at)
+	end := lineEnd(w.text, w.at)
 	w.prefix(separator)
 	w.out = append(append(w.out, w.text[w.at:end]...), '\n')
 	w.passLine(end)
@@ -228,7 +262,7 @@ func (w *printer) showLine(separator byte) {
 
 // passLine moves on to the line after the one that ends at end.
 func (w *printer) passLine(end int) {
-	w.at, w.shown = min(end+1, len(w.text)), true
+	w.at, w.begun = min(end+1, len(w.text)), true
 	w.line++
 }
 

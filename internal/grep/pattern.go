@@ -1,14 +1,12 @@
 package grep
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"iter"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
@@ -38,6 +36,10 @@ type PatternOptions struct {
 	Fixed bool
 	// Words matches only whole words: no letter, digit or underscore is next to a match.
 	Words bool
+	// Multiline lets a match be in several lines, if the patterns can match a line break.
+	Multiline bool
+	// Replacement stands in place of each match that is shown; $1 and ${name} in it are groups of the pattern. Nil shows matches.
+	Replacement *string
 }
 
 // Pattern matches lines as ripgrep does. It is safe for concurrent use.
@@ -53,6 +55,10 @@ type Pattern struct {
 	unsure, unsureInvalid bool
 	ascii                 regex.Matcher // decides about lines in ASCII
 	machine               *machine      // decides about other lines, and finds the matches in a line
+
+	multiline   bool
+	replacement *string
+	expander    *regexp.Regexp // knows the names of groups
 }
 
 // NewPattern compiles patterns. A line matches if it matches one of them.
@@ -65,15 +71,20 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
 	}
-	tree, err := ofLines(parsed)
-	if err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
+	tree := parsed
+	p := &Pattern{multiline: opts.Multiline && (opts.Words || matchesBreak(parsed)), replacement: opts.Replacement}
+	if !p.multiline {
+		if tree, err = ofLines(parsed); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
+		}
 	}
-	p := &Pattern{}
-	exact := "(" + regex.Source(tree, true) + ")"
+	whole := parsed.MaxCap() + 1
+	exact := &syntax.Regexp{Op: syntax.OpCapture, Cap: whole, Sub: []*syntax.Regexp{tree}}
+	tree = withoutGroups(tree)
 	if opts.Words {
-		other := "[" + classes()['w'].others + "]"
-		exact = "(?:(?m:^)|" + other + ")" + exact + "(?:" + other + "|(?m:$))"
+		if exact, err = betweenOthers(exact); err != nil {
+			return nil, err
+		}
 		tree = &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{{Op: syntax.OpWordBoundary}, tree, {Op: syntax.OpWordBoundary}}}
 	}
 	p.unsure = opts.Words || hasBoundary(tree)
@@ -84,22 +95,36 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 	if p.loose, err = regex.NewMatcher(p.looseTree, true); err != nil {
 		return nil, err
 	}
-	if p.machine, err = newMachine(exact); err != nil {
+	if p.unsure {
+		if p.ascii, err = regex.NewMatcher(withoutGroups(exact), true); err != nil {
+			return nil, err
+		}
+	}
+	if p.machine, err = newMachine(exact, whole); err != nil {
 		return nil, err
 	}
-	if p.unsure {
-		exactTree, err := syntax.Parse(exact, query.Flags)
-		if err != nil {
-			return nil, fmt.Errorf("parsing %q: %w", exact, err)
-		}
-		if exactTree, err = ofLines(exactTree); err != nil {
-			return nil, err
-		}
-		if p.ascii, err = regex.NewMatcher(exactTree, true); err != nil {
-			return nil, err
+	if p.machine.groups = p.replacement != nil; p.machine.groups {
+		if p.expander, err = regexp.Compile(source); err != nil {
+			return nil, fmt.Errorf("pattern %q: %w", source, err)
 		}
 	}
 	return p, nil
+}
+
+// betweenOthers puts what is not part of a word, or an end of the line, on either side of an expression.
+func betweenOthers(tree *syntax.Regexp) (*syntax.Regexp, error) {
+	other := "[" + classes()['w'].others + "]"
+	sides := make([]*syntax.Regexp, 2)
+	for i, side := range []string{"(?m:^)|" + other, other + "|(?m:$)"} {
+		parsed, err := syntax.Parse(side, query.Flags)
+		if err != nil {
+			return nil, fmt.Errorf("parsing %q: %w", side, err)
+		}
+		if sides[i], err = ofLines(parsed); err != nil {
+			return nil, err
+		}
+	}
+	return &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{sides[0], tree, sides[1]}}, nil
 }
 
 // join makes one expression of all patterns. Case is a flag in it: a class that is negated is folded before that, as in ripgrep.
@@ -107,8 +132,8 @@ func join(patterns []string, opts PatternOptions) (source string, err error) {
 	var literal, capitals bool
 	var alternatives []string
 	for _, text := range patterns {
-		if strings.Contains(text, "\n") {
-			return "", fmt.Errorf("pattern %q: a line holds no line break; give several patterns with -e", text)
+		if strings.Contains(text, "\n") && !opts.Multiline {
+			return "", fmt.Errorf("pattern %q: a line holds no line break; give several patterns with -e, or search several lines with -U", text)
 		}
 		if opts.Fixed {
 			text = escape(text)
@@ -142,13 +167,11 @@ func escape(text string) string {
 	return b.String()
 }
 
-var errNewline = errors.New(`a line holds no line break: \n cannot match`)
+var errNewline = errors.New(`a line holds no line break: \n cannot match; -U searches several lines`)
 
-// ofLines returns the expression without line breaks and captures. It uses the nodes of tree.
+// ofLines returns the expression without line breaks. It uses the nodes of tree.
 func ofLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 	switch tree.Op {
-	case syntax.OpCapture:
-		return ofLines(tree.Sub[0])
 	case syntax.OpLiteral:
 		if slices.Contains(tree.Rune, '\n') {
 			return nil, errNewline
@@ -167,6 +190,39 @@ func ofLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 		}
 	}
 	return tree, nil
+}
+
+// matchesBreak reports whether a match may hold a line break.
+func matchesBreak(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpAnyChar:
+		return true
+	case syntax.OpLiteral:
+		return slices.Contains(tree.Rune, '\n')
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(tree.Rune); i += 2 {
+			if tree.Rune[i] <= '\n' && '\n' <= tree.Rune[i+1] {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(tree.Sub, matchesBreak)
+}
+
+// withoutGroups returns the expression without captures. It leaves tree as it is.
+func withoutGroups(tree *syntax.Regexp) *syntax.Regexp {
+	if tree.Op == syntax.OpCapture {
+		return withoutGroups(tree.Sub[0])
+	}
+	if len(tree.Sub) == 0 {
+		return tree
+	}
+	plain := *tree
+	plain.Sub = make([]*syntax.Regexp, len(tree.Sub))
+	for i, sub := range tree.Sub {
+		plain.Sub[i] = withoutGroups(sub)
+	}
+	return &plain
 }
 
 // classOfLines takes the line break out of a class.
@@ -203,80 +259,3 @@ func (p *Pattern) Needs() query.Q {
 
 // IsExact reports whether each text that matches Needs has a matching line.
 func (p *Pattern) IsExact() bool { return !p.unsure && !p.unsureInvalid }
-
-// Next finds the next matching line of text, searching from the beginning of a line: [start, end) without its line
-// break.
-func (p *Pattern) Next(text []byte, from int) (start, end int, ok bool) {
-	for from < len(text) {
-		at, _, ok := p.loose.Find(text, from)
-		if !ok || at == len(text) && text[at-1] == '\n' {
-			return 0, 0, false // the end of the last line begins no other
-		}
-		start = from + bytes.LastIndexByte(text[from:at], '\n') + 1
-		end = len(text)
-		if n := bytes.IndexByte(text[at:], '\n'); n >= 0 {
-			end = at + n
-		}
-		if p.matches(text[start:end]) {
-			return start, end, true
-		}
-		from = end + 1
-	}
-	return 0, 0, false
-}
-
-// matches decides about a line that loose found.
-func (p *Pattern) matches(line []byte) bool {
-	if p.isSure(line) {
-		return true
-	}
-	if isASCII(line) {
-		_, _, ok := p.ascii.Find(line, 0)
-		return ok
-	}
-	_, _, ok := p.machine.find(line, 0)
-	return ok
-}
-
-// isSure reports whether loose is exact in line.
-func (p *Pattern) isSure(line []byte) bool {
-	return !p.unsure && (!p.unsureInvalid || utf8.Valid(line))
-}
-
-func isASCII(text []byte) bool {
-	for _, b := range text {
-		if b >= utf8.RuneSelf {
-			return false
-		}
-	}
-	return true
-}
-
-// Matches are the successive matches in a line, including empty ones, except an empty one where
-// another match ends.
-func (p *Pattern) Matches(line []byte) iter.Seq2[int, int] {
-	find := p.machine.find
-	if p.isSure(line) {
-		find = p.loose.Find
-	}
-	return func(yield func(start, end int) bool) {
-		for from, last := 0, -1; from <= len(line); {
-			start, end, ok := find(line, from)
-			if !ok {
-				return
-			}
-			from = end
-			if start == end {
-				_, size := utf8.DecodeRune(line[end:])
-				from = end + max(size, 1)
-			}
-			if start == end && end == last {
-				continue
-			}
-			last = end
-			if !yield(start, end) {
-				return
-			}
-		}
-	}
-}

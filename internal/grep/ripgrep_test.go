@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -63,8 +64,8 @@ func (s *searcher) searchTo(t *testing.T, q question, out io.Writer) error {
 		t.Errorf("damaged: %v", err)
 	}
 	counted := &counter{Writer: out}
-	search := grep.Search{Folder: s.tree, Pattern: p, Show: q.show, Out: counted, Warn: func(err error) { t.Error(err) }}
-	found, err := search.Run(t.Context(), index)
+	search := grep.Search{Roots: []grep.Root{{Path: s.tree, Index: index}}, Pattern: p, Show: q.show, Out: counted, Warn: func(err error) { t.Error(err) }}
+	found, err := search.Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func (g *generator) pattern() string {
 	case 4:
 		return g.literal(2, 8) + ".*" + g.literal(1, 8)
 	case 5:
-		return "(" + g.literal(3, 9) + "|" + g.word() + ")" + pick(g, "", "x?", ".", `\s`, `\w*`)
+		return "(" + g.literal(3, 9) + "|" + g.word() + ")" + pick(g, "", "(x)?", "(.)", `\s`, `\w*`, `(\w*?)(\W)`)
 	case 6:
 		return "(?i:" + g.literal(3, 9) + pick(g, "", ".", "[a-z]*") + ")" // in ripgrep 13 a bare (?i) also applies to the next -e
 	case 7:
@@ -237,6 +238,12 @@ func (g *generator) question() question {
 		q.opts.Case = grep.Smart
 	}
 	q.opts.Words = flag(6, "-w")
+	if !q.opts.Words && flag(5, "-U") { // ripgrep's words in several lines may share what is between them
+		q.opts.Multiline = true
+		for i := range q.patterns {
+			q.patterns[i] += pick(g, "", `\n`, `\s+`, `\n\s*`+g.literal(1, 4), `[^x]`, `(?s:.{3})`, `\n+`)
+		}
+	}
 	if flag(8, "-F") {
 		q.opts.Fixed = true
 		q.patterns = []string{g.text(2, 20)}
@@ -252,7 +259,12 @@ func (g *generator) question() question {
 		q.show.Before, q.show.After = 1, 1
 	}
 	q.show.OnlyMatching = flag(8, "-o")
-	if flag(8, "-m", "3") {
+	// ripgrep 13 replaces what is empty within characters, and with -U it shows lines after those that match.
+	if text := pick(g, "<$0>", "", "$2$$1", "${1}x", "$1x"); !q.opts.Multiline && !slices.ContainsFunc(q.patterns, matchesEmpty) && flag(6, "-r", text) {
+		q.opts.Replacement = &text
+	}
+	// What stands around the last of several lines depends on how ripgrep reads a file.
+	if (!q.opts.Multiline || q.show.After == 0) && flag(8, "-m", "3") {
 		q.show.Most = 3
 	}
 	q.ignore.Hidden = flag(10, "--hidden")

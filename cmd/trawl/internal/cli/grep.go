@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -31,6 +32,9 @@ type grepFlags struct {
 	hidden, noIgnore bool
 	forget           bool
 	context          uint32
+	replacement      string
+	sort, sortr      string
+	stats, multiline bool
 	show             grep.Show
 }
 
@@ -74,6 +78,11 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.types, "type", "t", nil, "only files of this language, such as go or c++; several: any of them")
 	flags.StringArrayVarP(&f.notTypes, "type-not", "T", nil, "no files of this language")
 	flags.StringVar(&f.color, "color", "auto", "auto, always or never")
+	flags.BoolVarP(&f.multiline, "multiline", "U", false, "let a match be in several lines, with \\n, \\s and [^x]; . needs (?s) to match a line break")
+	flags.StringVarP(&f.replacement, "replace", "r", "", "print this in place of each match; $1 and ${name} are groups of the pattern, $$ is a dollar")
+	flags.StringVar(&f.sort, "sort", "path", "path, modified, accessed (oldest first), or none: the order of files")
+	flags.StringVar(&f.sortr, "sortr", "", "as --sort, in reverse")
+	flags.BoolVar(&f.stats, "stats", false, "print at the end what was searched; unchanged files that the index rules out are not")
 	flags.BoolVarP(&f.smart, "smart-case", "S", false, "in any case if the pattern has no capital")
 	flags.BoolVarP(&f.show.Count, "count", "c", false, "print how many lines of each file match, with -o how many matches there are")
 	flags.BoolVarP(&f.show.Invert, "invert-match", "v", false, "select lines that do not match; all files are read")
@@ -114,7 +123,7 @@ func (f *grepFlags) forgetIndex(p Process, args []string) error {
 }
 
 // read takes the patterns, and the folders and files, from the command line.
-func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (roots []string, err error) {
+func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (paths []string, err error) {
 	if len(f.patterns) == 0 {
 		if len(args) == 0 {
 			return nil, usageError{errors.New("the pattern is missing; see trawl grep --help")}
@@ -149,6 +158,23 @@ func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (roots []
 	}
 	f.show.LineNumbers = f.show.LineNumbers && flags.Changed("line-number")
 	return args, nil
+}
+
+// order is the order of files.
+func (f *grepFlags) order() (order grep.Order, err error) {
+	name := f.sort
+	if f.sortr != "" {
+		name, order.Reverse = f.sortr, true
+	}
+	keys := map[string]grep.Key{"none": grep.AsFound, "path": grep.Path, "modified": grep.Modified, "accessed": grep.Accessed}
+	by, ok := keys[name]
+	if order.By = by; !ok {
+		return order, usageError{fmt.Errorf("files are not sorted by %s, but by path, modified, accessed or none", name)}
+	}
+	if by == grep.Path && !order.Reverse {
+		order.By = grep.AsFound // the files of each folder are found in this order, and roots stay in theirs
+	}
+	return order, nil
 }
 
 // isPipe reports whether a program, or a file, is the standard input.
@@ -195,7 +221,7 @@ func languagesNamed(aliases []string) (names []string, err error) {
 }
 
 func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found bool, err error) {
-	roots, err := f.read(cmd, p, args)
+	paths, err := f.read(cmd, p, args)
 	if err != nil {
 		return false, err
 	}
@@ -203,7 +229,14 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	opts := grep.PatternOptions{Fixed: f.fixed, Words: f.word}
+	order, err := f.order()
+	if err != nil {
+		return false, err
+	}
+	opts := grep.PatternOptions{Fixed: f.fixed, Words: f.word, Multiline: f.multiline}
+	if cmd.Flags().Changed("replace") {
+		opts.Replacement = &f.replacement
+	}
 	switch {
 	case f.smart:
 		opts.Case = grep.Smart
@@ -214,21 +247,16 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	indexes := make([]*localindex.Index, len(roots))
-	for i, root := range roots {
-		if info, err := os.Stat(root); root != "-" && (root == "" || err != nil || info.IsDir()) {
-			if indexes[i], err = f.open(p, root); err != nil {
-				return false, err
-			}
-		}
-	}
 	failed := false
-	search := grep.Search{Pattern: compiled, Show: f.show, Keep: keep, First: f.quiet, Warn: func(err error) {
+	search := grep.Search{Pattern: compiled, Show: f.show, Order: order, Keep: keep, First: f.quiet, Warn: func(err error) {
 		failed = true
 		fmt.Fprintf(p.Err, "trawl: %s\n", err)
 	}}
+	if search.Roots, err = f.roots(p, paths); err != nil {
+		return false, err
+	}
 	err = p.paged(cmd.Context(), func(p Process) (err error) {
-		if found, err = f.searchRoots(cmd.Context(), p, &search, roots, indexes); f.quiet && found {
+		if found, err = f.search(cmd.Context(), p, &search); f.quiet && found {
 			failed = false
 		}
 		return err
@@ -236,9 +264,9 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
-	for _, index := range indexes {
-		if index != nil {
-			f.update(cmd.Context(), p, index)
+	for _, root := range search.Roots {
+		if root.Index != nil {
+			f.update(cmd.Context(), p, root.Index)
 		}
 	}
 	if failed {
@@ -247,8 +275,27 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	return found, nil
 }
 
-// searchRoots searches each folder and file, and prints what it finds.
-func (f *grepFlags) searchRoots(ctx context.Context, p Process, search *grep.Search, roots []string, indexes []*localindex.Index) (found bool, err error) {
+// roots are the folders with their indexes, files and input at paths.
+func (f *grepFlags) roots(p Process, paths []string) ([]grep.Root, error) {
+	roots := make([]grep.Root, len(paths))
+	for i, path := range paths {
+		roots[i].Path = path
+		if path == "-" {
+			roots[i].Input = p.In
+			continue
+		}
+		if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
+			if roots[i].Index, err = f.open(p, path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return roots, nil
+}
+
+// search prints what a search finds, and what it searched.
+func (f *grepFlags) search(ctx context.Context, p Process, search *grep.Search) (found bool, err error) {
+	began := time.Now()
 	if search.Out = p.Out; f.quiet {
 		search.Out = io.Discard
 	}
@@ -262,15 +309,23 @@ func (f *grepFlags) searchRoots(ctx context.Context, p Process, search *grep.Sea
 	if search.Link, err = p.fileLinks(f.hyperlinks); err != nil {
 		return false, err
 	}
-	for i, root := range roots {
-		if search.Folder, search.Input = root, nil; root == "-" {
-			search.Input = p.In
-		}
-		if found, err = search.Run(ctx, indexes[i]); err != nil || found && f.quiet {
-			return found, err
-		}
+	if f.stats {
+		search.Stats, search.First = new(grep.Stats), false
 	}
-	return found, nil
+	if found, err = search.Run(ctx); err != nil || !f.stats {
+		return found, err
+	}
+	s := search.Stats
+	_, err = fmt.Fprintf(p.Out, `
+%d matches
+%d matched lines
+%d files contained matches
+%d files searched
+%d bytes printed
+%d bytes searched
+%f seconds
+`, s.Matches, s.MatchedLines, s.FilesWithMatch, s.Files, s.BytesPrinted, s.BytesSearched, time.Since(began).Seconds())
+	return found, err //nolint:wrapcheck // it is of the output
 }
 
 func (f *grepFlags) open(p Process, folder string) (*localindex.Index, error) {
