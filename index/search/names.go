@@ -90,8 +90,8 @@ func (a *nameAtom) documents(budget uint64) (runs, bool, error) {
 // enumerate finds the matching documents. It returns false once it has looked at more paths than
 // budget; a call with a larger budget continues from there.
 func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
-	if a.hits != nil {
-		return true, nil
+	if a.hits != nil || budget == 0 {
+		return a.hits != nil, nil
 	}
 	defer a.s.explain.charge(a, PhaseNames)()
 	if a.walker == nil {

@@ -252,7 +252,7 @@ func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 			continue
 		}
 		if all = append(all, it); len(all) == 1 {
-			budget = p.looksPay() * p.estimate
+			budget = p.looksPay() * atMost(it, p.estimate)
 		}
 	}
 	switch {
@@ -262,6 +262,14 @@ func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 		return append(all, rest), nil
 	}
 	return all, nil
+}
+
+// atMost is how many candidates there are, or the estimate if they were not enumerated.
+func atMost(candidates blobs, estimate uint64) uint64 {
+	if found, ok := candidates.(*blobRuns); ok {
+		return min(found.rest.count(), estimate)
+	}
+	return estimate
 }
 
 func (n *andNode) matches(d *document) (bool, error) {
