@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -222,6 +223,69 @@ func TestMemoriesOfDeletedReposGo(t *testing.T) {
 	}
 	if lease := acquire(t, s, "again"); lease.NextGeneration() != 2 || lease.Desired().Epoch != 2 {
 		t.Errorf("a repo that is desired again forgot its generation: %d", lease.NextGeneration())
+	}
+}
+
+// hooked calls before ahead of its first transaction.
+type hooked struct {
+	clientv3.KV
+
+	before func()
+}
+
+func (k *hooked) Txn(ctx context.Context) clientv3.Txn {
+	if before := k.before; before != nil {
+		k.before = nil
+		before()
+	}
+	return k.KV.Txn(ctx)
+}
+
+// TestNewMemoriesStay: a repo that is deleted anew while old memories are dropped is remembered.
+func TestNewMemoriesStay(t *testing.T) {
+	s := newStore(t)
+	putDesired(t, s, "repo")
+	publish(t, s, "repo")
+	_, err := s.DeleteRepo(t.Context(), "repo")
+	testrun.Must(t, err)
+	client := connect(t, shared.Endpoint())
+	client.KV = &hooked{KV: client.KV, before: func() {
+		putDesired(t, s, "repo")
+		_, err := s.DeleteRepo(t.Context(), "repo")
+		testrun.Must(t, err)
+	}}
+	if n, err := catalog.New(client, "/"+t.Name()+"/").DropMemories(t.Context(), time.Now().Add(time.Hour)); n != 0 || err != nil {
+		t.Errorf("%d dropped, %v", n, err)
+	}
+	if epoch := putDesired(t, s, "repo"); epoch != 3 {
+		t.Errorf("epoch %d of a repo that was deleted twice", epoch)
+	}
+}
+
+// TestHoldsAreNotCutShort: garbage waits for whole seconds, and never less than it was to wait.
+func TestHoldsAreNotCutShort(t *testing.T) {
+	for hold, want := range map[time.Duration]int64{0: 1, time.Minute: 60, time.Minute + 1: 61, 90*time.Second - 1: 90, 90 * time.Second: 90} {
+		t.Run(hold.String(), func(t *testing.T) {
+			s := newStore(t)
+			testrun.Must(t, s.Condemn(t.Context(), reach(t, s), 0, []*catalogv1.CondemnedObject{{Key: "a"}}, hold))
+			got, err := shared.Client().Get(t.Context(), "/"+t.Name()+"/", clientv3.WithPrefix())
+			testrun.Must(t, err)
+			leases := 0
+			for _, kv := range got.Kvs {
+				if kv.Lease == 0 {
+					continue
+				}
+				leases++
+				ttl, err := shared.Client().TimeToLive(t.Context(), clientv3.LeaseID(kv.Lease))
+				testrun.Must(t, err)
+				if ttl.GrantedTTL != want && ttl.TTL >= 0 { // below 0 it has passed
+					t.Errorf("a hold of %d s, want %d", ttl.GrantedTTL, want)
+				}
+			}
+			if leases != 1 && hold > 0 {
+				t.Errorf("%d leases", leases)
+			}
+		})
 	}
 }
 

@@ -179,3 +179,23 @@ func TestLimitsOfPathsInSubmodules(t *testing.T) {
 		t.Errorf("%d were left out, and %d are there: %.200v", repo.Omitted(), len(got), got)
 	}
 }
+
+// TestFilesOfSubmodulesCount: the files of submodules count as documents of the repository.
+func TestFilesOfSubmodulesCount(t *testing.T) {
+	lib, r := gitsourcetest.New(t), gitsourcetest.New(t)
+	there := lib.Files("main", "f", "1", "g", "2", "h", "3")
+	r.Git("clone", "-q", "--bare", lib.Dir, filepath.Join(r.Dir, ".git", "modules", "lib"))
+	r.Commit("main", [3]string{"160000", there, "lib"}, [3]string{"160000", there, "again"})
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	branches, err := f.Branches(t.Context(), r.Dir, nil)
+	must(t, err)
+	fetched, err := f.Fetch(t.Context(), mirror, r.Dir, branches, nil)
+	must(t, err)
+	repo, err := OpenBranches(t.Context(), mirror, fetched, Limits{MaxDocuments: 6})
+	must(t, err)
+	if got := collect(t, repo); len(got) != 6 {
+		t.Errorf("%d documents", len(got))
+	}
+	_, err = OpenBranches(t.Context(), mirror, fetched, Limits{MaxDocuments: 5})
+	wantFailure(t, err, TooLarge, "more documents than the limit of 5")
+}

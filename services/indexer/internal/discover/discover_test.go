@@ -246,6 +246,35 @@ func TestHostsThatFail(t *testing.T) {
 	})
 }
 
+// TestOnlyItsReposArePolled: while a source cannot be listed, the repos that it had last are polled, and no other: not one that left, and
+// not one that was put by hand.
+func TestOnlyItsReposArePolled(t *testing.T) {
+	inWorld(t, func(w *world) {
+		if _, _, err := w.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "git.example.com/acme/hand", Url: "https://git.example.com/acme/hand.git"}); err != nil {
+			t.Fatal(err)
+		}
+		both := []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")}
+		w.listed["x"] = both
+		w.apply(spec("x"))
+		for _, name := range []string{"a", "b", "hand"} {
+			w.publish("git.example.com/acme/"+name, "c1")
+		}
+		w.set(func() { w.listed["x"] = both[:1] })
+		after(time.Hour)
+		w.set(func() { w.failing["x"], w.polled = errors.New("HTTP 500"), nil })
+		after(3 * time.Hour)
+		w.want("all are still wanted", "acme/a", "acme/b", "acme/hand")
+		if len(w.polled) == 0 {
+			t.Error("nothing was polled")
+		}
+		for _, url := range w.polled {
+			if url != "https://git.example.com/acme/a.git" {
+				t.Errorf("%s was polled", url)
+			}
+		}
+	})
+}
+
 // TestLimitsAreKept: a host that asks to be left alone gets no requests, not even from the next
 // leader. A changed source is looked at immediately.
 func TestLimitsAreKept(t *testing.T) {
