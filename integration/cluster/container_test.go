@@ -45,6 +45,8 @@ type spec struct {
 	// tmpfs are folders in memory with their options, as "size=8m".
 	tmpfs map[string]string
 	ports []string
+	// asImage runs it as the user of its image. Others run as root, to whom volumes and tmpfs belong here.
+	asImage bool
 	// fixed keeps the ports on this machine across restarts.
 	fixed bool
 	// memory limits all processes of the container together, in bytes; 0: no limit.
@@ -75,7 +77,9 @@ func (c *cluster) start(ctx context.Context, s spec) (*node, error) {
 		testcontainers.WithWaitStrategyAndDeadline(startTime, s.ready),
 		network.WithNetwork([]string{s.name}, c.network),
 		testcontainers.WithConfigModifier(func(cfg *container.Config) {
-			cfg.User = "0:0" // volumes and tmpfs belong to root here
+			if !s.asImage {
+				cfg.User = "0:0"
+			}
 		}),
 		testcontainers.WithHostConfigModifier(func(host *container.HostConfig) {
 			if s.fixed {
