@@ -147,6 +147,8 @@ type tag struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 	Kind string `json:"kind"`
+	// Scope is what the name is defined in, empty for a file.
+	Scope string `json:"scope"`
 }
 
 // row has the measurements of one language.

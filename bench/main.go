@@ -178,6 +178,8 @@ func fromUses(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("bench uses", flag.ContinueOnError)
 	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the sample")
+	flags.StringVar(&cfg.Tree, "tree", "", "a folder whose uses are asked for, by Universal Ctags; empty: Go's own packages, by go/types")
+	flags.StringVar(&cfg.Language, "language", "", "the language in the folder: Python, Java, Rust or TypeScript")
 	flags.IntVar(&cfg.Uses, "uses", 5000, "uses that are asked for")
 	flags.BoolVar(&cfg.Show, "show", false, "write those whose first definition is not the right one")
 	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated table; empty: none")

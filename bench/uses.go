@@ -35,6 +35,9 @@ type usesConfig struct {
 	// Trawl is the program.
 	Trawl string
 	Seed  uint64
+	// Tree is a folder whose uses are asked for, of one language, as imports and Universal Ctags resolve them. Without one, they are those of
+	// Go's own packages, as go/types resolves them.
+	Tree, Language string
 	// Uses is how many uses are asked for.
 	Uses int
 	// Show writes those that are wrong.
@@ -56,15 +59,7 @@ type usage struct {
 // measureUses measures how often the first definition from a place is the one that a compiler finds. The tree is that of Go.
 func measureUses(ctx context.Context, cfg usesConfig) (err error) {
 	started := time.Now()
-	scratch, err := corpus.Scratch()
-	if err != nil {
-		return err
-	}
-	c, err := corpus.Find(ctx, "go", scratch, 1)
-	if err != nil {
-		return err
-	}
-	uses, err := usesIn(ctx, c.Repos[0].Dir)
+	repo, uses, err := cfg.uses(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,11 +67,15 @@ func measureUses(ctx context.Context, cfg usesConfig) (err error) {
 	random.Shuffle(len(uses), func(i, j int) { uses[i], uses[j] = uses[j], uses[i] })
 	all := len(uses)
 	uses = uses[:min(len(uses), cfg.Uses)]
-	if err := askUses(ctx, cfg, c, uses); err != nil {
+	if err := askUses(ctx, cfg, repo, uses); err != nil {
 		return err
 	}
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "Definitions from %d of %d uses in Go's own packages, as go/types resolves them, %s\n\n", len(uses), all, started.UTC().Format("2006-01-02 15:04"))
+	where := "Go's own packages, as go/types resolves them"
+	if cfg.Tree != "" {
+		where = filepath.Base(cfg.Tree) + ", " + cfg.Language + ", as imports and Universal Ctags resolve them"
+	}
+	fmt.Fprintf(&text, "Definitions from %d of %d uses in %s, %s\n\n", len(uses), all, where, started.UTC().Format("2006-01-02 15:04"))
 	report.Host(ctx, &text, cfg.Args)
 	var t report.Table
 	t.Row("", "uses", "first", "among 10", "p50 ms", "p95 ms")
@@ -115,12 +114,30 @@ func measureUses(ctx context.Context, cfg usesConfig) (err error) {
 	if cfg.Results == "" {
 		return nil
 	}
-	_, err = report.Save(cfg.Results, "uses", started, map[string][]byte{".txt": text.Bytes()})
+	_, err = report.Save(cfg.Results, strings.TrimSuffix("uses-"+cfg.Language, "-"), started, map[string][]byte{".txt": text.Bytes()})
 	return err
 }
 
+// uses are all uses, and the repo that they are in.
+func (cfg *usesConfig) uses(ctx context.Context) (repo corpus.Repo, uses []usage, err error) {
+	if cfg.Tree != "" {
+		uses, err = usesByCtags(ctx, cfg.Tree, cfg.Language)
+		return corpus.Repo{Name: filepath.Base(cfg.Tree), Dir: cfg.Tree}, uses, err
+	}
+	scratch, err := corpus.Scratch()
+	if err != nil {
+		return repo, nil, err
+	}
+	c, err := corpus.Find(ctx, "go", scratch, 1)
+	if err != nil {
+		return repo, nil, err
+	}
+	uses, err = usesIn(ctx, c.Repos[0].Dir)
+	return c.Repos[0], uses, err
+}
+
 // askUses asks a Trawl for the definitions.
-func askUses(ctx context.Context, cfg usesConfig, c corpus.Corpus, uses []usage) (err error) {
+func askUses(ctx context.Context, cfg usesConfig, repo corpus.Repo, uses []usage) (err error) {
 	dir, err := os.MkdirTemp("", "uses-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the index: %w", err)
@@ -136,11 +153,11 @@ func askUses(ctx context.Context, cfg usesConfig, c corpus.Corpus, uses []usage)
 		return fmt.Errorf("connecting to %s: %w", s.GRPC, err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	git := filepath.Join(dir, "go.git")
-	if err := c.Repos[0].Git(ctx, git); err != nil {
+	git := filepath.Join(dir, "repo.git")
+	if err := repo.Git(ctx, git); err != nil {
 		return err
 	}
-	if _, err := peer.Publish(ctx, ingestv1.NewIngestServiceClient(conn), "go", git); err != nil {
+	if _, err := peer.Publish(ctx, ingestv1.NewIngestServiceClient(conn), repo.Name, git); err != nil {
 		return err
 	}
 	if err := s.AwaitRepos(ctx, 1); err != nil {
@@ -151,7 +168,7 @@ func askUses(ctx context.Context, cfg usesConfig, c corpus.Corpus, uses []usage)
 		u := &uses[i]
 		began := time.Now()
 		resp, err := search.Definitions(ctx, &searchv1.DefinitionsRequest{
-			Name: u.name, From: &searchv1.Place{Repo: "go", Path: []byte(u.from.Filename), Line: uint32(u.from.Line), Column: uint32(u.from.Column)},
+			Name: u.name, From: &searchv1.Place{Repo: repo.Name, Path: []byte(u.from.Filename), Line: uint32(u.from.Line), Column: uint32(u.from.Column)},
 			Options: &searchv1.SearchOptions{MaxFiles: 10},
 		})
 		if u.took = time.Since(began); err != nil {

@@ -22,6 +22,8 @@ type family struct {
 	imports func(p *Place) []imported
 	// byFolder says that an import names a folder rather than a file.
 	byFolder bool
+	// packaged says that a module is not defined anywhere: each of its files names it.
+	packaged bool
 	systems  bool // files have operating systems and processors in their names
 }
 
@@ -42,13 +44,13 @@ var (
 	javascript = &family{style: afterColon, keyed: true, self: []string{"this", "super"}, imports: scriptImports}
 	python     = &family{style: afterColon, self: []string{"self", "cls"}, imports: pythonImports}
 	rust       = &family{style: afterColon, keyed: true, self: []string{"self", "Self"}, imports: rustImports}
-	jvm        = &family{style: typeBefore, implicit: true, self: []string{"this", "super"}, imports: dottedImports}
-	kotlin     = &family{style: afterColon, implicit: true, self: []string{"this", "super"}, imports: dottedImports}
+	jvm        = &family{packaged: true, style: typeBefore, implicit: true, self: []string{"this", "super"}, imports: dottedImports}
+	kotlin     = &family{packaged: true, style: afterColon, implicit: true, self: []string{"this", "super"}, imports: dottedImports}
 	swift      = &family{style: afterColon, implicit: true, self: []string{"self", "super"}}
-	csharp     = &family{style: typeBefore, implicit: true, self: []string{"this", "base"}, imports: dottedImports, byFolder: true}
+	csharp     = &family{packaged: true, style: typeBefore, implicit: true, self: []string{"this", "base"}, imports: dottedImports, byFolder: true}
 	cfamily    = &family{style: typeBefore, implicit: true, keyed: true, self: []string{"this"}, imports: includes}
 	ruby       = &family{implicit: true, self: []string{"self"}, imports: rubyImports}
-	php        = &family{self: []string{"this", "self", "static", "parent"}, imports: phpImports}
+	php        = &family{packaged: true, self: []string{"this", "self", "static", "parent"}, imports: phpImports}
 )
 
 var families = map[string]*family{
@@ -71,6 +73,8 @@ func isMember(d *Definition) bool { return d.Kind == symbols.Method || d.Kind ==
 func (f *family) fits(u *use, d *Definition) bool {
 	member := isMember(d)
 	switch {
+	case f.packaged && d.Kind == symbols.Module:
+		return false
 	case f == unknown || u.at < 0:
 		return true
 	case u.key:

@@ -36,6 +36,42 @@ func (x X) Close() {}
 package a
 func Close() {} // HERE
 `,
+	"a field hides a static import": `
+-- src/test/a/b/BufTest.java --
+package a.b;
+import static a.b.Unpooled.buffer;
+class BufTest {
+    private Buf buffer; // HERE
+    void test() { ‹buffer›.clear(); }
+}
+-- src/main/a/b/Unpooled.java --
+package a.b;
+class Unpooled {
+    static Buf buffer(int size) { return null; }
+}
+`,
+	"a call is of a static import, not of a field": `
+-- src/test/a/b/BufTest.java --
+package a.buffer;
+import static a.buffer.Unpooled.buffer;
+class BufTest {
+    private Buf buffer;
+    void test() { Buf b = ‹buffer›(1); }
+}
+-- src/main/a/buffer/Unpooled.java --
+package a.buffer;
+class Unpooled {
+    static Buf buffer(int size) { return null; } // HERE
+}
+`,
+	"a field with the name of its package": `
+-- a/factorial/Handler.java --
+package a.factorial;
+class Handler {
+    private int factorial = 1; // HERE
+    int get() { return ‹factorial›; }
+}
+`,
 	"imported": elsewhere + `
 -- a/a.go --
 package a

@@ -184,7 +184,7 @@ func (r *resolver) resolve(u use, want, depth int) ([]ranked, error) {
 				u.from = nil
 			}
 		}
-	} else if len(u.of) == 0 && !u.key {
+	} else if len(u.of) == 0 && !u.key && !(r.family.implicit && r.isMemberHere(u)) {
 		u.from = r.importsNamed(u.name)
 	}
 	if len(u.of) == 0 && r.family.implicit {
@@ -342,7 +342,7 @@ func (r *resolver) distance(u *use, d *Definition, imported bool) (is distance) 
 			is.set(otherFolder, !inDir(d, u.types[of].dir))
 		}
 	} else if r.family.implicit && len(u.of) == 0 && d.Scope != "" && isMember(d) {
-		is.set(otherType, d.Scope != u.scope)
+		is.set(otherType, d.Scope != u.scope && !(len(u.from) > 0 && imported)) // a static import names a member
 	}
 	is.set(wrong, !r.family.fits(u, d) || !sameLanguage && is[near] < sameRepo)
 	return is
@@ -387,6 +387,22 @@ func (r *resolver) scopeAt(at int) string {
 		return string(r.place.Text[s.Start:s.End])
 	}
 	return string(r.place.Text[s.Scope.Start:s.Scope.End])
+}
+
+// isMemberHere reports whether the file has a method of a name that is called, or a field of one that is not: it hides what is imported by
+// that name.
+func (r *resolver) isMemberHere(u use) bool {
+	if u.at < 0 {
+		return false
+	}
+	text := r.place.Text
+	kind := symbols.Field
+	if bytes.HasPrefix(bytes.TrimLeft(text[u.at+len(u.name):], " \t"), []byte("(")) {
+		kind = symbols.Method
+	}
+	return slices.ContainsFunc(r.symbols, func(s symbols.Symbol) bool {
+		return s.Kind == kind && string(text[s.Start:s.End]) == u.name
+	})
 }
 
 // foldersApart is how many folders are between two files.
