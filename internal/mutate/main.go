@@ -32,7 +32,7 @@ var list string
 
 func main() {
 	only := flag.String("only", "", "try only the mutations whose 'PROMISE: DESCRIPTION', file, package or test matches this expression")
-	parallel := flag.Int("parallel", max(runtime.NumCPU()/2, 1), "number of mutations to try at once")
+	parallel := flag.Int("parallel", runtime.NumCPU(), "number of mutations to try at once")
 	page := flag.String("write", "", "also write the result to this page")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -47,7 +47,8 @@ func goTest(ctx context.Context, root, overlay, pkg string, tests []string) (map
 	}
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = root
-	cmd.Env = append(os.Environ(), "TRAWL_TEST_ALL=")
+	// A mutation often shows as something that never happens. The test passes unchanged with this patience too, or is unfit.
+	cmd.Env = append(os.Environ(), "TRAWL_TEST_ALL=", "TRAWL_TEST_PATIENCE=1m")
 	// If interrupted rather than killed, the go command ends its test.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	out, err := cmd.Output()

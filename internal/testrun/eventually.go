@@ -3,13 +3,22 @@ package testrun
 import (
 	"context"
 	"errors"
+	"os"
 	"testing"
 	"time"
 )
 
 // Patience bounds a wait for something that must happen. It is large, so that a test fails only when
 // nothing moves any more.
-const Patience = 5 * time.Minute
+// TRAWL_TEST_PATIENCE gives another time, for runs in which tests are expected to fail.
+var Patience = patience(os.Getenv("TRAWL_TEST_PATIENCE"))
+
+func patience(text string) time.Duration {
+	if d, err := time.ParseDuration(text); err == nil {
+		return d
+	}
+	return 5 * time.Minute
+}
 
 // Eventually tries until it gets nil. After Patience the context of try ends, and the test fails with
 // the last error.
