@@ -2,7 +2,6 @@ package zoekt
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -66,7 +65,7 @@ func benchmarkAnswer(b *testing.B, files []*searchv1.FileMatch) {
 		var buf bytes.Buffer
 		for b.Loop() {
 			buf.Reset()
-			if err := json.NewEncoder(&buf).Encode(reply); err != nil {
+			if err := encode(&buf, reply); err != nil {
 				b.Fatal(err)
 			}
 		}

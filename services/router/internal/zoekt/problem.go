@@ -135,7 +135,7 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) 
 		}
 	}()
 	body.Reset()
-	if err := json.NewEncoder(body).Encode(v); err != nil {
+	if err := encode(body, v); err != nil {
 		h.log.ErrorContext(r.Context(), "encode the answer to a zoekt request", "path", r.URL.Path, "error", err)
 		h.send(w, r, http.StatusInternalServerError, problem{internalError})
 		return
@@ -146,6 +146,17 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, v any) 
 	if _, err := w.Write(body.Bytes()); err != nil {
 		h.log.DebugContext(r.Context(), "send the answer to a zoekt request", "path", r.URL.Path, "error", err)
 	}
+}
+
+// encode writes v as JSON.
+func encode(body *bytes.Buffer, v any) error {
+	reply, ok := v.(*searchReply)
+	if !ok {
+		return json.NewEncoder(body).Encode(v) //nolint:wrapcheck // the caller says of what
+	}
+	text, err := reply.appendJSON(body.AvailableBuffer())
+	body.Write(text)
+	return err
 }
 
 // buffers are reused for later answers, unless they are larger than keptBuffer.
