@@ -279,6 +279,10 @@ bench-unseen: bench-build ## Measure the program TRAWL next to zoekt on trees th
 	@.cache/bench served -trawl $(or $(TRAWL),.cache/trawl) -corpus $(UNSEEN)/eight,$(UNSEEN)/webkit,$(UNSEEN)/modules128 -keep .cache/zoekt \
 		-buckets '$(KINDS)' -queries 8 -repeat 7 -timeout 10s -clients 64 -cold 0 -re2=false $(BENCH)
 
+.PHONY: bench-lines
+bench-lines: bench-build ## Measure which lines of a file are shown first, in the clones in REPOS (bench/README.md)
+	@.cache/bench lines -repos $(or $(REPOS),.cache/repos) $(BENCH)
+
 .PHONY: bench-relevance
 bench-relevance: bench-build ## Measure how high the wanted file ranks, in the clones in REPOS (bench/README.md)
 	@.cache/bench relevance -repos $(or $(REPOS),.cache/repos) $(BENCH)

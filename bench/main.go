@@ -38,7 +38,7 @@ func start(ctx context.Context, args []string) error {
 		return run.Child(ctx, os.Stdin, os.Stdout)
 	}
 	commands := map[string]func(context.Context, []string) error{
-		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder, "uses": fromUses,
+		"push": push, "served": asServed, "relevance": ranked, "definitions": compareDefinitions, "words": byWords, "grep": grepFolder, "uses": fromUses, "lines": linesShown,
 	}
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return inProcess(ctx, args)
@@ -141,6 +141,23 @@ func ranked(ctx context.Context, args []string) error {
 		return relevance.Cases(ctx, cfg)
 	}
 	return relevance.Main(ctx, cfg)
+}
+
+// linesShown measures which lines of a file are shown first.
+func linesShown(ctx context.Context, args []string) error {
+	cfg := relevance.Config{Log: os.Stderr, ZoektBin: os.Getenv("ZOEKT_BIN"), Args: args}
+	flags := flag.NewFlagSet("bench lines", flag.ContinueOnError)
+	flags.StringVar(&cfg.Repos, "repos", filepath.Join(".cache", "repos"), "folder of the Git repositories")
+	flags.StringVar(&cfg.Trawl, "trawl", filepath.Join(".cache", "trawl"), "the program")
+	flags.StringVar(&cfg.Results, "results", filepath.Join("bench", "results"), "folder of the dated result")
+	draw := flags.String("draw", "", "draw the known lines anew into this file, and measure nothing")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if *draw != "" {
+		return relevance.DrawLines(ctx, cfg, *draw)
+	}
+	return relevance.Lines(ctx, cfg)
 }
 
 // compareDefinitions compares definitions with those of ctags.

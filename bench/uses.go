@@ -20,13 +20,9 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -143,27 +139,12 @@ func askUses(ctx context.Context, cfg usesConfig, repo corpus.Repo, uses []usage
 		return fmt.Errorf("making a folder for the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, err := peer.Trawl(ctx, io.Discard, cfg.Trawl, filepath.Join(dir, "trawl"))
+	t, err := peer.IndexTrawl(ctx, cfg.Trawl, dir, corpus.Corpus{Name: repo.Name, Repos: []corpus.Repo{repo}}, func(string) {})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", s.GRPC, err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	git := filepath.Join(dir, "repo.git")
-	if err := repo.Git(ctx, git); err != nil {
-		return err
-	}
-	if _, err := peer.Publish(ctx, ingestv1.NewIngestServiceClient(conn), repo.Name, git); err != nil {
-		return err
-	}
-	if err := s.AwaitRepos(ctx, 1); err != nil {
-		return err
-	}
-	search := searchv1.NewSearchServiceClient(conn)
+	defer func() { err = errors.Join(err, t.Close()) }()
+	search := searchv1.NewSearchServiceClient(t.Conn)
 	for i := range uses {
 		u := &uses[i]
 		began := time.Now()

@@ -2,11 +2,13 @@ package peer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -107,6 +109,42 @@ func (r *Reply) Ranked() ([]string, error) {
 		files[i] = f.Repository + "/" + f.FileName
 	}
 	return files, nil
+}
+
+// BestLines returns the lines with matches of the first file: those of the chunk that zoekt rates highest first, and its best one before
+// the others of a chunk.
+func (r *Reply) BestLines() (lines []int, err error) {
+	type chunk struct {
+		FileName      bool
+		Score         float64
+		BestLineMatch int
+		Ranges        []struct{ Start struct{ LineNumber int } }
+	}
+	var answer struct {
+		Result struct {
+			Files []struct{ ChunkMatches []chunk }
+		}
+	}
+	if err := json.Unmarshal(r.body, &answer); err != nil {
+		return nil, fmt.Errorf("reading an answer: %w", err)
+	}
+	if len(answer.Result.Files) == 0 {
+		return nil, nil
+	}
+	chunks := answer.Result.Files[0].ChunkMatches
+	slices.SortStableFunc(chunks, func(a, b chunk) int { return cmp.Compare(b.Score, a.Score) })
+	for _, c := range chunks {
+		if c.FileName {
+			continue
+		}
+		lines = append(lines, c.BestLineMatch)
+		for _, r := range c.Ranges {
+			if n := r.Start.LineNumber; !slices.Contains(lines, n) {
+				lines = append(lines, n)
+			}
+		}
+	}
+	return lines, nil
 }
 
 // Files returns the files shown, as repo and path.

@@ -78,3 +78,21 @@ func TestMissingZoektIsNoPeer(t *testing.T) {
 		t.Error("an empty folder has a zoekt")
 	}
 }
+
+// TestBestLinesOfReply: the lines of the best chunk come first, and in a chunk the best line.
+func TestBestLinesOfReply(t *testing.T) {
+	for body, want := range map[string][]int{
+		`{"Result": {}}`: nil,
+		`{"Result": {"Files": [{"ChunkMatches": [
+			{"FileName": true, "Score": 9, "Ranges": [{"Start": {"LineNumber": 1}}]},
+			{"Score": 1, "BestLineMatch": 4, "Ranges": [{"Start": {"LineNumber": 4}}]},
+			{"Score": 2, "BestLineMatch": 8, "Ranges": [{"Start": {"LineNumber": 7}}, {"Start": {"LineNumber": 8}}, {"Start": {"LineNumber": 8}}]}]}]}}`: {8, 7, 4},
+	} {
+		if got, err := (&Reply{body: []byte(body)}).BestLines(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: %d, %v, want %d", body, got, err, want)
+		}
+	}
+	if _, err := (&Reply{body: []byte("broken")}).BestLines(); err == nil {
+		t.Error("a broken answer is read")
+	}
+}

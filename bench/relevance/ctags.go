@@ -26,7 +26,8 @@ import (
 //
 // Prototypes, local variables and parameters are no definitions by default.
 var definingKinds = map[string]string{
-	"C": "degmfstuv", "C++": "cdegmfstuv", "Go": "acfimnstv", "Java": "acefgim", "JavaScript": "CGMScfgmpv", "Python": "cfmv", "Rust": "MPefgimstv", "TypeScript": "CGcefgimpv",
+	"C": "degmfstuv", "C++": "cdegmfstuv", "Go": "acfimnstv", "Java": "acefgim", "JavaScript": "CGMScfgmpv", "PHP": "cdfit", "Python": "cfmv",
+	"Ruby": "cfS", "Rust": "MPefgimstv", "TypeScript": "CGcefgimpv",
 }
 
 // ctagsTime is how long ctags may take for one repo.
@@ -35,16 +36,35 @@ const ctagsTime = 10 * time.Minute
 // errNoCtags is the error where ctags is missing.
 var errNoCtags = errors.New("universal-ctags is not installed, or not on the PATH: apt-get install universal-ctags, or name the program in CTAGS_COMMAND")
 
+// tag is a definition of a name in a line of a file, from 1.
+type tag struct {
+	name string
+	file *file
+	line int
+}
+
 // defining returns, by name, those files that define the name according to universal-ctags, each once and in the order of files. The
 // files are those of one repo, which lies in dir.
 func defining(ctx context.Context, dir string, files []*file) (map[string][]*file, error) {
+	tags, err := tagsOf(ctx, dir, files)
+	found := map[string][]*file{}
+	for _, t := range tags {
+		if in := found[t.name]; len(in) == 0 || in[len(in)-1] != t.file {
+			found[t.name] = append(in, t.file)
+		}
+	}
+	return found, err
+}
+
+// tagsOf returns the definitions in the files of a repo, which lies in dir, according to universal-ctags.
+func tagsOf(ctx context.Context, dir string, files []*file) ([]tag, error) {
 	program, ok := peer.Ctags()
 	if !ok {
 		return nil, errNoCtags
 	}
 	ctx, cancel := context.WithTimeout(ctx, ctagsTime)
 	defer cancel()
-	args := []string{"--options=NONE", "--quiet", "--sort=no", "--output-format=json", "--fields=NF", "-L", "-", "-f", "-"}
+	args := []string{"--options=NONE", "--quiet", "--sort=no", "--output-format=json", "--fields=NFn", "-L", "-", "-f", "-"}
 	names := slices.Sorted(maps.Keys(definingKinds))
 	args = append(args, "--languages="+strings.Join(names, ","))
 	for _, language := range names {
@@ -69,24 +89,24 @@ func defining(ctx context.Context, dir string, files []*file) (map[string][]*fil
 }
 
 // readTags reads the tags that ctags writes: a line of JSON each, those of a file after each other.
-func readTags(out []byte, byPath map[string]*file) (map[string][]*file, error) {
-	found := map[string][]*file{}
+func readTags(out []byte, byPath map[string]*file) (tags []tag, err error) {
 	lines := bufio.NewScanner(bytes.NewReader(out))
 	lines.Buffer(nil, len(out)+1)
 	for lines.Scan() {
-		var tag struct{ Name, Path string }
-		if err := json.Unmarshal(lines.Bytes(), &tag); err != nil {
+		var read struct {
+			Name, Path string
+			Line       int
+		}
+		if err := json.Unmarshal(lines.Bytes(), &read); err != nil {
 			return nil, fmt.Errorf("reading a tag of ctags: %w: %.100q", err, lines.Bytes())
 		}
-		f := byPath[tag.Path]
+		f := byPath[read.Path]
 		if f == nil {
 			return nil, fmt.Errorf("%w: %.100q", errStrayTag, lines.Bytes())
 		}
-		if in := found[tag.Name]; len(in) == 0 || in[len(in)-1] != f {
-			found[tag.Name] = append(in, f)
-		}
+		tags = append(tags, tag{read.Name, f, read.Line})
 	}
-	return found, lines.Err() //nolint:wrapcheck // of memory, and the lines fit
+	return tags, lines.Err() //nolint:wrapcheck // of memory, and the lines fit
 }
 
 // errStrayTag is the error where ctags names a file that it was not given.

@@ -88,12 +88,11 @@ func TestDefining(t *testing.T) {
 func TestReadTags(t *testing.T) {
 	a, b := &file{path: "a.go"}, &file{path: "b.go"}
 	byPath := map[string]*file{a.path: a, b.path: b}
-	found, err := readTags([]byte(`{"_type":"tag","name":"Open","path":"a.go"}
-{"_type":"tag","name":"Open","path":"a.go"}
-{"_type":"tag","name":"Open","path":"b.go"}
+	tags, err := readTags([]byte(`{"_type":"tag","name":"Open","path":"a.go","line":3}
+{"_type":"tag","name":"Open","path":"b.go","line":1}
 `), byPath)
-	if err != nil || len(found) != 1 || !slices.Equal(found["Open"], []*file{a, b}) {
-		t.Errorf("found %v: %v", found, err)
+	if err != nil || !slices.Equal(tags, []tag{{"Open", a, 3}, {"Open", b, 1}}) {
+		t.Errorf("read %v: %v", tags, err)
 	}
 	for _, bad := range []string{"ctags: broken", `{"_type":"tag","name":"Open","path":"c.go"}`} {
 		if _, err := readTags([]byte(bad), byPath); err == nil {

@@ -16,13 +16,9 @@ import (
 	"strings"
 	"time"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/trawl-search/trawl/bench/corpus"
 	"github.com/trawl-search/trawl/bench/peer"
 	"github.com/trawl-search/trawl/bench/report"
-	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // Config says what to measure.
@@ -130,7 +126,7 @@ func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries [
 		}
 		c.Repos = append(c.Repos, r)
 		t.repos = append(t.repos, p.name)
-		if t.files[p.name], err = readFiles(r); err != nil {
+		if t.files[p.name], err = readFiles(r, isSource); err != nil {
 			return c, nil, err
 		}
 		if t.commits[p.name], err = p.readCommits(ctx, from, t.files[p.name]); err != nil {
@@ -149,53 +145,43 @@ func prepare(ctx context.Context, repos, dir string) (c corpus.Corpus, queries [
 
 // askTrawl indexes the repos with `trawl up` and asks it.
 func askTrawl(ctx context.Context, cfg *Config, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
-	s, err := peer.Trawl(ctx, io.Discard, cfg.Trawl, filepath.Join(dir, "trawl"))
+	bar := report.NewProgress(cfg.Log, "indexing with Trawl", len(c.Repos))
+	t, err := peer.IndexTrawl(ctx, cfg.Trawl, dir, c, bar.Step)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.Close()) }()
+	return ask(ctx, cfg, t.Server, queries, engines)
+}
+
+// askZoekt has zoekt serve the repos and asks it.
+func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
+	fmt.Fprintln(cfg.Log, "indexing with zoekt")
+	s, err := serveZoekt(ctx, indexer, webserver, c, dir)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	conn, err := grpc.NewClient(s.GRPC, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		return fmt.Errorf("connecting to %s: %w", s.GRPC, err)
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	ingest := ingestv1.NewIngestServiceClient(conn)
-	bar := report.NewProgress(cfg.Log, "indexing with Trawl", len(c.Repos))
-	for i, r := range c.Repos {
-		git := filepath.Join(dir, strconv.Itoa(i)+".git")
-		if err := r.Git(ctx, git); err != nil {
-			return err
-		}
-		if _, err := peer.Publish(ctx, ingest, r.Name, git); err != nil {
-			return err
-		}
-		bar.Step(r.Name)
-	}
-	if err := s.AwaitRepos(ctx, len(c.Repos)); err != nil {
-		return err
-	}
 	return ask(ctx, cfg, s, queries, engines)
 }
 
-// askZoekt indexes the repos with zoekt-index and ctags and asks zoekt-webserver.
-func askZoekt(ctx context.Context, cfg *Config, indexer, webserver string, c corpus.Corpus, dir string, queries []known, engines []*engine) (err error) {
-	fmt.Fprintln(cfg.Log, "indexing with zoekt")
+// serveZoekt indexes the repos with zoekt-index and ctags, and starts zoekt-webserver.
+func serveZoekt(ctx context.Context, indexer, webserver string, c corpus.Corpus, dir string) (*peer.Server, error) {
 	index := filepath.Join(dir, "zoekt")
 	if err := os.Mkdir(index, 0o777); err != nil {
-		return fmt.Errorf("making a folder for zoekt's index: %w", err)
+		return nil, fmt.Errorf("making a folder for zoekt's index: %w", err)
 	}
 	if _, err := peer.IndexZoekt(ctx, indexer, c, index, peer.WithCtags); err != nil {
-		return err
+		return nil, err
 	}
 	s, err := peer.Zoekt(ctx, webserver, index)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.AwaitRepos(ctx, len(c.Repos)); err != nil {
-		return err
+		return nil, errors.Join(err, s.Close())
 	}
-	return ask(ctx, cfg, s, queries, engines)
+	return s, nil
 }
 
 // ask asks a server every query in each of its ways.

@@ -100,14 +100,17 @@ func (p pinned) export(ctx context.Context, repo, dir string) error {
 	return err
 }
 
-// readFiles reads what queries are made from: source files, in order of path.
-func readFiles(r corpus.Repo) (files []*file, err error) {
+// isSource reports whether queries about files are made from a file with that extension.
+func isSource(ext string) bool { return languages[ext] != nil }
+
+// readFiles reads what queries are made from: files with wanted extensions, in order of path.
+func readFiles(r corpus.Repo, wanted func(ext string) bool) (files []*file, err error) {
 	err = filepath.WalkDir(r.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
 		}
 		ext := filepath.Ext(path)
-		if languages[ext] == nil {
+		if !wanted(ext) {
 			return nil
 		}
 		if info, err := d.Info(); err != nil || info.Size() > maxFile {

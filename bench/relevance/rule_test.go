@@ -140,7 +140,7 @@ func TestExport(t *testing.T) {
 	if err := p.export(t.Context(), repo, r.Dir); err != nil {
 		t.Fatal(err)
 	}
-	files, err := readFiles(r)
+	files, err := readFiles(r, isSource)
 	if err != nil || len(files) != 3 || files[0].path != "src/a.go" || files[0].aside || !files[1].aside {
 		t.Fatalf("read %d files: %v", len(files), err)
 	}
