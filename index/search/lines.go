@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/symbols"
@@ -14,29 +15,32 @@ import (
 
 // Of a file with more matches than are shown, the best lines are shown, in their order in the file: those with the most of the query's
 // texts, and the ones that are rare in the file above all. Whole words, texts next to each other and definitions count more, comments
-// less. Lines are chosen at the start of the file, from the matches of its first consideredText bytes, or as far as there are more than are
+// and long lines less. Lines are chosen at the start of the file, from the matches of its first consideredText bytes, or as far as there are more than are
 // shown. All of this depends on the file alone, and not on how its matches were found: what other files have must not show.
 
 const (
-	consideredText  = 32 << 10
+	consideredText  = 128 << 10
 	consideredUnits = consideredText / docstore.SuperblockSize
 	// considered and consideredShare bound the matches of a text from which lines are chosen.
-	considered, consideredShare = 256, 4
-	// lineReach is how far before and after a match the ends of its line are looked for.
+	considered, consideredShare = 1024, 4
+	// lineReach is how far before and after a match the ends of its line are looked for, and how far after a line the body of what it
+	// defines: in C, a function without one is only declared.
 	lineReach = 256
 	// nextTo is the most bytes between two texts that stand next to each other.
 	nextTo = 3
 	// shortText is the length up to which parts of words are not marked in a line with a rarer text.
 	shortText = 2
 	// rareShare is how soon a text counts less that has more matches than another.
-	rareShare = .5
+	rareShare = .25
 	// nextShare is what texts next to each other add, as a share of the rarer one, definedShare what a definition adds, and commentShare
 	// what is left of a comment.
-	nextShare, definedShare, commentShare = .5, 1.5, .75
+	nextShare, definedShare, commentShare = .5, 1, .75
+	// longLine is the length in bytes of a line whose score is halved: in long lines texts meet by chance.
+	longLine = 500
 )
 
 // qualityShare is how much a match counts by its quality.
-var qualityShare = [...]float64{rank.None: 0, rank.Inside: .4, rank.Partial: .7, rank.Word: 1}
+var qualityShare = [...]float64{rank.None: 0, rank.Inside: .7, rank.Partial: .85, rank.Word: 1}
 
 // mostConsidered returns from how many marks of a text lines are chosen.
 func (s *search) mostConsidered() int {
@@ -174,12 +178,13 @@ func (s *search) chooseLines(h *hit, marks []mark, most int) ([]mark, error) {
 		}
 		matches[m.text]++
 	}
-	r := lineRater{s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches))}
-	if slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Defined }) {
-		var err error
-		if r.rules, err = s.rulesOf(h.doc); err != nil {
-			return nil, err
-		}
+	r := lineRater{
+		s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches)), next: make([]float64, len(matches)),
+		defines: slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Defined }),
+	}
+	var err error
+	if r.rules, err = s.rulesOf(h.doc); err != nil {
+		return nil, err
 	}
 	var lines []line
 	for first := 0; first < len(marks); {
@@ -207,9 +212,11 @@ type lineRater struct {
 	s         *search
 	h         *hit
 	weights   []float64         // by text
-	rules     *symbols.Language // set if the content defines a text
+	rules     *symbols.Language // of definitions; nil if the language has none
+	defines   bool              // the content defines a text
 	qualities []rank.Quality    // of the marks so far
 	best      []rank.Quality    // of the current line, by text
+	next      []float64         // to a text, what one that is before it in the query adds by standing next to it in the current line
 	defined   []symbols.Symbol  // in the current line
 	// text is around the superblock that starts at a place, and begins at base.
 	text             []byte
@@ -230,10 +237,8 @@ func (r *lineRater) rate(marks []mark, first int) (line, error) {
 		to = len(r.text)
 	}
 	l, text := line{first: first, end: first}, r.text[from:to]
-	if r.rules != nil {
-		r.defined = r.rules.Append(r.defined[:0], text)
-	}
 	clear(r.best)
+	clear(r.next)
 	last := uint32(0)
 	for ; l.end == first || l.end < len(marks) && place(marks[l.end].start) < to; l.end++ {
 		m := marks[l.end]
@@ -242,22 +247,86 @@ func (r *lineRater) rate(marks []mark, first int) (line, error) {
 		r.qualities = append(r.qualities, quality)
 		r.best[m.text] = max(r.best[m.text], quality)
 		if l.end > first && m.text != marks[l.end-1].text && m.start-last <= nextTo {
-			l.score += nextShare * min(r.weights[m.text], r.weights[marks[l.end-1].text])
-		}
-		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool { return int(s.Start) == start && int(s.End) == end }) {
-			l.score += definedShare * r.weights[m.text]
+			before := marks[l.end-1].text
+			later := &r.next[max(before, m.text)]
+			*later = max(*later, nextShare*min(r.weights[before], r.weights[m.text]))
 		}
 		last = m.end
 	}
+	for _, n := range r.next {
+		l.score += n
+	}
+	l.score += definedShare * r.definition(marks[first:l.end], from, to)
 	for i, quality := range r.best {
 		if l.score += r.weights[i] * qualityShare[quality]; quality > rank.None {
 			l.most = max(l.most, r.weights[i])
 		}
 	}
+	l.score /= 1 + float64(len(text))/longLine
 	if isComment(text) {
 		l.score *= commentShare
 	}
 	return l, nil
+}
+
+// definition returns the weights of the texts that are the words of a name that the line defines. A name may be one text, or several with
+// nothing but underscores in between.
+func (r *lineRater) definition(marks []mark, from, to int) (best float64) {
+	if r.rules == nil {
+		return 0
+	}
+	r.defined = r.defined[:0]
+	for first := 0; first < len(marks); {
+		name, n := r.name(marks[first:])
+		if n == 0 || n == 1 && !r.defines {
+			first++
+			continue
+		}
+		if len(r.defined) == 0 {
+			if r.defined = r.rules.Append(r.defined, r.text[from:min(to+lineReach, len(r.text))]); len(r.defined) == 0 {
+				return 0
+			}
+		}
+		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool {
+			return int(s.Start)+from == int(name.start-r.base) && int(s.End)+from == int(name.end-r.base)
+		}) {
+			best = max(best, r.weigh(marks[first:first+n]))
+		}
+		first += n
+	}
+	return best
+}
+
+// name returns the name that begins with a mark if marks cover it, and how many they are.
+func (r *lineRater) name(marks []mark) (name span, n int) {
+	inName := func(at int) bool { return at >= 0 && at < len(r.text) && ngram.IsWord(r.text[at]) }
+	first := int(marks[0].start - r.base)
+	start, end := first, first
+	for start > 0 && r.text[start-1] == '_' {
+		start--
+	}
+	if inName(start - 1) {
+		return span{}, 0
+	}
+	for n < len(marks) && int(marks[n].start-r.base) == end {
+		n++
+		for end = int(marks[n-1].end - r.base); end < len(r.text) && r.text[end] == '_'; end++ {
+		}
+	}
+	if inName(end) || end > len(r.text) {
+		return span{}, 0
+	}
+	return span{r.base + uint32(start), r.base + uint32(end)}, n
+}
+
+// weigh adds the weights of the texts that marks are of, each once.
+func (r *lineRater) weigh(marks []mark) (sum float64) {
+	for i, m := range marks {
+		if !slices.ContainsFunc(marks[:i], func(other mark) bool { return other.text == m.text }) {
+			sum += r.weights[m.text]
+		}
+	}
+	return sum
 }
 
 // says reports whether a mark says something beside those of its line: letters within a word do not beside a rarer text.

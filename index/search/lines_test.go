@@ -30,6 +30,11 @@ func TestBestLines(t *testing.T) {
 		{"render", "\tprerendered()\n\t// render is slow\n\trender()\n", 1, "\trender()"},
 		{"close file", "close the door to the file\nclosing a close file\nfile to close\nfile or close\n", 2, "closing a close file"},
 		{"render", "\trender(1)\n\trender(2)\n\trender(3)\n", 2, "\trender(1)|\trender(2)"},
+		{"none remote users", "none\n" + strings.Repeat("remote\nusers\n", 8) + "remote, or the users\n", 2, "remote, or the users"},
+		{"parse chunked encoding", "\tx.parseChunkedEncoding(x)\n\ty := parseChunkedEncoding\nfunc parseChunkedEncoding(x int) {\n\tx.parseChunkedEncoding(x)\n", 3, "func parseChunkedEncoding(x int) {"},
+		{"chunked encoding", "\tx := chunked_encoding + chunked_encoding\ntype _chunked_encoding_ struct {\n\tx := chunked_encoding\n", 2, "type _chunked_encoding_ struct {"},
+		{"read file", "\tread file here and there, and in a line that goes on after both of the words were found\n\tread file here\n", 2, "\tread file here"},
+		{"read file", "\tread file read file read file\n\tread the file, read file\n\tread file\n", 2, "\tread file"},
 		{`"render\\("`, "\t// render(1)\n\trender(2)\n\trender(3)\n", 2, "\trender(2)|\trender(3)"},
 		{`"re[n]der\\("`, "\t// render(1)\n\trender(2)\n\trender(3)\n", 2, "\trender(2)|\trender(3)"},
 	} {
@@ -48,6 +53,32 @@ func TestBestLines(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestBestLinesOfBodies: what a line defines may show only in the lines after it, such as a function of C.
+func TestBestLinesOfBodies(t *testing.T) {
+	text := strings.Repeat("int curl_easy_send(void *curl, int n);\n", 20) + "int curl_easy_send(void *curl,\n    int n)\n{\n  return n;\n}\n"
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+		{Path: "x.c", Content: []byte(text), Branches: []string{"main"}, Language: "C"},
+	}}}}))
+	got := shownLines(mustSearch(t, s, parseNewest(t, "curl easy send"), search.Options{MaxFiles: 1, MaxMatchesPerFile: 3}))
+	if want := "int curl_easy_send(void *curl,"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// TestBestLinesFarBehind: the best line of a long file is shown, also of a file whose start has matches enough.
+func TestBestLinesFarBehind(t *testing.T) {
+	text := strings.Repeat("the read, and the file"+strings.Repeat(" of it", 20)+"\n", 800) // 112 KiB
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+		{Path: "x.go", Content: []byte(text[:100<<10] + "\nfunc readFile() {\n" + text), Branches: []string{"main"}, Language: "Go"},
+	}}}}))
+	for _, words := range []string{"read file", "readfile", "match:any read file header"} {
+		got := shownLines(mustSearch(t, s, parseNewest(t, words), search.Options{MaxFiles: 1, MaxMatchesPerFile: 2}))
+		if want := "func readFile() {"; got != want {
+			t.Errorf("%s: %s, want %s", words, got, want)
 		}
 	}
 }
@@ -77,7 +108,7 @@ func TestMarksOfLetters(t *testing.T) {
 	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
 		{Path: "x.txt", Content: []byte(text), Branches: []string{"main"}},
 	}}}}))
-	for most, want := range map[int]string{4: "[-113 -112] [0 1] [2 8] [13 14]", 1000: ""} {
+	for most, want := range map[int]string{4: "[-100 -99] [0 1] [2 8] [13 14]", 1000: ""} {
 		res := mustSearch(t, s, parseNewest(t, "match:any a router"), search.Options{MaxFiles: 1, MaxMatchesPerFile: most})
 		if want == "" {
 			if n := strings.Count(text, "a") + 1; len(shownRanges(res)["x.txt"]) != n || res.Files[0].MatchCount != n {
