@@ -105,9 +105,20 @@ func (d *Docs) FindRepo(name string) (i int, ok bool, err error) {
 // FindPath finds the first document with a path in repo i. A path may have
 // several documents, which are adjacent, on different branches.
 func (d *Docs) FindPath(i int, path []byte) (doc uint32, ok bool, err error) {
+	doc, end, err := d.SeekPath(i, path)
+	if err != nil || doc == end {
+		return 0, false, err
+	}
+	have, err := d.AppendPath(nil, doc)
+	return doc, err == nil && bytes.Equal(have, path), err
+}
+
+// SeekPath returns the first document of repo i whose path is not before path, and the end of the
+// repo's documents, which are in the order of their paths.
+func (d *Docs) SeekPath(i int, path []byte) (doc, end uint32, err error) {
 	from, n, err := d.RepoDocs(i)
 	if err != nil {
-		return 0, false, err
+		return 0, 0, err
 	}
 	var have []byte
 	at := sort.Search(int(n), func(k int) bool {
@@ -116,12 +127,7 @@ func (d *Docs) FindPath(i int, path []byte) (doc uint32, ok bool, err error) {
 		}
 		return err != nil || bytes.Compare(have, path) >= 0
 	})
-	if err != nil || at == int(n) {
-		return 0, false, err
-	}
-	doc = from + uint32(at)
-	have, err = d.AppendPath(have[:0], doc)
-	return doc, err == nil && bytes.Equal(have, path), err
+	return from + uint32(at), from + n, err
 }
 
 func (d *Docs) repoHead(i int) (repoHead, error) {

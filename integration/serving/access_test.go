@@ -248,6 +248,21 @@ func (c *cluster) sameOfRepo(t *testing.T, other *cluster, repo indextest.Repo) 
 			}
 			return resp, err
 		},
+		"GetFiles": func(c *cluster) (proto.Message, error) {
+			resp, err := c.search.GetFiles(ctx, &searchv1.GetFilesRequest{Files: []*searchv1.FileName{
+				{Repo: repo.Name, Path: path}, {Repo: repo.Name, Path: append(path, 'x')}, {Repo: repo.Name + "x", Path: path},
+			}})
+			if resp != nil {
+				resp.RevisionToken = nil
+			}
+			return resp, err
+		},
+		"ListTree": func(c *cluster) (proto.Message, error) {
+			return listed(c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: repo.Name, Depth: 2}))
+		},
+		"ListTree of no folder": func(c *cluster) (proto.Message, error) {
+			return listed(c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: repo.Name, Path: append([]byte("x"), path...)}))
+		},
 		"GetRepo": func(c *cluster) (proto.Message, error) {
 			resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: repo.Name})
 			return statusOf(resp.GetStatus()), err
@@ -285,6 +300,14 @@ func (c *cluster) sameOfRepo(t *testing.T, other *cluster, repo indextest.Repo) 
 			t.Errorf("%s of %q:\n got %v, %v\nwant %v, %v", what, repo.Name, got, gotErr, want, wantErr)
 		}
 	}
+}
+
+// listed returns a tree without what differs between clusters.
+func listed(resp *searchv1.ListTreeResponse, err error) (proto.Message, error) {
+	if resp != nil {
+		resp.RevisionToken = nil
+	}
+	return resp, err
 }
 
 // statusOf returns a status without the fields that differ between clusters.

@@ -62,14 +62,17 @@ func TestAgentsSeeTheirReposOnly(t *testing.T) {
 		{"grep", map[string]any{"patterns": []string{"needle"}, "repos": []string{"host/secret/pond"}}, "there is no repo host/[redacted]/pond"},
 		{"search", map[string]any{"query": "needle"}, "2 matches in 2 files"},
 		{"glob", map[string]any{"patterns": []string{"fis?.go"}}, "1 file"},
-		{"read_file", map[string]any{"files": []map[string]any{{"repo": "host/secret/pond", "path": "fist.go"}}}, "there is no repo host/[redacted]/pond"},
-		{"read_file", map[string]any{"files": []map[string]any{{"repo": "host/open/pond", "path": "fist.go"}}}, "the nearest: a/fish.go"},
-		{"list_tree", map[string]any{"repo": "host/secret/pond"}, "the nearest: host/open/pond"},
+		{"read_file", map[string]any{"files": []map[string]any{{"repo": "host/secret/pond", "path": "fist.go"}}}, `no repo "host/[redacted]/pond" is published, or you may not see it; the nearest: "host/open/pond"`},
+		{"read_file", map[string]any{"files": []map[string]any{{"repo": "host/open/pond", "path": "fist.go"}}}, `the nearest: "a/fish.go"`},
+		{"list_tree", map[string]any{"repo": "host/secret/pond"}, `the nearest: "host/open/pond"`},
+		{"list_tree", map[string]any{"repo": "host/open/pond", "path": "fish.go"}, `no folder "fish.go" in host/open/pond on branch "main"; the nearest: "a/fish.go"`},
+		{"list_tree", map[string]any{"repo": "host/open/pond", "depth": 1}, "a/ (1 file)\n  b.txt\n"},
 		{"list_repos", nil, "1 repo\n"},
 	} {
 		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: call.tool, Arguments: call.args})
 		c.must(err)
 		answer := strings.ReplaceAll(result.Content[0].(*mcp.TextContent).Text, "no repo host/secret", "no repo host/[redacted]")
+		answer = strings.ReplaceAll(answer, `no repo "host/secret`, `no repo "host/[redacted]`)
 		if !strings.Contains(answer, call.want) || strings.Contains(answer, "secret") {
 			t.Errorf("%s %v: no %q, or a secret, in\n%s", call.tool, call.args, call.want, answer)
 		}

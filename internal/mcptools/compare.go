@@ -149,3 +149,31 @@ func (c *call) changes(ctx context.Context, r *comparison, in compareArgs) (map[
 	r.Coverage = covered
 	return kinds, nil
 }
+
+// maxTreeFiles bounds the files that one call reads.
+const maxTreeFiles = 10 * maxCountFiles
+
+// eachFile calls see with the files that a query finds, up to maxTreeFiles. The coverage is that of
+// the first page, or of the last incomplete one. Whole is false if there are more files.
+func (c *call) eachFile(ctx context.Context, query string, see func(*searchv1.FileMatch)) (covered *coverage, whole bool, err error) {
+	req := &searchv1.SearchRequest{Query: join(query, "type:file"), Options: &searchv1.SearchOptions{
+		SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
+	}}
+	for range maxTreeFiles / maxCountFiles {
+		resp, err := c.api.Search(ctx, req)
+		if err != nil {
+			return nil, false, err
+		}
+		if covered == nil || !resp.GetCoverage().GetComplete() {
+			covered = &coverage{Complete: true}
+			covered.add(resp.GetCoverage(), c.budget)
+		}
+		for _, f := range resp.GetFiles() {
+			see(f)
+		}
+		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
+			return covered, true, nil
+		}
+	}
+	return covered, false, nil
+}

@@ -3,11 +3,8 @@ package mcptools
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"slices"
 	"strings"
 
-	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -56,8 +53,11 @@ func treeTool(s *Server) {
 	add(s, "list_tree", "List a directory", "List files and directories of a repo, to some depth. A directory that is not opened has its number of files.", (*call).tree)
 }
 
-// maxTreeFiles bounds the files that one listing reads.
-const maxTreeFiles = 10 * maxCountFiles
+const (
+	// maxTreeEntries is the most entries of one page of a directory, and treePages the most pages that one listing reads.
+	maxTreeEntries = 10_000
+	treePages      = 10
+)
 
 // tree is the answer of list_tree.
 type tree struct {
@@ -66,7 +66,7 @@ type tree struct {
 	Commit string `json:"commit"`
 	Path   string `json:"path,omitempty"`
 	// Files is their number below Path.
-	Files   int      `json:"files"`
+	Files   uint64   `json:"files"`
 	Depth   int      `json:"depth"`
 	Entries []string `json:"entries"`
 	// LeftOut counts the entries of this depth that did not fit.
@@ -93,133 +93,71 @@ func (t *tree) answer() *answer {
 }
 
 func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
-	repo, dir := meant(in.Repo), strings.Trim(meant(in.Path), "/")
-	t := &tree{Path: shown(dir, c.budget.names()), Coverage: &coverage{Complete: true}}
-	if dir == "" {
-		t.Path = ""
+	repo, dir, names := meant(in.Repo), strings.Trim(meant(in.Path), "/"), c.budget.names()
+	t := &tree{Repo: shown(repo, names)}
+	if dir != "" {
+		t.Path = shown(dir, names)
+	}
+	if in.Branch != "" {
+		t.Branch = shown(in.Branch, names)
 	}
 	if c.budget.note != "" {
 		t.Notes = append(t.Notes, c.budget.note)
 	}
-	scope := Scope{Repos: []string{in.Repo}, Branch: in.Branch}
-	if in.Branch == "" {
-		scope.Branch = "HEAD"
+	if in.Depth == 0 {
+		in.Depth = 2
 	}
-	prefix := ""
-	if dir != "" {
-		prefix = "f:" + query.Quote("^"+regexp.QuoteMeta(dir)+"/")
+	req := &searchv1.ListTreeRequest{Repo: repo, Path: []byte(dir), Branch: in.Branch, MaxBytes: maxCountBytes}
+	for t.Depth = min(max(in.Depth, 1), 20); ; t.Depth-- {
+		// More than a quarter of the budget's bytes would not fit.
+		req.Depth, req.MaxEntries = uint32(t.Depth), uint32(min(c.budget.bytes()/4, maxTreeEntries))
+		pages := 1
+		if t.Depth == 1 {
+			req.MaxEntries, pages = maxTreeEntries, treePages
+		}
+		entries, whole, err := c.level(ctx, t, req, pages)
+		switch t.Entries = entries; {
+		case err != nil:
+			return nil, missing(err)
+		case t.Depth == 1:
+			if !whole {
+				t.Notes = append(t.Notes, fmt.Sprintf("only the first %d entries were read: list a directory further down", len(entries)))
+			}
+			show := func(n int) { t.Entries, t.LeftOut = entries[:n], len(entries)-n }
+			show(most(len(entries), func(n int) bool { show(n); return c.budget.holds(t.answer()) }))
+			return t.answer(), nil
+		case whole && c.budget.holds(t.answer()):
+			return t.answer(), nil
+		}
 	}
-	paths, err := c.pathsOf(ctx, t, join("r:"+query.Quote("^"+regexp.QuoteMeta(repo)+"$"), prefix, "b:"+query.Quote(scope.Branch)), in.Branch, dir)
-	if err != nil {
-		return nil, err
-	}
-	if len(paths) == 0 && t.Coverage.Complete {
-		return nil, c.noTree(ctx, repo, dir, scope)
-	}
-	t.Files = len(paths)
-	c.fitTree(t, paths, in.Depth)
-	return t.answer(), nil
 }
 
-// pathsOf are the paths below dir, relative to it and sorted.
-func (c *call) pathsOf(ctx context.Context, t *tree, query, branch, dir string) (paths []string, err error) {
-	var whole bool
-	t.Coverage, whole, err = c.eachFile(ctx, query, func(f *searchv1.FileMatch) {
-		if branch != "" && !slices.Contains(f.GetBranches(), branch) {
-			return
-		}
-		t.Repo, t.Commit, t.Branch = shown(f.GetRepo(), c.budget.names()), f.GetCommit(), ""
-		if branch != "" {
-			t.Branch = shown(branch, c.budget.names())
-		}
-		paths = append(paths, strings.TrimPrefix(strings.TrimPrefix(string(f.GetPath()), dir), "/"))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list the tree: %w", err)
-	}
-	if !whole {
-		t.Notes = append(t.Notes, fmt.Sprintf("only the first %d files were read: list a directory further down", maxTreeFiles))
-	}
-	slices.Sort(paths)
-	return paths, nil
-}
-
-// eachFile calls see with the files that a query finds, up to maxTreeFiles. The coverage is that of
-// the first page, or of the last incomplete one. Whole is false if there are more files.
-func (c *call) eachFile(ctx context.Context, query string, see func(*searchv1.FileMatch)) (covered *coverage, whole bool, err error) {
-	req := &searchv1.SearchRequest{Query: join(query, "type:file"), Options: &searchv1.SearchOptions{
-		SyntaxVersion: syntaxVersion, MaxFiles: maxCountFiles, MaxMatchesPerFile: 1, MaxBytes: maxCountBytes,
-	}}
-	for range maxTreeFiles / maxCountFiles {
-		resp, err := c.api.Search(ctx, req)
+// level lists a directory to the depth of the request, in that many pages at most. It counts the files, and tells from what. Whole is
+// false if there are more entries.
+func (c *call) level(ctx context.Context, t *tree, req *searchv1.ListTreeRequest, pages int) (entries []string, whole bool, err error) {
+	t.Files, t.Coverage, req.PageToken = 0, nil, nil
+	for range pages {
+		resp, err := c.api.ListTree(ctx, req)
 		if err != nil {
 			return nil, false, err
 		}
-		if covered == nil || !resp.GetCoverage().GetComplete() {
-			covered = &coverage{Complete: true}
-			covered.add(resp.GetCoverage(), c.budget)
+		if t.Commit = resp.GetCommit(); t.Coverage == nil || !resp.GetCoverage().GetComplete() {
+			t.Coverage = &coverage{Complete: true}
+			t.Coverage.add(resp.GetCoverage(), c.budget)
 		}
-		for _, f := range resp.GetFiles() {
-			see(f)
+		for _, e := range resp.GetEntries() {
+			below := strings.TrimPrefix(strings.TrimPrefix(string(e.GetPath()), string(req.Path)), "/")
+			if e.GetKind() != searchv1.TreeEntry_KIND_FOLDER {
+				t.Files++
+				entries = append(entries, shown(below, c.budget.names()))
+				continue
+			}
+			t.Files += e.GetFiles()
+			entries = append(entries, fmt.Sprintf("%s/ (%s)", shown(strings.TrimSuffix(below, "/"), c.budget.names()), plural(e.GetFiles(), "file", "files")))
 		}
 		if req.PageToken = resp.GetNextPageToken(); len(req.PageToken) == 0 {
-			return covered, true, nil
+			return entries, true, nil
 		}
 	}
-	return covered, false, nil
-}
-
-// noTree is an error that says why a listing is empty.
-func (c *call) noTree(ctx context.Context, repo, dir string, scope Scope) error {
-	notes, err := c.unknownRepos(ctx, Scope{Repos: []string{repo}}, nil)
-	if err != nil {
-		return err
-	}
-	if len(notes) > 0 {
-		return plainError(notes[0])
-	}
-	text := fmt.Sprintf("%s has no directory %s on branch %s", shown(repo, 200), shown(dir, 200), shown(scope.Branch, 200))
-	if names := c.nearestPaths(ctx, scope, dir, true); len(names) > 0 {
-		text += "; the nearest paths: " + strings.Join(names, ", ")
-	}
-	return plainError(text + "; list_tree without path shows the root")
-}
-
-// fitTree shows as many of the requested levels as fit; if not even the first fits, as many of
-// its entries as fit.
-func (c *call) fitTree(t *tree, paths []string, depth int) {
-	if depth == 0 {
-		depth = 2
-	}
-	depth = min(max(depth, 1), 20)
-	fits := func() bool { return c.budget.holds(t.answer()) }
-	var entries []string
-	for t.Depth = depth; t.Depth >= 1; t.Depth-- {
-		entries = entriesOf(paths, t.Depth, c.budget.names())
-		if t.Entries = entries; len(entries)*4 < c.budget.bytes() && fits() {
-			return
-		}
-	}
-	t.Depth = 1
-	show := func(n int) { t.Entries, t.LeftOut = entries[:n], len(entries)-n }
-	show(most(len(entries), func(n int) bool { show(n); return fits() }))
-}
-
-// entriesOf are the entries of sorted paths to some depth: files, and the deepest
-// directories with the number of files below them.
-func entriesOf(paths []string, depth, names int) (entries []string) {
-	below := 0
-	for i, p := range paths {
-		if strings.Count(p, "/") < depth {
-			entries = append(entries, shown(p, names))
-			continue
-		}
-		below++
-		dir := dirOf(p, depth)
-		if i+1 == len(paths) || !strings.HasPrefix(paths[i+1], dir+"/") {
-			entries = append(entries, fmt.Sprintf("%s/ (%s)", shown(dir, names), plural(below, "file", "files")))
-			below = 0
-		}
-	}
-	return entries
+	return entries, false, nil
 }

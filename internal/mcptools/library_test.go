@@ -2,6 +2,7 @@ package mcptools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -17,7 +18,6 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
@@ -203,7 +203,6 @@ func (l *library) List(ctx context.Context, req *searchv1.ListRequest) (*searchv
 	return resp, nil
 }
 
-// GetFile implements API.
 // Definitions has those of the whole library in the order of a search, whatever the place.
 func (l *library) Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error) {
 	if _, err := l.GetFile(ctx, &searchv1.GetFileRequest{Repo: req.From.Repo, Path: req.From.Path, Branch: req.From.Branch}); err != nil {
@@ -220,29 +219,60 @@ func (l *library) Definitions(ctx context.Context, req *searchv1.DefinitionsRequ
 	return resp, nil
 }
 
+// GetFile implements API.
 func (l *library) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	l.calls.Add(1)
 	files, ok := l.repos[req.Repo]
 	if !ok {
-		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
+		return nil, l.noRepo(req.Repo)
 	}
 	text, ok := files[string(req.Path)]
 	content := []byte(text)
 	if !ok {
-		return nil, searchapi.FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q", req.Path))
+		return nil, searchapi.FileNotFound(req, "", searchapi.Nearest(string(req.Path), slices.Sorted(keys(files))))
 	}
 	switch req.Branch {
 	case "", "main":
 	case "release/1":
-		return nil, searchapi.FileNotFound(req)
+		return nil, searchapi.FileNotFound(req, "main", nil)
 	default:
-		return nil, searchapi.FieldError(codes.NotFound, "branch", fmt.Sprintf("no branch %q is indexed; these are: main, release/1", req.Branch))
+		return nil, searchapi.NotFound("branch", fmt.Sprintf("no branch %q is indexed", req.Branch), []string{"main", "release/1"})
 	}
 	part := content[min(int(req.Offset), len(content)):]
 	part = part[:min(len(part), int(req.MaxBytes)/2)]
 	return &searchv1.GetFileResponse{
 		Content: part, Commit: testCommit, Blob: req.Path, Branches: []string{"main"}, SizeBytes: uint64(len(content)),
 	}, ctx.Err()
+}
+
+func (l *library) noRepo(name string) error {
+	return searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", name), searchapi.Nearest(name, slices.Sorted(keys(l.repos))))
+}
+
+// ListTree implements API. Its page tokens are paths.
+func (l *library) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	l.calls.Add(1)
+	if l.repos[req.Repo] == nil {
+		return nil, l.noRepo(req.Repo)
+	}
+	opts := search.TreeOptions{
+		Branch: cmp.Or(req.Branch, "main"), Depth: req.Depth, After: req.PageToken, MaxEntries: int(req.MaxEntries), MaxBytes: int(req.MaxBytes),
+	}
+	if len(req.Path) > 0 {
+		opts.Folder = append(bytes.Clone(req.Path), '/')
+	}
+	tree, err := l.shard.Tree(ctx, req.Repo, search.Overlay{}, opts)
+	if err != nil {
+		return nil, err
+	}
+	if len(tree.Entries) == 0 && len(req.Path) > 0 && !l.incomplete {
+		return nil, searchapi.FolderNotFound(req, opts.Branch, []string{"internal/fish/"})
+	}
+	resp := &searchv1.ListTreeResponse{Entries: searchapi.TreeEntries(tree), Commit: testCommit, Coverage: l.coverage()}
+	if tree.More {
+		resp.NextPageToken = tree.Entries[len(tree.Entries)-1].Path
+	}
+	return resp, nil
 }
 
 // everyTool is a configuration with all tools.

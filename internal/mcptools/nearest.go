@@ -85,22 +85,17 @@ func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 	}
 	wide := scope
 	wide.Paths, wide.Lang = nil, ""
-	if names := c.nearestPaths(ctx, wide, scope.Paths[0], false); len(names) > 0 {
+	if names := c.nearestPaths(ctx, wide, scope.Paths[0]); len(names) > 0 {
 		text += "; the nearest paths: " + strings.Join(names, ", ")
 	}
 	return []string{text}, nil
 }
 
-// nearestPaths are the paths of files, or of directories, in scope that are most similar to
-// a path or glob.
-func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, directories bool) []string {
+// nearestPaths are the paths of files in scope that are most similar to a path or glob.
+func (c *call) nearestPaths(ctx context.Context, scope Scope, name string) []string {
 	name = strings.NewReplacer("**/", "", "*", "", "?", "").Replace(meant(name))
-	end := `$`
-	if directories {
-		end = `/`
-	}
 	resp, err := c.api.Search(ctx, &searchv1.SearchRequest{
-		Query:   join(scope.query(), "type:file", "f:"+query.Quote(`(?i:`+parts(path.Base(name))+`)[^/]*`+end)),
+		Query:   join(scope.query(), "type:file", "f:"+query.Quote(`(?i:`+parts(path.Base(name))+`)[^/]*$`)),
 		Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, MaxFiles: candidateFiles},
 	})
 	if err != nil {
@@ -108,14 +103,7 @@ func (c *call) nearestPaths(ctx context.Context, scope Scope, name string, direc
 	}
 	var names []string
 	for _, f := range resp.GetFiles() {
-		file := string(f.GetPath())
-		if !directories {
-			names = append(names, file)
-			continue
-		}
-		for dir := path.Dir(file); dir != "." && dir != "/"; dir = path.Dir(dir) {
-			names = append(names, dir)
-		}
+		names = append(names, string(f.GetPath()))
 	}
 	slices.Sort(names)
 	return c.shownNames(searchapi.Nearest(name, slices.Compact(names)))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -99,4 +100,14 @@ func problem(err error) error {
 		return fmt.Errorf("internal error (%s): try again, and report it if it stays", text)
 	}
 	return errors.New(text)
+}
+
+// missing is problem with advice where to find the names of what does not exist.
+func missing(err error) error {
+	own, field := problem(err), searchapi.NotFoundOf(err).GetField()
+	advice := map[string]string{"repo": "; list_repos shows all that there are", "path": "; glob and list_tree find paths"}
+	if field == "" {
+		return own
+	}
+	return errors.New(strings.TrimPrefix(own.Error(), field+": ") + advice[field])
 }

@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -128,7 +124,7 @@ func (c *call) read(ctx context.Context, in readArgs) (*answer, error) {
 	_ = group.Wait() // errors are those of single ranges
 	for _, r := range all {
 		if r.err != nil {
-			r.Error = cut(c.readProblem(ctx, r).Error(), 400)
+			r.Error = cut(missing(r.err).Error(), 400)
 		}
 	}
 	if !slices.ContainsFunc(all, func(r *reading) bool { return r.err == nil }) {
@@ -208,33 +204,6 @@ func (r *reading) pastEnd() error {
 		return plainError(fmt.Sprintf("it has %s: start %d is past its end", plural(r.Total, "line", "lines"), r.asked.Start))
 	}
 	return nil
-}
-
-// readProblem explains why a range could not be read. It suggests similar names for those
-// that do not exist.
-func (c *call) readProblem(ctx context.Context, r *reading) error {
-	if status.Code(r.err) != codes.NotFound || ctx.Err() != nil {
-		return problem(r.err)
-	}
-	repo := meant(r.asked.Repo)
-	switch searchapi.FieldOf(r.err) {
-	case "repo":
-		return errors.New(c.unknownRepo(ctx, repo))
-	case "branch":
-		return problem(r.err)
-	}
-	text := "there is no such file"
-	if r.asked.Branch != "" {
-		text += " on branch " + r.Branch
-		elsewhere, err := c.api.GetFile(ctx, &searchv1.GetFileRequest{Repo: repo, Path: []byte(meant(r.asked.Path)), MaxBytes: readPage})
-		if on := elsewhere.GetBranches(); err == nil && len(on) > 0 {
-			return errors.New(text + ", but on " + shown(on[0], c.budget.names()))
-		}
-	}
-	if names := c.nearestPaths(ctx, Scope{Repos: []string{repo}, Branch: r.asked.Branch}, meant(r.asked.Path), false); len(names) > 0 {
-		return errors.New(text + "; the nearest: " + strings.Join(names, ", "))
-	}
-	return errors.New(text + "; glob and list_tree find paths")
 }
 
 // fitReadings divides the budget among the ranges, short ones first.

@@ -32,6 +32,7 @@ type API interface {
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
 	Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
+	ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error)
 }
 
 // Config selects the tools. The description of each costs every conversation tokens,

@@ -78,7 +78,7 @@ func TestAnswers(t *testing.T) {
 			{"repo": "github.com/acme/pnd", "path": "README.md"},
 		}}, []string{
 			"github.com/acme/pond@0123456789ab internal/fish/carp.go lines 3-4", "3: // Carp is a fish.\n4: type Carp struct{ Age int }\n",
-			"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", "there is no such file; the nearest: internal/fish/carp.go", "there is no repo github.com/acme/pnd", "the nearest: github.com/acme/pond",
+			"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", `the nearest: "internal/fish/carp.go"`, `no repo "github.com/acme/pnd" is published`, `the nearest: "github.com/acme/pond"`,
 		}, []string{"5: "}},
 		{"definitions", args{"names": []string{"Feed", "Carp"}}, []string{"Feed: 1 match in 1 file", "    6: func (c *Carp) Feed() error { return nil }  [method in Carp]", "    4: type Carp struct{ Age int }  [type]"}, []string{"// Carp"}},
 		{"references", args{"names": []string{"Carp"}}, []string{"2 matches in 1 file", "    3: // Carp is a fish.\n", "    6: func (c *Carp) Feed"}, []string{"4: "}},
@@ -145,11 +145,11 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"read_file", args{"files": []args{}}, "want 1 to 32"},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 9}}}, "it has 2 lines: start 9"},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "start": 2, "end": 1}}}, "end 1 is before start 2"},
-		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": huge}}}, "no such file"},
-		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "release/1"}}}, "no such file on branch release/1, but on main"},
-		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "nope"}}}, "these are: main, release/1"},
-		{"list_tree", args{"repo": "acme/pond"}, "the nearest: github.com/acme/pond"},
-		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, "the nearest paths: internal/fish"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": huge}}}, "no file …"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "release/1"}}}, `on branch "release/1", but on branch "main"`},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "nope"}}}, `the nearest: "main", "release/1"`},
+		{"list_tree", args{"repo": "acme/pond"}, `the nearest: "github.com/acme/pond"; list_repos shows all`},
+		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, `the nearest: "internal/fish/"; glob and list_tree find paths`},
 		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},
 		{"list_refs", args{"repo": "github.com/acme/pnd"}, "the nearest: github.com/acme/pond"},
 	} {
@@ -242,6 +242,10 @@ func (h *hung) Definitions(ctx context.Context, _ *searchv1.DefinitionsRequest) 
 }
 
 func (h *hung) GetFile(ctx context.Context, _ *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	return nil, h.wait(ctx)
+}
+
+func (h *hung) ListTree(ctx context.Context, _ *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
 	return nil, h.wait(ctx)
 }
 

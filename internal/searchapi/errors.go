@@ -3,6 +3,9 @@ package searchapi
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -29,13 +32,56 @@ func FieldOf(err error) string {
 	return ""
 }
 
-// FileNotFound is the error of a GetFile whose file does not exist: NOT_FOUND.
-func FileNotFound(req *searchv1.GetFileRequest) error {
-	branch := "any branch"
-	if req.GetBranch() != "" {
-		branch = fmt.Sprintf("branch %q", req.GetBranch())
+// NotFound is the error about a field that names what does not exist: NOT_FOUND. The names that come nearest are in its text and in its
+// details, as far as they are short.
+func NotFound(field, description string, nearest []string) error {
+	nearest = slices.DeleteFunc(slices.Clone(nearest), func(name string) bool { return len(name) > nearestBytes })
+	quoted := make([]string, len(nearest))
+	for i, name := range nearest {
+		quoted[i], nearest[i] = strconv.Quote(name), strings.ToValidUTF8(name, "\ufffd")
 	}
-	return FieldError(codes.NotFound, "path", fmt.Sprintf("no file %q in %s on %s", req.GetPath(), req.GetRepo(), branch))
+	if len(quoted) > 0 {
+		description += "; the nearest: " + strings.Join(quoted, ", ")
+	}
+	return withDetails(status.New(codes.NotFound, field+": "+description), badField(field, description), &searchv1.NotFound{Field: field, Nearest: nearest})
+}
+
+// nearestBytes bounds a name in an error, in bytes: several of them, twice, travel in a header.
+const nearestBytes = 300
+
+// NotFoundOf is the detail of an error that NotFound made, or nil.
+func NotFoundOf(err error) *searchv1.NotFound {
+	for _, detail := range status.Convert(err).Details() {
+		if d, ok := detail.(*searchv1.NotFound); ok {
+			return d
+		}
+	}
+	return nil
+}
+
+// FileNotFound is the error of a GetFile whose file does not exist. Elsewhere is another branch that has the file; empty if none is known.
+func FileNotFound(req *searchv1.GetFileRequest, elsewhere string, nearest []string) error {
+	text := fmt.Sprintf("no file %s in %s on any branch", shownPath(req.GetPath()), req.GetRepo())
+	if req.GetBranch() != "" {
+		text = fmt.Sprintf("no file %s in %s on branch %q", shownPath(req.GetPath()), req.GetRepo(), req.GetBranch())
+	}
+	if elsewhere != "" {
+		text += fmt.Sprintf(", but on branch %q", elsewhere)
+	}
+	return NotFound("path", text, nearest)
+}
+
+// FolderNotFound is the error of a ListTree whose folder does not exist.
+func FolderNotFound(req *searchv1.ListTreeRequest, branch string, nearest []string) error {
+	return NotFound("path", fmt.Sprintf("no folder %s in %s on branch %q", shownPath(req.GetPath()), req.GetRepo(), branch), nearest)
+}
+
+// shownPath is a path in an error, or its end.
+func shownPath(path []byte) string {
+	if len(path) > nearestBytes {
+		return "…" + strconv.Quote(string(path[len(path)-nearestBytes:]))
+	}
+	return strconv.Quote(string(path))
 }
 
 func badField(field, description string) *errdetails.BadRequest {

@@ -1,6 +1,7 @@
 package searchapi_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -95,14 +96,29 @@ func TestResolveTakesNamesInOrder(t *testing.T) {
 	}
 }
 
-func TestFileNotFoundNamesTheBranch(t *testing.T) {
-	for branch, want := range map[string]string{
-		"":     `path: no file "a.go" in host/pond on any branch`,
-		"main": `path: no file "a.go" in host/pond on branch "main"`,
+func TestNotFoundNamesTheNearest(t *testing.T) {
+	long := strings.Repeat("x", 1000)
+	for _, tt := range []struct {
+		branch, elsewhere string
+		nearest           []string
+		want              string
+		detail            []string
+	}{
+		{"", "", nil, `path: no file "a.go" in host/pond on any branch`, nil},
+		{"main", "", []string{"b.go", long, "\xff\x1b"}, `path: no file "a.go" in host/pond on branch "main"; the nearest: "b.go", "\xff\x1b"`, []string{"b.go", "\ufffd\x1b"}},
+		{"main", "dev", nil, `path: no file "a.go" in host/pond on branch "main", but on branch "dev"`, nil},
 	} {
-		err := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("a.go"), Branch: branch})
-		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != want {
-			t.Errorf("%v, want %s", err, want)
+		err := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("a.go"), Branch: tt.branch}, tt.elsewhere, tt.nearest)
+		d := searchapi.NotFoundOf(err)
+		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != tt.want || searchapi.FieldOf(err) != "path" || d.GetField() != "path" || !slices.Equal(d.GetNearest(), tt.detail) {
+			t.Errorf("%v, %v, want %s", err, d, tt.want)
 		}
+	}
+	err := searchapi.FolderNotFound(&searchv1.ListTreeRequest{Repo: "host/pond", Path: []byte(long)}, "main", []string{long[:250], long[:251], long[:252]})
+	if raw, _ := proto.Marshal(status.Convert(err).Proto()); len(raw) > 6<<10 {
+		t.Errorf("an error of %d bytes", len(raw))
+	}
+	if d := searchapi.NotFoundOf(searchapi.FieldError(codes.NotFound, "path", "no")); d != nil {
+		t.Errorf("another error has %v", d)
 	}
 }

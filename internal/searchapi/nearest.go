@@ -16,12 +16,17 @@ const (
 	comparedRunes = 120
 	// comparedNames bounds how many names are compared.
 	comparedNames = 10_000
+	// comparedBytes bounds the name that they are compared with.
+	comparedBytes = 200
 )
 
 // Nearest returns the names that differ least from name, at most MostNearest. The last part of a
 // name counts most. If there are very many names, it compares only names that share a third of
-// name.
+// name. Nothing is near a text that is far longer than names are.
 func Nearest(name string, names []string) []string {
+	if len(name) > comparedBytes {
+		return nil
+	}
 	type candidate struct {
 		name       string
 		base, full int

@@ -103,6 +103,8 @@ var searchMethods = map[string]string{
 	searchv1.SearchService_List_FullMethodName:               "list",
 	searchv1.SearchService_StreamList_FullMethodName:         "stream_list",
 	searchv1.SearchService_GetFile_FullMethodName:            "get_file",
+	searchv1.SearchService_GetFiles_FullMethodName:           "get_files",
+	searchv1.SearchService_ListTree_FullMethodName:           "list_tree",
 	webserverv1.WebserverService_Search_FullMethodName:       "search",
 	webserverv1.WebserverService_StreamSearch_FullMethodName: "stream_search",
 	webserverv1.WebserverService_List_FullMethodName:         "list",

@@ -51,7 +51,7 @@ func catAll(ctx context.Context, c client, p Process, names []string, branch str
 	worst := 0
 	for _, name := range names {
 		err := forFile(name, branch, func(req *searchv1.GetFileRequest) error { return printFile(ctx, c, p, req) })
-		err = withNearest(ctx, c, name, branch, err)
+		err = missing(err)
 		var ofFile exitStatus
 		if errors.As(err, new(usageError)) {
 			ofFile = exitStatus{2, err}
@@ -69,26 +69,37 @@ func catAll(ctx context.Context, c client, p Process, names []string, branch str
 	return nil
 }
 
+// missing gives the error of a file or repo that does not exist, which has the nearest names, its own exit status.
+func missing(err error) error {
+	if status.Code(err) == codes.NotFound {
+		return exitStatus{1, err}
+	}
+	return err
+}
+
 // forFile calls do for the file named REPO:PATH, in its own bytes or as it is printed. Repos and paths may hold colons: the first
-// split that names a file counts.
+// split that names a file counts. If none does, the error is that of a split whose repo exists, or else of the first.
 func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error {
-	missing := usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
-	var err error = missing
+	var missing error
 	for _, name := range slices.Compact([]string{name, render.Meant(name)}) {
 		for at := range len(name) {
 			if name[at] != ':' || at == 0 || at == len(name)-1 || !utf8.ValidString(name[:at]) {
 				continue
 			}
 			req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
-			if err = do(req); status.Code(err) != codes.NotFound || searchapi.FieldOf(err) == "branch" {
+			err := do(req)
+			if status.Code(err) != codes.NotFound || searchapi.FieldOf(err) == "branch" {
 				return err
+			}
+			if missing == nil || searchapi.FieldOf(missing) == "repo" && searchapi.FieldOf(err) == "path" {
+				missing = err
 			}
 		}
 	}
-	if errors.Is(err, missing) {
-		return missing
+	if missing == nil {
+		return usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
 	}
-	return fmt.Errorf("%s: %w", render.Safe([]byte(name)), err)
+	return fmt.Errorf("%s: %w", render.Safe([]byte(name)), missing)
 }
 
 // printFile prints a file, which may take several requests.

@@ -23,7 +23,7 @@ func TestOpen(t *testing.T) {
 		{[]string{"host:80/r:a:b:7"}, at + "/-/a:b#L7\n", ""},
 		{[]string{"host:80/r:a:b:7:func fish() { // 8:9"}, at + "/-/a:b#L7\n", ""},
 		{[]string{"host:80/r:a:b:3000", "-b", "old"}, at + "@old/-/a:b?from=2900#L3000\n", ""},
-		{[]string{"host:80/r:c:7"}, "", "there is no such file"},
+		{[]string{"host:80/r:c:7"}, "", `no file "c:7" in host:80/r`},
 		{[]string{"host/r", "--pages", "ftp://x"}, "", "--pages is"},
 	} {
 		args := append([]string{"open", "--pages", "http://pages.example/trawl/"}, tt.args...)

@@ -70,3 +70,8 @@ func (r remote) Definitions(ctx context.Context, req *searchv1.DefinitionsReques
 func (r remote) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	return r.router.GetFile(ctx, req)
 }
+
+// ListTree implements mcptools.API.
+func (r remote) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	return r.router.ListTree(ctx, req)
+}

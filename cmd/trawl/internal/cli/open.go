@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -90,16 +88,14 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 		return "", usageError{errors.New("the name is empty: want REPO[:PATH[:LINE]]")}
 	}
 	// The name of a repo may have a colon, as with a port.
-	repos, failed := c.search.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), MaxBytes: comparedBytes})
+	_, none := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, Branch: branch, MaxEntries: 1})
 	switch {
-	case failed != nil:
-		return "", failed
-	case len(repos.GetRepos()) > 0:
+	case none == nil:
 		return searchapi.PageOf(name, branch, ""), nil
-	case found == nil:
-		err = status.Error(codes.NotFound, "there is no such repo")
+	case found == nil || status.Code(none) != codes.NotFound:
+		err = none
 	}
-	return "", withNearest(ctx, c, name, branch, err)
+	return "", missing(err)
 }
 
 // browse opens an address in a browser, or prints it if there is none.

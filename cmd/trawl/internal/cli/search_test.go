@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"regexp"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -180,11 +180,11 @@ func (*oddNames) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*sear
 	return nil, status.Error(codes.NotFound, "there is no such file")
 }
 
-func (*oddNames) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	if req.GetQuery() == "r:"+query.Quote("^"+regexp.QuoteMeta(oddRepo)+"$") {
-		return &searchv1.ListResponse{Repos: []*searchv1.RepoEntry{{Name: oddRepo}}}, nil
+func (*oddNames) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	if req.GetRepo() == oddRepo {
+		return &searchv1.ListTreeResponse{}, nil
 	}
-	return &searchv1.ListResponse{}, nil
+	return nil, noRepo(req.GetRepo())
 }
 
 // TestPrintedNamesAreTaken: what trawl search prints names the same file to trawl cat and trawl open, with -0 and without, and before
@@ -252,31 +252,21 @@ type shelf struct{ scripted }
 
 func (*shelf) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	const content = "one\ntwo \x1b\n"
-	if req.GetRepo() != "host:80/r" || string(req.GetPath()) != "a:b" {
-		return nil, status.Error(codes.NotFound, "there is no such file")
+	switch {
+	case req.GetRepo() != "host:80/r":
+		return nil, searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published", req.GetRepo()), []string{"boat\x1b"})
+	case string(req.GetPath()) != "a:b":
+		return nil, searchapi.FileNotFound(req, "", []string{"a:b"})
 	}
 	end := min(req.GetOffset()+3, uint64(len(content)))
 	return &searchv1.GetFileResponse{Content: []byte(content[req.GetOffset():end]), Blob: []byte(req.GetBranch()), SizeBytes: uint64(len(content))}, nil
 }
 
-// List finds the repo by the ends of its name.
-func (*shelf) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	resp := &searchv1.ListResponse{}
-	if req.GetQuery() == "r:"+query.Quote("^host/r$") {
-		resp.Repos = []*searchv1.RepoEntry{{Name: "host/r"}}
+func (*shelf) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	if req.GetRepo() == "host/r" {
+		return &searchv1.ListTreeResponse{}, nil
 	}
-	if strings.Contains(req.GetQuery(), "h|o|st") {
-		resp.Repos = []*searchv1.RepoEntry{{Name: "host:80/r"}, {Name: "boat"}}
-	}
-	return resp, nil
-}
-
-// Search finds the file and another one.
-func (*shelf) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
-	if want := `type:file r:"^host:80/r$" f:"(?i:`; !strings.HasPrefix(req.GetQuery(), want) {
-		return nil, status.Error(codes.InvalidArgument, req.GetQuery())
-	}
-	return &searchv1.SearchResponse{Files: []*searchv1.FileMatch{{Path: []byte("x/y")}, {Path: []byte("a:b")}}}, nil
+	return nil, noRepo(req.GetRepo())
 }
 
 func TestCat(t *testing.T) {
@@ -285,9 +275,8 @@ func TestCat(t *testing.T) {
 		exit            int
 	}{
 		{"host:80/r:a:b", "one\ntwo \x1b\n", "", 0},
-		{"host:80/r:a:c", "", "host:80/r:a:c: there is no such file, or you may not see it; the nearest: host:80/r:a:b", 1},
-		{"host:b", "", "host: there is no such repo, or you may not see it; the nearest: boat\n", 1},
-		{"whale:b", "", "whale: there is no such repo, or you may not see it\n", 1},
+		{"host:80/r:a:c", "", `trawl: path: no file "a:c" in host:80/r on any branch; the nearest: "a:b"` + "\n", 1},
+		{"host:b", "", `trawl: repo: no repo "host" is published; the nearest: "boat\x1b"` + "\n", 1},
 		{"r", "", "want REPO:PATH", 2},
 		{":a:", "", "want REPO:PATH", 2},
 	} {
@@ -314,10 +303,10 @@ type branched struct{ shelf }
 func (*branched) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
 	files := map[string]string{"main a": "main", "main c": "see", "release/1 rel": "release", "main bin": ""}
 	if req.GetRepo() != "pond" {
-		return nil, searchapi.FieldError(codes.NotFound, "repo", "no such repo")
+		return nil, noRepo(req.GetRepo())
 	}
-	if b := req.GetBranch(); b != "" && b != "main" && b != "release/1" {
-		return nil, searchapi.FieldError(codes.NotFound, "branch", "no branch "+b+"; these are: main, release/1")
+	if err := noBranch(req.GetBranch()); err != nil {
+		return nil, err
 	}
 	for _, b := range []string{"main", "release/1"} {
 		content, ok := files[b+" "+string(req.GetPath())]
@@ -330,19 +319,29 @@ func (*branched) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*sear
 		}
 		return resp, nil
 	}
-	return nil, searchapi.FileNotFound(req)
-}
-
-func (*branched) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error) {
-	resp := &searchv1.ListResponse{}
-	if strings.Contains(req.GetQuery(), "p|o|nd") || req.GetQuery() == `r:^pond$` || req.GetQuery() == `r:"^pond$"` {
-		resp.Repos = []*searchv1.RepoEntry{{Name: "pond"}}
+	elsewhere := ""
+	if string(req.GetPath()) == "rel" {
+		elsewhere = "release/1"
 	}
-	return resp, nil
+	return nil, searchapi.FileNotFound(req, elsewhere, nil)
 }
 
-func (*branched) Search(context.Context, *searchv1.SearchRequest) (*searchv1.SearchResponse, error) {
-	return &searchv1.SearchResponse{}, nil
+func noRepo(name string) error {
+	return searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published", name), []string{"pond"})
+}
+
+func noBranch(name string) error {
+	if name == "" || name == "main" || name == "release/1" {
+		return nil
+	}
+	return searchapi.NotFound("branch", fmt.Sprintf("no branch %q is indexed", name), []string{"main"})
+}
+
+func (*branched) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	if req.GetRepo() != "pond" {
+		return nil, noRepo(req.GetRepo())
+	}
+	return &searchv1.ListTreeResponse{}, noBranch(req.GetBranch())
 }
 
 // TestFilesAndBranches: trawl cat goes on after a file that it cannot print, and says what is wrong with each; trawl open opens
@@ -353,21 +352,22 @@ func TestFilesAndBranches(t *testing.T) {
 		errs      []string
 		exit      int
 	}{
-		{"cat pond:a pond:missing pond:c", "mainsee", []string{"pond:missing: there is no such file"}, 1},
-		{"cat pond:missing pond:a", "main", []string{"pond:missing: there is no such file"}, 1},
-		{"cat pond:missing nothing pond:a pond:gone", "main", []string{"pond:missing", "want REPO:PATH", "pond:gone"}, 2},
+		{"cat pond:a pond:missing pond:c", "mainsee", []string{`no file "missing" in pond`}, 1},
+		{"cat pond:missing pond:a", "main", []string{`no file "missing" in pond`}, 1},
+		{"cat pond:missing nothing pond:a pond:gone", "main", []string{`"missing" in pond`, "want REPO:PATH", `"gone" in pond`}, 2},
 		{"cat pond:bin pond:a", "main", []string{"pond:bin is not printed, since its content is not indexed: binary, 1.2 kB"}, 1},
 		{"cat pond:rel", "release", nil, 0},
 		{"cat -b release/1 pond:rel", "release", nil, 0},
-		{"cat -b main pond:rel pond:a", "main", []string{"pond:rel is not on branch main, but on release/1"}, 1},
-		{"cat -b nope pond:rel", "", []string{"no branch nope; these are: main, release/1"}, 1},
-		{"cat -b main pond:missing", "", []string{"pond:missing: there is no such file"}, 1},
+		{"cat -b main pond:rel pond:a", "main", []string{`no file "rel" in pond on branch "main", but on branch "release/1"`}, 1},
+		{"cat -b nope pond:rel", "", []string{`no branch "nope" is indexed; the nearest: "main"`}, 1},
+		{"cat -b main pond:missing", "", []string{`no file "missing" in pond`}, 1},
 		{"open --pages http://p pond:rel:1:text", "http://p/r/pond/-/rel#L1\n", nil, 0},
 		{"open --pages http://p pond", "http://p/r/pond\n", nil, 0},
-		{"open --pages http://p pnod", "", []string{"pnod: there is no such repo"}, 1},
-		{"open --pages http://p nosuch", "", []string{"nosuch: there is no such repo"}, 1},
-		{"open --pages http://p pond:rel -b main", "", []string{"pond:rel is not on branch main, but on release/1"}, 1},
-		{"open --pages http://p pond:rel -b nope", "", []string{"no branch nope"}, 1},
+		{"open --pages http://p pnod", "", []string{`no repo "pnod" is published; the nearest: "pond"`}, 1},
+		{"open --pages http://p nosuch", "", []string{`no repo "nosuch"`}, 1},
+		{"open --pages http://p pond:rel -b main", "", []string{`no file "rel" in pond on branch "main", but on branch "release/1"`}, 1},
+		{"open --pages http://p pond -b nope", "", []string{`no branch "nope"`}, 1},
+		{"open --pages http://p pond:rel -b nope", "", []string{`no branch "nope"`}, 1},
 		{"open --pages http://p ", "", []string{"want REPO"}, 2},
 	} {
 		exit, out, errs := serveAndRun(t, func(srv *grpc.Server) { searchv1.RegisterSearchServiceServer(srv, &branched{}) }, strings.Split(tt.args, " ")...)

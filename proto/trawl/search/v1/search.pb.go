@@ -552,6 +552,56 @@ func (Returned_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{7, 0}
 }
 
+// Kind is what the entry is.
+type TreeEntry_Kind int32
+
+const (
+	TreeEntry_KIND_UNSPECIFIED TreeEntry_Kind = 0
+	TreeEntry_KIND_FILE        TreeEntry_Kind = 1
+	TreeEntry_KIND_FOLDER      TreeEntry_Kind = 2
+)
+
+// Enum value maps for TreeEntry_Kind.
+var (
+	TreeEntry_Kind_name = map[int32]string{
+		0: "KIND_UNSPECIFIED",
+		1: "KIND_FILE",
+		2: "KIND_FOLDER",
+	}
+	TreeEntry_Kind_value = map[string]int32{
+		"KIND_UNSPECIFIED": 0,
+		"KIND_FILE":        1,
+		"KIND_FOLDER":      2,
+	}
+)
+
+func (x TreeEntry_Kind) Enum() *TreeEntry_Kind {
+	p := new(TreeEntry_Kind)
+	*p = x
+	return p
+}
+
+func (x TreeEntry_Kind) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (TreeEntry_Kind) Descriptor() protoreflect.EnumDescriptor {
+	return file_trawl_search_v1_search_proto_enumTypes[9].Descriptor()
+}
+
+func (TreeEntry_Kind) Type() protoreflect.EnumType {
+	return &file_trawl_search_v1_search_proto_enumTypes[9]
+}
+
+func (x TreeEntry_Kind) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use TreeEntry_Kind.Descriptor instead.
+func (TreeEntry_Kind) EnumDescriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{63, 0}
+}
+
 // SearchRequest asks for one page of an answer.
 type SearchRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5252,6 +5302,701 @@ func (x *GetFileResponse) GetText() string {
 	return ""
 }
 
+// GetFilesRequest names several documents.
+type GetFilesRequest struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Files       []*FileName            `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	Consistency *Consistency           `protobuf:"bytes,2,opt,name=consistency,proto3" json:"consistency,omitempty"`
+	// Most bytes of the response; default 4 MiB, as in SearchOptions. Small files are whole first.
+	MaxBytes      uint64 `protobuf:"varint,3,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetFilesRequest) Reset() {
+	*x = GetFilesRequest{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetFilesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetFilesRequest) ProtoMessage() {}
+
+func (x *GetFilesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetFilesRequest.ProtoReflect.Descriptor instead.
+func (*GetFilesRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *GetFilesRequest) GetFiles() []*FileName {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *GetFilesRequest) GetConsistency() *Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return nil
+}
+
+func (x *GetFilesRequest) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+// FileName names one document, as GetFileRequest does.
+type FileName struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Empty means the first branch of the repo that has the file.
+	Branch        string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileName) Reset() {
+	*x = FileName{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileName) ProtoMessage() {}
+
+func (x *FileName) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileName.ProtoReflect.Descriptor instead.
+func (*FileName) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{56}
+}
+
+func (x *FileName) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *FileName) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *FileName) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+// GetFilesResponse has an answer for each document, in the order of the request.
+type GetFilesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Files         []*FileAnswer          `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`
+	RevisionToken []byte                 `protobuf:"bytes,2,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetFilesResponse) Reset() {
+	*x = GetFilesResponse{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetFilesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetFilesResponse) ProtoMessage() {}
+
+func (x *GetFilesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetFilesResponse.ProtoReflect.Descriptor instead.
+func (*GetFilesResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{57}
+}
+
+func (x *GetFilesResponse) GetFiles() []*FileAnswer {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *GetFilesResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+// FileAnswer is a document, or why there is none.
+type FileAnswer struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Types that are valid to be assigned to Answer:
+	//
+	//	*FileAnswer_File
+	//	*FileAnswer_Error
+	Answer        isFileAnswer_Answer `protobuf_oneof:"answer"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileAnswer) Reset() {
+	*x = FileAnswer{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileAnswer) ProtoMessage() {}
+
+func (x *FileAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileAnswer.ProtoReflect.Descriptor instead.
+func (*FileAnswer) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{58}
+}
+
+func (x *FileAnswer) GetAnswer() isFileAnswer_Answer {
+	if x != nil {
+		return x.Answer
+	}
+	return nil
+}
+
+func (x *FileAnswer) GetFile() *GetFileResponse {
+	if x != nil {
+		if x, ok := x.Answer.(*FileAnswer_File); ok {
+			return x.File
+		}
+	}
+	return nil
+}
+
+func (x *FileAnswer) GetError() *FileError {
+	if x != nil {
+		if x, ok := x.Answer.(*FileAnswer_Error); ok {
+			return x.Error
+		}
+	}
+	return nil
+}
+
+type isFileAnswer_Answer interface {
+	isFileAnswer_Answer()
+}
+
+type FileAnswer_File struct {
+	// As GetFile returns it, without a revision token. Request what max_bytes leaves out with GetFile.
+	File *GetFileResponse `protobuf:"bytes,1,opt,name=file,proto3,oneof"`
+}
+
+type FileAnswer_Error struct {
+	Error *FileError `protobuf:"bytes,2,opt,name=error,proto3,oneof"`
+}
+
+func (*FileAnswer_File) isFileAnswer_Answer() {}
+
+func (*FileAnswer_Error) isFileAnswer_Answer() {}
+
+// FileError is the error that GetFile has for a document.
+type FileError struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Code of gRPC, such as 5 for NOT_FOUND.
+	Code int32 `protobuf:"varint,1,opt,name=code,proto3" json:"code,omitempty"`
+	// For people.
+	Message string `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	// Set for NOT_FOUND.
+	NotFound      *NotFound `protobuf:"bytes,3,opt,name=not_found,json=notFound,proto3" json:"not_found,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FileError) Reset() {
+	*x = FileError{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FileError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FileError) ProtoMessage() {}
+
+func (x *FileError) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FileError.ProtoReflect.Descriptor instead.
+func (*FileError) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{59}
+}
+
+func (x *FileError) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *FileError) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
+func (x *FileError) GetNotFound() *NotFound {
+	if x != nil {
+		return x.NotFound
+	}
+	return nil
+}
+
+// NotFound is the detail of a NOT_FOUND about a repo, a branch, a folder or a file.
+type NotFound struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The field of the request that names what does not exist: repo, branch or path.
+	Field string `protobuf:"bytes,1,opt,name=field,proto3" json:"field,omitempty"`
+	// The names that exist and differ least, at most 3, the nearest first; U+FFFD is in place of bytes that are not UTF-8.
+	// The name of a folder ends with a slash. Of GetFiles only the first 10 files that do not exist have them.
+	Nearest       []string `protobuf:"bytes,2,rep,name=nearest,proto3" json:"nearest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotFound) Reset() {
+	*x = NotFound{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotFound) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotFound) ProtoMessage() {}
+
+func (x *NotFound) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotFound.ProtoReflect.Descriptor instead.
+func (*NotFound) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *NotFound) GetField() string {
+	if x != nil {
+		return x.Field
+	}
+	return ""
+}
+
+func (x *NotFound) GetNearest() []string {
+	if x != nil {
+		return x.Nearest
+	}
+	return nil
+}
+
+// ListTreeRequest names a folder.
+type ListTreeRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
+	// Path of the folder, with a slash at its end or without; empty is the root of the repo.
+	Path []byte `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
+	// Empty means the repo's first branch.
+	Branch string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
+	// How many levels are listed; default 1. A folder above the last level is no entry itself, but what is in it is. With a
+	// depth that no path has, such as 4294967295, all entries are files.
+	Depth uint32 `protobuf:"varint,4,opt,name=depth,proto3" json:"depth,omitempty"`
+	// Most entries of the page; default 1000.
+	MaxEntries uint32 `protobuf:"varint,5,opt,name=max_entries,json=maxEntries,proto3" json:"max_entries,omitempty"`
+	// Most bytes of the response; default 4 MiB, as in SearchOptions.
+	MaxBytes    uint64       `protobuf:"varint,6,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	Consistency *Consistency `protobuf:"bytes,7,opt,name=consistency,proto3" json:"consistency,omitempty"`
+	// Page token of an earlier answer to the same request; empty for the first page.
+	PageToken []byte `protobuf:"bytes,8,opt,name=page_token,json=pageToken,proto3" json:"page_token,omitempty"`
+	// Sent by a router to a searcher only. The page begins after the path of its field after.
+	Plan          *Plan `protobuf:"bytes,9,opt,name=plan,proto3" json:"plan,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTreeRequest) Reset() {
+	*x = ListTreeRequest{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTreeRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTreeRequest) ProtoMessage() {}
+
+func (x *ListTreeRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTreeRequest.ProtoReflect.Descriptor instead.
+func (*ListTreeRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{61}
+}
+
+func (x *ListTreeRequest) GetRepo() string {
+	if x != nil {
+		return x.Repo
+	}
+	return ""
+}
+
+func (x *ListTreeRequest) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *ListTreeRequest) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *ListTreeRequest) GetDepth() uint32 {
+	if x != nil {
+		return x.Depth
+	}
+	return 0
+}
+
+func (x *ListTreeRequest) GetMaxEntries() uint32 {
+	if x != nil {
+		return x.MaxEntries
+	}
+	return 0
+}
+
+func (x *ListTreeRequest) GetMaxBytes() uint64 {
+	if x != nil {
+		return x.MaxBytes
+	}
+	return 0
+}
+
+func (x *ListTreeRequest) GetConsistency() *Consistency {
+	if x != nil {
+		return x.Consistency
+	}
+	return nil
+}
+
+func (x *ListTreeRequest) GetPageToken() []byte {
+	if x != nil {
+		return x.PageToken
+	}
+	return nil
+}
+
+func (x *ListTreeRequest) GetPlan() *Plan {
+	if x != nil {
+		return x.Plan
+	}
+	return nil
+}
+
+// ListTreeResponse is one page of the entries of a folder.
+type ListTreeResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In the order of the bytes of their paths.
+	Entries []*TreeEntry `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	// The branch that is listed, and its commit.
+	Branch string `protobuf:"bytes,2,opt,name=branch,proto3" json:"branch,omitempty"`
+	Commit string `protobuf:"bytes,3,opt,name=commit,proto3" json:"commit,omitempty"`
+	// If it is not complete, entries may be missing, and files are not all counted.
+	Coverage *Coverage `protobuf:"bytes,4,opt,name=coverage,proto3" json:"coverage,omitempty"`
+	// Token for the next page; empty when there is none. Set by routers only.
+	NextPageToken []byte `protobuf:"bytes,5,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
+	RevisionToken []byte `protobuf:"bytes,6,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
+	// Others follow. Set by searchers only.
+	More          bool `protobuf:"varint,7,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListTreeResponse) Reset() {
+	*x = ListTreeResponse{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListTreeResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListTreeResponse) ProtoMessage() {}
+
+func (x *ListTreeResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListTreeResponse.ProtoReflect.Descriptor instead.
+func (*ListTreeResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{62}
+}
+
+func (x *ListTreeResponse) GetEntries() []*TreeEntry {
+	if x != nil {
+		return x.Entries
+	}
+	return nil
+}
+
+func (x *ListTreeResponse) GetBranch() string {
+	if x != nil {
+		return x.Branch
+	}
+	return ""
+}
+
+func (x *ListTreeResponse) GetCommit() string {
+	if x != nil {
+		return x.Commit
+	}
+	return ""
+}
+
+func (x *ListTreeResponse) GetCoverage() *Coverage {
+	if x != nil {
+		return x.Coverage
+	}
+	return nil
+}
+
+func (x *ListTreeResponse) GetNextPageToken() []byte {
+	if x != nil {
+		return x.NextPageToken
+	}
+	return nil
+}
+
+func (x *ListTreeResponse) GetRevisionToken() []byte {
+	if x != nil {
+		return x.RevisionToken
+	}
+	return nil
+}
+
+func (x *ListTreeResponse) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
+// TreeEntry is a file or a folder.
+type TreeEntry struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The whole path in the repo. That of a folder ends with a slash.
+	Path []byte         `protobuf:"bytes,1,opt,name=path,proto3" json:"path,omitempty"`
+	Kind TreeEntry_Kind `protobuf:"varint,2,opt,name=kind,proto3,enum=trawl.search.v1.TreeEntry_Kind" json:"kind,omitempty"`
+	// Size of a file, indexed or not.
+	SizeBytes uint64 `protobuf:"varint,3,opt,name=size_bytes,json=sizeBytes,proto3" json:"size_bytes,omitempty"`
+	// Linguist name of the language of a file; empty when unknown.
+	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
+	// Why the content of a file is not searchable.
+	SkipReason SkipReason `protobuf:"varint,5,opt,name=skip_reason,json=skipReason,proto3,enum=trawl.search.v1.SkipReason" json:"skip_reason,omitempty"`
+	// Number of files in a folder and below it.
+	Files uint64 `protobuf:"varint,6,opt,name=files,proto3" json:"files,omitempty"`
+	// The path as text, as in FileMatch; in JSON only.
+	PathText      string `protobuf:"bytes,7,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TreeEntry) Reset() {
+	*x = TreeEntry{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TreeEntry) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TreeEntry) ProtoMessage() {}
+
+func (x *TreeEntry) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TreeEntry.ProtoReflect.Descriptor instead.
+func (*TreeEntry) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{63}
+}
+
+func (x *TreeEntry) GetPath() []byte {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *TreeEntry) GetKind() TreeEntry_Kind {
+	if x != nil {
+		return x.Kind
+	}
+	return TreeEntry_KIND_UNSPECIFIED
+}
+
+func (x *TreeEntry) GetSizeBytes() uint64 {
+	if x != nil {
+		return x.SizeBytes
+	}
+	return 0
+}
+
+func (x *TreeEntry) GetLanguage() string {
+	if x != nil {
+		return x.Language
+	}
+	return ""
+}
+
+func (x *TreeEntry) GetSkipReason() SkipReason {
+	if x != nil {
+		return x.SkipReason
+	}
+	return SkipReason_SKIP_REASON_UNSPECIFIED
+}
+
+func (x *TreeEntry) GetFiles() uint64 {
+	if x != nil {
+		return x.Files
+	}
+	return 0
+}
+
+func (x *TreeEntry) GetPathText() string {
+	if x != nil {
+		return x.PathText
+	}
+	return ""
+}
+
 // QueryError is the detail of an INVALID_ARGUMENT that a query caused.
 type QueryError struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -5269,7 +6014,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5281,7 +6026,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5294,7 +6039,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{55}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -5735,7 +6480,69 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0erevision_token\x18\a \x01(\fR\rrevisionToken\x12\x1d\n" +
 	"\n" +
 	"size_bytes\x18\b \x01(\x04R\tsizeBytes\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\"p\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\xb7\x01\n" +
+	"\x0fGetFilesRequest\x12;\n" +
+	"\x05files\x18\x01 \x03(\v2\x19.trawl.search.v1.FileNameB\n" +
+	"\xbaH\a\x92\x01\x04\b\x01\x10dR\x05files\x12>\n" +
+	"\vconsistency\x18\x02 \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12'\n" +
+	"\tmax_bytes\x18\x03 \x01(\x04B\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\"m\n" +
+	"\bFileName\x12\x1e\n" +
+	"\x04repo\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04repo\x12\x1f\n" +
+	"\x04path\x18\x02 \x01(\fB\v\xbaH\bz\x06\x10\x01\x18\x80\x80\x04R\x04path\x12 \n" +
+	"\x06branch\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06branch\"l\n" +
+	"\x10GetFilesResponse\x121\n" +
+	"\x05files\x18\x01 \x03(\v2\x1b.trawl.search.v1.FileAnswerR\x05files\x12%\n" +
+	"\x0erevision_token\x18\x02 \x01(\fR\rrevisionToken\"\x82\x01\n" +
+	"\n" +
+	"FileAnswer\x126\n" +
+	"\x04file\x18\x01 \x01(\v2 .trawl.search.v1.GetFileResponseH\x00R\x04file\x122\n" +
+	"\x05error\x18\x02 \x01(\v2\x1a.trawl.search.v1.FileErrorH\x00R\x05errorB\b\n" +
+	"\x06answer\"q\n" +
+	"\tFileError\x12\x12\n" +
+	"\x04code\x18\x01 \x01(\x05R\x04code\x12\x18\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage\x126\n" +
+	"\tnot_found\x18\x03 \x01(\v2\x19.trawl.search.v1.NotFoundR\bnotFound\":\n" +
+	"\bNotFound\x12\x14\n" +
+	"\x05field\x18\x01 \x01(\tR\x05field\x12\x18\n" +
+	"\anearest\x18\x02 \x03(\tR\anearest\"\xf0\x02\n" +
+	"\x0fListTreeRequest\x12\x1e\n" +
+	"\x04repo\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04repo\x12\x1d\n" +
+	"\x04path\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x04R\x04path\x12 \n" +
+	"\x06branch\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06branch\x12\x14\n" +
+	"\x05depth\x18\x04 \x01(\rR\x05depth\x12)\n" +
+	"\vmax_entries\x18\x05 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\n" +
+	"maxEntries\x12'\n" +
+	"\tmax_bytes\x18\x06 \x01(\x04B\n" +
+	"\xbaH\a2\x05\x18\x80\x80\x80 R\bmaxBytes\x12>\n" +
+	"\vconsistency\x18\a \x01(\v2\x1c.trawl.search.v1.ConsistencyR\vconsistency\x12'\n" +
+	"\n" +
+	"page_token\x18\b \x01(\fB\b\xbaH\x05z\x03\x18\x80 R\tpageToken\x12)\n" +
+	"\x04plan\x18\t \x01(\v2\x15.trawl.search.v1.PlanR\x04plan\"\x92\x02\n" +
+	"\x10ListTreeResponse\x124\n" +
+	"\aentries\x18\x01 \x03(\v2\x1a.trawl.search.v1.TreeEntryR\aentries\x12\x16\n" +
+	"\x06branch\x18\x02 \x01(\tR\x06branch\x12\x16\n" +
+	"\x06commit\x18\x03 \x01(\tR\x06commit\x125\n" +
+	"\bcoverage\x18\x04 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12&\n" +
+	"\x0fnext_page_token\x18\x05 \x01(\fR\rnextPageToken\x12%\n" +
+	"\x0erevision_token\x18\x06 \x01(\fR\rrevisionToken\x12\x12\n" +
+	"\x04more\x18\a \x01(\bR\x04more\"\xbe\x02\n" +
+	"\tTreeEntry\x12\x12\n" +
+	"\x04path\x18\x01 \x01(\fR\x04path\x123\n" +
+	"\x04kind\x18\x02 \x01(\x0e2\x1f.trawl.search.v1.TreeEntry.KindR\x04kind\x12\x1d\n" +
+	"\n" +
+	"size_bytes\x18\x03 \x01(\x04R\tsizeBytes\x12\x1a\n" +
+	"\blanguage\x18\x04 \x01(\tR\blanguage\x12<\n" +
+	"\vskip_reason\x18\x05 \x01(\x0e2\x1b.trawl.search.v1.SkipReasonR\n" +
+	"skipReason\x12\x14\n" +
+	"\x05files\x18\x06 \x01(\x04R\x05files\x12\x1b\n" +
+	"\tpath_text\x18\a \x01(\tR\bpathText\"<\n" +
+	"\x04Kind\x12\x14\n" +
+	"\x10KIND_UNSPECIFIED\x10\x00\x12\r\n" +
+	"\tKIND_FILE\x10\x01\x12\x0f\n" +
+	"\vKIND_FOLDER\x10\x02\"p\n" +
 	"\n" +
 	"QueryError\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\rR\bposition\x12\x14\n" +
@@ -5790,14 +6597,16 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
 	"\x16UNCOVERED_REASON_ERROR\x10\x06\x12\x1d\n" +
-	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xbf\a\n" +
+	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa4\t\n" +
 	"\rSearchService\x12v\n" +
 	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\"+\x82\xd3\xe4\x93\x02%:\x01*Z\x10\x12\x0e/api/v1/search\"\x0e/api/v1/search\x12\x9d\x01\n" +
 	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse\">\x82\xd3\xe4\x93\x028:\x06searchZ\x17\x12\x15/api/v1/search/stream\"\x15/api/v1/search/stream0\x01\x12l\n" +
 	"\x04List\x12\x1c.trawl.search.v1.ListRequest\x1a\x1d.trawl.search.v1.ListResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/list\"\f/api/v1/list\x12\x91\x01\n" +
 	"\n" +
 	"StreamList\x12\".trawl.search.v1.StreamListRequest\x1a#.trawl.search.v1.StreamListResponse\"8\x82\xd3\xe4\x93\x022:\x04listZ\x15\x12\x13/api/v1/list/stream\"\x13/api/v1/list/stream0\x01\x12u\n" +
-	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/file\"\f/api/v1/file\x12\x8f\x01\n" +
+	"\aGetFile\x12\x1f.trawl.search.v1.GetFileRequest\x1a .trawl.search.v1.GetFileResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/file\"\f/api/v1/file\x12i\n" +
+	"\bGetFiles\x12 .trawl.search.v1.GetFilesRequest\x1a!.trawl.search.v1.GetFilesResponse\"\x18\x82\xd3\xe4\x93\x02\x12:\x01*\"\r/api/v1/files\x12x\n" +
+	"\bListTree\x12 .trawl.search.v1.ListTreeRequest\x1a!.trawl.search.v1.ListTreeResponse\"'\x82\xd3\xe4\x93\x02!:\x01*Z\x0e\x12\f/api/v1/tree\"\f/api/v1/tree\x12\x8f\x01\n" +
 	"\vDefinitions\x12#.trawl.search.v1.DefinitionsRequest\x1a$.trawl.search.v1.DefinitionsResponse\"5\x82\xd3\xe4\x93\x02/:\x01*Z\x15\x12\x13/api/v1/definitions\"\x13/api/v1/definitions\x12\x8a\x01\n" +
 	"\n" +
 	"References\x12\".trawl.search.v1.ReferencesRequest\x1a#.trawl.search.v1.ReferencesResponse\"3\x82\xd3\xe4\x93\x02-:\x01*Z\x14\x12\x12/api/v1/references\"\x12/api/v1/referencesB>Z<github.com/trawl-search/trawl/proto/trawl/search/v1;searchv1b\x06proto3"
@@ -5814,8 +6623,8 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 	return file_trawl_search_v1_search_proto_rawDescData
 }
 
-var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 9)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(TextScope)(0),                // 1: trawl.search.v1.TextScope
@@ -5826,189 +6635,215 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(UncoveredReason)(0),          // 6: trawl.search.v1.UncoveredReason
 	(RepoFact_Kind)(0),            // 7: trawl.search.v1.RepoFact.Kind
 	(Returned_Kind)(0),            // 8: trawl.search.v1.Returned.Kind
-	(*SearchRequest)(nil),         // 9: trawl.search.v1.SearchRequest
-	(*Query)(nil),                 // 10: trawl.search.v1.Query
-	(*Operands)(nil),              // 11: trawl.search.v1.Operands
-	(*Text)(nil),                  // 12: trawl.search.v1.Text
-	(*BranchName)(nil),            // 13: trawl.search.v1.BranchName
-	(*RepoMeta)(nil),              // 14: trawl.search.v1.RepoMeta
-	(*RepoFact)(nil),              // 15: trawl.search.v1.RepoFact
-	(*Returned)(nil),              // 16: trawl.search.v1.Returned
-	(*SearchOptions)(nil),         // 17: trawl.search.v1.SearchOptions
-	(*FacetCounts)(nil),           // 18: trawl.search.v1.FacetCounts
-	(*FacetValue)(nil),            // 19: trawl.search.v1.FacetValue
-	(*Empty)(nil),                 // 20: trawl.search.v1.Empty
-	(*SearchedRepo)(nil),          // 21: trawl.search.v1.SearchedRepo
-	(*Hint)(nil),                  // 22: trawl.search.v1.Hint
-	(*Consistency)(nil),           // 23: trawl.search.v1.Consistency
-	(*Plan)(nil),                  // 24: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 25: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 26: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 27: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 28: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 29: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 30: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 31: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 32: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 33: trawl.search.v1.FileMatch
-	(*Symbol)(nil),                // 34: trawl.search.v1.Symbol
-	(*ChunkMatch)(nil),            // 35: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 36: trawl.search.v1.Range
-	(*Location)(nil),              // 37: trawl.search.v1.Location
-	(*Statistics)(nil),            // 38: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 39: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 40: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 41: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 42: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 43: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 44: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 45: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 46: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 47: trawl.search.v1.UncoveredShard
-	(*DefinitionsRequest)(nil),    // 48: trawl.search.v1.DefinitionsRequest
-	(*Place)(nil),                 // 49: trawl.search.v1.Place
-	(*DefinitionsResponse)(nil),   // 50: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 51: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 52: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 53: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 54: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 55: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 56: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 57: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 58: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 59: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 60: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 61: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 62: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 63: trawl.search.v1.GetFileResponse
-	(*QueryError)(nil),            // 64: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 65: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 66: google.protobuf.Timestamp
+	(TreeEntry_Kind)(0),           // 9: trawl.search.v1.TreeEntry.Kind
+	(*SearchRequest)(nil),         // 10: trawl.search.v1.SearchRequest
+	(*Query)(nil),                 // 11: trawl.search.v1.Query
+	(*Operands)(nil),              // 12: trawl.search.v1.Operands
+	(*Text)(nil),                  // 13: trawl.search.v1.Text
+	(*BranchName)(nil),            // 14: trawl.search.v1.BranchName
+	(*RepoMeta)(nil),              // 15: trawl.search.v1.RepoMeta
+	(*RepoFact)(nil),              // 16: trawl.search.v1.RepoFact
+	(*Returned)(nil),              // 17: trawl.search.v1.Returned
+	(*SearchOptions)(nil),         // 18: trawl.search.v1.SearchOptions
+	(*FacetCounts)(nil),           // 19: trawl.search.v1.FacetCounts
+	(*FacetValue)(nil),            // 20: trawl.search.v1.FacetValue
+	(*Empty)(nil),                 // 21: trawl.search.v1.Empty
+	(*SearchedRepo)(nil),          // 22: trawl.search.v1.SearchedRepo
+	(*Hint)(nil),                  // 23: trawl.search.v1.Hint
+	(*Consistency)(nil),           // 24: trawl.search.v1.Consistency
+	(*Plan)(nil),                  // 25: trawl.search.v1.Plan
+	(*RepoNames)(nil),             // 26: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 27: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 28: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 29: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 30: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 31: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 32: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 33: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 34: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 35: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 36: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 37: trawl.search.v1.Range
+	(*Location)(nil),              // 38: trawl.search.v1.Location
+	(*Statistics)(nil),            // 39: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 40: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 41: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 42: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 43: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 44: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 45: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 46: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 47: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 48: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 49: trawl.search.v1.DefinitionsRequest
+	(*Place)(nil),                 // 50: trawl.search.v1.Place
+	(*DefinitionsResponse)(nil),   // 51: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 52: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 53: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 54: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 55: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 56: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 57: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 58: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 59: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 60: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 61: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 62: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 63: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 64: trawl.search.v1.GetFileResponse
+	(*GetFilesRequest)(nil),       // 65: trawl.search.v1.GetFilesRequest
+	(*FileName)(nil),              // 66: trawl.search.v1.FileName
+	(*GetFilesResponse)(nil),      // 67: trawl.search.v1.GetFilesResponse
+	(*FileAnswer)(nil),            // 68: trawl.search.v1.FileAnswer
+	(*FileError)(nil),             // 69: trawl.search.v1.FileError
+	(*NotFound)(nil),              // 70: trawl.search.v1.NotFound
+	(*ListTreeRequest)(nil),       // 71: trawl.search.v1.ListTreeRequest
+	(*ListTreeResponse)(nil),      // 72: trawl.search.v1.ListTreeResponse
+	(*TreeEntry)(nil),             // 73: trawl.search.v1.TreeEntry
+	(*QueryError)(nil),            // 74: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
-	17,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
-	24,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
-	10,  // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
-	11,  // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
-	11,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
-	10,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
-	12,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
-	25,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
-	13,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
-	14,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
-	15,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
-	16,  // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
-	10,  // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
+	18,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
+	25,  // 1: trawl.search.v1.SearchRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 2: trawl.search.v1.SearchRequest.tree:type_name -> trawl.search.v1.Query
+	12,  // 3: trawl.search.v1.Query.and:type_name -> trawl.search.v1.Operands
+	12,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
+	11,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
+	13,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
+	26,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
+	14,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
+	15,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
+	16,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
+	17,  // 11: trawl.search.v1.Query.returned:type_name -> trawl.search.v1.Returned
+	11,  // 12: trawl.search.v1.Operands.queries:type_name -> trawl.search.v1.Query
 	1,   // 13: trawl.search.v1.Text.scope:type_name -> trawl.search.v1.TextScope
 	7,   // 14: trawl.search.v1.RepoFact.kind:type_name -> trawl.search.v1.RepoFact.Kind
 	8,   // 15: trawl.search.v1.Returned.kind:type_name -> trawl.search.v1.Returned.Kind
-	10,  // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
+	11,  // 16: trawl.search.v1.Returned.query:type_name -> trawl.search.v1.Query
 	0,   // 17: trawl.search.v1.SearchOptions.mode:type_name -> trawl.search.v1.Mode
-	23,  // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
+	24,  // 18: trawl.search.v1.SearchOptions.consistency:type_name -> trawl.search.v1.Consistency
 	2,   // 19: trawl.search.v1.SearchOptions.facets:type_name -> trawl.search.v1.Facet
 	2,   // 20: trawl.search.v1.FacetCounts.facet:type_name -> trawl.search.v1.Facet
-	19,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
-	21,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
-	22,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
-	59,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
-	65,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	26,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	29,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	25,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	27,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	28,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	33,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	38,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	20,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
+	22,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
+	23,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
+	60,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
+	75,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	27,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	30,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	26,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	28,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	29,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	34,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	39,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 34: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	18,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	40,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
 	2,   // 37: trawl.search.v1.SearchResponse.selected:type_name -> trawl.search.v1.Facet
-	20,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
-	9,   // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	33,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	38,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	21,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
+	10,  // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	34,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	39,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 43: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	18,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	40,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
 	2,   // 46: trawl.search.v1.StreamSearchResponse.selected:type_name -> trawl.search.v1.Facet
-	20,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
-	35,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	21,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
+	36,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
 	5,   // 49: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	34,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	35,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
 	4,   // 51: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
-	37,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	36,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	37,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	37,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	65,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	40,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	42,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	43,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	44,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	43,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	45,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	41,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	42,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	65,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	65,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	65,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	65,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	65,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	47,  // 70: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	38,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	37,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	38,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	38,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	75,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	41,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	43,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	44,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	45,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	44,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	46,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	42,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	43,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	75,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	75,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	75,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	75,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	75,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	48,  // 70: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
 	6,   // 71: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	17,  // 72: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	49,  // 73: trawl.search.v1.DefinitionsRequest.from:type_name -> trawl.search.v1.Place
-	51,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	38,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	18,  // 72: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	50,  // 73: trawl.search.v1.DefinitionsRequest.from:type_name -> trawl.search.v1.Place
+	52,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	39,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	20,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
-	33,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	17,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	51,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	38,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	46,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	40,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	21,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
+	34,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	18,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	52,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	39,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	47,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
 	3,   // 85: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	39,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	20,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
-	23,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	24,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	10,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	58,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	46,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	54,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	58,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	46,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	59,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	60,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	61,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	66,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	40,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	21,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
+	24,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	59,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	55,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	59,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	47,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	60,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	61,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	62,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	76,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
 	5,   // 100: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	23,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	24,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	24,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
 	5,   // 103: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	9,   // 104: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	31,  // 105: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	54,  // 106: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	56,  // 107: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	62,  // 108: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	48,  // 109: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	52,  // 110: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	30,  // 111: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	32,  // 112: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	55,  // 113: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	57,  // 114: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	63,  // 115: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	50,  // 116: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	53,  // 117: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	111, // [111:118] is the sub-list for method output_type
-	104, // [104:111] is the sub-list for method input_type
-	104, // [104:104] is the sub-list for extension type_name
-	104, // [104:104] is the sub-list for extension extendee
-	0,   // [0:104] is the sub-list for field type_name
+	66,  // 104: trawl.search.v1.GetFilesRequest.files:type_name -> trawl.search.v1.FileName
+	24,  // 105: trawl.search.v1.GetFilesRequest.consistency:type_name -> trawl.search.v1.Consistency
+	68,  // 106: trawl.search.v1.GetFilesResponse.files:type_name -> trawl.search.v1.FileAnswer
+	64,  // 107: trawl.search.v1.FileAnswer.file:type_name -> trawl.search.v1.GetFileResponse
+	69,  // 108: trawl.search.v1.FileAnswer.error:type_name -> trawl.search.v1.FileError
+	70,  // 109: trawl.search.v1.FileError.not_found:type_name -> trawl.search.v1.NotFound
+	24,  // 110: trawl.search.v1.ListTreeRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 111: trawl.search.v1.ListTreeRequest.plan:type_name -> trawl.search.v1.Plan
+	73,  // 112: trawl.search.v1.ListTreeResponse.entries:type_name -> trawl.search.v1.TreeEntry
+	47,  // 113: trawl.search.v1.ListTreeResponse.coverage:type_name -> trawl.search.v1.Coverage
+	9,   // 114: trawl.search.v1.TreeEntry.kind:type_name -> trawl.search.v1.TreeEntry.Kind
+	5,   // 115: trawl.search.v1.TreeEntry.skip_reason:type_name -> trawl.search.v1.SkipReason
+	10,  // 116: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	32,  // 117: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	55,  // 118: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	57,  // 119: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	63,  // 120: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	65,  // 121: trawl.search.v1.SearchService.GetFiles:input_type -> trawl.search.v1.GetFilesRequest
+	71,  // 122: trawl.search.v1.SearchService.ListTree:input_type -> trawl.search.v1.ListTreeRequest
+	49,  // 123: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	53,  // 124: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	31,  // 125: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	33,  // 126: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	56,  // 127: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	58,  // 128: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	64,  // 129: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	67,  // 130: trawl.search.v1.SearchService.GetFiles:output_type -> trawl.search.v1.GetFilesResponse
+	72,  // 131: trawl.search.v1.SearchService.ListTree:output_type -> trawl.search.v1.ListTreeResponse
+	51,  // 132: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	54,  // 133: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	125, // [125:134] is the sub-list for method output_type
+	116, // [116:125] is the sub-list for method input_type
+	116, // [116:116] is the sub-list for extension type_name
+	116, // [116:116] is the sub-list for extension extendee
+	0,   // [0:116] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -6035,13 +6870,17 @@ func file_trawl_search_v1_search_proto_init() {
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
 	}
+	file_trawl_search_v1_search_proto_msgTypes[58].OneofWrappers = []any{
+		(*FileAnswer_File)(nil),
+		(*FileAnswer_Error)(nil),
+	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
-			NumEnums:      9,
-			NumMessages:   56,
+			NumEnums:      10,
+			NumMessages:   65,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

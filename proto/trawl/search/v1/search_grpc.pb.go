@@ -28,6 +28,8 @@ const (
 	SearchService_List_FullMethodName         = "/trawl.search.v1.SearchService/List"
 	SearchService_StreamList_FullMethodName   = "/trawl.search.v1.SearchService/StreamList"
 	SearchService_GetFile_FullMethodName      = "/trawl.search.v1.SearchService/GetFile"
+	SearchService_GetFiles_FullMethodName     = "/trawl.search.v1.SearchService/GetFiles"
+	SearchService_ListTree_FullMethodName     = "/trawl.search.v1.SearchService/ListTree"
 	SearchService_Definitions_FullMethodName  = "/trawl.search.v1.SearchService/Definitions"
 	SearchService_References_FullMethodName   = "/trawl.search.v1.SearchService/References"
 )
@@ -58,6 +60,12 @@ type SearchServiceClient interface {
 	// GetFile returns the content of one document, or a part of it. A document has up to
 	// 32 MiB with the indexers' default settings, and 64 MiB at most.
 	GetFile(ctx context.Context, in *GetFileRequest, opts ...grpc.CallOption) (*GetFileResponse, error)
+	// GetFiles returns several documents, of one repo or of several, all from the same state of
+	// the index. A document that does not exist has an error of its own. Searchers do not serve it.
+	GetFiles(ctx context.Context, in *GetFilesRequest, opts ...grpc.CallOption) (*GetFilesResponse, error)
+	// ListTree lists the files and folders in a folder of a repo, one page of them. It is NOT_FOUND if
+	// the folder does not exist.
+	ListTree(ctx context.Context, in *ListTreeRequest, opts ...grpc.CallOption) (*ListTreeResponse, error)
 	// Definitions finds where a name is defined: one page of the files, the best first. It
 	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
 	Definitions(ctx context.Context, in *DefinitionsRequest, opts ...grpc.CallOption) (*DefinitionsResponse, error)
@@ -142,6 +150,26 @@ func (c *searchServiceClient) GetFile(ctx context.Context, in *GetFileRequest, o
 	return out, nil
 }
 
+func (c *searchServiceClient) GetFiles(ctx context.Context, in *GetFilesRequest, opts ...grpc.CallOption) (*GetFilesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(GetFilesResponse)
+	err := c.cc.Invoke(ctx, SearchService_GetFiles_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *searchServiceClient) ListTree(ctx context.Context, in *ListTreeRequest, opts ...grpc.CallOption) (*ListTreeResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListTreeResponse)
+	err := c.cc.Invoke(ctx, SearchService_ListTree_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *searchServiceClient) Definitions(ctx context.Context, in *DefinitionsRequest, opts ...grpc.CallOption) (*DefinitionsResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(DefinitionsResponse)
@@ -188,6 +216,12 @@ type SearchServiceServer interface {
 	// GetFile returns the content of one document, or a part of it. A document has up to
 	// 32 MiB with the indexers' default settings, and 64 MiB at most.
 	GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error)
+	// GetFiles returns several documents, of one repo or of several, all from the same state of
+	// the index. A document that does not exist has an error of its own. Searchers do not serve it.
+	GetFiles(context.Context, *GetFilesRequest) (*GetFilesResponse, error)
+	// ListTree lists the files and folders in a folder of a repo, one page of them. It is NOT_FOUND if
+	// the folder does not exist.
+	ListTree(context.Context, *ListTreeRequest) (*ListTreeResponse, error)
 	// Definitions finds where a name is defined: one page of the files, the best first. It
 	// is a Search, with its limits, consistency and coverage. Searchers do not serve it.
 	Definitions(context.Context, *DefinitionsRequest) (*DefinitionsResponse, error)
@@ -218,6 +252,12 @@ func (UnimplementedSearchServiceServer) StreamList(*StreamListRequest, grpc.Serv
 }
 func (UnimplementedSearchServiceServer) GetFile(context.Context, *GetFileRequest) (*GetFileResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method GetFile not implemented")
+}
+func (UnimplementedSearchServiceServer) GetFiles(context.Context, *GetFilesRequest) (*GetFilesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method GetFiles not implemented")
+}
+func (UnimplementedSearchServiceServer) ListTree(context.Context, *ListTreeRequest) (*ListTreeResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListTree not implemented")
 }
 func (UnimplementedSearchServiceServer) Definitions(context.Context, *DefinitionsRequest) (*DefinitionsResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Definitions not implemented")
@@ -322,6 +362,42 @@ func _SearchService_GetFile_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _SearchService_GetFiles_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(GetFilesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SearchServiceServer).GetFiles(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SearchService_GetFiles_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SearchServiceServer).GetFiles(ctx, req.(*GetFilesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _SearchService_ListTree_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListTreeRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(SearchServiceServer).ListTree(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: SearchService_ListTree_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(SearchServiceServer).ListTree(ctx, req.(*ListTreeRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _SearchService_Definitions_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(DefinitionsRequest)
 	if err := dec(in); err != nil {
@@ -376,6 +452,14 @@ var SearchService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "GetFile",
 			Handler:    _SearchService_GetFile_Handler,
+		},
+		{
+			MethodName: "GetFiles",
+			Handler:    _SearchService_GetFiles_Handler,
+		},
+		{
+			MethodName: "ListTree",
+			Handler:    _SearchService_ListTree_Handler,
 		},
 		{
 			MethodName: "Definitions",

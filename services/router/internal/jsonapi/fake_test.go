@@ -102,6 +102,8 @@ func something(f protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfUint32(1<<32 - 1)
 	case protoreflect.Uint64Kind:
 		return protoreflect.ValueOfUint64(1<<64 - 1)
+	case protoreflect.Int32Kind:
+		return protoreflect.ValueOfInt32(-1)
 	case protoreflect.Int64Kind:
 		return protoreflect.ValueOfInt64(-1)
 	}

@@ -41,6 +41,8 @@ func TestRequests(t *testing.T) {
 		{"POST", "/api/v1/search/stream", `{"query":"x"}`, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
 		{"GET", "/api/v1/search/stream?q=x", "", &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
 		{"GET", "/api/v1/file?repo=r&path=a%FF%20b&offset=3", "", &searchv1.GetFileRequest{Repo: "r", Path: []byte("a\xff b"), Offset: 3}},
+		{"GET", "/api/v1/tree?repo=r&path=a%FF%20b/&depth=2", "", &searchv1.ListTreeRequest{Repo: "r", Path: []byte("a\xff b/"), Depth: 2}},
+		{"POST", "/api/v1/files", `{"files":[{"repo":"r","path":"Yf8="}],"maxBytes":9}`, &searchv1.GetFilesRequest{Files: []*searchv1.FileName{{Repo: "r", Path: []byte("a\xff")}}, MaxBytes: 9}},
 		{"POST", "/api/v1/file", `{"repo":"r","path":"Yf8="}`, &searchv1.GetFileRequest{Repo: "r", Path: []byte("a\xff")}},
 		{"POST", "/api/v1/repos/put", `{"url":"https://x/y","branches":["a","b"],"facts":{"meta":{"k":"v"}}}`, &ingestv1.PutRepoRequest{
 			Url: "https://x/y", Branches: []string{"a", "b"}, Facts: &ingestv1.RepoFacts{Meta: map[string]string{"k": "v"}},

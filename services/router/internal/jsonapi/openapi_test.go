@@ -16,6 +16,8 @@ import (
 // bodies are requests of the paths that need more than an empty object.
 var bodies = map[string]string{
 	"/api/v1/file":                     `{"repo":"r","path":"eA=="}`,
+	"/api/v1/files":                    `{"files":[{"repo":"r","path":"eA=="}]}`,
+	"/api/v1/tree":                     `{"repo":"r"}`,
 	"/api/v1/definitions":              `{"name":"r"}`,
 	"/api/v1/references":               `{"name":"r"}`,
 	"/api/v1/repos/put":                `{"url":"https://host/r"}`,

@@ -23,6 +23,16 @@ func addTexts(m proto.Message) {
 		addTextsOfRepos(m.Repos)
 	case *searchv1.GetFileResponse:
 		m.Text = text(m.Content)
+	case *searchv1.GetFilesResponse:
+		for _, answer := range m.Files {
+			if f := answer.GetFile(); f != nil {
+				f.Text = text(f.Content)
+			}
+		}
+	case *searchv1.ListTreeResponse:
+		for _, e := range m.Entries {
+			e.PathText = text(e.Path)
+		}
 	case *searchv1.ListResponse:
 		addTextsOfEntries(m.Repos)
 	case *searchv1.StreamListResponse:

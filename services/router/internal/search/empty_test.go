@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -111,8 +112,14 @@ func TestHints(t *testing.T) {
 			t.Errorf("%s: %v", q, hints)
 		}
 	}
-	if hints := c.ask(t, "path:x", 1).GetEmpty().GetHints(); len(hints) != 1 || hints[0].Query != `file:"x"` {
-		t.Errorf("path: in version 1: %v", hints)
+	for query, want := range map[string]string{
+		"path:foo bar": `file:"foo" bar`, "x path:a.go": `x file:"a\\.go"`, "path:Foo": `file:"Foo"`, "path:*.go x": "", "match:any a b": "", "select:repo": "", "ref:x": "", "sym.kind:type": "",
+	} {
+		field := regexp.MustCompile(`[a-z.]+:`).FindString(query)
+		hints := c.ask(t, query, 1).GetEmpty().GetHints()
+		if len(hints) == 0 || !strings.Contains(hints[0].Text, fmt.Sprintf("%q is a field of syntax version 2 of the query language, and a text in version 1", field)) || hints[0].Query != want {
+			t.Errorf("%s in version 1: %v, want %s", query, hints, want)
+		}
 	}
 }
 

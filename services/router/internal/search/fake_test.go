@@ -210,6 +210,35 @@ func (s *searcher) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*
 	return nil, status.Error(codes.NotFound, "no such file")
 }
 
+// ListTree lists the files of its shards on any branch.
+func (s *searcher) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	if err := s.trouble(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	listing := searchapi.Listing{MaxEntries: int(req.MaxEntries), MaxBytes: int(req.MaxBytes)}
+	resp := &searchv1.ListTreeResponse{Coverage: s.each(req.Plan, func(d searchapi.Digest, _ []string) {
+		var entries []*searchv1.TreeEntry
+		for _, f := range s.files[d] {
+			below, inside := strings.CutPrefix(string(f.Path), string(req.Path))
+			if !inside || f.Repo != req.Repo {
+				continue
+			}
+			e := &searchv1.TreeEntry{Path: f.Path, Kind: searchv1.TreeEntry_KIND_FILE}
+			if parts := strings.SplitAfter(below, "/"); len(parts) > int(req.Depth) {
+				e.Path, e.Kind, e.Files = []byte(string(req.Path)+strings.Join(parts[:req.Depth], "")), searchv1.TreeEntry_KIND_FOLDER, 1
+			}
+			if string(e.Path) > string(req.Plan.After.Path) {
+				entries = append(entries, e)
+			}
+		}
+		listing.Add(entries, false)
+	})}
+	resp.Entries, resp.More = listing.Entries, listing.More
+	return resp, nil
+}
+
 func inOrder(a, b *searchv1.FileMatch) int {
 	return indexsearch.Compare(searchapi.Key(a), searchapi.Key(b))
 }

@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -26,34 +25,15 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
-	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	if err := s.layouts.Reach(asking, req.Consistency, 0); err != nil {
-		return nil, err
-	}
-	ticket, err := s.admit(whole, "get_file", start, interactive)
+	asking, l, err := s.lookup(ctx, "get_file", start, req.Consistency, 0)
 	if err != nil {
 		return nil, err
 	}
-	defer ticket.end()
-	layout, err := s.layouts.At(asking, req.Consistency, 0)
-	if err != nil {
-		return nil, err
+	defer l.end()
+	if resp, err = l.file(asking, req); err != nil {
+		return nil, l.withNearest(asking, req, err)
 	}
-	root, ok := layout.Root(req.Repo)
-	if !ok {
-		return nil, searchapi.FieldError(codes.NotFound, "repo", fmt.Sprintf("no repo %q is published", req.Repo))
-	}
-	if req.Branch != "" && !slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == req.Branch }) {
-		return nil, searchapi.FieldError(codes.NotFound, "branch", noBranch(req, root))
-	}
-	if resp, err = s.findFile(asking, ticket, req, layout); err != nil {
-		return nil, err
-	}
-	if len(resp.Branches) > 0 {
-		resp.Commit = layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
-	}
-	resp.RevisionToken = catalog.EncodeToken(layout.Revision)
+	resp.RevisionToken = catalog.EncodeToken(l.layout.Revision)
 	content := resp.Content
 	resp.Content = nil
 	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchapi.ContentField, 0)
@@ -61,19 +41,33 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	return resp, nil
 }
 
-// listedBranches bounds the text that the error of an unknown branch has before it names another, in bytes.
-const listedBranches = 500
-
-// noBranch says which branches there are instead of the one that is asked for.
-func noBranch(req *searchv1.GetFileRequest, root *catalogv1.Root) string {
-	text, separator := fmt.Sprintf("no branch %q of %s is indexed", req.Branch, req.Repo), "; these are: "
-	for i, b := range root.Branches {
-		if i > 0 && len(text) > listedBranches {
-			return fmt.Sprintf("%s and %d more", text, len(root.Branches)-i)
-		}
-		text, separator = text+separator+b.Name, ", "
+// file is the file of a request.
+func (l *lookup) file(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
+	if _, err := l.root(req.Repo, req.Branch); err != nil {
+		return nil, err
 	}
-	return text
+	resp, err := l.service.findFile(ctx, l.ticket, req, l.layout)
+	if err != nil {
+		return nil, err
+	}
+	if len(resp.Branches) > 0 {
+		resp.Commit = l.layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
+	}
+	return resp, nil
+}
+
+// withNearest adds to the error of a file that does not exist the branch that has it, or else the nearest paths.
+func (l *lookup) withNearest(ctx context.Context, req *searchv1.GetFileRequest, err error) error {
+	if !isMissing(err) {
+		return err
+	}
+	if req.Branch != "" {
+		found, err := l.file(ctx, &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, MaxBytes: 1})
+		if err == nil && len(found.Branches) > 0 {
+			return searchapi.FileNotFound(req, found.Branches[0], nil)
+		}
+	}
+	return searchapi.FileNotFound(req, "", l.nearestPaths(ctx, req.Repo, req.Branch, req.Path))
 }
 
 // responseOverhead is room for the fields of a searcher's response besides its content, in bytes.
@@ -133,7 +127,7 @@ func missing(req *searchv1.GetFileRequest, missed []error) error {
 			return err
 		}
 	}
-	return searchapi.FileNotFound(req)
+	return searchapi.FileNotFound(req, "", nil)
 }
 
 // fileIn asks the searchers of one shard until one has searched it.

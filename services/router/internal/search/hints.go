@@ -75,11 +75,8 @@ func quoted(value string) string {
 }
 
 // nearestTo suggests the names that come closest to one, or returns the empty text if there are
-// none. Nothing is close to a text that is far longer than names are.
+// none.
 func nearestTo(name string, names []string) (text string, best []string) {
-	if len(name) > hintBytes {
-		return "", nil
-	}
 	if best = searchapi.Nearest(name, names); len(best) == 0 {
 		return "", nil
 	}
@@ -166,6 +163,9 @@ var (
 	literalIndex   = regexp.MustCompile(`^[\w.]+\[\w+\]$`)
 	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
 )
+
+// globs are the characters that a glob has and a plain path has not.
+const globs = `*?[{\`
 
 // typographic maps the characters that word processors and chat programs put in the place of those of code.
 var typographic = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‘", "'", "’", "'", "–", "-", "—", "-", "\u00a0", " ")
@@ -305,8 +305,13 @@ func (h *hinter) field(t query.Term, prefix string) bool {
 	switch {
 	case slices.Contains(fields, lower):
 		meant = lower
-	case slices.Contains(own, lower) && meant == "":
-		h.addf(t, "", "%s is a field of syntax version %d of the query language, and a text in version %d", quoted(lower), query.MaxSyntaxVersion, h.version)
+	case slices.Contains(own, lower) && lower != "rev:": // which is an error there
+		instead := ""
+		if lower == "path:" && value != "" && !strings.ContainsAny(value, globs) {
+			instead = "file:" + query.Quote(regexp.QuoteMeta(value))
+		}
+		h.addf(t, instead, "%s is a field of syntax version %d of the query language, and a text in version %d, which this request asks for: set syntax_version to %[2]d",
+			quoted(lower), query.MaxSyntaxVersion, h.version)
 		return true
 	case known && meant == "" && value != "" && lower != "in:":
 		h.addf(t, "file:"+query.Quote(`\.`+regexp.QuoteMeta(strings.TrimPrefix(value, "."))+"$"), `there is no field %s; file:\.go$ finds files by the end of their names`, quoted(lower))

@@ -77,7 +77,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 // present creates the series of all known label values, so that they exist from the
 // start.
 func (m *Metrics) present() {
-	for _, method := range []string{"search", "stream_search", "list", "stream_list", "get_file"} {
+	for _, method := range []string{"search", "stream_search", "list", "stream_list", "get_file", "get_files", "list_tree"} {
 		m.spent.WithLabelValues(method)
 		for _, outcome := range usualOutcomes {
 			m.latency.WithLabelValues(method, outcome)

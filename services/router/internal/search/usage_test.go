@@ -70,10 +70,13 @@ func (c *costly) StreamList(ctx context.Context, req *searchv1.StreamListRequest
 }
 
 func (c *costly) GetFile(ctx context.Context, req *searchv1.GetFileRequest, opts ...grpc.CallOption) (*searchv1.GetFileResponse, error) {
-	if _, err := c.answer(ctx, req.Plan, opts); err != nil {
-		return nil, err
-	}
-	return nil, status.Error(codes.NotFound, "no such file")
+	_, err := c.answer(ctx, req.Plan, opts)
+	return &searchv1.GetFileResponse{}, err
+}
+
+func (c *costly) ListTree(ctx context.Context, req *searchv1.ListTreeRequest, opts ...grpc.CallOption) (*searchv1.ListTreeResponse, error) {
+	answered, err := c.answer(ctx, req.Plan, opts)
+	return &searchv1.ListTreeResponse{Coverage: answered}, err
 }
 
 // limitedService is a service over one costly searcher, whose callers may each use half a
@@ -105,10 +108,19 @@ func TestUsageOfCallers(t *testing.T) {
 			return err
 		},
 		"get file": func(ctx context.Context, s *search.Service) error {
-			if _, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: "repo", Path: []byte("p")}); status.Code(err) != codes.NotFound {
-				return err
+			_, err := s.GetFile(ctx, &searchv1.GetFileRequest{Repo: "repo", Path: []byte("p")})
+			return err
+		},
+		"get files": func(ctx context.Context, s *search.Service) error {
+			resp, err := s.GetFiles(ctx, &searchv1.GetFilesRequest{Files: []*searchv1.FileName{{Repo: "repo", Path: []byte("p")}, {Repo: "other", Path: []byte("p")}}})
+			if err == nil && resp.Files[0].GetFile() == nil {
+				err = status.Error(codes.Code(resp.Files[0].GetError().GetCode()), resp.Files[0].GetError().GetMessage())
 			}
-			return nil
+			return err
+		},
+		"list tree": func(ctx context.Context, s *search.Service) error {
+			_, err := s.ListTree(ctx, &searchv1.ListTreeRequest{Repo: "repo"})
+			return err
 		},
 	}
 	costs := map[string]searchapi.Cost{"processor": {Processor: 10 * time.Second}, "bytes": {Decoded: 5 << 30}}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -63,7 +64,13 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 	case i < 0 && !list.GetCoverage().GetComplete():
 		return l, &problem{Status: http.StatusServiceUnavailable, Text: "The repo cannot be reached at the moment. Try again."}
 	case i < 0 || len(list.GetRepos()[i].GetBranches()) == 0:
-		return l, &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
+		p := &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
+		if names, err := answers.RepoNames(ctx); err == nil {
+			for _, name := range searchapi.Nearest(at.repo, names) {
+				p.Nearest = append(p.Nearest, nearest{plain(cut(name, nameBytes)), place{repo: name}.address()})
+			}
+		}
+		return l, p
 	}
 	l.entry = list.GetRepos()[i]
 	for n, b := range l.entry.GetBranches() {
@@ -79,14 +86,34 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 // isCommit holds for a commit or the beginning of one.
 var isCommit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
 
-// noRevision is the problem of an unknown revision. It names those that are indexed.
+// missing is the problem of an error. That of a file or folder that does not exist has the text, and links to the nearest ones.
+func (l located) missing(err error, text string) *problem {
+	p := problemOf("", err)
+	if p.Status != http.StatusNotFound {
+		return p
+	}
+	p.Text = text
+	for _, path := range searchapi.NotFoundOf(err).GetNearest() {
+		p.Nearest = append(p.Nearest, nearest{plain(cutFront(path, nameBytes)), l.at(path).address()})
+	}
+	return p
+}
+
+// noRevision is the problem of an unknown revision. It names those that are indexed, and links to the nearest branches.
 func (l located) noRevision() *problem {
-	var names []string
+	var names, branches []string
+	for _, b := range l.entry.GetBranches() {
+		branches = append(branches, b.GetName())
+	}
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), 10)] {
 		names = append(names, plain(cut(b.GetName(), nameBytes))+" at "+short(b.GetCommit()))
 	}
-	return &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or no longer. Indexed are: " +
+	p := &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or no longer. Indexed are: " +
 		strings.Join(names, ", ") + "."}
+	for _, name := range searchapi.Nearest(l.rev, branches) {
+		p.Nearest = append(p.Nearest, nearest{plain(cut(name, nameBytes)), place{l.repo, name, l.path}.address()})
+	}
+	return p
 }
 
 // only is the query for one repo.

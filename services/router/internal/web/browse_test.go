@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -111,9 +112,30 @@ func TestFolderPage(t *testing.T) {
 	for i := range 3000 {
 		wide.files["host/wide"]["d"+lines(1)[:4]+strings.Repeat("x", i%300)+"/f"] = ""
 	}
-	show(t, wide.serve(t, false), "/r/host/wide")
-	if n := len(wide.asked); n > folderRounds+2 {
-		t.Errorf("a folder took %d searches", n)
+	for i := range 1500 {
+		wide.files["host/wide"][fmt.Sprint("file", i)] = ""
+	}
+	all := show(t, wide.serve(t, false), "/r/host/wide")
+	contains(t, all, "There are more files or folders.")
+	if folders, files := strings.Count(all, `class="folder" href="/r/host/wide/-/d`), strings.Count(all, `href="/r/host/wide/-/file`); folders != 300 || files != maxEntries {
+		t.Errorf("%d folders and %d files", folders, files)
+	}
+}
+
+// TestNearestOfMissing: the page of what does not exist links to what comes nearest.
+func TestNearestOfMissing(t *testing.T) {
+	h := pond().serve(t, false)
+	for target, want := range map[string]string{
+		"/r/host/pnod":                   `<a href="/r/host/pond"><bdi>host/pond</bdi></a>`,
+		"/r/host/pond@mian/-/go.mod":     `<a href="/r/host/pond@main/-/go.mod"><bdi>main</bdi></a>`,
+		"/r/host/pond/-/a/fihs.go":       `<a href="/r/host/pond/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
+		"/r/host/pond@main/-/a/fish.go/": `<a href="/r/host/pond@main/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
+	} {
+		w := visit(t, h, target)
+		if harmless(t, target, w.Body.String()); w.Code != http.StatusNotFound {
+			t.Errorf("%s: status %d", target, w.Code)
+		}
+		contains(t, w.Body.String(), want)
 	}
 }
 

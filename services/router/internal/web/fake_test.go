@@ -18,8 +18,6 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/net/html"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -117,12 +115,46 @@ func (f *fake) GetFile(_ context.Context, req *searchv1.GetFileRequest) (*search
 		branch = "dev"
 	}
 	if !ok || branch == "dev" && req.Branch == "main" {
-		return nil, status.Error(codes.NotFound, "no such file")
+		return nil, searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, Branch: req.Branch}, "", f.nearest(req.Repo, string(req.Path)))
 	}
 	part := text[min(int(req.Offset), len(text)):]
 	return &searchv1.GetFileResponse{
 		Content: []byte(part[:min(len(part), int(req.MaxBytes)/2)]), SizeBytes: uint64(len(text)), Blob: req.Path, Language: f.language, Branches: []string{branch},
 	}, nil
+}
+
+// nearest are the paths of a repo that differ least from one, without their folders.
+func (f *fake) nearest(repo, path string) []string {
+	return searchapi.Nearest(path, slices.Sorted(maps.Keys(f.files[repo])))
+}
+
+// ListTree implements Answers. A folder has at most as many entries as the request wants.
+func (f *fake) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	resp := &searchv1.ListTreeResponse{Coverage: &searchv1.Coverage{Complete: true}}
+	for _, path := range slices.Sorted(maps.Keys(f.files[req.Repo])) {
+		below, inside := strings.CutPrefix(path, string(req.Path))
+		if !inside || req.Branch == "main" && strings.HasPrefix(path, "dev only") || req.Branch == "dev" && !strings.HasPrefix(path, "dev") {
+			continue
+		}
+		e := &searchv1.TreeEntry{Path: []byte(path), Kind: searchv1.TreeEntry_KIND_FILE}
+		if name, _, deeper := strings.Cut(below, "/"); deeper {
+			e.Path, e.Kind = []byte(string(req.Path)+name+"/"), searchv1.TreeEntry_KIND_FOLDER
+		}
+		switch n := len(resp.Entries); {
+		case n > 0 && string(resp.Entries[n-1].Path) == string(e.Path):
+		case n == int(req.MaxEntries):
+			resp.NextPageToken = []byte("more")
+		default:
+			resp.Entries = append(resp.Entries, e)
+		}
+	}
+	if len(resp.Entries) == 0 && len(req.Path) > 0 {
+		return nil, searchapi.FolderNotFound(req, req.Branch, f.nearest(req.Repo, string(req.Path)))
+	}
+	return resp, nil
 }
 
 // Definitions implements Answers: every name is defined on the second line of each file of its repo.

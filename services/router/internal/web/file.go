@@ -109,10 +109,9 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		if below, _ := list(ctx, answers, l, l.path+"/"); len(below.Entries) > 0 {
 			return reply{redirect: l.at(l.path + "/").address()}
 		}
-		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no file " + plain(cut(l.path, nameBytes)) + " on branch " + plain(cut(l.branch, nameBytes)) + "."})
 	}
 	if err != nil {
-		return p.failed(r, problemOf("", err))
+		return p.failed(r, l.missing(err, "There is no file "+plain(cut(l.path, nameBytes))+" on branch "+plain(cut(l.branch, nameBytes))+"."))
 	}
 	if commit := c.resp.GetCommit(); commit != "" {
 		l.commit = commit

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"html/template"
-	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -55,11 +54,8 @@ func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l 
 	} else {
 		page.listing, wrong = list(ctx, answers, l, l.path)
 	}
-	switch {
-	case wrong != nil:
+	if wrong != nil {
 		return p.failed(r, wrong)
-	case len(page.Entries) == 0 && page.Partial == "" && page.Find == "" && l.path != "":
-		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no folder " + plain(cut(l.path, nameBytes)) + " at this revision."})
 	}
 	if l.path != "" {
 		page.Up = l.at(folder(l.path)).address()
@@ -71,15 +67,13 @@ func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l 
 }
 
 const (
-	// maxEntries bounds the entries of a folder.
-	maxEntries = 1000
-	// folderFiles is how many files are requested to find their folders. folderRounds is how often:
-	// each round leaves out the folders that are already known.
-	folderFiles  = 1000
-	folderRounds = 40
-	// folderTime bounds all rounds, and exclusionBytes the query.
-	folderTime     = 2 * time.Second
-	exclusionBytes = 8 << 10
+	// maxEntries bounds the files and the folders that are shown of a folder, and treeEntries both together as they are read.
+	maxEntries  = 1000
+	treeEntries = 10_000
+	// folderTime bounds the time for a folder.
+	folderTime = 2 * time.Second
+	// findFiles is how many files the path finder ranks.
+	findFiles = 1000
 	// maxFound bounds what the path finder shows.
 	maxFound = 100
 	// maxFindRunes bounds its text.
@@ -87,86 +81,52 @@ const (
 	findTime     = 2 * time.Second
 )
 
-// list lists a folder, folders first. An index knows files only: the folders are those in
-// which files are found.
+// list lists a folder, folders first.
 func list(ctx context.Context, answers Answers, l located, dir string) (of listing, _ *problem) {
 	ctx, cancel := context.WithTimeout(ctx, folderTime)
 	defer cancel()
-	folders, partial, problem := folders(ctx, answers, l, dir)
-	if problem != nil {
-		return of, problem
+	tree, err := answers.ListTree(ctx, &searchv1.ListTreeRequest{
+		Repo: l.repo, Path: []byte(dir), Branch: l.branch, MaxEntries: treeEntries, MaxBytes: answerBytes,
+	})
+	if err != nil {
+		return of, l.missing(err, "There is no folder "+plain(cut(dir, nameBytes))+" at this revision.")
 	}
-	of.Partial = partial
-	files, more, problem := paths(ctx, answers, l, "f:"+quote("^"+literal(dir)+"[^/]+$"), dir, maxEntries)
-	if problem != nil {
-		return of, problem
+	if len(tree.GetNextPageToken()) > 0 || !tree.GetCoverage().GetComplete() {
+		of.Partial = "There may be more files and folders."
 	}
-	if more {
-		of.Partial = "There are more files."
-	}
-	for _, f := range folders {
-		of.Entries = append(of.Entries, l.entryAt(dir+f+"/", dir))
-	}
-	for _, f := range files {
-		if !strings.Contains(f, "/") {
-			if isReadme.MatchString(f) && !isMarkdown.MatchString(of.readme) {
-				of.readme = dir + f
-			}
-			of.Entries = append(of.Entries, l.entryAt(dir+f, dir))
+	var files []entry
+	for _, e := range tree.GetEntries() {
+		path, to := string(e.GetPath()), &files
+		if e.GetKind() == searchv1.TreeEntry_KIND_FOLDER {
+			to = &of.Entries
+		} else if isReadme.MatchString(path[len(dir):]) && !isMarkdown.MatchString(of.readme) {
+			of.readme = path
 		}
+		if len(*to) == maxEntries {
+			of.Partial = "There are more files or folders."
+			continue
+		}
+		*to = append(*to, l.entryAt(path, dir))
 	}
+	of.Entries = append(of.Entries, files...)
 	return of, nil
 }
 
-// folders are the names of the folders in a folder, sorted. Partial says why some may be
-// missing.
-func folders(ctx context.Context, answers Answers, l located, dir string) (names []string, partial string, _ *problem) {
-	known, excluded := map[string]bool{}, ""
-	for round := 0; partial == ""; round++ {
-		query := "f:" + quote("^"+literal(dir)+"[^/]+/")
-		if excluded != "" {
-			query += " -f:" + quote("^"+literal(dir)+"(?:"+excluded+")/")
-		}
-		found, more, problem := paths(ctx, answers, l, query, dir, folderFiles)
-		if problem != nil && round == 0 {
-			return nil, "", problem
-		}
-		for _, path := range found {
-			if folder, _, inside := strings.Cut(path, "/"); inside && !known[folder] {
-				known[folder] = true
-				excluded += strings.Repeat("|", min(len(excluded), 1)) + literal(folder)
-			}
-		}
-		if problem == nil && !more {
-			break
-		}
-		if problem != nil || round == folderRounds || len(known) >= maxEntries || len(excluded) > exclusionBytes {
-			partial = "There may be more folders."
-		}
-	}
-	return slices.Sorted(maps.Keys(known)), partial, nil
-}
-
-// paths are the paths below a folder that a query finds, relative to it and sorted. More
-// reports whether there are more than the limit.
-func paths(ctx context.Context, answers Answers, l located, query, dir string, limit uint32) (found []string, more bool, _ *problem) {
+// paths are the paths that a query finds, sorted. More reports whether there are others.
+func paths(ctx context.Context, answers Answers, l located, query string) (found []string, more bool, _ *problem) {
 	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: l.documents() + " " + query, Options: &searchv1.SearchOptions{
-		MaxFiles: limit, MaxMatchesPerFile: 1, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+		MaxFiles: findFiles, MaxMatchesPerFile: 1, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}})
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, false, problemOf("", err)
-	case !resp.GetCoverage().GetComplete():
-		more = true
 	}
 	for _, f := range resp.GetFiles() {
-		path := string(f.GetPath())
-		if below, ok := strings.CutPrefix(path, dir); ok && (l.head || slices.Contains(f.GetBranches(), l.branch)) {
-			found = append(found, below)
+		if l.head || slices.Contains(f.GetBranches(), l.branch) {
+			found = append(found, string(f.GetPath()))
 		}
 	}
 	slices.Sort(found)
-	return found, more || len(resp.GetNextPageToken()) > 0, nil
+	return found, !resp.GetCoverage().GetComplete() || len(resp.GetNextPageToken()) > 0, nil
 }
 
 // find is what the path finder finds: paths that have all characters of a text in its order,
@@ -183,7 +143,7 @@ func find(ctx context.Context, answers Answers, l located, text string) (of list
 	if len(loose) == 0 {
 		return of, nil
 	}
-	found, more, problem := paths(ctx, answers, l, "f:"+quote("(?i:"+strings.Join(loose, "[^\\n]*?")+")"), "", folderFiles)
+	found, more, problem := paths(ctx, answers, l, "f:"+quote("(?i:"+strings.Join(loose, "[^\\n]*?")+")"))
 	if problem != nil {
 		return of, problem
 	}

@@ -21,7 +21,12 @@ type problem struct {
 	Before, After template.HTML
 	Marked        bool
 	Found, Wanted string
+	// Nearest are the places whose names come nearest to one that does not exist.
+	Nearest []nearest
 }
+
+// nearest is a place with its address.
+type nearest struct{ Name, URL string }
 
 // problemOf says what went wrong, and what to do.
 func problemOf(query string, err error) *problem {

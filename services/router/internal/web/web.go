@@ -31,6 +31,7 @@ type Answers interface {
 	List(ctx context.Context, req *searchv1.ListRequest) (*searchv1.ListResponse, error)
 	Definitions(ctx context.Context, req *searchv1.DefinitionsRequest) (*searchv1.DefinitionsResponse, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
+	ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error)
 	// Repos is how many repos the caller may see.
 	Repos(ctx context.Context) (int, error)
 	// RepoNames are the names of these repos, ascending. Languages are the known languages of their

@@ -85,6 +85,15 @@ func (s *Shard) File(ctx context.Context, repo string, path []byte, branch strin
 	return f, err
 }
 
+// Tree is search.Shard's.
+func (s *Shard) Tree(ctx context.Context, repo string, overlay search.Overlay, opts search.TreeOptions) (t *search.Tree, err error) {
+	err = s.use(ctx, func(sh *search.Shard) error {
+		t, err = sh.Tree(ctx, repo, overlay, opts)
+		return err
+	})
+	return t, err
+}
+
 // use opens the shard over a view of its own for one search.
 func (s *Shard) use(ctx context.Context, do func(*search.Shard) error) error {
 	return s.cache.run(ctx, s.object, func(v *view) error {

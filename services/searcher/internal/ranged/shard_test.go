@@ -72,6 +72,7 @@ type searchable interface {
 	search.Finder
 	List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error)
 	File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (*search.File, error)
+	Tree(ctx context.Context, repo string, overlay search.Overlay, opts search.TreeOptions) (*search.Tree, error)
 }
 
 // answer is everything that a shard returns for a query.
@@ -79,6 +80,7 @@ type answer struct {
 	files []search.FileMatch
 	repos []shard.RepoStats
 	file  *search.File
+	tree  *search.Tree
 }
 
 func (a answer) is(b answer) bool { return reflect.DeepEqual(a, b) }
@@ -100,7 +102,11 @@ func answers(ctx context.Context, s searchable, q *search.Query, corpus *indexte
 	if err != nil && !errors.Is(err, search.ErrNoFile) {
 		return answer{}, err
 	}
-	return answer{found.Files, listed.Repos, file}, nil
+	tree, err := s.Tree(ctx, repo.Name, search.Overlay{}, search.TreeOptions{Branch: repo.Branches[0], Depth: 2, MaxEntries: 100, MaxBytes: 1 << 20})
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{found.Files, listed.Repos, file, tree}, nil
 }
 
 func prepare(t testing.TB, corpus *indextest.Corpus, text string) *search.Query {

@@ -172,7 +172,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if !coverage.Complete {
 		return nil, status.Errorf(codes.Unavailable, "%s: %s", coverage.Uncovered[0].Reason, coverage.Uncovered[0].Message)
 	}
-	return nil, searchapi.FileNotFound(req)
+	return nil, searchapi.FileNotFound(req, "", nil)
 }
 
 // part is the part of a document to read. It is no longer than an answer can be.

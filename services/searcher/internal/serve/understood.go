@@ -33,6 +33,8 @@ func knowsAll(req proto.Message) bool {
 		return known(m) && known(asked) && knowsConsistency(asked.GetConsistency()) && knowsPlan(asked.GetPlan()) && knowsTree(asked.GetTree())
 	case *searchv1.GetFileRequest:
 		return known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
+	case *searchv1.ListTreeRequest:
+		return known(m) && knowsConsistency(m.Consistency) && knowsPlan(m.Plan)
 	}
 	return false
 }

@@ -18,7 +18,7 @@ import (
 // router can hold, one at a time. A searcher that ignored it could show what the field hides.
 func TestUnknownFieldsAreRefused(t *testing.T) {
 	for _, req := range []proto.Message{
-		&searchv1.StreamSearchRequest{}, &searchv1.StreamListRequest{}, &searchv1.GetFileRequest{},
+		&searchv1.StreamSearchRequest{}, &searchv1.StreamListRequest{}, &searchv1.GetFileRequest{}, &searchv1.ListTreeRequest{},
 	} {
 		name := string(req.ProtoReflect().Descriptor().Name())
 		places := 0

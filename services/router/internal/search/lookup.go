@@ -1,0 +1,150 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// lookup is an admitted request for what is at a path. All of it is answered from one layout.
+type lookup struct {
+	service *Service
+	ticket  *ticket
+	layout  *Layout
+	// end must be called.
+	end func()
+}
+
+// lookup admits a request that began at start. Asking is the context for asking searchers.
+func (s *Service) lookup(ctx context.Context, method string, start time.Time, want *searchv1.Consistency, atLeast int64) (asking context.Context, l lookup, err error) {
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
+	l = lookup{service: s, end: cancel}
+	defer func() {
+		if err != nil {
+			l.end()
+		}
+	}()
+	if err := s.layouts.Reach(asking, want, atLeast); err != nil {
+		return nil, l, err
+	}
+	if l.ticket, err = s.admit(whole, method, start, interactive); err != nil {
+		return nil, l, err
+	}
+	l.end = func() { l.ticket.end(); cancel() }
+	l.layout, err = s.layouts.At(asking, want, atLeast)
+	return asking, l, err
+}
+
+// root is the root of a repo, which must have the branch unless it is empty.
+func (l *lookup) root(repo, branch string) (*catalogv1.Root, error) {
+	root, ok := l.layout.Root(repo)
+	if !ok {
+		return nil, searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), searchapi.Nearest(repo, l.layout.names))
+	}
+	if branch == "" || slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == branch }) {
+		return root, nil
+	}
+	names := make([]string, len(root.Branches))
+	for i, b := range root.Branches {
+		names[i] = b.Name
+	}
+	text := fmt.Sprintf("no branch %q of %s is indexed", branch, repo)
+	if all := strings.Join(names, ", "); len(names) > searchapi.MostNearest && len(all) <= listedBranches {
+		text += "; these are: " + all
+	}
+	return nil, searchapi.NotFound("branch", text, searchapi.Nearest(branch, names))
+}
+
+// listedBranches bounds the text that the error of an unknown branch has for all branches, in bytes.
+const listedBranches = 500
+
+// Bounds of the search for paths like one that does not exist.
+const (
+	nearestTime  = time.Second
+	nearestFiles = 1000
+	nearestBytes = 1 << 20
+)
+
+// nearestPaths are the paths on a branch that differ least from one that does not exist: of folders if that ends with a slash, else of files;
+// and of the other kind where the last part is the same. An empty branch is any. There are none if they cannot be found in time.
+func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing []byte) []string {
+	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+	defer cancel()
+	name, wantsFolder := strings.CutSuffix(string(missing), "/")
+	base := path.Base(name)
+	thirds := searchapi.Thirds(base)
+	for i, third := range thirds {
+		thirds[i] = regexp.QuoteMeta(third)
+	}
+	ends := [2]string{"$", "/"}
+	if wantsFolder {
+		ends = [2]string{"/", "$"}
+	}
+	text := &searchv1.Text{
+		Pattern: "(?:" + strings.Join(thirds, "|") + ")[^/]*" + ends[0] + "|(?:^|/)" + regexp.QuoteMeta(strings.ToValidUTF8(base, "")) + ends[1],
+		Regexp:  true, Scope: searchv1.TextScope_TEXT_SCOPE_PATH,
+	}
+	of := []*searchv1.Query{{Node: &searchv1.Query_Repos{Repos: &searchv1.RepoNames{Names: []string{repo}}}}, {Node: &searchv1.Query_Text{Text: text}}}
+	if branch != "" {
+		of = append(of, &searchv1.Query{Node: &searchv1.Query_Branch{Branch: &searchv1.BranchName{Name: branch, Exact: true}}})
+	}
+	files, err := l.search(ctx, &searchv1.Query{Node: &searchv1.Query_And{And: &searchv1.Operands{Queries: of}}})
+	if err != nil {
+		return nil
+	}
+	var names []string
+	add := func(candidate string, isFolder bool) {
+		if isFolder == wantsFolder || path.Base(candidate) == base {
+			names = append(names, candidate)
+		}
+	}
+	for _, f := range files {
+		file := string(f.Path)
+		add(file, false)
+		for i := range file {
+			if file[i] == '/' {
+				add(file[:i+1], true)
+			}
+		}
+	}
+	slices.Sort(names)
+	return searchapi.Nearest(name, slices.Compact(names))
+}
+
+// search finds files of the layout for an answer that has none.
+func (l *lookup) search(ctx context.Context, tree *searchv1.Query) ([]*searchv1.FileMatch, error) {
+	s := l.service.Session(nil)
+	s.layouts = &session{layout: l.layout}
+	p, err := s.newPage(&searchv1.SearchRequest{Tree: tree}, searchapi.WithDefaults(&searchv1.SearchOptions{
+		MaxFiles: nearestFiles, MaxMatchesPerFile: 1, MaxBytes: nearestBytes,
+	}))
+	if err != nil {
+		return nil, err
+	}
+	e, err := s.plan(ctx, l.ticket, p.asked, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	p.shape(e.asked.answer)
+	results := s.newFileSet()
+	var lists []*fileList
+	e.search(ctx, p, results, func(r *searchReply) { lists = append(lists, r.files) })
+	files, _ := results.merge(int(p.options.MaxFiles), lists...)
+	return files, nil
+}
+
+// isMissing reports whether an error is that of a file or folder that does not exist, in a repo and on a branch that do.
+func isMissing(err error) bool {
+	return status.Code(err) == codes.NotFound && searchapi.FieldOf(err) == "path"
+}
