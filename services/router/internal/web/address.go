@@ -22,7 +22,9 @@ var errPlace = errors.New("an address is /r/REPO@REVISION/-/PATH")
 func parsePlace(escaped string) (p place, err error) {
 	rest, ok := strings.CutPrefix(escaped, searchapi.PagePrefix)
 	if !ok {
-		return p, errPlace
+		if rest, ok = strings.CutPrefix(escaped, rawPrefix); !ok {
+			return p, errPlace
+		}
 	}
 	repo, path, _ := strings.Cut(rest, searchapi.PageSeparator)
 	repo, rev, _ := strings.Cut(strings.TrimSuffix(repo, "/"), "@")
@@ -48,6 +50,9 @@ const (
 
 // address is the address of a place.
 func (p place) address() string { return searchapi.PageOf(p.repo, p.rev, p.path) }
+
+// raw is the address of the file as it is.
+func (p place) raw() string { return rawPrefix + strings.TrimPrefix(p.address(), searchapi.PagePrefix) }
 
 // line is the address of a line of the file; 0 is that of the file.
 func (p place) line(n int) string { return searchapi.PageOfLine(p.repo, p.rev, p.path, n) }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -92,6 +93,7 @@ type content struct {
 }
 
 func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l located) reply {
+	raw := strings.HasPrefix(r.URL.Path, rawPrefix)
 	from := 1
 	if n, err := strconv.Atoi(param(r, searchapi.PageFromParam)); err == nil && n > 0 {
 		from = n
@@ -102,6 +104,9 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 			elsewhere, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: l.repo, Path: []byte(l.path), MaxBytes: readBytes})
 			if on := elsewhere.GetBranches(); err == nil && len(on) > 0 {
 				l.rev = on[0]
+				if raw {
+					return reply{redirect: l.raw()}
+				}
 				to := url.URL{RawQuery: r.URL.RawQuery}
 				return reply{redirect: l.address() + to.String()}
 			}
@@ -117,7 +122,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		l.commit = commit
 	}
 	skip := skipped(c.resp.GetSkipReason())
-	switch raw := param(r, rawParam) != ""; {
+	switch {
 	case raw && skip != "":
 		return p.failed(r, &problem{Status: http.StatusNotFound, Text: "The content is not kept: " + skip + "."})
 	case raw:
@@ -137,7 +142,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 	if query := param(r, queryParam); query != "" {
 		page.Found = l.found(ctx, answers, query, c.resp.GetBlob())
 	}
-	page.RawURL = l.address() + "?" + rawParam + "=1"
+	page.RawURL = l.raw()
 	page.Lines = p.fileLines(ctx, &c, page.Found.in(&c))
 	page.Outline = outline(c, l, len(page.Lines))
 	page.paginate(c, l)

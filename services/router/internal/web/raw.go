@@ -13,8 +13,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// rawParam asks for a file as it is.
-const rawParam = "raw"
+// rawPrefix begins the addresses of files as they are. They are apart from the pages, so that whoever follows these finds each file once.
+const rawPrefix = "/raw/"
 
 // rawPolicy lets a browser show a file, and run and load nothing.
 const rawPolicy = "default-src 'none'; frame-ancestors 'none'; sandbox"

@@ -24,7 +24,7 @@ func TestRawFile(t *testing.T) {
 	h := f.serve(t, false)
 	for _, path := range []string{"page.html", "huge.txt", "wide.txt", "a/fish.go", "strange\xffname", "dev.txt"} {
 		want := f.files["host/pond"][path]
-		w := visit(t, h, place{"host/pond", "", path}.address()+"?raw=1")
+		w := visit(t, h, place{"host/pond", "", path}.raw())
 		if w.Code != http.StatusOK || w.Body.String() != want || w.Header().Get("Content-Length") != strconv.Itoa(len(want)) {
 			t.Errorf("%s: status %d, %d bytes, announced %s, should be %d", path, w.Code, w.Body.Len(), w.Header().Get("Content-Length"), len(want))
 		}
@@ -39,11 +39,11 @@ func TestRawFile(t *testing.T) {
 			t.Errorf("%s has the name %s", path, w.Header().Get("Content-Disposition"))
 		}
 	}
-	contains(t, show(t, h, "/r/host/pond/-/a/fish.go"), `<a href="/r/host/pond/-/a/fish.go?raw=1">raw</a>`, `<a href="/r/host/pond/-/a/fish.go?raw=1" download>`)
-	if w := visit(t, h, "/r/host/pond/-/dev%20only.txt?raw=1"); w.Header().Get("Location") != "/r/host/pond@dev/-/dev%20only.txt?raw=1" {
+	contains(t, show(t, h, "/r/host/pond/-/a/fish.go"), `<a href="/raw/host/pond/-/a/fish.go">raw</a>`, `<a href="/raw/host/pond/-/a/fish.go" download>`)
+	if w := visit(t, h, "/raw/host/pond/-/dev%20only.txt"); w.Header().Get("Location") != "/raw/host/pond@dev/-/dev%20only.txt" {
 		t.Errorf("a file of another branch is at %q", w.Header().Get("Location"))
 	}
-	if w := visit(t, h, "/r/host/pond/-/none?raw=1"); w.Code != http.StatusNotFound {
+	if w := visit(t, h, "/raw/host/pond/-/none"); w.Code != http.StatusNotFound {
 		t.Errorf("a file that is not there: status %d", w.Code)
 	}
 }
@@ -57,7 +57,7 @@ func (skipping) GetFile(context.Context, *searchv1.GetFileRequest) (*searchv1.Ge
 
 // TestRawFileWithoutContent: what is not kept cannot be taken for a file that is.
 func TestRawFileWithoutContent(t *testing.T) {
-	if w := visit(t, serving(t, skipping{pond()}), "/r/host/pond/-/fish?raw=1"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "binary") {
+	if w := visit(t, serving(t, skipping{pond()}), "/raw/host/pond/-/fish"); w.Code != http.StatusNotFound || !strings.Contains(w.Body.String(), "binary") {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 }
@@ -83,7 +83,7 @@ func TestRawFileChanges(t *testing.T) {
 	f := changing{pond()}
 	s := httptest.NewServer(serving(t, f))
 	defer s.Close()
-	resp, err := s.Client().Get(s.URL + "/r/host/pond/-/huge.txt?raw=1")
+	resp, err := s.Client().Get(s.URL + "/raw/host/pond/-/huge.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestPagesAreCompressed(t *testing.T) {
 			t.Errorf("%s: %d bytes, should be %d: %v", target, len(text), plain.Body.Len(), err)
 		}
 	}
-	if w := visit(t, h, "/r/host/pond/-/long.txt?raw=1", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
+	if w := visit(t, h, "/raw/host/pond/-/long.txt", "Accept-Encoding", "gzip"); w.Header().Get("Content-Encoding") != "" {
 		t.Error("a file as it is is compressed")
 	}
 }

@@ -74,14 +74,15 @@ func (p *Pages) Close() { p.colour.close() }
 // authenticated before; the open handlers are for anybody.
 func (p *Pages) Routes() (pages, open map[string]http.Handler) {
 	pages = map[string]http.Handler{
-		"GET /{$}":         p.page(p.search),
-		"GET /r/{rest...}": p.page(p.browse),
-		"GET /repos":       p.page(p.repos),
-		"GET /help":        p.page(p.help),
-		"GET /complete":    p.page(p.complete),
-		"GET /def":         p.page(p.definition),
-		"GET /search":      p.page(zoektSearch),
-		"GET /print":       p.page(zoektPrint),
+		"GET /{$}":           p.page(p.search),
+		"GET /r/{rest...}":   p.page(p.browse),
+		"GET /raw/{rest...}": p.page(p.browse),
+		"GET /repos":         p.page(p.repos),
+		"GET /help":          p.page(p.help),
+		"GET /complete":      p.page(p.complete),
+		"GET /def":           p.page(p.definition),
+		"GET /search":        p.page(zoektSearch),
+		"GET /print":         p.page(zoektPrint),
 	}
 	open = map[string]http.Handler{"GET /assets/{name}": gzhttp.GzipHandler(http.HandlerFunc(serveAsset)), "GET " + openSearchPath: http.HandlerFunc(openSearch)}
 	if p.cfg.Admit != nil {
