@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -94,7 +95,7 @@ func (l *lookup) extend(ctx context.Context, req *searchv1.GetFileRequest, f *se
 			break // the caller requests the rest, and sees why it is not here
 		}
 		more := part.Content[:min(len(part.Content), room-added)]
-		f.Content, added = append(f.Content[:len(f.Content):len(f.Content)], more...), added+len(more)
+		f.Content, added = append(slices.Clip(f.Content), more...), added+len(more)
 	}
 	return added
 }
