@@ -89,7 +89,7 @@ func TestDefinedLines(t *testing.T) {
 func TestSampleLines(t *testing.T) {
 	files := []*file{lineFile("few.c", strings.Repeat("read\n", leastLines-1))}
 	known := []knownLine{{definedKind, "r", "few.c", 1, "read file"}}
-	for _, name := range strings.Fields("a b c d e f g h i j k l m n o p") {
+	for name := range strings.FieldsSeq("a b c d e f g h i j k l m n o p") {
 		files = append(files, lineFile(name+".c", strings.Repeat("file\n", leastLines)))
 		known = append(known, knownLine{definedKind, "r", name + ".c", 1, "read file"}, knownLine{definedKind, "r", name + ".c", 2, "read file"})
 	}

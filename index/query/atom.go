@@ -199,7 +199,8 @@ func withoutCaptures(tree *syntax.Regexp) *syntax.Regexp {
 		return &syntax.Regexp{Op: syntax.OpCapture, Flags: tree.Flags, Cap: 1, Name: tree.Name, Sub: []*syntax.Regexp{withoutCaptures(tree.Sub[0])}}
 	}
 	tree = uncapture(tree)
-	joined, err := syntax.Parse(regex.Source(tree, true), Flags) // String takes a millisecond for a class such as [^/]
+	// String would take a millisecond for a class such as [^/].
+	joined, err := syntax.Parse(regex.Source(tree, true), Flags)
 	if err != nil { // should not happen; the tree is correct, only less simple
 		return tree
 	}

@@ -149,7 +149,7 @@ func TestGiteaIndexer(t *testing.T) {
 	trees := map[string]map[string]string{"host/lake": {}, "host/pond": {}, "host/hidden": {}}
 	for i := range 23 {
 		trees["host/lake"][fmt.Sprintf("src/f%d.go", i)] = fmt.Sprintf("package lake\n\nfunc Fish%d() { needle(%d) }\n", i, i)
-		trees["host/pond"][fmt.Sprintf("doc/f%d.txt", i)] = fmt.Sprintf("A Needle in the pond.\nfish %d", i%3)
+		trees["host/pond"][fmt.Sprintf("doc/f%d.txt", i)] = fmt.Sprintf("A Needle.\nfish %d in the pond", i%3)
 		trees["host/hidden"][fmt.Sprintf("f%d.go", i)] = "package hidden // needle fish\n"
 	}
 	for repo, files := range trees {

@@ -34,8 +34,8 @@ var texts = []string{"", "a", "pkg/file_test.go", "<b>&amp;", "\"\\", "\x00\x1f\
 func fill(rng *rand.Rand, v reflect.Value, depth int) {
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Field(i); f.CanSet() {
+		for _, f := range v.Fields() {
+			if f.CanSet() {
 				fill(rng, f, depth)
 			} else {
 				fill(rng, reflect.NewAt(f.Type(), f.Addr().UnsafePointer()).Elem(), depth)
