@@ -43,6 +43,7 @@ A file that cannot be printed is reported, and the others are printed. On a term
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the file on this branch; default the repo's first branch that has it")
+	completeNames(cmd, &addr)
 	return cmd
 }
 

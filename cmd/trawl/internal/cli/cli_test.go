@@ -419,9 +419,6 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: exit %d: %s", args, exit, errs)
 		}
 	}
-	if exit, _, errs := run(t, nil, "serch", "x"); exit != 2 || errs != "trawl: unknown command \"serch\" for \"trawl\", the nearest: search; see trawl --help\n" {
-		t.Errorf("a command that is spelled wrongly: exit %d, %q", exit, errs)
-	}
 	for _, alone := range []string{"-l", "-c", "--files"} {
 		if exit, _, errs := run(t, nil, "search", "--json", alone, "x"); exit != 2 || !strings.Contains(errs, "--json excludes") {
 			t.Errorf("--json %s: exit %d, %q", alone, exit, errs)

@@ -161,7 +161,7 @@ func listing(p Process, cmd *cobra.Command, list func(ctx context.Context, c cli
 		addr   routerAt
 		asJSON bool
 	)
-	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.Args = usageArgs(knownCommand)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return list(ctx, c, asJSON) })
 	}

@@ -48,6 +48,7 @@ back, before they are ready. What a bucket keeps of deleted objects by itself, a
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until its bytes are gone from the bucket and all disks, and show where some are left; may take a day")
+	completeNames(cmd, &addr)
 	return cmd
 }
 

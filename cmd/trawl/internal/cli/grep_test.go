@@ -77,7 +77,7 @@ func TestGrep(t *testing.T) {
 		{"-g [ fish pond", 2, "[ without its ]"},
 		{"-g *.{c,h fish pond", 2, "{ without its }"},
 		{"-l -c fish pond", 2, "exclude each other"},
-		{"-A -1 fish pond", 2, "invalid argument"},
+		{"-A -1 fish pond", 2, "want a whole number"},
 		{"fish pond/old.log", 0, "pond/old.log:1:fish\n"},
 		{"-l fish pond/.hidden/fish.md", 0, "pond/.hidden/fish.md\n"},
 		{"-c fish ./link", 0, "./link:1\n"},

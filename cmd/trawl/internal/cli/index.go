@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -57,19 +55,6 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
-}
-
-// absolute makes the path of an existing folder absolute and leaves anything
-// else as it is: the router says what is wrong with it.
-func absolute(arg string) (string, error) {
-	if info, err := os.Stat(arg); err != nil || !info.IsDir() {
-		return arg, nil //nolint:nilerr // what is not here may be a URL
-	}
-	path, err := filepath.Abs(arg)
-	if err != nil {
-		return "", fmt.Errorf("finding the folder %s: %w", arg, err)
-	}
-	return path, nil
 }
 
 func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, noWait bool) error {

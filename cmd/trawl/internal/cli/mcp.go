@@ -25,7 +25,7 @@ func newMCP(p Process) *cobra.Command {
 trawl search does. docs/mcp.md has the tools, and how to configure clients:
 
   claude mcp add trawl -- trawl mcp --addr search.example.org:443 --tls --token-file ~/.trawl-token`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: usageArgs(knownCommand),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}

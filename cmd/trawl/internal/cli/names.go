@@ -110,5 +110,6 @@ func newPlaces(p Process, use, short, long string, places askForPlaces) *cobra.C
 		},
 	}
 	answer.declare(cmd, p)
+	completeNames(cmd, &answer.addr)
 	return cmd
 }

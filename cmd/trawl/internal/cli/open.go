@@ -53,6 +53,7 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 	addressFlag(cmd.Flags(), p, &addr)
 	pagesFlag(cmd.Flags(), p, &pages)
 	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the page of this branch; default the repo's first branch, or the first that has the file")
+	completeNames(cmd, &addr)
 	return cmd
 }
 

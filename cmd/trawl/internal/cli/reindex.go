@@ -67,6 +67,7 @@ in full since --before, so an interrupted run continues where it was if it gets 
 	cmd.Flags().StringVar(&before, "before", "", "leave alone what was built in full at this time (RFC 3339) or later; empty: now")
 	cmd.Flags().Float64Var(&r.perMinute, "rate", 60, "most repositories to ask for in a minute; 0: no limit")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print how many repositories would be indexed again, and change nothing")
+	completeNames(cmd, &addr)
 	return cmd
 }
 

@@ -47,6 +47,9 @@ func newRepos(p Process) *cobra.Command {
 				if asJSON {
 					return printReposJSON(p.Out, rows)
 				}
+				if len(rows) == 0 {
+					return noRepos(p.Err, prefix)
+				}
 				return printRepos(p.Out, rows)
 			})
 		},
@@ -111,6 +114,16 @@ func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoE
 		}
 		entries = append(entries, m.GetRepos()...)
 	}
+}
+
+// noRepos says why a list of repos is empty.
+func noRepos(out io.Writer, prefix string) error {
+	text := "no repo is indexed yet: trawl index URL indexes one\n"
+	if prefix != "" {
+		text = fmt.Sprintf("no repo has a name that begins with %q: trawl repos lists all\n", prefix)
+	}
+	_, err := io.WriteString(out, text)
+	return err
 }
 
 func printRepos(out io.Writer, rows []repoRow) error {

@@ -91,13 +91,9 @@ Search it:                          trawl search 'func main lang:go'`,
 			}
 			return cmd.Help()
 		},
-
-		SuggestionsMinimumDistance: 2,
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
-	})
+	root.SetFlagErrorFunc(flagError)
 	const use, serve, tools = "use", "serve", "tools"
 	root.AddGroup(
 		&cobra.Group{ID: use, Title: "Search and index:"},
@@ -118,22 +114,10 @@ Search it:                          trawl search 'func main lang:go'`,
 
 // withSubcommands gives a command those below it. By itself it prints its help.
 func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
-	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.Args = usageArgs(knownCommand)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 	cmd.AddCommand(below...)
 	return cmd
-}
-
-// knownCommand refuses what is no command, with those that are spelled like it.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	err := cobra.NoArgs(cmd, args)
-	if err == nil {
-		return nil
-	}
-	if nearest := cmd.SuggestionsFor(args[0]); len(nearest) > 0 {
-		return fmt.Errorf("%w, the nearest: %s", err, strings.Join(nearest, ", "))
-	}
-	return err
 }
 
 // usageArgs marks errors of an argument check as errors of usage.

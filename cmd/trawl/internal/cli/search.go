@@ -50,14 +50,19 @@ found nothing in the part that it could search.`,
 			if answer.lines.counts, err = counts.options(&answer.lines); err != nil {
 				return err
 			}
-			return answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+			err = answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
+			if err == nil && isTerminal(p.Err) {
+				fmt.Fprint(p.Err, asTheyStand(text))
+			}
+			return err
 		},
 	}
 	query.declare(cmd.Flags())
 	answer.declare(cmd, p)
 	counts.declare(cmd)
+	completeNames(cmd, &answer.addr)
 	return cmd
 }
 

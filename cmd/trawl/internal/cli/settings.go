@@ -17,7 +17,7 @@ func configured(p Process, cmd *cobra.Command, settings config.Settings, run fun
 // configuredAs is configured with another name in the environment variables.
 func configuredAs(p Process, cmd *cobra.Command, role string, settings config.Settings, run func(cmd *cobra.Command) error) *cobra.Command {
 	set, err := config.Bind(cmd.Flags(), role, settings)
-	cmd.Args = usageArgs(cobra.NoArgs)
+	cmd.Args = usageArgs(knownCommand)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err != nil {
 			return err

@@ -43,7 +43,7 @@ func newSourcesApply(p Process) *cobra.Command {
 		Short: "Replace all sources by those of a file",
 		Long: `Replace all sources by those of a YAML file. The repositories of a source that is no longer in it are deleted
 after its grace time. The file names credentials, by environment variable or file; it never holds them.`,
-		Args: usageArgs(cobra.NoArgs),
+		Args: usageArgs(knownCommand),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, err := readSources(path)
 			if err != nil {

@@ -104,6 +104,7 @@ func newReposStatus(p Process) *cobra.Command {
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	completeNames(cmd, &addr)
 	return cmd
 }
 

@@ -43,7 +43,7 @@ func newVersion(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  usageArgs(cobra.NoArgs),
+		Args:  usageArgs(knownCommand),
 		RunE: func(*cobra.Command, []string) error {
 			return printVersion(p)
 		},

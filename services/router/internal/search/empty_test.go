@@ -135,6 +135,27 @@ func (c *cluster) ask(t *testing.T, query string, version uint32) *searchv1.Sear
 	return resp
 }
 
+// TestNoReposYet: a caller who may see no repo hears so, and nothing about the query.
+func TestNoReposYet(t *testing.T) {
+	for name, roots := range map[string][]*catalogv1.Root{"no repos": nil, "hidden ones": {{Repo: hidden, Branches: []*catalogv1.Branch{{Name: "main"}}}}} {
+		c := start(t, 1, func(c *cluster) {
+			layout, err := search.NewLayout(7, roots)
+			if err == nil {
+				c.layout, err = layout.Only(func(string) bool { return false })
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		for _, query := range []string{"x", "r:pond x", "lang:golnag", "foo(bar)"} {
+			hints := c.ask(t, query, 2).GetEmpty().GetHints()
+			if len(hints) != 1 || hints[0].GetText() != "no repo that you may see is indexed yet: trawl index URL indexes one" || hints[0].GetQuery() != "" {
+				t.Errorf("%s, %s: %v", name, query, hints)
+			}
+		}
+	}
+}
+
 // TestHintsOfAnyQuery: no query makes hints that cannot be read, or that are too many.
 func TestHintsOfAnyQuery(t *testing.T) {
 	c := startEmpty(t)

@@ -30,6 +30,9 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 		return nil
 	}
 	h := hinter{layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
+	if len(h.layout.names) == 0 {
+		return []*searchv1.Hint{{Text: "no repo that you may see is indexed yet: trawl index URL indexes one"}}
+	}
 	terms := query.Terms(h.text, h.version)
 	for _, t := range terms[:min(len(terms), hintedTerms)] {
 		if len(h.hints) >= maxHints || ctx.Err() != nil {

@@ -1,0 +1,58 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMistakes: what is mistyped gets the names that are spelled like it, and no words of Go's.
+func TestMistakes(t *testing.T) {
+	for args, want := range map[string]string{
+		"serch x":                    `unknown command "serch" for "trawl"; the nearest: search; see trawl --help`,
+		"repo":                       `unknown command "repo" for "trawl"; the nearest: repos; see trawl --help`,
+		"xyzzy":                      `unknown command "xyzzy" for "trawl"; see trawl --help`,
+		"tokens lst":                 `unknown command "lst" for "trawl tokens"; the nearest: list; see trawl tokens --help`,
+		"shard serch":                `unknown command "serch" for "trawl shard"; the nearest: search; see trawl shard --help`,
+		"sources aply":               `unknown command "aply" for "trawl sources"; the nearest: apply; see trawl sources --help`,
+		"search --fils x":            `unknown flag: --fils; the nearest: --files; see trawl search --help`,
+		"search --col x":             `unknown flag: --col; the nearest: --color, --column; see trawl search --help`,
+		"up --datadir x":             `unknown flag: --datadir; the nearest: --data-dir; see trawl up --help`,
+		"grep --colour=never x":      `unknown flag: --colour; the nearest: --color; see trawl grep --help`,
+		"search --xyzzy x":           `unknown flag: --xyzzy; see trawl search --help`,
+		"search -C abc x":            `--context is "abc": want a whole number from 0 to 4294967295; see trawl search --help`,
+		"search --max-files=-1 x":    `--max-files is "-1": want a whole number from 0 to 4294967295; see trawl search --help`,
+		"search --timeout 5 x":       `--timeout is "5": want a duration such as 500ms, 10s or 1m30s; see trawl search --help`,
+		"search --count-only=7 x":    `--count-only is "7": want true or false; see trawl search --help`,
+		"repos reindex --rate x --a": `--rate is "x": want a number; see trawl repos reindex --help`,
+	} {
+		if exit, _, errs := run(t, nil, strings.Split(args, " ")...); exit != 2 || errs != "trawl: "+want+"\n" {
+			t.Errorf("%s: exit %d: %s", args, exit, errs)
+		}
+	}
+}
+
+// TestFoldersToIndex: a folder that is not here is no URL.
+func TestFoldersToIndex(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("file", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for arg, want := range map[string]string{
+		"nosuch":                        "there is no folder nosuch here; a repository elsewhere has a URL such as https://HOST/PATH",
+		"./no/such":                     "there is no folder ./no/such here",
+		"github.com/a/b":                "there is no folder github.com/a/b here",
+		"file":                          "file is a file: a repository is a folder or a URL",
+		filepath.Join(".", "file", "x"): "looking for the repository",
+	} {
+		if exit, _, errs := run(t, nil, "index", arg, "--addr", "127.0.0.1:1"); exit != 1 || !strings.HasPrefix(errs, "trawl: "+want) {
+			t.Errorf("%s: exit %d: %s", arg, exit, errs)
+		}
+	}
+	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere"} { // the router decides
+		if _, _, errs := run(t, nil, "index", arg, "--addr", "127.0.0.1:1"); !strings.Contains(errs, "cannot reach Trawl") {
+			t.Errorf("%s: %s", arg, errs)
+		}
+	}
+}
