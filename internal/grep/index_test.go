@@ -85,6 +85,69 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
+// TestFoldersShareAnIndex: searches of a folder and of folders in it, between random changes, answer as without an index, and make one
+// index in all.
+func TestFoldersShareAnIndex(t *testing.T) {
+	for seed := range uint64(4) {
+		rng := rand.New(rand.NewPCG(seed, 5))
+		whole := pond(t)
+		first := &searcher{tree: whole.tree + "/d3", cache: whole.cache, now: long}
+		first.lines(t, "fish") // has an index of its own until there is one above
+		whole.lines(t, "fish")
+		for step := range 25 {
+			tick(t, whole.cache)
+			for range []int{0, 1, 3, 90}[rng.IntN(4)] {
+				change(t, rng, whole.tree)
+			}
+			s := &searcher{tree: whole.tree, cache: whole.cache, now: []func() time.Time{long, time.Now}[seed%2]}
+			if below := fmt.Sprintf("%s/d%d", whole.tree, rng.IntN(9)); rng.IntN(4) > 0 {
+				write(t, below+"/deeper/f.txt", "fish 1\nwater\n")
+				s.tree = below + []string{"", "/deeper"}[rng.IntN(2)]
+			}
+			q := ask([]string{"fish 1", `\bfish [0-9]$`, "whale", "^water$"}[rng.IntN(4)])
+			got, err := s.search(t, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			plain := &searcher{tree: s.tree, cache: t.TempDir(), now: long}
+			if want, _ := plain.search(t, q); got != want {
+				t.Fatalf("seed %d, step %d, %q in %s: %s", seed, step, q.patterns, s.tree, difference(got, want))
+			}
+		}
+		tick(t, whole.cache)
+		whole.lines(t, "fish")
+		first.lines(t, "fish")
+		if n := len(whole.indexFiles(t, "files")); n != 1 {
+			t.Errorf("seed %d: %d indexes", seed, n)
+		}
+	}
+}
+
+// TestPassedOverFolders: a folder that the index above passes over has one of its own.
+func TestPassedOverFolders(t *testing.T) {
+	s := pond(t)
+	write(t, s.tree+"/.ignore", "d3\n")
+	s.lines(t, "fish")
+	passed := &searcher{tree: s.tree + "/d3", cache: s.cache, now: long}
+	for i := range 70 {
+		write(t, fmt.Sprintf("%s/g%d.txt", passed.tree, i), "heron\n")
+	}
+	for range 2 {
+		if got := passed.lines(t, "heron"); strings.Count(got, "heron") != 70 {
+			t.Errorf("found %q", got)
+		}
+	}
+	if n := len(s.indexFiles(t, "files")); n != 2 {
+		t.Errorf("%d indexes", n)
+	}
+	write(t, s.tree+"/.ignore", "")
+	s.lines(t, "heron")
+	passed.lines(t, "heron")
+	if n := len(s.indexFiles(t, "files")); n != 1 {
+		t.Errorf("%d indexes once it is not passed over", n)
+	}
+}
+
 // tick waits until the clock of files has advanced: with a clock by which everything has settled, two changes
 // at the same time would look alike.
 func tick(t *testing.T, dir string) {

@@ -40,10 +40,12 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Index is the index of a folder, for one process and one search at a time.
+// Index is the index of a folder, for one process and one search at a time. It may be that of a folder above, which has its files too.
 type Index struct {
 	opts   Options
-	root   string
+	folder string // that is searched
+	root   string // of the index: the folder, or one above it
+	below  string // path of the folder in root, "" for root itself
 	path   string // of the folder from the working directory, for Ignore.Globs; "" for that itself
 	dir    string // of the index
 	record *record
@@ -66,21 +68,59 @@ func Open(root string, opts Options) (*Index, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	x := &Index{opts: opts, root: root, path: path, record: newRecord(root)}
-	if opts.Cache == "" {
-		x.unusable = errors.New("there is no folder for it")
-		return x, nil
+	x := &Index{opts: opts, folder: root, path: path}
+	if !x.openAbove() {
+		x.openOwn()
 	}
-	x.dir = place(root, opts)
-	switch stored, err := load(x.dir, root); {
+	return x, nil
+}
+
+// openOwn opens the index of the folder itself.
+func (x *Index) openOwn() {
+	x.root, x.below, x.record = x.folder, "", newRecord(x.folder)
+	if x.opts.Cache == "" {
+		x.unusable = errors.New("there is no folder for it")
+		return
+	}
+	x.dir = place(x.root, x.opts)
+	switch stored, err := load(x.dir, x.root); {
 	case errors.Is(err, format.ErrCorrupt):
 		x.damage = err
 	case err != nil:
 		x.unusable = err
-	case stored.root == root:
+	case stored.root == x.root:
 		x.record = stored
 	}
-	return x, nil
+}
+
+// openAbove opens the index of the nearest folder above that has one, unless that passes the folder over. It reports whether there is one.
+func (x *Index) openAbove() bool {
+	if x.opts.Cache == "" {
+		return false
+	}
+	for at := filepath.Dir(x.folder); ; at = filepath.Dir(at) {
+		dir := place(at, x.opts)
+		if stored, err := load(dir, at); err == nil && stored.root == at && stored.generation > 0 {
+			x.root, x.below, x.dir, x.record = at, strings.TrimPrefix(strings.TrimPrefix(x.folder, at), "/"), dir, stored
+			return x.mayHave(stored.tree)
+		}
+		if at == filepath.Dir(at) {
+			return false
+		}
+	}
+}
+
+// mayHave reports whether the index with this tree has the folder, or may have it after a look at what changed.
+func (x *Index) mayHave(tree *folder) bool {
+	dir := x.root
+	for name := range strings.SplitSeq(x.below, "/") {
+		below := tree.below(name)
+		if below == nil {
+			return statFile(dir) != tree.stamp
+		}
+		tree, dir = below, filepath.Join(dir, name)
+	}
+	return true
 }
 
 // fromHere is the path of a folder from the working directory, "" for that itself.
@@ -179,17 +219,16 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidat
 		})
 	}
 	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), passBy: x.dir}
-	tree := x.record.tree
-	var outside []ruleFile
-	group.Go(func() (err error) {
-		outside = w.outside(x.root)
-		changed := x.opts.Ignore.Globs != nil || !slices.Equal(outside, x.record.outside)
-		return w.walk(tree, x.root, x.path, changed)
-	})
+	group.Go(func() error { return x.walk(w) })
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
 	}
-	x.record.outside, x.relisted = outside, w.listed.Load() > 0
+	x.relisted = w.listed.Load() > 0
+	tree := x.record.tree.below(x.below)
+	if tree == nil { // the rules pass it over by now
+		x.openOwn()
+		return x.Candidates(ctx, needs)
+	}
 	c := candidates{all: needs == nil, hits: map[uint32]*hits{}}
 	for _, h := range found {
 		if h.damage != nil {
@@ -201,8 +240,27 @@ func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidat
 		}
 		c.hits[h.shard] = h
 	}
-	c.add(tree, "")
+	c.add(tree, x.below)
+	for i := range c.files {
+		c.files[i].Path = strings.TrimPrefix(strings.TrimPrefix(c.files[i].Path, x.below), "/")
+	}
 	return c.files, w.errs, nil
+}
+
+// walk brings the record of the folder up to date, or that of all of the index if rules above the folder changed.
+func (x *Index) walk(w *walker) error {
+	outside := w.outside(x.root)
+	changed := !slices.Equal(outside, x.record.outside)
+	x.record.outside = outside
+	all := x.opts.Ignore.Globs != nil
+	if f := x.record.tree.below(x.below); x.below != "" && f != nil && !changed && !w.rulesChanged(x.record.tree, x.root, x.below) {
+		return w.walk(f, x.folder, x.path, all)
+	}
+	path := x.path
+	if x.below != "" {
+		path = fromHere(x.root)
+	}
+	return w.walk(x.record.tree, x.root, path, changed || all)
 }
 
 // hits are the files of a shard that a query finds.

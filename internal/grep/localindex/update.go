@@ -38,7 +38,13 @@ func (x *Index) Update(ctx context.Context, progress func(files int, bytes int64
 	if x.opts.Ignore.Globs != nil {
 		return nil // globs leave out files that belong in the index
 	}
-	x.dropWorn()
+	if x.below != "" {
+		if err := removeIndex(place(x.folder, x.opts)); err != nil { // from before there was one above
+			return err
+		}
+	} else {
+		x.dropWorn()
+	}
 	changed := x.changed()
 	much := changed.files > fewFiles || changed.bytes > fewBytes || x.damage != nil
 	if !much && !x.relisted {
@@ -95,14 +101,22 @@ func removeGone(cache string) error {
 		if !ok || !isGone(root) {
 			continue
 		}
-		unlock, ok, err := lock(dir)
-		if ok {
-			err = os.RemoveAll(dir)
-			unlock()
-		}
-		errs = append(errs, err)
+		errs = append(errs, removeIndex(dir))
 	}
 	return errors.Join(errs...)
+}
+
+// removeIndex deletes an index, if there is one, unless another process writes it.
+func removeIndex(dir string) error {
+	if _, err := os.Lstat(dir); err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	unlock, ok, err := lock(dir)
+	if ok {
+		err = os.RemoveAll(dir)
+		unlock()
+	}
+	return err
 }
 
 // isGone reports whether there is no folder at a path. One that cannot be looked at may be there.
@@ -158,7 +172,7 @@ type amount struct {
 
 // changed is the amount to index.
 func (x *Index) changed() (a amount) {
-	x.record.tree.each(func(f *file) {
+	x.record.tree.below(x.below).each(func(f *file) {
 		if x.isToIndex(f) {
 			a.files++
 			a.bytes += f.stamp.size
@@ -201,7 +215,7 @@ func (x *Index) toIndex() (todo []entry) {
 			collect(below, joined(path, below.name))
 		}
 	}
-	collect(x.record.tree, "")
+	collect(x.record.tree.below(x.below), x.below)
 	slices.SortFunc(todo, func(a, b entry) int { return strings.Compare(a.path, b.path) })
 	return todo
 }

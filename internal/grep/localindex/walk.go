@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -64,6 +65,33 @@ func (w *walker) walk(f *folder, dir, path string, rulesChanged bool) error {
 		return err
 	}
 	return w.ctx.Err()
+}
+
+// rulesChanged reports whether the files with rules changed in f, the folder at dir, or on the way down from it to the folder at a path below.
+func (w *walker) rulesChanged(f *folder, dir, below string) bool {
+	for name := range strings.SplitSeq(below, "/") {
+		now := folder{}
+		if w.lookAtRules(&now, dir, false); !slices.Equal(now.rules, f.rules) {
+			return true
+		}
+		f, dir = f.below(name), filepath.Join(dir, name)
+	}
+	return false
+}
+
+// below is the folder at a path in f, "" being f itself; nil if f has none there.
+func (f *folder) below(path string) *folder {
+	if path == "" {
+		return f
+	}
+	for name := range strings.SplitSeq(path, "/") {
+		i, ok := slices.BinarySearchFunc(f.folders, name, func(f *folder, name string) int { return cmp.Compare(f.name, name) })
+		if !ok {
+			return nil
+		}
+		f = f.folders[i]
+	}
+	return f
 }
 
 // lazyRules are the rules of a folder, which are read only if it, or one in it, is listed.
