@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -116,9 +117,13 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 			req.MaxEntries, pages = maxTreeEntries, treePages
 		}
 		entries, whole, err := c.level(ctx, t, req, pages)
+		if name := c.wholeName(ctx, repo, err); name != "" {
+			in.Repo = name
+			return c.tree(ctx, in)
+		}
 		switch t.Entries = entries; {
 		case err != nil:
-			return nil, missing(err)
+			return nil, c.orFile(ctx, t, req, err)
 		case t.Depth == 1:
 			if !whole {
 				t.Notes = append(t.Notes, fmt.Sprintf("only the first %d entries were read: list a directory further down", len(entries)))
@@ -130,6 +135,17 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 			return t.answer(), nil
 		}
 	}
+}
+
+// orFile is the error of a listing, which says so if a file was named.
+func (c *call) orFile(ctx context.Context, t *tree, req *searchv1.ListTreeRequest, err error) error {
+	if searchapi.NotFoundOf(err).GetField() == "path" {
+		file := &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, Branch: req.Branch, MaxBytes: 1}
+		if _, err := c.api.GetFile(ctx, file); err == nil {
+			return plainError(t.Path + " is a file: read_file reads it")
+		}
+	}
+	return missing(err)
 }
 
 // level lists a directory to the depth of the request, in that many pages at most. It counts the files, and tells from what. Whole is

@@ -64,6 +64,19 @@ func (c *call) unknownRepo(ctx context.Context, name string) string {
 	return text + "; the nearest: " + strings.Join(c.shownNames(searchapi.Nearest(name, names)), ", ")
 }
 
+// wholeName is the name of the only repo whose last parts are name, after an error that there is no repo with just this name; otherwise it is
+// empty.
+func (c *call) wholeName(ctx context.Context, name string, err error) string {
+	if searchapi.NotFoundOf(err).GetField() != "repo" {
+		return ""
+	}
+	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote("/"+regexp.QuoteMeta(strings.Trim(name, "/"))+"$"), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
+	if err != nil || len(list.GetRepos()) != 1 {
+		return ""
+	}
+	return list.GetRepos()[0].GetName()
+}
+
 // unmatched returns a note that the scope holds no documents, with paths similar to the
 // requested ones.
 func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {

@@ -5,11 +5,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -119,7 +121,16 @@ func (c *call) read(ctx context.Context, in readArgs) (*answer, error) {
 	group.SetLimit(parallel)
 	for i, r := range in.Files {
 		all[i] = c.reading(r)
-		group.Go(func() error { all[i].err = c.readRange(ctx, all[i]); return nil })
+		group.Go(func() error {
+			err := c.readRange(ctx, all[i])
+			if whole := c.wholeName(ctx, meant(r.Repo), err); whole != "" {
+				r.Repo = whole
+				all[i] = c.reading(r)
+				err = c.readRange(ctx, all[i])
+			}
+			all[i].err = c.orDirectory(ctx, all[i], err)
+			return nil
+		})
 	}
 	_ = group.Wait() // errors are those of single ranges
 	for _, r := range all {
@@ -196,6 +207,26 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 			rest = slices.Clone(rest[:readPage]) // a line that is longer than anything shown
 		}
 	}
+}
+
+// orDirectory is the error of a read, which says so if a directory was named.
+func (c *call) orDirectory(ctx context.Context, r *reading, err error) error {
+	dir := path.Clean("/" + meant(r.asked.Path))[1:]
+	if err == nil || dir != "" && searchapi.NotFoundOf(err).GetField() != "path" {
+		return err
+	}
+	list, listErr := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: meant(r.asked.Repo), Path: []byte(dir), Branch: r.asked.Branch, Depth: 1, MaxEntries: 10})
+	if listErr != nil || len(list.GetEntries()) == 0 {
+		return err
+	}
+	var names []string
+	for _, e := range list.GetEntries() {
+		names = append(names, shown(string(e.GetPath()), 100))
+	}
+	if len(list.GetNextPageToken()) > 0 {
+		names = append(names, "…")
+	}
+	return plainError("it is a directory, with " + strings.Join(names, ", ") + "; list_tree lists more of it")
 }
 
 // pastEnd is an error if the range begins after the end of the file.

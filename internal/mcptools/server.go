@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/trawl-search/trawl/internal/config"
@@ -59,9 +60,10 @@ func (c *Config) Validate() error {
 // call may reach another router, and a client that has gone leaves nothing behind. It is
 // safe for concurrent use.
 type Server struct {
-	sdk  *mcp.Server
-	open func() API
-	log  *slog.Logger
+	sdk     *mcp.Server
+	open    func() API
+	log     *slog.Logger
+	schemas map[string]*jsonschema.Schema // of the arguments of each tool
 }
 
 // instructions describe the server as a whole; clients pass them to the model.
@@ -72,7 +74,7 @@ Names of repos and paths are given back as they were shown, quotes included. Ind
 // New returns a server of the tools of cfg, which must be valid. Each tool call opens an
 // API of its own.
 func New(open func() API, cfg Config, version string, log *slog.Logger) *Server {
-	s := &Server{open: open, log: log}
+	s := &Server{open: open, log: log, schemas: map[string]*jsonschema.Schema{}}
 	s.sdk = mcp.NewServer(&mcp.Implementation{Name: "trawl", Title: "Trawl code search", Version: version}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
@@ -83,7 +85,7 @@ func New(open func() API, cfg Config, version string, log *slog.Logger) *Server 
 			}
 		}
 	}
-	s.sdk.AddReceivingMiddleware(endWithRequest, shortenErrors)
+	s.sdk.AddReceivingMiddleware(endWithRequest, shortenErrors, s.checkArguments)
 	return s
 }
 

@@ -47,7 +47,12 @@ type budgeted interface{ limit() int }
 // add adds a tool to the server. An error of run becomes an answer that the model reads.
 func add[In budgeted](s *Server, name, title, description string, run func(c *call, ctx context.Context, in In) (*answer, error)) {
 	closed := false
-	t := &mcp.Tool{Name: name, Description: description, Annotations: &mcp.ToolAnnotations{
+	schema, err := schemaOf[In]()
+	if err != nil {
+		panic(err) //nolint:forbidigo // the arguments of a tool are a type of this package
+	}
+	s.schemas[name] = schema
+	t := &mcp.Tool{Name: name, Description: description, InputSchema: schema, Annotations: &mcp.ToolAnnotations{
 		Title: title, ReadOnlyHint: true, IdempotentHint: true, OpenWorldHint: &closed,
 	}}
 	mcp.AddTool(s.sdk, t, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, any, error) {

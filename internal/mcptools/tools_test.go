@@ -148,7 +148,20 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": huge}}}, "no file …"},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "release/1"}}}, `on branch "release/1", but on branch "main"`},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "README.md", "branch": "nope"}}}, `the nearest: "main", "release/1"`},
-		{"list_tree", args{"repo": "acme/pond"}, `the nearest: "github.com/acme/pond"; list_repos shows all`},
+		{"list_tree", args{"repo": "acme/pnod"}, `the nearest: "github.com/acme/pond"; list_repos shows all`},
+		{"list_tree", args{"repo": "github.com/acme/pond", "path": "README.md"}, "README.md is a file: read_file reads it"},
+		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fish/carp.go/"}, "internal/fish/carp.go is a file: read_file reads it"},
+		{"list_tree", args{"repo": "github.com/acme/pond", "depth": "two"}, `depth: two has type "string", want "integer"`},
+		{"list_tree", args{"path": "x"}, `the argument "repo" is needed: name of one repo`},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "internal"}}}, "it is a directory, with internal/fish/; list_tree lists more"},
+		{"read_file", args{"files": []args{{"repo": "acme/pond", "path": "/internal/fish/"}}}, "it is a directory, with internal/fish/carp.go,"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": ""}}}, "it is a directory, with README.md,"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "path": "."}}}, "it is a directory, with README.md,"},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "pth": "README.md"}}}, `there is no argument "files[0].pth"; the nearest: "path"; these are: branch, end, path, repo, start`},
+		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond"}}}, `the argument "files[0].path" is needed: path in the repo`},
+		{"read_file", args{"repo": "github.com/acme/pond"}, `there is no argument "repo"; these are: files, max_tokens`},
+		{"search", args{"quer": "x"}, `there is no argument "quer"; the nearest: "query"; these are: `},
+		{"search", args{}, `the argument "query" is needed: words that must all be in a file`},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, `the nearest: "internal/fish/"; glob and list_tree find paths`},
 		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},
 		{"list_refs", args{"repo": "github.com/acme/pnd"}, "the nearest: github.com/acme/pond"},
@@ -156,6 +169,25 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		r := ask(t, session, c.tool, c.args)
 		if !r.failed || !strings.Contains(r.text, c.want) || len(r.text) > maxError {
 			t.Errorf("%s %.80v: error %v, no %q in %.300s", c.tool, c.args, r.failed, c.want, r.text)
+		}
+	}
+}
+
+// TestArgumentsAsMeant: null is as good as nothing, and the last parts of a repo's name are enough where they are those of one repo.
+func TestArgumentsAsMeant(t *testing.T) {
+	session := connect(t, newLibrary(t, pond()))
+	for _, c := range []struct {
+		tool string
+		args args
+		want string
+	}{
+		{"grep", args{"patterns": []string{"carp"}, "repos": nil, "cursor": nil, "max_tokens": nil}, "carp"},
+		{"list_tree", args{"repo": "pond", "path": nil}, "github.com/acme/pond@"},
+		{"list_tree", args{"repo": "acme/pond"}, "github.com/acme/pond@"},
+		{"read_file", args{"files": []args{{"repo": "pond", "path": "README.md", "branch": nil}}}, "github.com/acme/pond@"},
+	} {
+		if r := ask(t, session, c.tool, c.args); r.failed || !strings.Contains(r.text, c.want) {
+			t.Errorf("%s %v: error %v, %s", c.tool, c.args, r.failed, r.text)
 		}
 	}
 }
@@ -350,6 +382,9 @@ func TestDefaultTools(t *testing.T) {
 		t.Errorf("%d tools, described in %d tokens", len(list.Tools), n)
 	}
 	for _, tool := range list.Tools {
+		if text := string(encode(tool)); strings.Contains(text, `"type":[`) {
+			t.Errorf("%s has an argument of several types: %s", tool.Name, text)
+		}
 		if tool.Annotations == nil || !tool.Annotations.ReadOnlyHint {
 			t.Errorf("%s does not say that it changes nothing", tool.Name)
 		}
