@@ -52,8 +52,8 @@ func (s *Server) checkArguments(next mcp.MethodHandler) mcp.MethodHandler {
 		given := any(map[string]any{})
 		if err := decoder.Decode(&given); err == nil || len(call.Params.Arguments) == 0 {
 			given = withoutNulls(given)
-			if err := misnamed(s.schemas[call.Params.Name], given, ""); err != nil {
-				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}, nil
+			if wrong := misnamed(s.schemas[call.Params.Name], given, ""); wrong != "" {
+				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong}}}, nil
 			}
 			if plain, err := json.Marshal(given); err == nil {
 				call.Params.Arguments = plain
@@ -93,23 +93,23 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// misnamed is an error for the first argument that the schema does not have, or for one that it needs. At is where the value is.
-func misnamed(s *jsonschema.Schema, value any, at string) error {
+// misnamed says which argument the schema does not have, or needs; it is empty if there is none. At is where the value is.
+func misnamed(s *jsonschema.Schema, value any, at string) string {
 	switch v := value.(type) {
 	case map[string]any:
 		names := slices.Sorted(maps.Keys(s.Properties))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			of := s.Properties[name]
 			if of == nil {
-				return plainError(fmt.Sprintf("there is no argument %q%s; these are: %s", cut(at+name, 100), nearestArgument(name, names), strings.Join(names, ", ")))
+				return fmt.Sprintf("there is no argument %q%s; these are: %s", cut(at+name, 100), nearestArgument(name, names), strings.Join(names, ", "))
 			}
-			if err := misnamed(of, v[name], at+name+"."); err != nil {
-				return err
+			if wrong := misnamed(of, v[name], at+name+"."); wrong != "" {
+				return wrong
 			}
 		}
 		for _, name := range s.Required {
 			if _, ok := v[name]; !ok {
-				return plainError(fmt.Sprintf("the argument %q is needed: %s", at+name, s.Properties[name].Description))
+				return fmt.Sprintf("the argument %q is needed: %s", at+name, s.Properties[name].Description)
 			}
 		}
 	case []any:
@@ -117,12 +117,12 @@ func misnamed(s *jsonschema.Schema, value any, at string) error {
 			if s.Items == nil {
 				break
 			}
-			if err := misnamed(s.Items, item, fmt.Sprintf("%s[%d].", strings.TrimSuffix(at, "."), i)); err != nil {
-				return err
+			if wrong := misnamed(s.Items, item, fmt.Sprintf("%s[%d].", strings.TrimSuffix(at, "."), i)); wrong != "" {
+				return wrong
 			}
 		}
 	}
-	return nil
+	return ""
 }
 
 // nearestArgument names the argument that is spelled like one, if there is one.
