@@ -9,7 +9,7 @@ import (
 )
 
 // configured makes cmd load settings before it runs. With --print-config it
-// prints them instead.
+// prints them instead, and fails if they are wrong.
 func configured(p Process, cmd *cobra.Command, settings config.Settings, run func(cmd *cobra.Command) error) *cobra.Command {
 	return configuredAs(p, cmd, cmd.Name(), settings, run)
 }
@@ -22,11 +22,17 @@ func configuredAs(p Process, cmd *cobra.Command, role string, settings config.Se
 		if err != nil {
 			return err
 		}
-		if err := set.Load(p.Environ); err != nil {
-			return usageError{err}
+		wrong := set.Load(p.Environ)
+		if set.PrintRequested() { // also where one is missing: the output is where to begin
+			if err := config.Print(p.Out, settings); err != nil {
+				return err
+			}
 		}
-		if set.PrintRequested() {
-			return config.Print(p.Out, settings)
+		switch {
+		case wrong != nil:
+			return usageError{wrong}
+		case set.PrintRequested():
+			return nil
 		}
 		return run(cmd)
 	}

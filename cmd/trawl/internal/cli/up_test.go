@@ -21,6 +21,9 @@ func TestPrintConfigHasEverySetting(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
 	}
+	if exit, out, errs := run(t, nil, roleIndexer, "--print-config"); exit != 2 || !strings.Contains(out, "endpoints:") || !strings.Contains(errs, "bucket.url") {
+		t.Errorf("without a bucket: exit %d, %s%s", exit, out, errs)
+	}
 	for _, role := range []string{roleIndexer, roleSearcher, roleRouter, "gc"} {
 		exit, out, errs := run(t, nil, append([]string{role, "--print-config"}, bucketOf(role)...)...)
 		if exit != 0 || !strings.Contains(out, "endpoints:") {

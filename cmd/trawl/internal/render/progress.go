@@ -23,6 +23,7 @@ type Progress struct {
 	bar      *progressbar.ProgressBar
 	unit     string
 	state    ingestv1.State
+	attempts uint32 // that failed
 	lastLine time.Time
 	now      func() time.Time
 }
@@ -34,6 +35,12 @@ func NewProgress(w io.Writer, terminal bool) *Progress {
 
 // Update shows a status.
 func (r *Progress) Update(s *ingestv1.RepoStatus) {
+	if retried := s.GetState() == ingestv1.State_STATE_QUEUED && s.GetReason() != ""; retried && s.GetAttempts() > r.attempts {
+		r.Done()
+		r.attempts, r.state = s.GetAttempts(), s.GetState()
+		fmt.Fprintf(r.w, "%s: attempt %d failed, and another one follows: %s\n", s.GetName(), s.GetAttempts(), Safe([]byte(s.GetReason())))
+		return
+	}
 	if r.terminal {
 		r.draw(s)
 		return
@@ -108,5 +115,9 @@ func amount(p *ingestv1.Progress) string {
 	if p.GetTotal() > 0 {
 		text += " of " + strconv.FormatUint(p.GetTotal(), 10)
 	}
-	return strings.TrimSpace(text + " " + p.GetUnit())
+	text = strings.TrimSpace(text + " " + p.GetUnit())
+	if p.GetTotal() > 0 {
+		text += fmt.Sprintf(", %.0f %%", 100*float64(p.GetDone())/float64(p.GetTotal()))
+	}
+	return text
 }

@@ -32,7 +32,7 @@ func TestLinesAreFew(t *testing.T) {
 	}
 	r.Update(status(ingestv1.State_STATE_PUBLISHED, 0, 0))
 	r.Done()
-	want := "r: queued\nr: building 1 of 100 documents\nr: building 51 of 100 documents\nr: published\n"
+	want := "r: queued\nr: building 1 of 100 documents, 1 %\nr: building 51 of 100 documents, 51 %\nr: published\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
@@ -47,6 +47,27 @@ func TestBarShowsStateAndTotal(t *testing.T) {
 	for _, want := range []string{"fetching", "building documents", "100/100"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %q", want, out.String())
+		}
+	}
+}
+
+// TestRetriesHaveReasons: an attempt that failed is a line with its reason, once, on a terminal too.
+func TestRetriesHaveReasons(t *testing.T) {
+	for _, terminal := range []bool{false, true} {
+		var out bytes.Buffer
+		r := NewProgress(&out, terminal)
+		r.Update(status(ingestv1.State_STATE_FETCHING, 1, 4))
+		for attempt := range uint32(2) {
+			retry := &ingestv1.RepoStatus{Name: "r", State: ingestv1.State_STATE_QUEUED, Reason: "the host\x1b is away", Attempts: attempt + 1}
+			r.Update(retry)
+			r.Update(retry)
+			r.Update(status(ingestv1.State_STATE_FETCHING, 0, 0))
+		}
+		r.Done()
+		for _, want := range []string{"attempt 1 failed", "attempt 2 failed"} {
+			if line := "r: " + want + `, and another one follows: the host\x1b is away` + "\n"; strings.Count(out.String(), line) != 1 {
+				t.Errorf("terminal %v: %q", terminal, out.String())
+			}
 		}
 	}
 }
