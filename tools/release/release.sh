@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes the files of a release in $OUT (dist): for each platform an archive of the binary with
-# its manual pages and completions, and its bill of materials; Debian packages, a Homebrew
+# Makes the files of a release in $OUT (dist): for each platform an archive of the binary with its manual
+# pages and completions and with compose.yaml, and its bill of materials; Debian packages, a Homebrew
 # formula, the image of routers and searchers, the chart, checksums, and a statement of
 # provenance. The same commit makes the same bytes: all times are that of the commit.
 # Debian packages need dpkg-deb.
@@ -74,7 +74,7 @@ env -i "$work/trawl" man "$shared/man"
 env -i "$work/trawl" completion bash > "$shared/completions/trawl.bash"
 env -i "$work/trawl" completion zsh > "$shared/completions/_trawl"
 env -i "$work/trawl" completion fish > "$shared/completions/trawl.fish"
-cp LICENSE README.md CHANGELOG.md UPGRADING.md "$shared/"
+cp LICENSE README.md CHANGELOG.md UPGRADING.md compose.yaml "$shared/"
 images=
 for platform in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 	os=${platform%-*} arch=${platform#*-} name=trawl-$VERSION-$platform
