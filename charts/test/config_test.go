@@ -48,7 +48,9 @@ func (r rendered) effective(t *testing.T, p podOf) map[string]any {
 	if err := os.WriteFile(file, []byte(r.configOf(t, p)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := trawl(t, append(imageEnv(t, role), envOf(p.spec.Containers[0])...), role, "--config", file, "--print-config")
+	c := p.spec.Containers[0]
+	args := append([]string{role, "--config", file, "--print-config"}, c.Args[3:]...) // after the role and its file
+	out, err := trawl(t, append(imageEnv(t, role), envOf(c)...), args...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -62,6 +62,58 @@ func TestPodsTakeWhatIsCustomized(t *testing.T) {
 	}
 }
 
+// TestPodsRunAsCustomized: each role has the runtime class, the DNS, the hosts, the probes and the arguments of
+// its values. A probe keeps what the values do not name.
+func TestPodsRunAsCustomized(t *testing.T) {
+	r := renderedAs(t, "customized", usual)
+	settings := map[string]map[string]any{
+		"router": {"max-queries": 500.}, "searcher": {"log-level": "warn"}, "indexer": {"log-level": "warn"},
+	}
+	for _, p := range r.pods() {
+		want, ok := settings[p.component()]
+		if !ok {
+			continue
+		}
+		delete(settings, p.component())
+		s, c := p.spec, p.spec.Containers[0]
+		if s.RuntimeClassName == nil || *s.RuntimeClassName != "gvisor" {
+			t.Errorf("%s: runtime class %v", p, s.RuntimeClassName)
+		}
+		if d := s.DNSConfig; d == nil || !slices.Equal(d.Searches, []string{"corp.example.com"}) || len(d.Options) != 1 || d.Options[0].Name != "ndots" || *d.Options[0].Value != "2" {
+			t.Errorf("%s: DNS %v", p, d)
+		}
+		if h := s.HostAliases; len(h) != 1 || h[0].IP != "192.0.2.1" || !slices.Equal(h[0].Hostnames, []string{"git.example.com"}) {
+			t.Errorf("%s: hosts %v", p, h)
+		}
+		if l := c.LivenessProbe; l.PeriodSeconds != 30 || l.TimeoutSeconds != 5 || l.FailureThreshold != 6 || l.HTTPGet == nil {
+			t.Errorf("%s: liveness %v", p, l)
+		}
+		if d := c.ReadinessProbe; d.PeriodSeconds != 5 || d.TimeoutSeconds != 3 || d.FailureThreshold != 2 {
+			t.Errorf("%s: readiness %v", p, d)
+		}
+		taken := r.effective(t, p)
+		for name, value := range want {
+			if taken[name] != value {
+				t.Errorf("%s: %s is %v, want %v", p, name, taken[name], value)
+			}
+		}
+	}
+	if len(settings) > 0 {
+		t.Errorf("no pods of %v", settings)
+	}
+}
+
+// TestCallersReachTheirZone: the Service of the routers prefers those in the zone of the caller.
+func TestCallersReachTheirZone(t *testing.T) {
+	eachUsual(t, func(t *testing.T, r rendered) {
+		for _, o := range r.objects {
+			if s, ok := o.typed.(*corev1.Service); ok && s.Name == "trawl-router" && !is(s.Spec.TrafficDistribution, corev1.ServiceTrafficDistributionPreferClose) {
+				t.Errorf("%s: traffic %v", o, s.Spec.TrafficDistribution)
+			}
+		}
+	})
+}
+
 // TestUpdateStrategies: pods are replaced as the values say.
 func TestUpdateStrategies(t *testing.T) {
 	for _, o := range renderedAs(t, "customized", usual).objects {

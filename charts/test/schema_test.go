@@ -69,6 +69,13 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{`{router: {reposPerMinute: 0}}`, "/router/reposPerMinute"},
 		{`{searcher: {sidecars: [{name: a}]}}`, "/searcher/sidecars/0': missing property 'image'"},
 		{`{image: {pullPolicy: Sometimes}}`, "/image/pullPolicy"},
+		{`{router: {probes: {alive: {periodSeconds: 1}}}}`, "/router/probes': additional properties 'alive'"},
+		{`{searcher: {probes: {liveness: {periodSeconds: 0}}}}`, "/searcher/probes/liveness/periodSeconds"},
+		{`{indexer: {probes: {readiness: {exec: {command: [a]}}}}}`, "/indexer/probes/readiness': additional properties 'exec'"},
+		{`{router: {dnsConfig: {servers: [192.0.2.1]}}}`, "/router/dnsConfig': additional properties 'servers'"},
+		{`{indexer: {hostAliases: [{ip: 192.0.2.1}]}}`, "/indexer/hostAliases/0': missing property 'hostnames'"},
+		{`{router: {extraArgs: "--max-queries=1"}}`, "/router/extraArgs"},
+		{`{router: {runtimeClassName: "not a name"}}`, "/router/runtimeClassName"},
 	} {
 		values := map[string]any{}
 		if err := yaml.UnmarshalStrict([]byte(tt.values), &values); err != nil {
@@ -138,7 +145,7 @@ func TestSchemaKnowsTheValues(t *testing.T) {
 		}
 		properties, _ := schema["properties"].(map[string]any)
 		for key := range properties {
-			if _, ok := values[key]; !ok && !strings.HasPrefix(path, "/router/resources") && !strings.Contains(path, "affinity") && !strings.Contains(path, "/resources") {
+			if _, ok := values[key]; !ok && !strings.HasPrefix(path, "/router/resources") && !strings.Contains(path, "affinity") && !strings.HasSuffix(path, "/dnsConfig") && !strings.Contains(path, "/resources") {
 				t.Errorf("%s/%s is in the schema only", path, key)
 			}
 		}

@@ -78,6 +78,17 @@ imagePullSecrets:
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
+{{- with $values.runtimeClassName }}
+runtimeClassName: {{ . }}
+{{- end }}
+{{- with $values.dnsConfig }}
+dnsConfig:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $values.hostAliases }}
+hostAliases:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- with $values.nodeSelector }}
 nodeSelector:
   {{- toYaml . | nindent 2 }}
@@ -122,7 +133,7 @@ initContainers:
 {{- $scheme := include "trawl.scheme" . -}}{{- with $scheme }}{{ $scheme = printf ", scheme: %s" . }}{{ end -}}
 image: {{ include "trawl.image" . | quote }}
 imagePullPolicy: {{ $.Values.image.pullPolicy }}
-args: [{{ $role }}, --config, /etc/trawl/config.yaml]
+args: {{ concat (list $role "--config" "/etc/trawl/config.yaml") $values.extraArgs | toJson }}
 securityContext:
   {{- toYaml $.Values.containerSecurityContext | nindent 2 }}
 {{- with $values.envFrom }}
@@ -135,19 +146,13 @@ resources:
 answer for a minute is restarted, and one that is not ready gets no calls. */ -}}
 startupProbe:
   httpGet: {path: /healthz, port: http{{ $scheme }}}
-  periodSeconds: 2
-  timeoutSeconds: 2
-  failureThreshold: 150
+  {{- toYaml $values.probes.startup | nindent 2 }}
 readinessProbe:
   httpGet: {path: /readyz, port: http{{ $scheme }}}
-  periodSeconds: 5
-  timeoutSeconds: 3
-  failureThreshold: 2
+  {{- toYaml $values.probes.readiness | nindent 2 }}
 livenessProbe:
   httpGet: {path: /healthz, port: http{{ $scheme }}}
-  periodSeconds: 10
-  timeoutSeconds: 5
-  failureThreshold: 6
+  {{- toYaml $values.probes.liveness | nindent 2 }}
 {{- end -}}
 
 {{/* An environment variable of a key of a Secret. (list name secret key) */}}
