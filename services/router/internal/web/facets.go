@@ -22,8 +22,8 @@ type facet struct {
 type facetValue struct {
 	Text  string
 	Files string
-	// URL is the search narrowed to the value; empty if there is none.
-	URL string
+	// URL is the search narrowed to the value, Without the search for what does not have it; empty if there is none.
+	URL, Without string
 }
 
 // facetNames are the headings of facets.
@@ -49,6 +49,9 @@ func newFacet(query string, c *searchv1.FacetCounts) facet {
 	}
 	for _, v := range c.GetValues() {
 		text, term := facetTerm(c.GetFacet(), v)
+		if folder := string(v.GetDirectory()); folder != "" && ofOneRepo(c) {
+			text = folder
+		}
 		if text == "" {
 			continue
 		}
@@ -56,9 +59,17 @@ func newFacet(query string, c *searchv1.FacetCounts) facet {
 		if narrowed := narrow(query, term); narrowed != "" && len(narrowed) <= maxURL {
 			value.URL = searchURL(narrowed)
 		}
+		if without := narrow(query, "-("+term+" )"); without != "" && len(without) <= maxURL {
+			value.Without = searchURL(without)
+		}
 		f.Values = append(f.Values, value)
 	}
 	return f
+}
+
+// ofOneRepo reports whether all values of a facet are in one repo, which then need not be named.
+func ofOneRepo(c *searchv1.FacetCounts) bool {
+	return !slices.ContainsFunc(c.GetValues(), func(v *searchv1.FacetValue) bool { return v.GetRepo() != c.GetValues()[0].GetRepo() })
 }
 
 // facetTerm is how a value is shown, and the term that narrows a query to it.

@@ -62,6 +62,7 @@ type results struct {
 	Account *account
 	Files   []resultFile
 	Facets  []facet
+	Toggles []toggle
 	// Selected is what the query lists in place of files.
 	Selected *facet
 	Empty    *empty
@@ -104,7 +105,7 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	if !page.Asked {
 		return page.countRepos(ctx, answers)
 	}
-	page.Title = cut(plain(query), nameBytes) + " · Trawl"
+	page.Title, page.Toggles = cut(plain(query), nameBytes)+" · Trawl", toggles(query)
 	req := &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
 		MaxFiles: pageFiles, MaxMatchesPerFile: fileMatches, ContextLines: contextLines, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}}
@@ -118,7 +119,7 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 		defer cancel()
 		req.Options.Mode = searchv1.Mode_MODE_TOP_K
 	} else {
-		req.Options.Facets = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_LANGUAGE}
+		req.Options.Facets = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_LANGUAGE, searchv1.Facet_FACET_DIRECTORY}
 	}
 	var err error
 	if req.PageToken, err = base64.RawURLEncoding.DecodeString(token); err != nil || len(req.PageToken) > maxPath {

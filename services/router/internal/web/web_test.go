@@ -42,7 +42,8 @@ func TestSearchPage(t *testing.T) {
 		url.Values{"q": {`r:^host/pond$ (fish or b )`}}.Encode(), url.Values{"q": {`lang:Text (fish or b )`}}.Encode(), `href="/?page=bmV4dCE&q=fish+or+b"`,
 	)
 	contains(t, textOf(page), "1,234", "7 more")
-	if got := f.asked[0].Options.Facets; len(got) != 2 {
+	contains(t, page, url.Values{"q": {`-(lang:Text ) (fish or b )`}}.Encode(), url.Values{"q": {`-(r:^host/lake$ ) (fish or b )`}}.Encode(), `title="Match whole words"`)
+	if got := f.asked[0].Options.Facets; len(got) != 3 {
 		t.Errorf("asked for the facets %v", got)
 	}
 	show(t, f.serve(t, false), "/?page=bmV4dCE&q=fish")
