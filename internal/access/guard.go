@@ -381,14 +381,14 @@ func datedBy(ctx context.Context) string {
 func bearer(shown []string) (Text, error) {
 	switch len(shown) {
 	case 0:
-		return "", errors.New("a token is needed, and none came")
+		return "", errors.New("want a token, got none: send it as Authorization: Bearer TOKEN")
 	case 1:
 	default:
-		return "", fmt.Errorf("one token is needed, and %d came", len(shown))
+		return "", fmt.Errorf("want one token, got %d", len(shown))
 	}
 	scheme, text, ok := strings.Cut(shown[0], " ")
 	if !ok || !strings.EqualFold(scheme, "bearer") {
-		return "", errors.New("the authorization is not a Bearer token")
+		return "", errors.New("the authorization is not of the form Bearer TOKEN")
 	}
 	return Text(strings.TrimSpace(text)), nil
 }

@@ -52,7 +52,7 @@ func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, e
 			return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
 		}
 		if !trusted.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("read certificate authorities: there is none in %s", caFile)
+			return nil, fmt.Errorf("read certificate authorities: found none in %s", caFile)
 		}
 	}
 	c.http = &http.Client{

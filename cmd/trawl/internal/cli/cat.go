@@ -116,7 +116,7 @@ func printFile(ctx context.Context, c client, p Process, req *searchv1.GetFileRe
 				render.SkipReason(skip), render.Bytes(part.GetSizeBytes()))}
 		}
 		if req.Offset > 0 && !bytes.Equal(blob, part.GetBlob()) {
-			return errors.New("the file was indexed anew while it was printed: run the command again")
+			return errors.New("the file was indexed again while it was printed: run the command again")
 		}
 		if err := printContent(p.Out, part.GetContent()); err != nil {
 			return err

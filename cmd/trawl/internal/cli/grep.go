@@ -42,7 +42,7 @@ func newGrep(p Process) *cobra.Command {
 	var f grepFlags
 	cmd := &cobra.Command{
 		Use:   "grep PATTERN [FOLDER|FILE...]",
-		Short: "Search the files of a folder, through an index that is kept of it",
+		Short: "Search the files of a folder through a local index",
 		Long: `Grep prints the lines of the files in a folder that match a regular expression, as "rg -nH --no-heading --sort path" does.
 The first search reads all files, and then makes an index in the user's cache folder. Later searches check the files' times
 and sizes, and read only what changed and what the index finds. A FILE is read, whatever ignores it. The file - is the
@@ -108,7 +108,7 @@ func (f *grepFlags) forgetIndex(p Process, args []string) error {
 	}
 	cache := grepCache(p)
 	if cache == "" {
-		return errors.New("there is no folder with indexes: set XDG_CACHE_HOME or HOME to an absolute path")
+		return errors.New("no cache folder for indexes: set XDG_CACHE_HOME or HOME to an absolute path")
 	}
 	folder := "."
 	if len(args) == 1 {
@@ -169,7 +169,7 @@ func (f *grepFlags) order() (order grep.Order, err error) {
 	keys := map[string]grep.Key{"none": grep.AsFound, "path": grep.Path, "modified": grep.Modified, "accessed": grep.Accessed}
 	by, ok := keys[name]
 	if order.By = by; !ok {
-		return order, usageError{fmt.Errorf("files are not sorted by %s, but by path, modified, accessed or none", name)}
+		return order, usageError{fmt.Errorf("unknown order %q: want path, modified, accessed or none", name)}
 	}
 	if by == grep.Path && !order.Reverse {
 		order.By = grep.AsFound // the files of each folder are found in this order, and roots stay in theirs
@@ -213,7 +213,7 @@ func languagesNamed(aliases []string) (names []string, err error) {
 	for _, alias := range aliases {
 		name, ok := language.ByAlias(alias)
 		if !ok {
-			return nil, usageError{fmt.Errorf("there is no language %s", alias)}
+			return nil, usageError{fmt.Errorf("unknown language %q", alias)}
 		}
 		names = append(names, name)
 	}
@@ -345,7 +345,7 @@ func (f *grepFlags) open(p Process, folder string) (*localindex.Index, error) {
 // complete without it.
 func (f *grepFlags) update(ctx context.Context, p Process, index *localindex.Index) {
 	if err := index.Damage(); err != nil {
-		fmt.Fprintf(p.Err, "trawl: the index cannot be used, and is made anew: %s\n", err)
+		fmt.Fprintf(p.Err, "trawl: the index cannot be used and is built again: %s\n", err)
 	}
 	err := index.Update(ctx, func(files int, bytes int64) {
 		if isTerminal(p.Err) {

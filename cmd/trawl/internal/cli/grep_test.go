@@ -120,7 +120,7 @@ func TestGrepReflexes(t *testing.T) {
 		{"-i -t golang -t py fish pond -l", 0, "pond/fish.go\npond/net/a.py\n"},
 		{"-i -T python fish pond -l", 0, "pond/fish.go\n"},
 		{"-t cobol fish pond", 1, ""},
-		{"-t fish++ fish pond", 2, "no language fish++"},
+		{"-t fish++ fish pond", 2, `unknown language "fish++"`},
 		{"-i --color always -o fish pond/fish.go", 0, "\x1b[35mpond/fish.go\x1b[0m:\x1b[32m3\x1b[0m:\x1b[1;31mFish\x1b[0m\n"},
 		{"--color always -A1 (ha|u)l pond/net", 0, "\x1b[35mpond/net/a.py\x1b[0m:\x1b[32m1\x1b[0m:def ha\x1b[1;31mul\x1b[0m():\n\x1b[35mpond/net/a.py\x1b[0m-\x1b[32m2\x1b[0m-    return fish\n"},
 		{"--color always -v haul pond/net", 0, "\x1b[35mpond/net/a.py\x1b[0m:\x1b[32m2\x1b[0m:    return fish\n"},
@@ -135,7 +135,7 @@ func TestGrepReflexes(t *testing.T) {
 		{"--sort modified -l fish pond/net pond/old.log", 0, "pond/old.log\npond/net/a.py\n"},
 		{"--sort none -l fish pond/net pond/old.log", 0, "pond/net/a.py\npond/old.log\n"},
 		{"--sortr path -i -l fish pond", 0, "pond/net/a.py\npond/fish.go\n"},
-		{"--sort size fish pond", 2, "not sorted by size"},
+		{"--sort size fish pond", 2, `unknown order "size"`},
 		{"--stats -l fish pond", 0, "pond/net/a.py\n\n1 matches\n1 matched lines\n1 files contained matches\n2 files searched\n14 bytes printed\n"},
 	} {
 		c.check(t, env)

@@ -122,7 +122,7 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 		case s.GetPublishedEpoch() >= put.GetEpoch():
 			return s, nil
 		case s.GetState() == ingestv1.State_STATE_DELETED:
-			return nil, fmt.Errorf("%w: %s was deleted meanwhile", errIndexing, s.GetName())
+			return nil, fmt.Errorf("%w: %s was deleted in the meantime", errIndexing, s.GetName())
 		case s.GetState() == ingestv1.State_STATE_FAILED && s.GetEpoch() >= put.GetEpoch():
 			return nil, fmt.Errorf("%w: %s: %s", errIndexing, s.GetName(), render.Safe([]byte(s.GetReason())))
 		}

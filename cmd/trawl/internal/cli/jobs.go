@@ -66,10 +66,10 @@ func newJobsRetry(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "retry {REPO... | --all}",
-		Short: "Try jobs again that were given up",
+		Short: "Retry jobs that were given up",
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return errors.New("names of repositories, or --all for all of them")
+				return errors.New("name the repositories, or pass --all for all of them")
 			}
 			return nil
 		}),

@@ -42,7 +42,7 @@ func definitions(ctx context.Context, c client, req *searchv1.DefinitionsRequest
 	}
 	m := placeInFile.FindStringSubmatch(from)
 	if m == nil {
-		return nil, usageError{fmt.Errorf("%q is no place: want REPO:PATH:LINE, as trawl search -n prints them", from)}
+		return nil, usageError{fmt.Errorf("%q is not a place: want REPO:PATH:LINE, as trawl search -n prints them", from)}
 	}
 	req.From = &searchv1.Place{}
 	for i, to := range []*uint32{&req.From.Line, &req.From.Column} {

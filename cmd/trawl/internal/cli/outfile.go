@@ -46,7 +46,7 @@ func replaceable(path string) error {
 	case err != nil:
 		return fmt.Errorf("looking at what a file would replace: %w", err)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no regular file, and stays: name another file to write", path)
+		return fmt.Errorf("%s exists and is not a regular file: name another file to write", path)
 	}
 	return nil
 }

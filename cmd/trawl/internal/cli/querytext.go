@@ -44,7 +44,7 @@ func (q *queryFlags) text(args []string) (string, error) {
 		words, patterns = "", []string{words}
 	}
 	if words == "" && len(patterns) == 0 && !q.files {
-		return "", usageError{errors.New("a query is needed, or --files to list files; see trawl search --help")}
+		return "", usageError{errors.New("the query is missing: give one, or --files to list files; see trawl search --help")}
 	}
 	if words != "" && q.any {
 		words = "match:any " + words

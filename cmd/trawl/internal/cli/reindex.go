@@ -35,15 +35,15 @@ func newReindex(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "reindex {REPO... | --all}",
-		Short: "Index repositories again in full, though nothing changed in them",
-		Long: `Index repositories again in full, though nothing changed in them: for example after an upgrade that adds data to
+		Short: "Index repositories again in full, even if nothing changed in them",
+		Long: `Index repositories again in full, even if nothing changed in them: for example after an upgrade that adds data to
 shards. The old index answers searches until the new one is there.
 
 The command requests the repositories at a steady rate and does not wait for them. It skips those that were built
 in full since --before, so an interrupted run continues where it was if it gets the time that it printed.`,
 		Args: usageArgs(func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return errors.New("names of repositories, or --all for all of them")
+				return errors.New("name the repositories, or pass --all for all of them")
 			}
 			return nil
 		}),

@@ -64,10 +64,10 @@ func newSearchersDrain(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "drain ID",
-		Short: "Have other searchers take over the shards of one, and wait until they have them",
-		Long: `Have other searchers take over the shards of one, and wait until they have them.
+		Short: "Move the shards of a searcher to others, and wait until those serve them",
+		Long: `Move the shards of a searcher to others, and wait until those serve them.
 
-The searcher answers queries until then, so no answer lacks anything. After that it can be stopped for good. It stays
+The searcher answers queries until then, so answers stay complete. After that it can be stopped for good. It stays
 drained when it is started again, until --undo. The command can be interrupted and run again: the searcher goes on draining.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -93,7 +93,7 @@ drained when it is started again, until --undo. The command can be interrupted a
 }
 
 // errUndone is a drain that somebody else ended.
-var errUndone = errors.New("the drain was undone meanwhile")
+var errUndone = errors.New("somebody undid the drain in the meantime")
 
 // waitDrained waits until the other searchers have the shards of one.
 func waitDrained(ctx context.Context, c client, p Process, id string) error {

@@ -45,7 +45,7 @@ func TestSearchers(t *testing.T) {
 		{[][]*adminv1.Searcher{draining}, []string{"list", "--json"}, 0, []string{`"awaited":`, `"a"`, "SEARCHER_STATE_DRAINING"}},
 		{[][]*adminv1.Searcher{draining, drained}, []string{"drain", "b"}, 0, []string{"only 1 of the 2 searchers", "0 of 1 searchers ready", "b is drained: it can be stopped"}},
 		{[][]*adminv1.Searcher{draining, gone}, []string{"drain", "b"}, 0, []string{"b is drained"}},
-		{[][]*adminv1.Searcher{draining, active}, []string{"drain", "b"}, 1, []string{"undone"}},
+		{[][]*adminv1.Searcher{draining, active}, []string{"drain", "b"}, 1, []string{"undid the drain"}},
 		{[][]*adminv1.Searcher{active}, []string{"drain", "b", "--undo"}, 0, []string{"b takes shards again"}},
 		{nil, []string{"drain"}, 2, []string{"accepts 1 arg"}},
 	} {

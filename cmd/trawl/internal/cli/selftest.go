@@ -65,8 +65,8 @@ func newSelfTest(p Process) *cobra.Command {
 	var s selfTestSettings
 	cmd := &cobra.Command{
 		Use:   "selftest",
-		Short: "Prove that an installation works: index a repository, search it, delete it",
-		Long: `Prove that an installation works: make a token for this test in etcd, wait until all roles are ready, index a
+		Short: "Check that an installation works: index a repository, search it, delete it",
+		Long: `Check that an installation works: make a token for this test in etcd, wait until all roles are ready, index a
 repository, search it, delete it and revoke the token. Errors name what is missing.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error {

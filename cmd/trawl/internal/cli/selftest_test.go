@@ -212,7 +212,7 @@ func TestSelfTestNamesWhatIsMissing(t *testing.T) {
 	}{
 		{"a role that is not ready", &forgetful{scripted: indexed()}, pod(t, 503, "bucket: no such bucket (for 3s)\nqueue: away (for 2s)\n"), true,
 			[]string{"searcher at 127.0.0.1:", "is not ready: bucket: no such bucket (for 3s); queue: away"}},
-		{"a role without pods", &forgetful{scripted: indexed()}, "nowhere.invalid:7441", true, []string{"searcher: there is none"}},
+		{"a role without pods", &forgetful{scripted: indexed()}, "nowhere.invalid:7441", true, []string{"searcher: found none"}},
 		{"a role that is not reached", &forgetful{scripted: indexed()}, "127.0.0.1:1", true, []string{"searcher: ", "connection refused"}},
 		{"an index that fails", &forgetful{scripted: failing}, ready(), false, []string{"index, which was failed: not indexed: trawl-selftest: no bucket"}},
 		{"an index that does not come", &forgetful{scripted: waiting}, ready(), true, []string{"index, which was queued"}},

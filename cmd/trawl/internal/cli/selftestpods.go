@@ -109,7 +109,7 @@ func (c podClient) askRole(ctx context.Context, role, address string) (int, erro
 	}
 	list, err := net.DefaultResolver.LookupHost(ctx, host)
 	if err != nil {
-		return 0, fmt.Errorf("%s: there is none, or names are not resolved: %w", role, err)
+		return 0, fmt.Errorf("%s: found none, or its name does not resolve: %w", role, err)
 	}
 	var problems []error
 	for _, addr := range list {

@@ -89,7 +89,7 @@ func searchShard(ctx context.Context, s *search.Shard, text string, options *sea
 		return nil, err
 	}
 	if found.Incomplete != nil {
-		return nil, fmt.Errorf("the search did not end: %w", found.Incomplete)
+		return nil, fmt.Errorf("the search did not finish: %w", found.Incomplete)
 	}
 	answer := &searchv1.SearchResponse{
 		Files: slices.Collect(searchapi.Files(found.Files)), Statistics: searchapi.Statistics(found.Stats),
@@ -101,7 +101,7 @@ func searchShard(ctx context.Context, s *search.Shard, text string, options *sea
 			return nil, err
 		}
 		if counted.Incomplete != nil {
-			return nil, fmt.Errorf("the search did not end: %w", counted.Incomplete)
+			return nil, fmt.Errorf("the search did not finish: %w", counted.Incomplete)
 		}
 		answer.Facets = searchapi.Facets(by, counted.Facets, int(options.MaxFacetValues))
 	}

@@ -139,7 +139,7 @@ func TestShardBuildReplacesFilesOnly(t *testing.T) {
 	}
 	before := modes()
 	for _, name := range []string{"pipe", "folder", "dangling", "null", "loop", "tofolder", "."} {
-		if exit, _, errs := run(t, nil, "shard", "build", "--out", filepath.Join(dir, name), source); exit != 1 || !strings.Contains(errs, "no regular file") {
+		if exit, _, errs := run(t, nil, "shard", "build", "--out", filepath.Join(dir, name), source); exit != 1 || !strings.Contains(errs, "not a regular file") {
 			t.Errorf("--out %s: exit %d: %s", name, exit, errs)
 		}
 	}

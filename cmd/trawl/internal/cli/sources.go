@@ -18,7 +18,7 @@ import (
 )
 
 func newSources(p Process) *cobra.Command {
-	cmd := &cobra.Command{Use: "sources", Short: "List the sources that repositories are discovered in, and apply a file of them"}
+	cmd := &cobra.Command{Use: "sources", Short: "List the sources of repositories, or apply a file of sources"}
 	cmd.AddCommand(newSourcesApply(p), newSourcesStatus(p))
 	return listing(p, cmd, func(ctx context.Context, c client, asJSON bool) error {
 		resp, err := c.sources.ListSources(ctx, &ingestv1.ListSourcesRequest{})
@@ -71,7 +71,7 @@ after its grace time. The file names credentials, by environment variable or fil
 
 func readSources(path string) ([]*ingestv1.Source, error) {
 	if path == "" {
-		return nil, errors.New("no file of sources: -f FILE names it")
+		return nil, errors.New("the file of sources is missing: name it with -f FILE")
 	}
 	f, err := os.Open(path)
 	if err != nil {

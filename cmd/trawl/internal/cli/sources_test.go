@@ -22,7 +22,7 @@ func TestSourcesAreReadBeforeAnyCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, args := range map[string][]string{
-		"line 3: field knd is not known": {"-f", file}, "-f FILE names it": nil, "no such file": {"-f", file + "x"},
+		"line 3: field knd is not known": {"-f", file}, "name it with -f FILE": nil, "no such file": {"-f", file + "x"},
 	} {
 		exit, _, errs := run(t, nil, append([]string{"sources", "apply"}, args...)...)
 		if exit != 2 || !strings.Contains(errs, want) {

@@ -20,7 +20,7 @@ const (
 )
 
 // errSource is a source whose host could not be asked.
-var errSource = errors.New("the source cannot be looked at")
+var errSource = errors.New("the source cannot be read")
 
 func newSourcesStatus(p Process) *cobra.Command {
 	var (

@@ -75,9 +75,9 @@ func newTokensCreate(p Process) *cobra.Command {
 	var s createSettings
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token, and print it: this once only",
-		Long: `Make a token and print it to standard output. It is shown only once, since nothing keeps it. Its details are printed on the
-error output.`,
+		Short: "Create a token and print it, which happens only once",
+		Long: `Create a token and print it to standard output. It cannot be shown again, since nothing stores it. Its details go to
+standard error.`,
 	}
 	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
 		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
@@ -88,7 +88,7 @@ error output.`,
 			if _, err := fmt.Fprintln(p.Out, string(text)); err != nil {
 				return errors.Join(fmt.Errorf("printing the token, which is revoked again: %w", err), store.Revoke(cmd.Context(), record.GetId()))
 			}
-			fmt.Fprintf(p.Err, "made token %s; it is shown this once only\n", record.GetId())
+			fmt.Fprintf(p.Err, "created token %s; it will not be shown again\n", record.GetId())
 			return nil
 		})
 	})
@@ -134,7 +134,7 @@ func newTokensList(p Process) *cobra.Command {
 
 func newTokensRevoke(p Process) *cobra.Command {
 	var s tokensSettings
-	cmd := &cobra.Command{Use: "revoke ID", Short: "End a token: no router accepts it any more"}
+	cmd := &cobra.Command{Use: "revoke ID", Short: "Revoke a token, so that no router accepts it any more"}
 	cmd = configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
 		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			id := cmd.Flags().Arg(0)

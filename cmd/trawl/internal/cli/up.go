@@ -27,16 +27,16 @@ func newUp(p Process) *cobra.Command {
 		Long: `Run all of Trawl in this process: the three roles, on an etcd and a NATS server that it hosts and a folder as
 the bucket. Everything is kept below --data-dir.
 
-When all roles are ready it prints where they are, and the address of the page for people, to standard output:
+When all roles are ready it prints their addresses, and that of the web page, to standard output:
 
   ready: gRPC 127.0.0.1:7430, HTTP 127.0.0.1:7431
   page: http://127.0.0.1:7431/
 
-With --access-mode tokens it also prints the command that makes tokens. That reaches etcd by a socket in the data
-folder, which only the user who runs Trawl may enter.
+With --access-mode tokens it also prints the command that makes tokens. That command reaches etcd through a socket in the
+data folder, which only the user who runs Trawl may enter.
 
-With --roles none it hosts etcd and NATS only, for roles in processes of their own, and the first line says where
-they are.`,
+With --roles none it hosts only etcd and NATS, for roles in processes of their own, and the first line has their
+addresses.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return up(cmd.Context(), p, s) })
 }

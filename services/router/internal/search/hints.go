@@ -143,7 +143,7 @@ func (h *hinter) language(t query.Term) {
 	if known {
 		h.addf(t, instead, "no file in %s is indexed%s", l.Name, text)
 	} else {
-		h.addf(t, instead, "no language is called %s%s", quoted(t.Value), text)
+		h.addf(t, instead, "unknown language %s%s", quoted(t.Value), text)
 	}
 }
 
