@@ -98,6 +98,9 @@ func (d *Docs) openRest(f *format.File) (err error) {
 	if d.repoRecords, err = f.Need(format.TagRepos); err != nil {
 		return err
 	}
+	if uint64(d.info.repos) > uint64(d.repoRecords.Len()) { // each takes a byte; searches make room for each before they read any
+		return d.repoRecords.Corruptf(0, "%d bytes cannot hold %d repos", d.repoRecords.Len(), d.info.repos)
+	}
 	if d.languageSection, err = f.Need(format.TagLanguageNames); err != nil {
 		return err
 	}

@@ -121,7 +121,9 @@ func TestEveryCutIsFound(t *testing.T) {
 
 // sections takes a shard apart; join reassembles it with correct checksums, so
 // that hostile bytes reach the decoders.
-type sections []struct {
+type sections []section
+
+type section struct {
 	info format.SectionInfo
 	data []byte
 }
@@ -223,6 +225,13 @@ func TestListsThatDisagree(t *testing.T) {
 // more than the shard's size justifies.
 func TestHostileSizes(t *testing.T) {
 	parts := split(t, small().write(t))
+	hostileSizes(t, parts)
+	// Shards have ranks only if a repo has one.
+	hostileSizes(t, slices.DeleteFunc(parts, func(p section) bool { return p.info.Tag == format.TagRepoRanks }))
+}
+
+func hostileSizes(t *testing.T, parts sections) {
+	t.Helper()
 	for s := range parts {
 		if tag := parts[s].info.Tag; tag != format.TagContentInfo && tag != format.TagDocsInfo && tag != format.TagUnits {
 			continue
@@ -233,6 +242,9 @@ func TestHostileSizes(t *testing.T) {
 				parts[s].data = bytes.Clone(good)
 				le.PutUint32(parts[s].data[i:], n)
 				data := parts.join(t)
+				if _, d, err := open(data); err == nil && d.Repos() > len(data) {
+					t.Errorf("%d at byte %d of section %s: %d repos in %d bytes", n, i, parts[s].info.Tag, d.Repos(), len(data))
+				}
 				before := allocated()
 				if err := readAll(data); err != nil {
 					t.Fatal(err)
