@@ -352,7 +352,7 @@ func (f *fortress) deniesWhatIsNotGranted(t *testing.T) {
 	}
 	secret := []string{"access/tokens/x", "access.key", "access.clock"}
 	for user, denied := range map[string]struct{ reads, writes []string }{
-		"trawl-indexer": {secret, append(secret, "searchers/x", "elsewhere")},
+		"trawl-indexer": {secret, append(secret, "searchers/x", "limits/x", "elsewhere")},
 		"trawl-searcher": {
 			append(secret[:1:1], "desired/x", "sources/x", "status/x"),
 			append(secret, "roots/x", "roots.clock", "desired/x", "leases/x", "packs/x", "collection", "elections/x"),

@@ -4,20 +4,18 @@ import "sync"
 
 // calls counts the calls in progress by caller. It is safe for concurrent use.
 type calls struct {
-	most int
-
 	mu sync.Mutex
 	of map[string]int
 }
 
-func newCalls(most int) *calls { return &calls{most: most, of: make(map[string]int)} }
+func newCalls() *calls { return &calls{of: make(map[string]int)} }
 
 // begin counts a call of a caller, after which end must follow. It reports whether the
-// caller had fewer calls in progress than are allowed, and counts nothing otherwise.
-func (c *calls) begin(caller string) bool {
+// caller had fewer calls in progress than most, and counts nothing otherwise.
+func (c *calls) begin(caller string, most int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of[caller] >= c.most {
+	if c.of[caller] >= most {
 		return false
 	}
 	c.of[caller]++

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/trawl-search/trawl/internal/delivery"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -38,6 +39,8 @@ type Limits struct {
 	// Calls bounds the calls in progress of one caller, streams included. There is no
 	// such limit if callers need not identify themselves.
 	Calls int
+	// Live overrides Calls by limits.CallerCalls; nil: nothing does.
+	Live *limits.Live
 	// Hosts are names by which callers over HTTP may address the server, in addition to
 	// its IP addresses and localhost, if they need not identify themselves.
 	Hosts []string
@@ -72,7 +75,7 @@ const (
 
 // NewGuard makes a guard and registers its metric. Without an authenticator it treats
 // every caller as Anyone.
-func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, log *slog.Logger) (*Guard, error) {
+func NewGuard(who Authenticator, bounds Limits, metrics prometheus.Registerer, log *slog.Logger) (*Guard, error) {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "trawl_access_refused_total",
 		Help: "Calls that were refused before their request was read, by reason: unauthenticated, stale, scope, calls or browser.",
@@ -84,7 +87,7 @@ func NewGuard(who Authenticator, limits Limits, metrics prometheus.Registerer, l
 		refused.WithLabelValues(reason)
 	}
 	return &Guard{
-		who: who, limits: limits, calls: newCalls(limits.Calls), refused: refused, log: log, unavailable: func(string) {},
+		who: who, limits: bounds, calls: newCalls(), refused: refused, log: log, unavailable: func(string) {},
 	}, nil
 }
 
@@ -328,11 +331,12 @@ func (g *Guard) enter(ctx context.Context, method string, shown []string, scope 
 	if ctx.Value(countedKey{}) == g {
 		return With(ctx, p), func() {}, nil
 	}
-	if !g.calls.begin(p.ID()) {
+	most := g.limits.Live.Whole(limits.CallerCalls, p.ID(), g.limits.Calls)
+	if !g.calls.begin(p.ID(), most) {
 		g.refused.WithLabelValues(reasonCalls).Inc()
 		g.log.DebugContext(ctx, "call refused", "caller", p.Name(), "limit", "caller-calls")
 		return nil, nil, searchapi.Overloaded(fmt.Sprintf(
-			"%d calls of this token are in progress, which is the limit (caller-calls)", g.limits.Calls), retryCalls)
+			"%d calls of this token are in progress, which is the limit (caller-calls)", most), retryCalls)
 	}
 	leave = func() { g.calls.end(p.ID()) }
 	if delivery.Hold(ctx, p.ID(), leave) {

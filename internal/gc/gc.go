@@ -38,8 +38,8 @@ type Collector struct {
 	Store  *catalog.Store
 	Bucket bucket.Bucket
 	Config
-	// Bounds are reported to callers that wait for a deletion; empty ones change nothing.
-	Bounds Bounds
+	// Bounds returns what is reported to callers that wait for a deletion; nil, or empty ones, change nothing.
+	Bounds func() Bounds
 	// DryRun changes nothing: the Report says what a pass would do.
 	DryRun bool
 	// Metrics may be nil.

@@ -89,9 +89,13 @@ func (p *pass) closeLedger(ctx context.Context, reach *catalog.Reach) error {
 	if known && p.report.Excess.Objects == 0 {
 		condemned = max(condemned, membership.PurgedThrough(l.disks, membership.IndexerDisk, reach.Settled))
 	}
+	var within Bounds
+	if p.Bounds != nil {
+		within = p.Bounds()
+	}
 	return p.Store.NoteCollection(ctx, &catalogv1.Collection{
 		Condemned: condemned, Deleted: min(condemned, l.oldest),
-		OwnWithin: bound(p.Bounds.Own), SharedWithin: bound(p.Bounds.Shared),
+		OwnWithin: bound(within.Own), SharedWithin: bound(within.Shared),
 	})
 }
 

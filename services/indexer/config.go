@@ -8,6 +8,7 @@ import (
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 )
@@ -66,10 +67,6 @@ const (
 	retryFailed = time.Hour
 )
 
-// pollPerHost is how many repositories of one host are polled at once. A poll that takes
-// 400 ms, which is slow, then still leaves PollPerSecond polls in a second.
-func (c *Config) pollPerHost() int { return (2*c.PollPerSecond + 4) / 5 }
-
 // Validate implements config.Settings.
 func (c *Config) Validate() error {
 	var check config.Check
@@ -99,12 +96,13 @@ func (c *Config) limits() gitsource.Limits {
 // bounds returns the times within which the bytes of a deleted repo leave the bucket while
 // collections and compactions succeed. Its own shards take a hold and two collections. Shared
 // shards first take the age at which they are rewritten, and the time to plan and carry that out.
-func (c *Config) bounds() gc.Bounds {
+func (c *Config) bounds(live *limits.Live) gc.Bounds {
 	own := c.GC.Hold + 2*c.GCEvery
 	if c.Compact.Every == 0 {
 		return gc.Bounds{Own: own}
 	}
-	return gc.Bounds{Own: own, Shared: c.Compact.Reclaim + 2*c.Compact.Every + c.Compact.Longest() + own}
+	inForce := c.Compact.InForce(live)
+	return gc.Bounds{Own: own, Shared: inForce.Reclaim + 2*c.Compact.Every + c.Compact.Longest() + own}
 }
 
 func (c *Config) build() build.Options {

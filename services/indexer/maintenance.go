@@ -9,6 +9,7 @@ import (
 	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gc"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/services/indexer/internal/compact"
 	"github.com/trawl-search/trawl/services/indexer/internal/discover"
 	"github.com/trawl-search/trawl/services/indexer/internal/reconcile"
@@ -25,13 +26,18 @@ const (
 // reconciles, collects garbage, plans compactions and polls the sources.
 func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *gitsource.Fetcher) {
 	log := x.tel.Logger()
+	live := limits.NewLive(limits.NewStore(x.deps.Etcd, store.Prefix()), log)
+	var following sync.WaitGroup
+	defer following.Wait()
+	following.Go(func() { live.Run(ctx) })
 	reconciler := reconcile.Reconciler{
 		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: retryFailed,
 		Metrics: x.reconciled, Log: log,
 	}
-	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Bounds: x.cfg.bounds(), Metrics: x.garbage, Log: log}
-	discoverer := x.discoverer(store, fetcher)
-	scheduler := compact.Scheduler{Config: x.cfg.Compact, Store: store, Metrics: x.compacted, Log: log}
+	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Metrics: x.garbage, Log: log}
+	collector.Bounds = func() gc.Bounds { return x.cfg.bounds(live) }
+	discoverer := x.discoverer(store, fetcher, live)
+	scheduler := compact.Scheduler{Config: x.cfg.Compact, Live: live, Store: store, Metrics: x.compacted, Log: log}
 	store.Lead(ctx, election, leaderTTL, log, func(leading context.Context) {
 		log.InfoContext(leading, "leading the maintenance")
 		x.common.leader.Set(1)
@@ -58,10 +64,10 @@ func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 }
 
 // discoverer makes the part of maintenance that polls the sources.
-func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher) *discover.Discoverer {
+func (x *Indexer) discoverer(store *catalog.Store, fetcher *gitsource.Fetcher, live *limits.Live) *discover.Discoverer {
 	from := x.cfg.Source
 	return &discover.Discoverer{
-		Config: discover.Config{PerHost: x.cfg.pollPerHost(), PerSecond: x.cfg.PollPerSecond, Apart: x.cfg.PushPause},
+		Config: discover.Config{PerSecond: x.cfg.PollPerSecond, Live: live, Apart: x.cfg.PushPause},
 		Store:  store, Queue: x.deps.Queue, Remote: fetcher, Policy: from.Policy,
 		Bucket: x.deps.Bucket, File: x.cfg.Sources,
 		Open: func() (discover.Host, error) {

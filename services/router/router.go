@@ -19,6 +19,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/mcptools"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -73,6 +74,8 @@ type Router struct {
 	tokens *access.Directory
 	key    *access.Key
 	guard  *access.Guard
+	// live are the limits that override those of cfg.
+	live *limits.Live
 	// transport is what connections to searchers speak through.
 	transport credentials.TransportCredentials
 }
@@ -88,6 +91,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	r.fanoutMetrics = fanout.NewMetrics(r.tel.Metrics())
 	r.webhookMetrics = ingest.NewWebhookMetrics(r.tel.Metrics())
 	r.silence, r.wentBack = newSilence(r.tel.Metrics()), newWentBack(r.tel.Metrics())
+	r.live = limits.NewLive(limits.NewStore(deps.Etcd, deps.Prefix), r.tel.Logger())
 	var err error
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
@@ -104,13 +108,26 @@ func New(cfg Config, deps Deps) (*Router, error) {
 
 // newGuard makes what decides who may call.
 func (r *Router) newGuard() (*access.Guard, error) {
-	log, limits := r.tel.Logger(), access.Limits{Calls: r.cfg.CallerCalls, Hosts: r.cfg.Access.Hosts}
+	log, bounds := r.tel.Logger(), access.Limits{Calls: r.cfg.CallerCalls, Live: r.live, Hosts: r.cfg.Access.Hosts}
 	if !r.cfg.Access.Asked() {
-		return access.NewGuard(nil, limits, r.tel.Metrics(), log)
+		return access.NewGuard(nil, bounds, r.tel.Metrics(), log)
 	}
 	store := access.NewStore(r.deps.Etcd, r.deps.Prefix)
 	r.tokens, r.key = access.NewDirectory(store, r.cfg.Access.Staleness, r.cfg.Access.Grace, log), access.NewKey(store, log)
-	return access.NewGuard(r.tokens, limits, r.tel.Metrics(), log)
+	return access.NewGuard(r.tokens, bounds, r.tel.Metrics(), log)
+}
+
+// limits are what the admin service needs to list and to change limits.
+func (r *Router) limits() ingest.Limits {
+	return ingest.Limits{
+		Store: limits.NewStore(r.deps.Etcd, r.deps.Prefix), Tokens: access.NewStore(r.deps.Etcd, r.deps.Prefix),
+		Settings: map[limits.Name]string{
+			limits.CallerShare:      fmt.Sprint(r.cfg.CallerShare),
+			limits.CallerCalls:      fmt.Sprint(r.cfg.CallerCalls),
+			limits.CallerProcessors: fmt.Sprint(r.cfg.CallerProcessors),
+			limits.ReposPerMinute:   fmt.Sprint(r.cfg.ReposPerMinute),
+		},
+	}
 }
 
 // Listen binds the addresses, so that they are known before Run.
@@ -159,19 +176,20 @@ func (r *Router) Run(ctx context.Context) error {
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Source.Credentials}
 	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
-	limits := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute, Admit: searches.Enter}
+	puts := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute, Live: r.live, Admit: searches.Enter}
 	space := ingest.NewSpace(store, r.tel.Metrics(), log)
-	repos := ingest.New(store, r.deps.Queue, limits, space, r.server.Draining(), log)
+	repos := ingest.New(store, r.deps.Queue, puts, space, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)
 	pages := r.servePages(searches, repos)
 	defer pages.Close()
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source.Policy))
-	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, log))
+	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, r.limits(), log))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup
 	following.Go(func() { view.KeepContact(life) })
 	following.Go(func() { space.Run(life) })
+	following.Go(func() { r.live.Run(life) })
 	following.Go(func() { r.followEtcd(life, view, etcd) })
 	following.Go(func() { searchers.follow(life, members, live) })
 	r.followAccess(life, &following)
@@ -277,6 +295,6 @@ func (r *Router) searchConfig(peers *fanout.Peers) search.Config {
 		Limits: search.Limits{MaxFiles: searchapi.MaxFiles, MaxBytes: searchapi.MaxBytes, QueryBytes: queryBytes},
 		Policy: fanout.Policy{CoverWait: coverWait, Pause: coverPause, Replicas: r.cfg.Replication},
 		Peers:  peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
-		CallerProcessors: r.cfg.CallerProcessors,
+		CallerProcessors: r.cfg.CallerProcessors, Live: r.live,
 	}
 }

@@ -45,6 +45,7 @@ type scripted struct {
 	reindexed []*adminv1.ReindexRepoRequest
 	searchers [][]*adminv1.Searcher
 	drained   []*adminv1.DrainSearcherRequest
+	limits    []*adminv1.SetLimitRequest
 	places    []string // calls for places of names, with name and query
 }
 

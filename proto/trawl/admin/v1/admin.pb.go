@@ -519,6 +519,279 @@ func (x *DrainSearcherResponse) GetReplication() uint32 {
 	return 0
 }
 
+// ListLimitsRequest asks for all limits.
+type ListLimitsRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLimitsRequest) Reset() {
+	*x = ListLimitsRequest{}
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLimitsRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLimitsRequest) ProtoMessage() {}
+
+func (x *ListLimitsRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLimitsRequest.ProtoReflect.Descriptor instead.
+func (*ListLimitsRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{7}
+}
+
+// ListLimitsResponse holds the limits in order of name.
+type ListLimitsResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Limits        []*Limit               `protobuf:"bytes,1,rep,name=limits,proto3" json:"limits,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListLimitsResponse) Reset() {
+	*x = ListLimitsResponse{}
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListLimitsResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListLimitsResponse) ProtoMessage() {}
+
+func (x *ListLimitsResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListLimitsResponse.ProtoReflect.Descriptor instead.
+func (*ListLimitsResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *ListLimitsResponse) GetLimits() []*Limit {
+	if x != nil {
+		return x.Limits
+	}
+	return nil
+}
+
+// Limit is a limit that can be changed while Trawl runs.
+type Limit struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of the setting that it overrides; for a single token tokens.ID. and that name.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The value that is set; empty: none, and each process has its setting.
+	Value string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	// The setting that holds without a value, as this router has it; empty for a limit of indexers, whose settings it does not know.
+	Setting string `protobuf:"bytes,3,opt,name=setting,proto3" json:"setting,omitempty"`
+	// Absent if none is set.
+	SetAt *timestamppb.Timestamp `protobuf:"bytes,4,opt,name=set_at,json=setAt,proto3" json:"set_at,omitempty"`
+	// The token that set it, without its secret.
+	SetBy string `protobuf:"bytes,5,opt,name=set_by,json=setBy,proto3" json:"set_by,omitempty"`
+	// What it bounds, and the values that it takes.
+	Description   string `protobuf:"bytes,6,opt,name=description,proto3" json:"description,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Limit) Reset() {
+	*x = Limit{}
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Limit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Limit) ProtoMessage() {}
+
+func (x *Limit) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Limit.ProtoReflect.Descriptor instead.
+func (*Limit) Descriptor() ([]byte, []int) {
+	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Limit) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Limit) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *Limit) GetSetting() string {
+	if x != nil {
+		return x.Setting
+	}
+	return ""
+}
+
+func (x *Limit) GetSetAt() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SetAt
+	}
+	return nil
+}
+
+func (x *Limit) GetSetBy() string {
+	if x != nil {
+		return x.SetBy
+	}
+	return ""
+}
+
+func (x *Limit) GetDescription() string {
+	if x != nil {
+		return x.Description
+	}
+	return ""
+}
+
+// SetLimitRequest names a limit.
+type SetLimitRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty: unset it.
+	Value         string `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLimitRequest) Reset() {
+	*x = SetLimitRequest{}
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLimitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLimitRequest) ProtoMessage() {}
+
+func (x *SetLimitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLimitRequest.ProtoReflect.Descriptor instead.
+func (*SetLimitRequest) Descriptor() ([]byte, []int) {
+	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SetLimitRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SetLimitRequest) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+// SetLimitResponse acknowledges the change.
+type SetLimitResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The value that was set before; empty: none.
+	Before        string `protobuf:"bytes,1,opt,name=before,proto3" json:"before,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetLimitResponse) Reset() {
+	*x = SetLimitResponse{}
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetLimitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetLimitResponse) ProtoMessage() {}
+
+func (x *SetLimitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_admin_v1_admin_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetLimitResponse.ProtoReflect.Descriptor instead.
+func (*SetLimitResponse) Descriptor() ([]byte, []int) {
+	return file_trawl_admin_v1_admin_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *SetLimitResponse) GetBefore() string {
+	if x != nil {
+		return x.Before
+	}
+	return ""
+}
+
 var File_trawl_admin_v1_admin_proto protoreflect.FileDescriptor
 
 const file_trawl_admin_v1_admin_proto_rawDesc = "" +
@@ -555,17 +828,36 @@ const file_trawl_admin_v1_admin_proto_rawDesc = "" +
 	"\x04undo\x18\x02 \x01(\bR\x04undo\"W\n" +
 	"\x15DrainSearcherResponse\x12\x1c\n" +
 	"\tremaining\x18\x01 \x01(\rR\tremaining\x12 \n" +
-	"\vreplication\x18\x02 \x01(\rR\vreplication*\x9c\x01\n" +
+	"\vreplication\x18\x02 \x01(\rR\vreplication\"\x13\n" +
+	"\x11ListLimitsRequest\"C\n" +
+	"\x12ListLimitsResponse\x12-\n" +
+	"\x06limits\x18\x01 \x03(\v2\x15.trawl.admin.v1.LimitR\x06limits\"\xb7\x01\n" +
+	"\x05Limit\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value\x12\x18\n" +
+	"\asetting\x18\x03 \x01(\tR\asetting\x121\n" +
+	"\x06set_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\x05setAt\x12\x15\n" +
+	"\x06set_by\x18\x05 \x01(\tR\x05setBy\x12 \n" +
+	"\vdescription\x18\x06 \x01(\tR\vdescription\"P\n" +
+	"\x0fSetLimitRequest\x12\x1e\n" +
+	"\x04name\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12\x1d\n" +
+	"\x05value\x18\x02 \x01(\tB\a\xbaH\x04r\x02(@R\x05value\"*\n" +
+	"\x10SetLimitResponse\x12\x16\n" +
+	"\x06before\x18\x01 \x01(\tR\x06before*\x9c\x01\n" +
 	"\rSearcherState\x12\x1e\n" +
 	"\x1aSEARCHER_STATE_UNSPECIFIED\x10\x00\x12\x19\n" +
 	"\x15SEARCHER_STATE_ACTIVE\x10\x01\x12\x1b\n" +
 	"\x17SEARCHER_STATE_DRAINING\x10\x02\x12\x1a\n" +
 	"\x16SEARCHER_STATE_DRAINED\x10\x03\x12\x17\n" +
-	"\x13SEARCHER_STATE_GONE\x10\x042\xa2\x02\n" +
+	"\x13SEARCHER_STATE_GONE\x10\x042\xc6\x03\n" +
 	"\fAdminService\x12V\n" +
 	"\vReindexRepo\x12\".trawl.admin.v1.ReindexRepoRequest\x1a#.trawl.admin.v1.ReindexRepoResponse\x12\\\n" +
 	"\rListSearchers\x12$.trawl.admin.v1.ListSearchersRequest\x1a%.trawl.admin.v1.ListSearchersResponse\x12\\\n" +
-	"\rDrainSearcher\x12$.trawl.admin.v1.DrainSearcherRequest\x1a%.trawl.admin.v1.DrainSearcherResponseB<Z:github.com/trawl-search/trawl/proto/trawl/admin/v1;adminv1b\x06proto3"
+	"\rDrainSearcher\x12$.trawl.admin.v1.DrainSearcherRequest\x1a%.trawl.admin.v1.DrainSearcherResponse\x12S\n" +
+	"\n" +
+	"ListLimits\x12!.trawl.admin.v1.ListLimitsRequest\x1a\".trawl.admin.v1.ListLimitsResponse\x12M\n" +
+	"\bSetLimit\x12\x1f.trawl.admin.v1.SetLimitRequest\x1a .trawl.admin.v1.SetLimitResponseB<Z:github.com/trawl-search/trawl/proto/trawl/admin/v1;adminv1b\x06proto3"
 
 var (
 	file_trawl_admin_v1_admin_proto_rawDescOnce sync.Once
@@ -580,7 +872,7 @@ func file_trawl_admin_v1_admin_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_admin_v1_admin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_trawl_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_trawl_admin_v1_admin_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_trawl_admin_v1_admin_proto_goTypes = []any{
 	(SearcherState)(0),            // 0: trawl.admin.v1.SearcherState
 	(*ReindexRepoRequest)(nil),    // 1: trawl.admin.v1.ReindexRepoRequest
@@ -590,24 +882,35 @@ var file_trawl_admin_v1_admin_proto_goTypes = []any{
 	(*Searcher)(nil),              // 5: trawl.admin.v1.Searcher
 	(*DrainSearcherRequest)(nil),  // 6: trawl.admin.v1.DrainSearcherRequest
 	(*DrainSearcherResponse)(nil), // 7: trawl.admin.v1.DrainSearcherResponse
-	(*timestamppb.Timestamp)(nil), // 8: google.protobuf.Timestamp
+	(*ListLimitsRequest)(nil),     // 8: trawl.admin.v1.ListLimitsRequest
+	(*ListLimitsResponse)(nil),    // 9: trawl.admin.v1.ListLimitsResponse
+	(*Limit)(nil),                 // 10: trawl.admin.v1.Limit
+	(*SetLimitRequest)(nil),       // 11: trawl.admin.v1.SetLimitRequest
+	(*SetLimitResponse)(nil),      // 12: trawl.admin.v1.SetLimitResponse
+	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
 }
 var file_trawl_admin_v1_admin_proto_depIdxs = []int32{
-	8, // 0: trawl.admin.v1.ReindexRepoRequest.unless_built_since:type_name -> google.protobuf.Timestamp
-	5, // 1: trawl.admin.v1.ListSearchersResponse.searchers:type_name -> trawl.admin.v1.Searcher
-	0, // 2: trawl.admin.v1.Searcher.state:type_name -> trawl.admin.v1.SearcherState
-	8, // 3: trawl.admin.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	1, // 4: trawl.admin.v1.AdminService.ReindexRepo:input_type -> trawl.admin.v1.ReindexRepoRequest
-	3, // 5: trawl.admin.v1.AdminService.ListSearchers:input_type -> trawl.admin.v1.ListSearchersRequest
-	6, // 6: trawl.admin.v1.AdminService.DrainSearcher:input_type -> trawl.admin.v1.DrainSearcherRequest
-	2, // 7: trawl.admin.v1.AdminService.ReindexRepo:output_type -> trawl.admin.v1.ReindexRepoResponse
-	4, // 8: trawl.admin.v1.AdminService.ListSearchers:output_type -> trawl.admin.v1.ListSearchersResponse
-	7, // 9: trawl.admin.v1.AdminService.DrainSearcher:output_type -> trawl.admin.v1.DrainSearcherResponse
-	7, // [7:10] is the sub-list for method output_type
-	4, // [4:7] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	13, // 0: trawl.admin.v1.ReindexRepoRequest.unless_built_since:type_name -> google.protobuf.Timestamp
+	5,  // 1: trawl.admin.v1.ListSearchersResponse.searchers:type_name -> trawl.admin.v1.Searcher
+	0,  // 2: trawl.admin.v1.Searcher.state:type_name -> trawl.admin.v1.SearcherState
+	13, // 3: trawl.admin.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	10, // 4: trawl.admin.v1.ListLimitsResponse.limits:type_name -> trawl.admin.v1.Limit
+	13, // 5: trawl.admin.v1.Limit.set_at:type_name -> google.protobuf.Timestamp
+	1,  // 6: trawl.admin.v1.AdminService.ReindexRepo:input_type -> trawl.admin.v1.ReindexRepoRequest
+	3,  // 7: trawl.admin.v1.AdminService.ListSearchers:input_type -> trawl.admin.v1.ListSearchersRequest
+	6,  // 8: trawl.admin.v1.AdminService.DrainSearcher:input_type -> trawl.admin.v1.DrainSearcherRequest
+	8,  // 9: trawl.admin.v1.AdminService.ListLimits:input_type -> trawl.admin.v1.ListLimitsRequest
+	11, // 10: trawl.admin.v1.AdminService.SetLimit:input_type -> trawl.admin.v1.SetLimitRequest
+	2,  // 11: trawl.admin.v1.AdminService.ReindexRepo:output_type -> trawl.admin.v1.ReindexRepoResponse
+	4,  // 12: trawl.admin.v1.AdminService.ListSearchers:output_type -> trawl.admin.v1.ListSearchersResponse
+	7,  // 13: trawl.admin.v1.AdminService.DrainSearcher:output_type -> trawl.admin.v1.DrainSearcherResponse
+	9,  // 14: trawl.admin.v1.AdminService.ListLimits:output_type -> trawl.admin.v1.ListLimitsResponse
+	12, // 15: trawl.admin.v1.AdminService.SetLimit:output_type -> trawl.admin.v1.SetLimitResponse
+	11, // [11:16] is the sub-list for method output_type
+	6,  // [6:11] is the sub-list for method input_type
+	6,  // [6:6] is the sub-list for extension type_name
+	6,  // [6:6] is the sub-list for extension extendee
+	0,  // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_trawl_admin_v1_admin_proto_init() }
@@ -621,7 +924,7 @@ func file_trawl_admin_v1_admin_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_admin_v1_admin_proto_rawDesc), len(file_trawl_admin_v1_admin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   7,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -25,6 +25,8 @@ const (
 	AdminService_ReindexRepo_FullMethodName   = "/trawl.admin.v1.AdminService/ReindexRepo"
 	AdminService_ListSearchers_FullMethodName = "/trawl.admin.v1.AdminService/ListSearchers"
 	AdminService_DrainSearcher_FullMethodName = "/trawl.admin.v1.AdminService/DrainSearcher"
+	AdminService_ListLimits_FullMethodName    = "/trawl.admin.v1.AdminService/ListLimits"
+	AdminService_SetLimit_FullMethodName      = "/trawl.admin.v1.AdminService/SetLimit"
 )
 
 // AdminServiceClient is the client API for AdminService service.
@@ -43,6 +45,12 @@ type AdminServiceClient interface {
 	// answers queries until the others have its shards. It stays drained across restarts. The token
 	// must allow every repo.
 	DrainSearcher(ctx context.Context, in *DrainSearcherRequest, opts ...grpc.CallOption) (*DrainSearcherResponse, error)
+	// ListLimits returns the limits that can be changed while Trawl runs, and those that are set for single tokens.
+	// The token must allow every repo.
+	ListLimits(ctx context.Context, in *ListLimitsRequest, opts ...grpc.CallOption) (*ListLimitsResponse, error)
+	// SetLimit sets or unsets a limit in every process. It is in force within five seconds wherever etcd answers. The token must
+	// allow every repo.
+	SetLimit(ctx context.Context, in *SetLimitRequest, opts ...grpc.CallOption) (*SetLimitResponse, error)
 }
 
 type adminServiceClient struct {
@@ -83,6 +91,26 @@ func (c *adminServiceClient) DrainSearcher(ctx context.Context, in *DrainSearche
 	return out, nil
 }
 
+func (c *adminServiceClient) ListLimits(ctx context.Context, in *ListLimitsRequest, opts ...grpc.CallOption) (*ListLimitsResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ListLimitsResponse)
+	err := c.cc.Invoke(ctx, AdminService_ListLimits_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *adminServiceClient) SetLimit(ctx context.Context, in *SetLimitRequest, opts ...grpc.CallOption) (*SetLimitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(SetLimitResponse)
+	err := c.cc.Invoke(ctx, AdminService_SetLimit_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // AdminServiceServer is the server API for AdminService service.
 // All implementations must embed UnimplementedAdminServiceServer
 // for forward compatibility.
@@ -99,6 +127,12 @@ type AdminServiceServer interface {
 	// answers queries until the others have its shards. It stays drained across restarts. The token
 	// must allow every repo.
 	DrainSearcher(context.Context, *DrainSearcherRequest) (*DrainSearcherResponse, error)
+	// ListLimits returns the limits that can be changed while Trawl runs, and those that are set for single tokens.
+	// The token must allow every repo.
+	ListLimits(context.Context, *ListLimitsRequest) (*ListLimitsResponse, error)
+	// SetLimit sets or unsets a limit in every process. It is in force within five seconds wherever etcd answers. The token must
+	// allow every repo.
+	SetLimit(context.Context, *SetLimitRequest) (*SetLimitResponse, error)
 	mustEmbedUnimplementedAdminServiceServer()
 }
 
@@ -117,6 +151,12 @@ func (UnimplementedAdminServiceServer) ListSearchers(context.Context, *ListSearc
 }
 func (UnimplementedAdminServiceServer) DrainSearcher(context.Context, *DrainSearcherRequest) (*DrainSearcherResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method DrainSearcher not implemented")
+}
+func (UnimplementedAdminServiceServer) ListLimits(context.Context, *ListLimitsRequest) (*ListLimitsResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ListLimits not implemented")
+}
+func (UnimplementedAdminServiceServer) SetLimit(context.Context, *SetLimitRequest) (*SetLimitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetLimit not implemented")
 }
 func (UnimplementedAdminServiceServer) mustEmbedUnimplementedAdminServiceServer() {}
 func (UnimplementedAdminServiceServer) testEmbeddedByValue()                      {}
@@ -193,6 +233,42 @@ func _AdminService_DrainSearcher_Handler(srv interface{}, ctx context.Context, d
 	return interceptor(ctx, in, info, handler)
 }
 
+func _AdminService_ListLimits_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ListLimitsRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).ListLimits(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_ListLimits_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).ListLimits(ctx, req.(*ListLimitsRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _AdminService_SetLimit_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetLimitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(AdminServiceServer).SetLimit(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: AdminService_SetLimit_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(AdminServiceServer).SetLimit(ctx, req.(*SetLimitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // AdminService_ServiceDesc is the grpc.ServiceDesc for AdminService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -211,6 +287,14 @@ var AdminService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "DrainSearcher",
 			Handler:    _AdminService_DrainSearcher_Handler,
+		},
+		{
+			MethodName: "ListLimits",
+			Handler:    _AdminService_ListLimits_Handler,
+		},
+		{
+			MethodName: "SetLimit",
+			Handler:    _AdminService_SetLimit_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/limits"
 )
 
 // Config is the settings of compaction.
@@ -34,6 +35,15 @@ func (c *Config) SetDefaults() {
 	*c = Config{
 		Every: 2 * time.Minute, Deltas: 8, Settle: 10 * time.Minute, Reclaim: 24 * time.Hour, Rate: defaultRate,
 	}
+}
+
+// InForce returns the settings with the limits that override them.
+func (c *Config) InForce(live *limits.Live) Config {
+	now := *c
+	now.Deltas = live.Whole(limits.CompactDeltas, "", c.Deltas)
+	now.Settle = live.Duration(limits.CompactSettle, c.Settle)
+	now.Reclaim = live.Duration(limits.CompactReclaim, c.Reclaim)
+	return now
 }
 
 // Longest returns how long the largest compaction takes at Rate. It reads at most

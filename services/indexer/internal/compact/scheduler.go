@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/wait"
 )
 
@@ -22,6 +23,8 @@ const (
 // harm, since a compaction that is planned twice is done once.
 type Scheduler struct {
 	Config
+	// Live overrides Deltas, Settle and Reclaim; nil: nothing does.
+	Live    *limits.Live
 	Store   *catalog.Store
 	Metrics *Metrics
 	Log     *slog.Logger
@@ -33,11 +36,24 @@ func (s *Scheduler) Run(ctx context.Context) {
 		return
 	}
 	defer s.Metrics.setPlanned(&view{}, nil)
-	for wait.Sleep(ctx, wait.Jitter(s.Every, 4)) {
+	for changed := s.Live.Changed(); s.sleep(ctx, changed); {
+		changed = s.Live.Changed()
 		if err := s.Pass(ctx, time.Now()); err != nil && ctx.Err() == nil {
 			s.Log.WarnContext(ctx, "planning compactions failed, trying again", "error", err)
 		}
 	}
+}
+
+// sleep waits until it is time for the next plan, or a limit has changed since. It reports whether ctx goes on.
+func (s *Scheduler) sleep(ctx context.Context, changed <-chan struct{}) bool {
+	next := time.NewTimer(wait.Jitter(s.Every, 4))
+	defer next.Stop()
+	select {
+	case <-next.C:
+	case <-changed:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // Pass plans once. It is for one goroutine.
@@ -55,7 +71,8 @@ func (s *Scheduler) Pass(ctx context.Context, now time.Time) error {
 	}
 	s.Metrics.setPlanned(newView(state), times)
 	// A pressing compaction has a place however many others are planned.
-	for i, c := range s.Plan(state) {
+	policy := s.InForce(s.Live)
+	for i, c := range policy.Plan(state) {
 		if i+len(state.Planned) >= maxPlanned && !c.GetPressing() || i >= maxPlanned {
 			break
 		}

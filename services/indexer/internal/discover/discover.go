@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/queue"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -33,9 +34,11 @@ type Remote interface {
 
 // Config bounds the load on hosts and indexers.
 type Config struct {
-	// PerHost bounds how many repositories of one host are asked for their branches at
-	// once, PerSecond how many each second.
-	PerHost, PerSecond int
+	// PerSecond bounds how many repositories of one host are asked for their branches each second, unless Live
+	// overrides it.
+	PerSecond int
+	// Live may be nil.
+	Live *limits.Live
 	// Apart is the minimum time between two requests for one repo.
 	Apart time.Duration
 }

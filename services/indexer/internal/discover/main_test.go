@@ -59,7 +59,7 @@ func inWorldOf(t *testing.T, file string, test func(w *world)) {
 		metrics := NewMetrics(prometheus.NewRegistry())
 		w := &world{t: t, listed: map[string][]codehost.Repo{}, failing: map[string]error{}, looks: map[string][]time.Time{}, heads: map[string]string{}}
 		w.Discoverer = &Discoverer{
-			Config: Config{PerHost: 4, PerSecond: 1000, Apart: 10 * time.Second},
+			Config: Config{PerSecond: 10, Apart: 10 * time.Second},
 			Store:  catalog.New(etcdtest.New().Client(w.ask), ""), Queue: w, Remote: w, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 			Policy: origin.Policy{Schemes: []string{"https"}}, Open: func() (Host, error) { return w, nil },
 			Bucket: bucket.NewMemory(1 << 20), File: file,

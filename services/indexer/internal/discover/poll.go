@@ -17,6 +17,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/queue"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -29,7 +30,7 @@ const maxUnreachable = 5
 // poll requests the repos whose branches moved.
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 	var polling errgroup.Group
-	polling.SetLimit(l.PerHost)
+	polling.SetLimit(perHost(mostPerSecond))
 	var unreachable atomic.Int32
 	next, err := l.publishedRepos(ctx, repos)
 	if err != nil {
@@ -37,10 +38,7 @@ func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 	}
 	for _, p := range next {
 		polling.Go(func() error {
-			if unreachable.Load() >= maxUnreachable {
-				return nil
-			}
-			return hostError(l.pollOne(ctx, p), &unreachable)
+			return hostError(l.pollOne(ctx, p, &unreachable), &unreachable)
 		})
 	}
 	if err := polling.Wait(); err != nil {
@@ -93,11 +91,15 @@ func (l *look) publishedRepos(ctx context.Context, repos []*catalogv1.Desired) (
 	return all, nil
 }
 
-// pollOne asks for the commits of one repo and requests it if they moved.
-func (l *look) pollOne(ctx context.Context, p polled) error {
+// pollOne asks for the commits of one repo and requests it if they moved. It does nothing once the host counts as down.
+func (l *look) pollOne(ctx context.Context, p polled, unreachable *atomic.Int32) error {
 	release, err := l.hosts.enter(ctx, p.desired.GetUrl(), l.Config)
 	if err != nil {
 		return err
+	}
+	if unreachable.Load() >= maxUnreachable {
+		release()
+		return nil
 	}
 	branches, err := l.Remote.Branches(ctx, p.desired.GetUrl(), p.desired.GetBranches())
 	release()
@@ -169,15 +171,23 @@ func (h *hosts) enter(ctx context.Context, url string, cfg Config) (release func
 	return func() { <-b.slots }, nil
 }
 
-// of returns the bounds of a host.
+// mostPerSecond is the highest rate that a setting or a limit may allow.
+const mostPerSecond = 1000
+
+// perHost is how many repositories of one host are polled at once. A poll that takes
+// 400 ms, which is slow, then still leaves perSecond polls in a second.
+func perHost(perSecond int) int { return (2*perSecond + 4) / 5 }
+
+// of returns the bounds of a host: new ones when the limit has changed.
 func (h *hosts) of(host string, cfg Config) *bounds {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.at == nil {
 		h.at = map[string]*bounds{}
 	}
-	if h.at[host] == nil {
-		h.at[host] = &bounds{slots: make(chan struct{}, cfg.PerHost), rate: rate.NewLimiter(rate.Limit(cfg.PerSecond), cfg.PerSecond)}
+	perSecond := cfg.Live.Whole(limits.PollPerSecond, "", cfg.PerSecond)
+	if h.at[host] == nil || h.at[host].rate.Burst() != perSecond {
+		h.at[host] = &bounds{slots: make(chan struct{}, perHost(perSecond)), rate: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
 	}
 	return h.at[host]
 }

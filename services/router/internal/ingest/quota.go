@@ -8,18 +8,20 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // quota bounds the requests to index that each caller makes of one router, and the bytes that
 // they take in etcd. It is safe for concurrent use.
-type quota struct {
-	perMinute int
-	rates     *access.Rates
-}
+type quota struct{ rates *access.Rates }
 
-func newQuota(perMinute int) *quota {
-	return &quota{perMinute, access.NewRates(rate.Limit(float64(perMinute)/time.Minute.Seconds()), perMinute)}
+// newQuota allows each caller that many requests in a minute, unless limits.ReposPerMinute is set.
+func newQuota(perMinute int, live *limits.Live) *quota {
+	return &quota{access.NewRates(func(caller string) (rate.Limit, int) {
+		most := live.Whole(limits.ReposPerMinute, caller, perMinute)
+		return rate.Limit(float64(most) / time.Minute.Seconds()), most
+	})}
 }
 
 // unit is how many bytes of a record count as a request.
@@ -33,7 +35,8 @@ func (q *quota) take(ctx context.Context, bytes int) error {
 		return nil
 	}
 	now := time.Now()
-	turn := q.rates.Of(caller).ReserveN(now, min(1+bytes/unit, q.perMinute))
+	limiter := q.rates.Of(caller)
+	turn := limiter.ReserveN(now, min(1+bytes/unit, limiter.Burst()))
 	wait := turn.DelayFrom(now)
 	if wait == 0 {
 		return nil
@@ -41,5 +44,5 @@ func (q *quota) take(ctx context.Context, bytes int) error {
 	turn.CancelAt(now)
 	return searchapi.Overloaded(fmt.Sprintf(
 		"your token has asked for %d repos to be indexed within a minute, which is the limit of this router (repos-per-minute); "+
-			"each KiB of branches and facts counts as a repo", q.perMinute), wait)
+			"each KiB of branches and facts counts as a repo", limiter.Burst()), wait)
 }

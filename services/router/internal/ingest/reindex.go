@@ -13,21 +13,22 @@ import (
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 )
 
-// Admin is the admin service of a router: it has repos indexed again, and takes searchers out
-// of service. It is safe for concurrent use. The router admits only callers with the scope admin.
+// Admin is the admin service of a router: it has repos indexed again, takes searchers out
+// of service, and changes limits. It is safe for concurrent use. The router admits only callers with the scope admin.
 type Admin struct {
 	adminv1.UnimplementedAdminServiceServer
 	etcd        *clientv3.Client
 	store       *catalog.Store
 	jobs        queue.Publisher
 	replication int
+	limits      Limits
 	log         *slog.Logger
 }
 
 // NewAdmin returns a service of the records of a store, whose client is etcd. replication is how many
 // searchers are to hold each shard.
-func NewAdmin(etcd *clientv3.Client, store *catalog.Store, jobs queue.Publisher, replication int, log *slog.Logger) *Admin {
-	return &Admin{etcd: etcd, store: store, jobs: jobs, replication: replication, log: log}
+func NewAdmin(etcd *clientv3.Client, store *catalog.Store, jobs queue.Publisher, replication int, limits Limits, log *slog.Logger) *Admin {
+	return &Admin{etcd: etcd, store: store, jobs: jobs, replication: replication, limits: limits, log: log}
 }
 
 // ReindexRepo implements adminv1.AdminServiceServer.

@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/queue"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -52,13 +53,15 @@ type Config struct {
 	Policy origin.Policy
 	// PerMinute bounds the requests to index of each caller who is not an administrator.
 	PerMinute int
+	// Live overrides PerMinute; nil: nothing does.
+	Live *limits.Live
 	// Admit admits a call that reads all repos, or refuses it with a status. The call ends with leave.
 	Admit func(context.Context) (leave func(), err error)
 }
 
 // New returns a service, which puts repos while there is space. Watches end when draining is closed.
 func New(store *catalog.Store, jobs Jobs, cfg Config, space *Space, draining <-chan struct{}, log *slog.Logger) *Service {
-	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute), admit: cfg.Admit, space: space, draining: draining, log: log}
+	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute, cfg.Live), admit: cfg.Admit, space: space, draining: draining, log: log}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.

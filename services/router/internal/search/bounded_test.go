@@ -32,7 +32,7 @@ func TestLookingAtNamesEndsAndIsCharged(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	usage := newUsage(1e-6, nil) // a bucket of 60 µs, which gets one in a second
+	usage := newUsage(1e-6, nil, nil) // a bucket of 60 µs, which gets one in a second
 	run := func(caller string) *execution {
 		return &execution{
 			service: &Service{expressions: regex.NewProcessMemory()}, ticket: &ticket{slot: &slot{caller: caller}, usage: usage},

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -60,8 +61,9 @@ const (
 // limiter is safe for concurrent use.
 type limiter struct {
 	most float64
-	// share of the limit that the queries of one caller may use.
+	// share of the limit that the queries of one caller may use, unless live overrides it.
 	share   float64
+	live    *limits.Live
 	metrics *Metrics
 
 	mu       sync.Mutex
@@ -77,9 +79,9 @@ type limiter struct {
 }
 
 // newLimiter returns a limiter that never admits more than most queries at once, and never
-// more than a share of its limit to one caller.
-func newLimiter(most int, share float64, metrics *Metrics) *limiter {
-	l := &limiter{most: float64(most), share: share, limit: min(firstLimit, float64(most)), metrics: metrics, callers: make(map[string]int)}
+// more than a share of its limit to one caller, which limits.CallerShare overrides.
+func newLimiter(most int, share float64, live *limits.Live, metrics *Metrics) *limiter {
+	l := &limiter{most: float64(most), share: share, live: live, limit: min(firstLimit, float64(most)), metrics: metrics, callers: make(map[string]int)}
 	metrics.limit.Set(l.limit)
 	return l
 }
@@ -109,7 +111,7 @@ func (l *limiter) admit(class queryClass, caller string) (*slot, error) {
 		if own == 0 {
 			parts++
 		}
-		if float64(own) >= max(l.limit*l.share, 1) {
+		if float64(own) >= max(l.limit*l.live.Number(limits.CallerShare, caller, l.share), 1) {
 			l.metrics.shed(class, limitCaller)
 			return nil, searchapi.Overloaded(fmt.Sprintf(
 				"%d queries of this token are in progress, which is its share of the limit (caller-share)", own), l.retryAfter())

@@ -11,7 +11,7 @@ import (
 func limiterOf(t *testing.T, most int) *limiter {
 	t.Helper()
 	metrics := NewMetrics(prometheus.NewRegistry())
-	return newLimiter(most, 0.5, metrics)
+	return newLimiter(most, 0.5, nil, metrics)
 }
 
 // fill admits queries of a class until one is refused.

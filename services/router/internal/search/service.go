@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -67,6 +68,8 @@ type Config struct {
 	// CallerProcessors is how many processors of searchers one caller may use on average,
 	// each of them to decode processorBytes of content a second; 0: any number.
 	CallerProcessors float64
+	// Live overrides CallerShare and CallerProcessors; nil: nothing does.
+	Live *limits.Live
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
@@ -98,7 +101,8 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
-		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), metrics), usage: newUsage(cfg.CallerProcessors, metrics), expressions: expressions,
+		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), cfg.Live, metrics), usage: newUsage(cfg.CallerProcessors, cfg.Live, metrics),
+		expressions: expressions,
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -28,17 +29,23 @@ type usage struct {
 	metrics            *Metrics
 }
 
-// newUsage allows each caller that many processors; zero is no limit.
-func newUsage(processors float64, metrics *Metrics) *usage {
-	return &usage{processor: allowance(processors * 1e6), decoded: allowance(processors * processorBytes), metrics: metrics}
+// newUsage allows each caller that many processors, unless limits.CallerProcessors is set; zero is no limit.
+func newUsage(processors float64, live *limits.Live, metrics *Metrics) *usage {
+	allowance := func(of float64) *access.Rates {
+		return access.NewRates(func(caller string) (rate.Limit, int) {
+			perSecond := of * live.Number(limits.CallerProcessors, caller, processors)
+			return rate.Limit(perSecond), max(int(perSecond*usageBurst.Seconds()), 1)
+		})
+	}
+	return &usage{processor: allowance(1e6), decoded: allowance(processorBytes), metrics: metrics}
 }
 
-// allowance is nil without a limit.
-func allowance(perSecond float64) *access.Rates {
-	if perSecond <= 0 {
+// bucket is nil for a caller without a limit.
+func bucket(rates *access.Rates, caller string) *rate.Limiter {
+	if caller == "" {
 		return nil
 	}
-	return access.NewRates(rate.Limit(perSecond), max(int(perSecond*usageBurst.Seconds()), 1))
+	return rates.Of(caller)
 }
 
 // check refuses a query of a caller who has used up an allowance; empty is a caller that is
@@ -58,10 +65,10 @@ func (u *usage) check(class queryClass, caller string) error {
 
 // overdrawn is the time until the bucket of a caller has something again.
 func overdrawn(rates *access.Rates, caller string) time.Duration {
-	if rates == nil || caller == "" {
+	limiter := bucket(rates, caller)
+	if limiter == nil {
 		return 0
 	}
-	limiter := rates.Of(caller)
 	return time.Duration(-limiter.Tokens() / float64(limiter.Limit()) * float64(time.Second))
 }
 
@@ -74,10 +81,10 @@ func (u *usage) charge(caller string, cost searchapi.Cost) {
 }
 
 func take(rates *access.Rates, caller string, n int) {
-	if rates == nil || caller == "" {
+	limiter := bucket(rates, caller)
+	if limiter == nil {
 		return
 	}
-	limiter := rates.Of(caller)
 	n = min(n, usageDebt*limiter.Burst())
 	for now := time.Now(); n > 0; n -= limiter.Burst() { // one reservation holds no more than a full bucket
 		limiter.ReserveN(now, min(n, limiter.Burst()))
