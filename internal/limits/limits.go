@@ -75,10 +75,10 @@ var known = []Limit{
 func All() []Limit { return slices.Clone(known) }
 
 // ErrUnknown means that there is no limit of a name.
-var ErrUnknown = errors.New("there is no limit of this name")
+var ErrUnknown = errors.New("unknown limit")
 
 // ErrValue means that a limit does not take a value.
-var ErrValue = errors.New("the limit does not take this value")
+var ErrValue = errors.New("bad value")
 
 // Describe says what the limit bounds, and which values it takes.
 func (l Limit) Describe() string { return l.bounds + "; " + l.want() }
@@ -110,7 +110,7 @@ func (l Limit) parse(text string) (float64, error) {
 		value, err = strconv.ParseFloat(text, 64)
 	}
 	if err != nil || math.IsNaN(value) || value < l.Least || value > l.Most {
-		return 0, fmt.Errorf("%w: %s is %q: want %s", ErrValue, l.Name, text, l.want())
+		return 0, fmt.Errorf("%w %q of %s: want %s", ErrValue, text, l.Name, l.want())
 	}
 	return value, nil
 }
@@ -140,7 +140,7 @@ func ParseKey(text string) (Key, Limit, error) {
 	if at := strings.LastIndexByte(rest, '.'); single && at > 0 {
 		key = Key{Token: rest[:at], Name: Name(rest[at+1:])}
 	} else if single {
-		return Key{}, Limit{}, fmt.Errorf("%w: %q: want tokens.TOKEN.NAME, such as tokens.ci.%s", ErrUnknown, text, CallerCalls)
+		return Key{}, Limit{}, fmt.Errorf("%w %q: want tokens.TOKEN.NAME, such as tokens.ci.%s", ErrUnknown, text, CallerCalls)
 	}
 	var names []string
 	for _, l := range known {
@@ -152,10 +152,10 @@ func ParseKey(text string) (Key, Limit, error) {
 		}
 		names = append(names, string(l.Name))
 	}
-	what := "limit"
+	of := ""
 	if single {
-		what = "limit of a token"
+		of = " of a token"
 	}
 	near := cmp.Or(strings.Join(searchapi.Nearest(string(key.Name), names), ", "), strings.Join(names, ", "))
-	return Key{}, Limit{}, fmt.Errorf("%w: there is no %s %q; the nearest: %s", ErrUnknown, what, key.Name, near)
+	return Key{}, Limit{}, fmt.Errorf("%w%s %q; the nearest: %s", ErrUnknown, of, key.Name, near)
 }
