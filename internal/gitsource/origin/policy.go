@@ -16,6 +16,7 @@ type Policy struct {
 	Hosts           []string `config:"hosts" doc:"hosts that clone URLs may name, as git.example.com, or *.example.com for all below it; empty: all"`
 	PrivateNetworks []string `config:"private-networks" doc:"networks whose addresses are allowed although they are not public, such as 10.0.0.0/8, or 10.1.2.3/32:8443 and [fd00::/8]:22 for one port; metadata services of clouds are never allowed"`
 	Folders         []string `config:"folders" doc:"absolute paths of folders below which local repositories may be read; empty: none"`
+	Canary          string   `config:"canary" doc:"URL of the repository of trawl canary, http://HOST:PORT/trawl/canary.git: this one may be fetched whatever schemes, hosts and private-networks say; empty: none"`
 }
 
 // Config is the policy, and the credentials of what it allows.
@@ -48,6 +49,10 @@ func (p *Policy) Validate() error {
 	}
 	for _, f := range p.Folders {
 		c.That(filepath.IsAbs(f), "folders", f, "an absolute path")
+	}
+	if p.Canary != "" {
+		r, err := Parse(p.Canary)
+		c.That(err == nil && r.Scheme == "http", "canary", p.Canary, "a URL such as http://HOST:PORT/trawl/canary.git")
 	}
 	return c.Err()
 }
@@ -101,6 +106,9 @@ func CheckURL(raw string, p Policy) error {
 func (p Policy) Check(r Remote) error {
 	if r.Scheme == SchemeFile {
 		return p.checkFolder(r.Path)
+	}
+	if p.Canary != "" && SameRepository(p.Canary, r.CloneURL("")) {
+		return nil
 	}
 	if !slices.Contains(p.Schemes, r.Scheme) {
 		return broken(RuleScheme, "the scheme %q is not allowed; allowed are: %s", r.Scheme, orNone(p.Schemes))

@@ -387,3 +387,37 @@ func FuzzParseRemote(f *testing.F) {
 		}
 	})
 }
+
+// TestCanaryIsExempt: the canary's repository alone is allowed beside the other rules, at any address but those of metadata
+// services.
+func TestCanaryIsExempt(t *testing.T) {
+	const canary = "http://127.0.0.1:7461/trawl/canary.git"
+	p := Policy{Schemes: []string{"https"}, Hosts: []string{"github.com"}, Canary: canary}
+	if err := p.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	for url, allowed := range map[string]bool{
+		canary:                                     true,
+		"http://127.0.0.1:7461/trawl/canary":       true,
+		"http://127.0.0.1:7461/trawl/other.git":    false,
+		"http://127.0.0.1:7462/trawl/canary.git":   false,
+		"https://127.0.0.1:7461/trawl/canary.git":  false,
+		"http://127.0.0.2:7461/trawl/canary.git":   false,
+		"http://github.com:7461/trawl/canary.git":  false,
+		"http://u@127.0.0.1:7461/trawl/canary.git": false,
+	} {
+		if err := p.Resolve(t.Context(), url); (err == nil) != allowed {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+	p.Canary = "http://169.254.169.254:80/trawl/canary.git"
+	if err := p.Resolve(t.Context(), p.Canary); err == nil {
+		t.Error("a metadata service is allowed as a canary")
+	}
+	for _, bad := range []string{"canary", "https://canary:1/trawl/canary.git", "/trawl/canary.git", "http://canary:1"} {
+		p.Canary = bad
+		if err := p.Validate(); err == nil {
+			t.Errorf("the setting %q is accepted", bad)
+		}
+	}
+}

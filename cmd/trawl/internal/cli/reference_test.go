@@ -31,6 +31,7 @@ func TestSettingsReference(t *testing.T) {
 		{"Router", roleRouter, &routerSettings{}},
 		{"Searcher", roleSearcher, &searcherSettings{}},
 		{"Indexer", roleIndexer, &indexerSettings{}},
+		{"Canary", roleCanary, &canarySettings{}},
 		{"trawl up", "up", &upSettings{}},
 		{"trawl tokens create", tokensRole, &createSettings{}},
 		{"trawl gc", "gc", &gcSettings{}},

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/services/canary"
 	"github.com/trawl-search/trawl/services/indexer"
 	"github.com/trawl-search/trawl/services/router"
 	"github.com/trawl-search/trawl/services/searcher"
@@ -29,6 +30,7 @@ const (
 	roleIndexer  = "indexer"
 	roleSearcher = "searcher"
 	roleRouter   = "router"
+	roleCanary   = "canary"
 )
 
 type indexerSettings struct {
@@ -132,6 +134,44 @@ func newRouter(p Process) *cobra.Command {
 				return nil, err
 			}
 			return router.New(s.Config, router.Deps{Etcd: sh.etcd, Prefix: sh.prefix, Queue: sh.queue, Telemetry: sh.telemetry, Version: Version()})
+		})
+	})
+}
+
+type canarySettings struct {
+	canary.Config
+	logging
+}
+
+// SetDefaults implements config.Settings.
+func (s *canarySettings) SetDefaults() {
+	s.Config.SetDefaults()
+	s.logging.SetDefaults()
+}
+
+// Validate implements config.Settings.
+func (s *canarySettings) Validate() error {
+	var check config.Check
+	check.Nested("", &s.Config)
+	check.Nested("", &s.logging)
+	return check.Err()
+}
+
+func newCanary(p Process) *cobra.Command {
+	var s canarySettings
+	cmd := &cobra.Command{
+		Use:   roleCanary,
+		Short: "Watch what callers see: push to a repo of its own, and search for it",
+		Long: `Watch what callers see. The canary serves a small Git repository from memory and pushes to it again and again. Each time it
+requests that the repo be indexed, and asks a router for it by gRPC, JSON, zoekt's JSON and the page until all have found it. Now and then it
+deletes the repo, which must be gone at once. Its metrics say how long all that takes, and whether answers are complete. At the end it
+deletes its repo.
+
+Routers and indexers must allow its repository: --source-canary http://HOST:PORT/trawl/canary.git`,
+	}
+	return configured(p, cmd, &s, func(cmd *cobra.Command) error {
+		return runRole(cmd.Context(), p, roleCanary, s.logging, func(_ context.Context, sh *shared) (service, error) {
+			return canary.New(s.Config, sh.telemetry)
 		})
 	})
 }

@@ -107,7 +107,7 @@ Search it:                          trawl search 'func main lang:go'`,
 		}
 	}
 	add(use, newSearch(p), newDef(p), newRefs(p), newCat(p), newOpen(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newLimits(p), newMCP(p))
-	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
+	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newCanary(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newGrep(p), newShard(p), newVersion(p), newMan())
 	return root
 }
