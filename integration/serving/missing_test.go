@@ -56,7 +56,7 @@ func TestMissingNamesAtEveryDoor(t *testing.T) {
 					t.Errorf("%s, %+v: names a hidden repo: %s", door, m, answer)
 				}
 			}
-			if !strings.Contains(answer, m.nearest) || !strings.Contains(answer, "nearest") {
+			if !strings.Contains(answer, m.nearest) || !strings.Contains(answer, "nearest") && !strings.Contains(answer, "is a file") {
 				t.Errorf("%s, %+v: the nearest is not in %s", door, m, answer)
 			}
 		}
