@@ -105,3 +105,23 @@ func TestMatchesByKeyboard(t *testing.T) {
 	b.eval(`location.assign("/r/host/pond/-/a/fish.go?q=fish#L9000000")`) // it has no such line
 	b.until(`location.search.includes("from=8999900") && document.readyState === "complete"`)
 }
+
+// TestListsBesideAFile: the folder and the definitions of a long file are beside it, and above it on a small screen.
+func TestListsBesideAFile(t *testing.T) {
+	f := pond()
+	f.files["host/pond"]["a/fish.go"] = "package fish\n" + strings.Repeat("\nfunc Fish() {\n}\n", 300)
+	server := httptest.NewServer(f.serve(t, false))
+	defer server.Close()
+	b := openBrowser(t)
+	for width, where := range map[int]string{
+		1480: `tree.right < main.left && names.left > main.right && names.top < 200`,
+		1280: `tree.left > main.right && names.left > main.right && tree.top < 200 && names.top < 700`,
+		390:  `tree.bottom < code.top && names.bottom < code.top`,
+	} {
+		b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": false}, nil)
+		b.open(server.URL + "/r/host/pond/-/a/fish.go")
+		b.until(`document.querySelectorAll(".names li").length > 100`)
+		b.until(`(() => { const at = (name) => document.querySelector(name).getBoundingClientRect();
+			const tree = at(".tree"), names = at(".names"), main = at("main"), code = at("pre.code"); return ` + where + ` })()`)
+	}
+}
