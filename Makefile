@@ -129,8 +129,8 @@ unit: ## Run the tests of all packages but the end-to-end ones
 .PHONY: check
 check: check-generated lint unit ## Check generated code, run the linters, and run the unit tests
 
-# Packages and tests that `make test` runs under the race detector. `make test-all` adds the short form of all tests outside of the index, whose
-# other tests compute for half an hour under the detector, on one goroutine each.
+# Packages and tests that `make test` runs under the race detector. `make test-all` adds the short form of all tests outside of the index. The other
+# tests of the index run on one goroutine each, and take very long under the detector.
 RACE := internal/prove/race.txt
 RACING = $(if $(ALL),$(shell $(GO) list ./internal/... ./services/... ./cmd/...))
 RACE_PACKAGES = $(shell awk '/^\.$(if $(ALL),\/index)/ { print $$1 }' $(RACE) | sort -u)

@@ -7,6 +7,8 @@ import (
 	"encoding/base32"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -54,6 +56,23 @@ func (Text) String() string { return redacted }
 
 // MarshalText implements encoding.TextMarshaler.
 func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+
+// maxTokenFile bounds a file with a token, in bytes.
+const maxTokenFile = 4 << 10
+
+// ReadText reads a token from a file. Space around it does not count.
+func ReadText(path string) (Text, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
+	if err != nil {
+		return "", fmt.Errorf("reading the token: %w", err)
+	}
+	return Text(strings.TrimSpace(string(text))), nil
+}
 
 // split returns a token's id and the digest of its secret.
 func (t Text) split() (id string, digest [sha256.Size]byte, err error) {

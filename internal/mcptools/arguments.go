@@ -101,7 +101,11 @@ func misnamed(s *jsonschema.Schema, value any, at string) string {
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			of := s.Properties[name]
 			if of == nil {
-				return fmt.Sprintf("there is no argument %q%s; these are: %s", cut(at+name, 100), nearestArgument(name, names), strings.Join(names, ", "))
+				near := ""
+				if like := searchapi.SpelledLike(name, names); len(like) > 0 {
+					near = fmt.Sprintf("; the nearest: %q", like[0])
+				}
+				return fmt.Sprintf("there is no argument %q%s; these are: %s", cut(at+name, 100), near, strings.Join(names, ", "))
 			}
 			if wrong := misnamed(of, v[name], at+name+"."); wrong != "" {
 				return wrong
@@ -120,16 +124,6 @@ func misnamed(s *jsonschema.Schema, value any, at string) string {
 			if wrong := misnamed(s.Items, item, fmt.Sprintf("%s[%d].", strings.TrimSuffix(at, "."), i)); wrong != "" {
 				return wrong
 			}
-		}
-	}
-	return ""
-}
-
-// nearestArgument names the argument that is spelled like one, if there is one.
-func nearestArgument(name string, names []string) string {
-	for _, near := range searchapi.Nearest(name, names) {
-		if searchapi.EditDistance(near, name) <= 1+len(name)/3 {
-			return fmt.Sprintf("; the nearest: %q", near)
 		}
 	}
 	return ""

@@ -56,6 +56,21 @@ func Nearest(name string, names []string) []string {
 	return best
 }
 
+// SpelledLike returns the names that begin with name, or else those that differ least from it, in at most a third of its characters and one more.
+// They are at most MostNearest. It is for few names, such as those of commands and arguments.
+func SpelledLike(name string, names []string) []string {
+	near := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, name) })
+	if len(near) == 0 || name == "" {
+		near = Nearest(name, names)
+		least := 1 + len(name)/3
+		for _, n := range near {
+			least = min(least, EditDistance(n, name))
+		}
+		near = slices.DeleteFunc(near, func(n string) bool { return EditDistance(n, name) > least })
+	}
+	return near[:min(len(near), MostNearest)]
+}
+
 // Thirds divides a name into three parts. A name that differs in at most two characters has one of them unchanged. A name
 // of fewer than three characters is its own only part.
 func Thirds(name string) []string {

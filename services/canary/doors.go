@@ -8,12 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
-	"strings"
 	"time"
 
 	"google.golang.org/grpc/metadata"
 
+	"github.com/trawl-search/trawl/internal/access"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -23,8 +22,6 @@ const (
 	lateness = 500 * time.Millisecond
 	// maxAnswer bounds an answer over HTTP, in bytes.
 	maxAnswer = 1 << 20
-	// maxToken bounds the file of the token, in bytes.
-	maxToken = 4 << 10
 )
 
 // answer is what a caller sees of the answer to a query for one word.
@@ -134,14 +131,9 @@ func (c *Canary) token() (string, error) {
 	if c.cfg.Router.TokenFile == "" {
 		return "", nil
 	}
-	file, err := os.Open(c.cfg.Router.TokenFile)
+	text, err := access.ReadText(c.cfg.Router.TokenFile)
 	if err != nil {
-		return "", fmt.Errorf("reading the token: %w", err)
+		return "", err
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxToken))
-	if err != nil {
-		return "", fmt.Errorf("reading the token: %w", err)
-	}
-	return "Bearer " + strings.TrimSpace(string(text)), nil
+	return "Bearer " + string(text), nil
 }

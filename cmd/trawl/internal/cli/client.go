@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -58,9 +55,6 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 	flags.BoolVar(&at.exposed, "plaintext-token", false, "send the token to another machine without TLS: anybody who sees the network can use it")
 }
 
-// maxTokenFile bounds a file with a token, in bytes.
-const maxTokenFile = 4 << 10
-
 // options returns the options of a connection that sends the token, if there is one.
 func (at routerAt) options() ([]grpc.DialOption, error) {
 	if err := at.readToken(); err != nil {
@@ -82,21 +76,11 @@ func (at routerAt) options() ([]grpc.DialOption, error) {
 }
 
 // readToken takes the token from its file.
-func (at *routerAt) readToken() error {
-	if at.tokenFile == "" {
-		return nil
+func (at *routerAt) readToken() (err error) {
+	if at.tokenFile != "" {
+		at.token, err = access.ReadText(at.tokenFile)
 	}
-	f, err := os.Open(at.tokenFile)
-	if err != nil {
-		return fmt.Errorf("reading the token: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
-	if err != nil {
-		return fmt.Errorf("reading the token: %w", err)
-	}
-	at.token = access.Text(strings.TrimSpace(string(text)))
-	return nil
+	return err
 }
 
 // transport returns the credentials of the connection. A token is not sent to another

@@ -122,7 +122,7 @@ func termsToOffer(ctx context.Context, c client, typed string) (names []string, 
 	at := strings.LastIndexAny(typed, " (") + 1
 	field, value, ok := strings.Cut(typed[at:], ":")
 	of, known := map[string]namesFor{
-		"r": reposToOffer, "repo": reposToOffer, "b": branchesToOffer, "branch": branchesToOffer, "l": languagesToOffer, "lang": languagesToOffer,
+		"r": reposToOffer, "repo": reposToOffer, "b": branchesToOffer, "branch": branchesToOffer, "lang": languagesToOffer,
 	}[strings.TrimPrefix(field, "-")]
 	if !ok || !known {
 		return nil, nil

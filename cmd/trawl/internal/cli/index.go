@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
@@ -55,6 +57,33 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
+}
+
+// isAddress matches what can be the URL of a repository, or user@host:path.
+var isAddress = regexp.MustCompile(`^[^/]*:`)
+
+// absolute makes the path of a folder absolute. It leaves a URL as it is, and an absolute path to what is not here: Trawl may run on
+// another machine.
+func absolute(arg string) (string, error) {
+	if isAddress.MatchString(arg) {
+		return arg, nil
+	}
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil && filepath.IsAbs(arg):
+		return arg, nil
+	case errors.Is(err, os.ErrNotExist):
+		return "", fmt.Errorf("there is no folder %s here; a repository elsewhere has a URL such as https://HOST/PATH", arg)
+	case err != nil:
+		return "", fmt.Errorf("looking for the repository: %w", err)
+	case !info.IsDir():
+		return "", fmt.Errorf("%s is a file: a repository is a folder or a URL", arg)
+	}
+	path, err := filepath.Abs(arg)
+	if err != nil {
+		return "", fmt.Errorf("finding the folder %s: %w", arg, err)
+	}
+	return path, nil
 }
 
 func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, noWait bool) error {

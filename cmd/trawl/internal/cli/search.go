@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,6 +67,18 @@ found nothing in the part that it could search.`,
 	counts.declare(cmd)
 	completeNames(cmd, &answer.addr)
 	return cmd
+}
+
+// isWords matches several words without anything that the query language knows.
+var isWords = regexp.MustCompile(`^\w+(?: \w+)+$`)
+
+// asTheyStand suggests -F to somebody who may expect the words of a query in one line; it is empty for other queries.
+func asTheyStand(query string) string {
+	words := strings.Fields(query)
+	if !isWords.MatchString(query) || slices.Contains(words, "or") {
+		return ""
+	}
+	return fmt.Sprintf("hint: these files have each of the words somewhere; -F '%s' finds them as they stand\n", query)
 }
 
 // ask requests the page of an answer that follows another one.

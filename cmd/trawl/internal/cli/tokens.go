@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,8 +43,6 @@ type createSettings struct {
 	Deny    []string      `config:"deny" doc:"patterns of repos that its caller may not see, whatever is allowed"`
 	Scopes  []string      `config:"scopes" doc:"what its caller may do: search, ingest, or admin for everything"`
 	Expires time.Duration `config:"expires" doc:"lifetime of the token; 0: until it is revoked"`
-	Output  string        `config:"output" doc:"file that the token is written to, for its owner only; empty: standard output"`
-	Replace bool          `config:"replace" doc:"revoke the other tokens of this name afterwards"`
 	Etcd    etcdConfig    `config:"etcd"`
 }
 
@@ -88,45 +85,13 @@ standard error.`,
 			if err != nil {
 				return err
 			}
-			if err := s.show(p, text); err != nil {
+			if _, err := fmt.Fprintln(p.Out, string(text)); err != nil {
 				return errors.Join(fmt.Errorf("printing the token, which is revoked again: %w", err), store.Revoke(cmd.Context(), record.GetId()))
 			}
 			fmt.Fprintf(p.Err, "created token %s; it will not be shown again\n", record.GetId())
-			if s.Replace {
-				return revokeOthers(cmd.Context(), store, record)
-			}
 			return nil
 		})
 	})
-}
-
-// show prints the token, or writes its file.
-func (s *createSettings) show(p Process, text access.Text) error {
-	if s.Output == "" {
-		_, err := fmt.Fprintln(p.Out, string(text))
-		return err
-	}
-	return writeFile(s.Output, func(f *os.File) error {
-		if err := f.Chmod(0o600); err != nil {
-			return err
-		}
-		_, err := fmt.Fprintln(f, string(text))
-		return err
-	})
-}
-
-// revokeOthers revokes the other tokens of the same name.
-func revokeOthers(ctx context.Context, store *access.Store, kept *catalogv1.Token) error {
-	tokens, err := store.List(ctx)
-	if err != nil {
-		return err
-	}
-	for _, t := range tokens {
-		if t.GetName() == kept.GetName() && t.GetId() != kept.GetId() {
-			err = errors.Join(err, store.Revoke(ctx, t.GetId()))
-		}
-	}
-	return err
 }
 
 // tokensSettings are those of all commands for tokens.

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
-	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -51,39 +50,6 @@ func TestTokens(t *testing.T) {
 	tokens(0, "revoke", id)
 	if list, _ := tokens(0, "list", "--json"); list != "" {
 		t.Errorf("after it was revoked: %s", list)
-	}
-}
-
-// TestTokenIsReplaced: a token that is written to a file is its owner's alone, is not printed, and with --replace is the only
-// one of its name.
-func TestTokenIsReplaced(t *testing.T) {
-	s := newStore(t)
-	file := filepath.Join(t.TempDir(), "token")
-	create := func(args ...string) {
-		t.Helper()
-		exit, out, errs := run(t, nil, slices.Concat([]string{"tokens", "create", "--allow", "x"}, args, s.flags[1:3])...)
-		if exit != 0 || len(args) > 2 && out != "" {
-			t.Fatalf("%v: exit %d: %s%s", args, exit, out, errs)
-		}
-	}
-	create("--name", "other")
-	create("--name", "canary")
-	ids := map[string]bool{}
-	for range 2 {
-		create("--name", "canary", "--output", file, "--replace")
-		text, err := os.ReadFile(file)
-		info, errStat := os.Stat(file)
-		testrun.Must(t, err, errStat)
-		if parts := strings.Split(string(text), "_"); len(parts) == 3 {
-			ids[parts[1]] = true
-		}
-		exit, list, errs := run(t, nil, append([]string{"tokens", "list"}, s.flags[1:3]...)...)
-		if exit != 0 || strings.Count(list, "canary") != 1 || strings.Count(list, "other") != 1 || info.Mode().Perm() != 0o600 {
-			t.Errorf("%v\n%s%s", info.Mode(), list, errs)
-		}
-	}
-	if len(ids) != 2 {
-		t.Errorf("the tokens %v", ids)
 	}
 }
 
