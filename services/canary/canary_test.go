@@ -38,10 +38,11 @@ type fake struct {
 	ingestv1.UnimplementedIngestServiceServer
 
 	mu sync.Mutex
-	// there: the repo is indexed. stuck: it stays what it was. down: no call is answered.
-	there, stuck, down, incomplete bool
-	names, urls, tokens            map[string]bool
-	deleted                        int
+	// there: the repo is indexed. stuck: nothing is indexed any more. kept: nothing is deleted any more. down: no call is
+	// answered.
+	there, stuck, kept, down, incomplete bool
+	names, urls, tokens                  map[string]bool
+	deleted                              int
 }
 
 func (f *fake) look(token string) (found, complete, ok bool) {
@@ -82,7 +83,7 @@ func (f *fake) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest) (*
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.names[req.GetName()] = true
-	f.there = f.there && f.stuck
+	f.there = f.there && f.kept
 	f.deleted++
 	return &ingestv1.DeleteRepoResponse{}, nil
 }
@@ -263,9 +264,9 @@ func TestWhatCallersWouldNotice(t *testing.T) {
 	w.more("healthy", found, "")
 	w.set(func() { w.incomplete = true })
 	w.more("incomplete answers", answers, incomplete)
-	w.set(func() { w.incomplete, w.stuck, w.there = false, true, true })
+	w.set(func() { w.incomplete, w.kept = false, true })
 	w.more("a deleted repo that is shown", answers, wrong)
-	w.set(func() { w.there = false })
+	w.set(func() { w.kept, w.stuck = false, true }) // from the next deletion on, so that no door has found that push
 	testrun.Until(t, "pushes that nothing finds", func() bool { return w.all(behind, "", 1e-9) })
 	w.set(func() { w.down = true })
 	w.more("failed answers", answers, failed)
