@@ -266,7 +266,11 @@ func TestWhatCallersWouldNotice(t *testing.T) {
 	w.more("incomplete answers", answers, incomplete)
 	w.set(func() { w.incomplete, w.kept = false, true })
 	w.more("a deleted repo that is shown", answers, wrong)
-	w.set(func() { w.kept, w.stuck = false, true }) // from the next deletion on, so that no door has found that push
+	w.set(func() { w.kept, w.stuck = false, true })
+	testrun.Until(t, "a deletion, since which no door finds a push", func() bool {
+		found, _, _ := w.look(secret)
+		return !found
+	})
 	testrun.Until(t, "pushes that nothing finds", func() bool { return w.all(behind, "", 1e-9) })
 	w.set(func() { w.down = true })
 	w.more("failed answers", answers, failed)
