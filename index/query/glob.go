@@ -12,6 +12,19 @@ func Quote(expression string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
 }
 
+// Literal returns the expression that a name alone matches. In place of a byte that is not UTF-8 it takes any such byte.
+func Literal(name string) string {
+	var b strings.Builder
+	for i, r := range name {
+		if _, n := utf8.DecodeRuneInString(name[i:]); r == utf8.RuneError && n == 1 {
+			b.WriteString(`\x{FFFD}`)
+			continue
+		}
+		b.WriteString(regexp.QuoteMeta(string(r)))
+	}
+	return b.String()
+}
+
 // RepoGlob returns the case-insensitive regular expression of a glob of repo names, for the field
 // repo:. The syntax is that of PathGlob.
 func RepoGlob(glob string) string { return `(?i:^` + globBody(glob) + `$)` }

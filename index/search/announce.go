@@ -52,7 +52,7 @@ func (s *search) announceShown(hits []Hit) error {
 			superblocks = append(superblocks, first+m.start/docstore.SuperblockSize)
 		}
 		for j := range h.inWords {
-			if h.matches > s.opts.MaxMatchesPerFile || h.atLeast {
+			if h.matches > s.opts.mostUnchosen() || h.atLeast {
 				break
 			}
 			for _, t := range h.inWords[j].of(first + uint32(units(length))) {

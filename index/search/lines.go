@@ -42,9 +42,17 @@ const (
 // qualityShare is how much a match counts by its quality.
 var qualityShare = [...]float64{rank.None: 0, rank.Inside: .7, rank.Partial: .85, rank.Word: 1}
 
+// mostUnchosen is the most marks of a content that are shown without choosing lines.
+func (o *Options) mostUnchosen() int {
+	if o.MaxLinesPerFile > 0 {
+		return min(o.MaxMatchesPerFile, o.MaxLinesPerFile)
+	}
+	return o.MaxMatchesPerFile
+}
+
 // mostConsidered returns from how many marks of a text lines are chosen.
 func (s *search) mostConsidered() int {
-	return min(s.opts.MaxMatchesPerFile, math.MaxInt32)*consideredShare + considered
+	return min(s.opts.mostUnchosen(), math.MaxInt32)*consideredShare + considered
 }
 
 // textWeights returns how much each text counts: 1 for the one with the fewest matches in the file, and less for each time that another has
@@ -92,13 +100,13 @@ func (s *search) firstMarks(h *hit) ([]mark, error) {
 		return s.marksInText(h, length)
 	}
 	all := uint32(units(length))
-	for matches := s.opts.MaxMatchesPerFile + 1; ; matches *= 2 {
+	for matches := s.opts.mostUnchosen() + 1; ; matches *= 2 {
 		to := min((firstWith(matches, h.inWords, first, first+all)+consideredUnits-1)/consideredUnits*consideredUnits, all)
 		marks, err := s.marksUpTo(h, to)
 		if err != nil {
 			return nil, err
 		}
-		if marks = s.beginning(marks, to*docstore.SuperblockSize); len(marks) > s.opts.MaxMatchesPerFile || to == all {
+		if marks = s.beginning(marks, to*docstore.SuperblockSize); len(marks) > s.opts.mostUnchosen() || to == all {
 			return marks, nil
 		}
 	}
@@ -113,7 +121,7 @@ func (s *search) marksInText(h *hit, length uint32) (marks []mark, err error) {
 		s.showing[i].reset(h.inWords[i].number)
 		g.content = append(g.content, &s.showing[i])
 	}
-	for end := uint32(0); len(marks) <= s.opts.MaxMatchesPerFile && end < length && s.ended == nil; {
+	for end := uint32(0); len(marks) <= s.opts.mostUnchosen() && end < length && s.ended == nil; {
 		end = min(end+consideredText, length)
 		matches := 0
 		for i := range h.inWords {
@@ -156,7 +164,7 @@ func (s *search) beginning(marks []mark, end uint32) []mark {
 		return n
 	}
 	n := last(end)
-	if most := s.opts.MaxMatchesPerFile; n > most {
+	if most := s.opts.mostUnchosen(); n > most {
 		n = last(min(marks[most].start/consideredText*consideredText+consideredText, end))
 	}
 	return marks[:n]
@@ -169,8 +177,8 @@ type line struct {
 	most       float64 // the weight of its rarest text
 }
 
-// chooseLines returns the marks of the best lines, at most that many.
-func (s *search) chooseLines(h *hit, marks []mark, most int) ([]mark, error) {
+// chooseLines returns the marks of the best lines, as many lines and marks as are shown.
+func (s *search) chooseLines(h *hit, marks []mark) ([]mark, error) {
 	var matches []int
 	for _, m := range marks {
 		for len(matches) <= int(m.text) {
@@ -195,9 +203,12 @@ func (s *search) chooseLines(h *hit, marks []mark, most int) ([]mark, error) {
 		lines, first = append(lines, l), l.end
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.score, a.score) })
+	if most := s.opts.MaxLinesPerFile; most > 0 && len(lines) > most {
+		lines = lines[:most]
+	}
 	var chosen []mark
 	for _, l := range lines {
-		for i := l.first; i < l.end && len(chosen) < most; i++ {
+		for i := l.first; i < l.end && len(chosen) < s.opts.MaxMatchesPerFile; i++ {
 			if r.says(&l, &marks[i], r.qualities[i]) {
 				chosen = append(chosen, marks[i])
 			}

@@ -83,6 +83,31 @@ func TestBestLinesFarBehind(t *testing.T) {
 	}
 }
 
+// TestMostLines: a bound on lines shows the best ones, with all of their matches.
+func TestMostLines(t *testing.T) {
+	text := strings.Repeat("sea, sea and sea\n", 30) + "func sea(sea int) {\n" + strings.Repeat("the sea\n", 30)
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}, Documents: []indextest.Document{
+		{Path: "x.go", Content: []byte(text), Branches: []string{"main"}, Language: "Go"},
+	}}}}))
+	for _, words := range []string{"sea", `"sea"`, "s[e]a", "sea or none"} {
+		for _, most := range []int{1, 2, 40, 61, 1000} {
+			for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
+				opts := search.Options{Mode: mode, MaxFiles: 1, MaxMatchesPerFile: 1000, MaxLinesPerFile: most}
+				for _, opts := range []search.Options{opts, search.WholeWordsFirst(opts)} {
+					res := mustSearch(t, s, parseNewest(t, words), opts)
+					got, ranges := shownLines(res), 0
+					for _, c := range res.Files[0].Chunks {
+						ranges += len(c.Ranges)
+					}
+					if n := strings.Count(got, "|") + 1; n != min(most, 61) || !strings.Contains(got, "func sea(sea int) {") || ranges != strings.Count(got, "sea") {
+						t.Errorf("%s, up to %d lines, mode %d: %d lines with %d matches:\n%s", words, most, mode, n, ranges, got)
+					}
+				}
+			}
+		}
+	}
+}
+
 // parseNewest parses a query in the newest syntax.
 func parseNewest(t *testing.T, text string) query.Q {
 	t.Helper()

@@ -30,6 +30,8 @@ type Options struct {
 	MaxFiles int
 	// MaxMatchesPerFile is the most ranges returned for a document; others are only counted.
 	MaxMatchesPerFile int
+	// MaxLinesPerFile is the most lines in which the ranges returned for a document begin; 0 means no bound.
+	MaxLinesPerFile int
 	// ContextLines and MaxLine are those of snippet.Options.
 	ContextLines, MaxLine int
 	// MaxBytes bounds the total size of the files, as FileMatch.Size measures it, and the memory

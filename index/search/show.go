@@ -113,13 +113,14 @@ func (s *search) branches() (names []string, commit string, err error) {
 
 // marks returns the marks that are shown of a hit. all says that there may be no others.
 func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
-	most := s.opts.MaxMatchesPerFile
+	most := s.opts.mostUnchosen()
 	if most == 0 {
 		return nil, false, nil
 	}
 	switch {
 	case h.onPath:
-		marks = h.marks[:min(len(h.marks), most)]
+		marks = h.marks[:min(len(h.marks), s.opts.MaxMatchesPerFile)]
+		return marks, len(marks) < s.opts.MaxMatchesPerFile, nil
 	case len(h.inWords) == 0:
 		marks = s.beginning(h.marks, math.MaxUint32)
 	case !h.atLeast && h.matches <= most:
@@ -130,7 +131,7 @@ func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
 	if err != nil || len(marks) <= most {
 		return marks, len(marks) < most, err
 	}
-	marks, err = s.chooseLines(h, marks, most)
+	marks, err = s.chooseLines(h, marks)
 	return marks, false, err
 }
 

@@ -287,7 +287,7 @@ func (c *cluster) publish(repo string, shards ...map[string]string) (revision in
 	lease, err := c.store.AcquireLease(c.t.Context(), repo, time.Minute)
 	c.must(err)
 	root := &catalogv1.Root{
-		Repo: repo, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch, Url: "https://" + repo,
+		Repo: repo, Id: zoektID(repo), Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch, Url: "https://" + repo,
 		Branches: []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040d", lease.NextGeneration())}},
 	}
 	for _, files := range shards {

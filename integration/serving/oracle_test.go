@@ -135,7 +135,7 @@ func (c *cluster) publishShards(repo indextest.Repo, upload func(fence int64) []
 	c.must(err)
 	lease, err := c.store.AcquireLease(c.t.Context(), repo.Name, time.Minute)
 	c.must(err)
-	root := &catalogv1.Root{Repo: repo.Name, Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
+	root := &catalogv1.Root{Repo: repo.Name, Id: zoektID(repo.Name), Generation: lease.NextGeneration(), Epoch: lease.Desired().Epoch}
 	for _, b := range repo.Branches {
 		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b})
 	}

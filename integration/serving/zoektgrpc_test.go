@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -291,6 +292,102 @@ func TestZoektClients(t *testing.T) {
 	c.must(err)
 	if f := sourcebot.Files; len(f) != 1 || f[0].Repository != "host/one" || string(f[0].Content) != "package a\n\nfunc needle() {}\n" || string(f[0].ChunkMatches[0].Content) != string(f[0].Content) {
 		t.Errorf("Sourcebot: %v", sourcebot)
+	}
+	c.replaySourcebot(text, 3, "host/one", "host/two", "host/three")
+	c.replaySourcebot(text, 1, "host/one")
+	c.replaySourcebot(&webserverv1.Q{Query: &webserverv1.Q_Language{Language: &webserverv1.Language{Language: "Go"}}}, 3, "host/one", "host/two", "host/three")
+}
+
+// replaySourcebot searches as createZoektSearchRequest in Sourcebot's zoektSearcher.ts (7f7be84f) does, in the repos, and reads the answers
+// as transformZoektSearchResponse there does: a file counts if its repo has an id that Sourcebot knows, and an answer is exhaustive if it
+// shows as many matches as it counts.
+func (c *cluster) replaySourcebot(q *webserverv1.Q, files int, repos ...string) {
+	c.t.Helper()
+	known, set := map[uint32]string{}, map[string]bool{}
+	for _, name := range repos {
+		known[zoektID(name)], set[name] = name, true
+	}
+	query := &webserverv1.Q{Query: &webserverv1.Q_And{And: &webserverv1.And{Children: []*webserverv1.Q{
+		q,
+		{Query: &webserverv1.Q_Branch{Branch: &webserverv1.Branch{Pattern: "HEAD", Exact: true}}},
+		{Query: &webserverv1.Q_RepoSet{RepoSet: &webserverv1.RepoSet{Set: set}}},
+	}}}}
+	for _, most := range []int64{1, 2, 100} {
+		resp, err := c.webserver().Search(c.t.Context(), &webserverv1.SearchRequest{Query: query, Opts: &webserverv1.SearchOptions{
+			ChunkMatches: true, MaxMatchDisplayCount: most, TotalMaxMatchCount: most + 1, NumContextLines: 5, ShardMaxMatchCount: -1, MaxWallTime: &durationpb.Duration{},
+		}})
+		c.must(err)
+		found, matches := 0, 0
+		for _, f := range resp.Files {
+			if known[f.RepositoryId] != f.Repository || f.Branches[0] != "main" {
+				c.t.Errorf("%s has the id %d and the branches %v", f.Repository, f.RepositoryId, f.Branches)
+			}
+			found++
+			for _, chunk := range f.ChunkMatches {
+				matches += len(chunk.Ranges)
+			}
+		}
+		exhaustive := int(resp.Stats.MatchCount) <= matches
+		if found != min(int(most), files) || exhaustive != (files <= int(most)) {
+			c.t.Errorf("up to %d matches of %v: %d files with %d of %d matches", most, q, found, matches, resp.Stats.MatchCount)
+		}
+	}
+}
+
+// TestNeogrok searches and lists as neogrok's search-api.ts and zoekt-list-repositories.ts (938f5a6) do, which refuse an answer that lacks a
+// field, and follows the links that it makes of the answers.
+func TestNeogrok(t *testing.T) {
+	c := startCluster(t, 1, 1)
+	c.publish("host/one", map[string]string{"a b.go": "package a\n\nfunc needle() {}\n", "needle.md": "hay\n"})
+	ask := func(path, body string, required ...string) map[string]any {
+		t.Helper()
+		code, answer := c.post("", path, body)
+		var got map[string]any
+		c.must(json.Unmarshal(answer, &got))
+		if code != http.StatusOK {
+			t.Fatalf("%s: %d, %s", body, code, answer)
+		}
+		for _, field := range required {
+			var at any = got
+			for key := range strings.SplitSeq(field, ".") {
+				if list, ok := at.([]any); ok && len(list) > 0 {
+					at = list[0]
+				}
+				object, _ := at.(map[string]any)
+				if at = object[key]; at == nil {
+					t.Errorf("%s: %s is missing at %s: %s", body, field, key, answer)
+				}
+			}
+		}
+		return got
+	}
+	options := `"ChunkMatches":true,"NumContextLines":1,"MaxDocDisplayCount":50,"MaxMatchDisplayCount":500,"ShardMaxMatchCount":10000,"TotalMaxMatchCount":100000`
+	found := ask("/api/search", `{"q":"needle","opts":{`+options+`}}`,
+		"Result.Duration", "Result.FileCount", "Result.MatchCount", "Result.FilesSkipped", "Result.Files.Repository", "Result.Files.FileName", "Result.Files.Language",
+		"Result.Files.ChunkMatches.Content", "Result.Files.ChunkMatches.FileName", "Result.Files.ChunkMatches.ContentStart.ByteOffset", "Result.Files.ChunkMatches.ContentStart.LineNumber",
+		"Result.Files.ChunkMatches.Ranges.Start.ByteOffset", "Result.Files.ChunkMatches.Ranges.End.LineNumber", "Result.RepoURLs", "Result.LineFragments")["Result"].(map[string]any)
+	files := found["Files"].([]any)
+	if len(files) != 2 || found["LineFragments"].(map[string]any)["host/one"] != "#L{{.LineNumber}}" {
+		t.Errorf("found %v", found)
+	}
+	for _, f := range files {
+		f := f.(map[string]any)
+		template, _ := found["RepoURLs"].(map[string]any)[f["Repository"].(string)].(string)
+		link := strings.NewReplacer("{{.Version}}", f["Version"].(string), "{{.Path}}", strings.ReplaceAll(f["FileName"].(string), " ", "%20")).Replace(template)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, link, nil)
+		c.must(err)
+		resp, err := http.DefaultClient.Do(req)
+		c.must(err)
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", link, resp.Status)
+		}
+	}
+	ask("/api/search", `{"q":"nothing","opts":{`+options+`}}`, "Result.FileCount", "Result.RepoURLs", "Result.LineFragments")
+	ask("/api/list", `{}`, "List.Stats.Shards", "List.Stats.Documents", "List.Stats.IndexBytes", "List.Stats.ContentBytes", "List.Repos.Repository.Name", "List.Repos.Repository.ID",
+		"List.Repos.Repository.Rank", "List.Repos.Repository.LatestCommitDate", "List.Repos.Repository.Branches.Version", "List.Repos.IndexMetadata.IndexTime", "List.Repos.Stats.Documents")
+	if code, answer := c.post("", "/api/search", `{"q":"(","opts":{`+options+`}}`); code != http.StatusBadRequest || !strings.Contains(string(answer), `"Error":`) {
+		t.Errorf("a wrong query: %d, %s", code, answer)
 	}
 }
 

@@ -53,7 +53,9 @@ func TestSameAsZoekt(t *testing.T) {
 			if a, b := describePeer(got.Files), describePeer(want.Files); !slices.Equal(a, b) {
 				t.Errorf("%s, chunks %v:\n here %q\nzoekt %q", text, chunks, a, b)
 			}
-			found += len(want.Files)
+			if found += len(want.Files); chunks && (got.Stats.MatchCount != want.Stats.MatchCount || got.Stats.FileCount != want.Stats.FileCount) {
+				t.Errorf("%s: %d matches in %d files here, %d in %d", text, got.Stats.MatchCount, got.Stats.FileCount, want.Stats.MatchCount, want.Stats.FileCount)
+			}
 		}
 	}
 	sets := []*webserverv1.Q{
@@ -130,7 +132,7 @@ func peerQueries(rng *rand.Rand) (queries []string) {
 			a+".*"+b, "^"+a, a+`\s+`+b, `(`+a+`|`+b+`)\W`, `"`+a+" "+b+`"`, "type:file "+a, "f:"+a+" "+b, a+" f:dir"+fmt.Sprint(rng.IntN(6)),
 		)
 	}
-	return append(queries, `f:\.go$`, `f:file1`, `-f:dir`, `f:dir1 -f:md`, `alpha f:^dir0/`, `(?s)alpha.{0,20}Beta`, `end of it$`, "r:peer needle", "r:other needle")
+	return append(queries, `f:\.go$`, `f:file1`, `-f:dir`, `f:dir1 -f:md`, `alpha f:^dir0/`, `(?s)alpha.{0,20}Beta`, `end of it$`, "r:peer needle", "r:other needle", "lang:go", "r:peer", "-f:dir1")
 }
 
 // startZoekt serves the files with zoekt-webserver until the test ends.

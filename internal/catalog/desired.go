@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // maxContention bounds the pause before a lost compare-and-swap is tried again.
@@ -59,6 +61,10 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, by stri
 	next.FullEpoch = old.desired.Record.GetFullEpoch()
 	if was := old.desired.Record; next.Source == "" {
 		next.Source, next.HostId, next.LeftAt = was.GetSource(), was.GetHostId(), was.GetLeftAt()
+	}
+	if id := old.desired.Record.GetFacts().GetId(); id != 0 && next.GetFacts().GetId() == 0 {
+		next.Facts = cmp.Or(next.Facts, &ingestv1.RepoFacts{})
+		next.Facts.Id = id
 	}
 	if by == "" || old.desired.Record != nil {
 		return s.request(ctx, old, next)

@@ -37,6 +37,7 @@ type (
 		Branches      []string       `yaml:"branches"`
 		Overrides     []override     `yaml:"overrides"`
 		Ranks         []rankRule     `yaml:"ranks"`
+		HostIDs       bool           `yaml:"host_ids"`
 		Token         *reference     `yaml:"token"`
 		Username      string         `yaml:"username"`
 		WebhookSecret *reference     `yaml:"webhook_secret"`
@@ -144,7 +145,7 @@ func (e entry) source() *ingestv1.Source {
 	s := &ingestv1.Source{
 		Name: e.Name, Kind: e.Kind, Url: e.URL, Owner: e.Owner, User: e.User, Include: e.Include, Exclude: e.Exclude,
 		Archived: e.Archived, Forks: e.Forks, Branches: e.Branches, Username: e.Username, CloneHosts: e.CloneHosts,
-		Token: e.Token.proto(), WebhookSecret: e.WebhookSecret.proto(),
+		Token: e.Token.proto(), WebhookSecret: e.WebhookSecret.proto(), HostIds: e.HostIDs,
 	}
 	for _, o := range e.Overrides {
 		s.Overrides = append(s.Overrides, &ingestv1.BranchRule{Match: o.Match, Branches: o.Branches})

@@ -31,7 +31,7 @@ type find struct {
 	// ladder are the rungs in order. If fixed is set, the first rung is shown in pages.
 	ladder []Detail
 	fixed  bool
-	// perFile bounds the matches shown of a file; 0: only the budget does.
+	// perFile bounds the lines with matches that are shown of a file, the best ones; 0: only the budget does.
 	perFile uint32
 	context uint32
 	paths   bool
@@ -158,11 +158,8 @@ func (f *finding) run(ctx context.Context, c *call) {
 	if f.fixed {
 		matches = 100_000
 	}
-	if f.perFile > 0 {
-		matches = f.perFile
-	}
 	options := &searchv1.SearchOptions{
-		SyntaxVersion: syntaxVersion, MaxFiles: files, MaxMatchesPerFile: matches, ContextLines: f.context, MaxBytes: maxFindBytes, Symbols: f.symbols,
+		SyntaxVersion: syntaxVersion, MaxFiles: files, MaxMatchesPerFile: matches, MaxLinesPerFile: f.perFile, ContextLines: f.context, MaxBytes: maxFindBytes, Symbols: f.symbols,
 		MaxLineBytes: maxLine,
 	}
 	if f.ladder[0] == Files || f.ladder[0] == Directories {

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/symbols"
 )
@@ -23,7 +24,7 @@ const goType = `((?:\.\.\.|\*|\[[\w.]*\]|map\[[^\]\n]*\]|<-\s*|chan\s+)*(?:func\
 
 // declaration finds the last declaration of a name before a place, in the function around it.
 func (r *resolver) declaration(name string, at int) (declaration, bool) {
-	if at < 0 || name == "" {
+	if at < 0 || name == "" || !utf8.ValidString(name) { // as no expression can be
 		return declaration{}, false
 	}
 	text := r.place.Text[:at]

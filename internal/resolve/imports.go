@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
 )
 
 // imported is an import of a file.
@@ -58,12 +60,12 @@ func (i *imported) query(f *family) string {
 	}
 	repo := ""
 	if i.rooted {
-		repo = "r:" + quoted("^"+regexpQuote(i.repo)+"$") + " "
+		repo = "r:" + quoted("^"+query.Literal(i.repo)+"$") + " "
 	}
-	last := regexpQuote(e[len(e)-1])
+	last := query.Literal(e[len(e)-1])
 	files := last + `(\.[^/]*|/[^/]*)$`
 	if len(e) > 1 {
-		files = "(" + files + "|" + regexpQuote(e[len(e)-2]) + `(\.[^/]*|/[^/]*)$)` // it may be a name within a file
+		files = "(" + files + "|" + query.Literal(e[len(e)-2]) + `(\.[^/]*|/[^/]*)$)` // it may be a name within a file
 	}
 	return "(" + repo + "f:" + quoted("(^|/)"+files) + ")"
 }

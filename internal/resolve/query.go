@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -10,11 +9,9 @@ import (
 
 func quoted(expression string) string { return query.Quote(expression) }
 
-func regexpQuote(text string) string { return regexp.QuoteMeta(text) }
-
 // inRepo is a query for files in a folder of a repo.
 func inRepo(repo, dir string) string {
-	return "(r:" + quoted("^"+regexpQuote(repo)+"$") + " f:" + quoted("^"+regexpQuote(dir)+"[^/]*$") + ")"
+	return "(r:" + quoted("^"+query.Literal(repo)+"$") + " f:" + quoted("^"+query.Literal(dir)+"[^/]*$") + ")"
 }
 
 // mostElements is the most elements of a folder's path that a query names. The rest is compared afterwards.
@@ -23,16 +20,16 @@ const mostElements = 3
 // inFolder is a query for files in a folder, given by the last elements of its path. The first of them may be of the name of the repo.
 func inFolder(dir []string) string {
 	last := dir[max(len(dir)-mostElements, 0):]
-	parts := []string{"f:" + quoted("(^|/)"+regexpQuote(strings.Join(last, "/"))+"/[^/]*$")}
+	parts := []string{"f:" + quoted("(^|/)"+query.Literal(strings.Join(last, "/"))+"/[^/]*$")}
 	if !strings.Contains(dir[0], ".") { // names of repos begin with that of their host
 		return parts[0]
 	}
 	for n := range slices.Backward(last) { // the rest is of the repo's name
 		below := ""
 		if n < len(last)-1 {
-			below = regexpQuote(strings.Join(last[n+1:], "/")) + "/"
+			below = query.Literal(strings.Join(last[n+1:], "/")) + "/"
 		}
-		parts = append(parts, "(r:"+quoted("(^|/)"+regexpQuote(strings.Join(last[:n+1], "/"))+"$")+" f:"+quoted("^"+below+"[^/]*$")+")")
+		parts = append(parts, "(r:"+quoted("(^|/)"+query.Literal(strings.Join(last[:n+1], "/"))+"$")+" f:"+quoted("^"+below+"[^/]*$")+")")
 	}
 	return "(" + strings.Join(parts, " or ") + ")"
 }

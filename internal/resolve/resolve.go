@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/symbols"
 )
@@ -248,9 +249,9 @@ func (r *resolver) ask(name, within string, most int) ([]Definition, error) {
 
 // stages are queries for files with definitions of a name, the nearest first.
 func (r *resolver) stages(u *use) (queries []string) {
-	repo := "r:" + quoted("^"+regexpQuote(r.place.Repo)+"$")
+	repo := "r:" + quoted("^"+query.Literal(r.place.Repo)+"$")
 	for _, t := range u.types {
-		word := "-(-(case:yes content:" + quoted(`\b`+regexpQuote(t.name)+`\b`) + "))"
+		word := "-(-(case:yes content:" + quoted(`\b`+query.Literal(t.name)+`\b`) + "))"
 		if own := elements(r.place.Repo); len(t.dir) >= len(own) && slices.Equal(t.dir[:len(own)], own) {
 			dir := strings.Join(append(slices.Clone(t.dir[len(own):]), ""), "/")
 			queries = append(queries, word+" "+inRepo(r.place.Repo, dir))

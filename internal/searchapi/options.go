@@ -52,7 +52,7 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	c := &searchv1.SearchOptions{
 		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
 		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
-		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly, MaxLineBytes: o.MaxLineBytes,
+		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly, MaxLineBytes: o.MaxLineBytes, MaxLinesPerFile: o.MaxLinesPerFile,
 	}
 	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.ProtoReflect().SetUnknown(unknown)
@@ -79,6 +79,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos []string) 
 		Mode:              mode,
 		MaxFiles:          FilesOf(o),
 		MaxMatchesPerFile: int(o.MaxMatchesPerFile),
+		MaxLinesPerFile:   int(o.MaxLinesPerFile),
 		ContextLines:      int(o.ContextLines),
 		MaxLine:           int(o.MaxLineBytes),
 		MaxBytes:          int64(o.MaxBytes),

@@ -58,9 +58,9 @@ func (c *Config) SetDefaults() {
 }
 
 const (
-	// maxAttempts is the number of attempts after which a temporary failure is final. The
+	// MaxAttempts is the number of attempts after which a temporary failure is final. The
 	// queue gives up a job after as many deliveries.
-	maxAttempts = 5
+	MaxAttempts = 5
 	// retryFailed is the time after which a failed request is tried again. It doubles with each
 	// failure, up to a day: a host that was away is soon indexed, and a repo that is gone
 	// costs little.

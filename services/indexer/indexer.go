@@ -157,7 +157,7 @@ func (x *Indexer) counted(handle queue.Handler) queue.Handler {
 func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {
 	return &job.Worker{
 		Config: job.Config{
-			Timeout: x.cfg.JobTimeout, LeaseTTL: x.cfg.LeaseTTL, Attempts: maxAttempts,
+			Timeout: x.cfg.JobTimeout, LeaseTTL: x.cfg.LeaseTTL, Attempts: MaxAttempts,
 			Limits: x.cfg.limits(), Build: x.cfg.build(), Version: x.tel.Version(),
 		},
 		Store: store, Queue: x.deps.Queue, Bucket: x.deps.Bucket, Fetcher: tools.fetcher, Mirrors: tools.cache,

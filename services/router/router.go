@@ -218,7 +218,7 @@ const (
 
 // serveZoekt serves zoekt's interfaces: gRPC, and JSON over HTTP.
 func (r *Router) serveZoekt(searches *search.Service) {
-	open := func(keep func(repo string) bool) zoekt.Answers { return searches.Session(keep) }
+	open := func(keep func(repo string, id uint32) bool) zoekt.Answers { return searches.Session(keep) }
 	limits := zoekt.Limits{WallTime: r.cfg.MaxTimeout, Files: searchapi.MaxFiles, Bytes: searchapi.MaxBytes}
 	webserverv1.RegisterWebserverServiceServer(r.server, zoekt.NewService(open, limits))
 	api := zoekt.New(open, limits, r.tel.Logger())

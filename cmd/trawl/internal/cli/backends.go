@@ -87,7 +87,7 @@ func (c *etcdConfig) await(ctx context.Context, client *clientv3.Client) error {
 	_, err := client.Get(asking, c.Prefix)
 	if code := status.Code(err); ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded || code == codes.Unavailable) {
 		return fmt.Errorf("etcd at %s does not answer (%s): does it run, and is this its address? --etcd-endpoints names another one; "+
-			"`trawl up --access-mode tokens` prints that of its own", strings.Join(c.Endpoints, ","), render.Safe([]byte(err.Error())))
+			"`trawl up --access-mode tokens` prints that of its own, and another `trawl up` shows its etcd with --etcd-listen", strings.Join(c.Endpoints, ","), render.Safe([]byte(err.Error())))
 	}
 	return nil // it has answered: what it refuses is for the command to say
 }

@@ -228,6 +228,11 @@ func TestNoRouter(t *testing.T) {
 	if exit != 2 || !strings.Contains(errs, "cannot reach Trawl at 127.0.0.1:1") {
 		t.Errorf("exit %d: %s", exit, errs)
 	}
+	// What a router says of the servers behind it does not mean that it cannot be reached.
+	exit, _, errs = trawl(t, &scripted{failure: status.Error(codes.Unavailable, "etcd is away")}, "search", "x")
+	if exit != 2 || !strings.Contains(errs, "cannot answer now: etcd is away\n") || strings.Contains(errs, "reach") {
+		t.Errorf("exit %d: %s", exit, errs)
+	}
 }
 
 func TestIndexWaitsForItsOwnRequest(t *testing.T) {

@@ -134,7 +134,7 @@ func withClient(ctx context.Context, at routerAt, f func(context.Context, client
 		adminv1.NewAdminServiceClient(conn),
 	})
 	if err != nil {
-		return &callError{addr: at.addr, err: err}
+		return callFailed(at.addr, conn, err)
 	}
 	return nil
 }

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/internal/testrun"
 )
@@ -70,8 +72,39 @@ func TestGeneratedHelp(t *testing.T) {
 	if exit, _, errs := run(t, nil, "man", dir); exit != 0 {
 		t.Fatal(errs)
 	}
-	page, err := os.ReadFile(filepath.Join(dir, "trawl-search.1"))
-	if err != nil || !bytes.Contains(page, []byte("only-matching")) {
-		t.Errorf("%v: %.200s", err, page)
+	words := 0
+	for _, cmd := range allCommands(newRoot(Process{})) {
+		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		text := regexp.MustCompile(`\\f[BIR]`).ReplaceAllString(string(page), "")
+		text = strings.NewReplacer(`\-`, "-", `\&`, "", `\e`, `\`, `\\`, `\`).Replace(text)
+		help := []string{cmd.Short, cmd.Long, cmd.Example}
+		cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden {
+				help = append(help, f.Name, strings.ReplaceAll(f.Usage, "`", ""))
+			}
+		})
+		for word := range strings.FieldsSeq(strings.Join(help, " ")) {
+			if words++; !strings.Contains(text, word) {
+				t.Errorf("the page of %q lacks %q", cmd.CommandPath(), word)
+			}
+		}
 	}
+	if words < 2000 {
+		t.Errorf("only %d words were looked for", words)
+	}
+}
+
+// allCommands returns a command and those below it that have pages.
+func allCommands(cmd *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{cmd}
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && !sub.IsAdditionalHelpTopicCommand() {
+			all = append(all, allCommands(sub)...)
+		}
+	}
+	return all
 }

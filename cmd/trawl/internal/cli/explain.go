@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
@@ -16,7 +18,13 @@ import (
 // callError is a failed call to a router.
 type callError struct {
 	addr string
-	err  error
+	// reached: the connection stands, so the error is the router's.
+	reached bool
+	err     error
+}
+
+func callFailed(addr string, conn *grpc.ClientConn, err error) error {
+	return &callError{addr, conn.GetState() == connectivity.Ready, err}
 }
 
 // Error implements error.
@@ -36,6 +44,9 @@ func explain(err error) string {
 	}
 	s := coded.GRPCStatus()
 	if call, ok := errors.AsType[*callError](err); ok && s.Code() == codes.Unavailable {
+		if call.reached {
+			return fmt.Sprintf("Trawl at %s cannot answer now: %s", call.addr, render.Safe([]byte(s.Message())))
+		}
 		return fmt.Sprintf("cannot reach Trawl at %s (%s); %s", call.addr, render.Safe([]byte(s.Message())), whyUnreachable(s.Message()))
 	}
 	var b strings.Builder

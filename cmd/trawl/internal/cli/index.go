@@ -20,6 +20,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/indexer"
 )
 
 func newIndex(p Process) *cobra.Command {
@@ -27,7 +28,7 @@ func newIndex(p Process) *cobra.Command {
 		addr     routerAt
 		name     string
 		branches []string
-		rank     uint32
+		rank, id uint32
 		noWait   bool
 	)
 	cmd := &cobra.Command{
@@ -43,8 +44,8 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 				return err
 			}
 			req := &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches}
-			if rank > 0 {
-				req.Facts = &ingestv1.RepoFacts{Rank: rank}
+			if rank > 0 || id > 0 {
+				req.Facts = &ingestv1.RepoFacts{Rank: rank, Id: id}
 			}
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				return index(ctx, c, p, req, noWait)
@@ -55,6 +56,7 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
 	cmd.Flags().StringArrayVarP(&branches, "branch", "b", nil, "`name` of a branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise the default branch")
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
+	cmd.Flags().Uint32Var(&id, "id", 0, "`number` by which programs made for zoekt know the repository, which needs a token with the scope admin; otherwise it keeps the one it has")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
 }
@@ -96,7 +98,7 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 		_, err := fmt.Fprintf(p.Out, "%s: request %d accepted\n", put.GetName(), put.GetEpoch())
 		return err
 	}
-	report := render.NewProgress(p.Err, isTerminal(p.Err))
+	report := render.NewProgress(p.Err, isTerminal(p.Err), indexer.MaxAttempts)
 	done, err := wait(ctx, c, put, report.Update)
 	report.Done()
 	if err != nil {

@@ -3,9 +3,11 @@ package cli
 import (
 	"fmt"
 	"os"
+	"regexp"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
 )
 
 // newMan is a hidden command for packagers of Trawl.
@@ -20,11 +22,25 @@ func newMan() *cobra.Command {
 				return fmt.Errorf("making the folder of the manual pages: %w", err)
 			}
 			cmd.Root().DisableAutoGenTag = true // the same pages from the same commit
+			escapeMarkdown(cmd.Root())
 			header := &doc.GenManHeader{Section: "1", Source: "Trawl " + Version(), Manual: "Trawl"}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fmt.Errorf("writing the manual pages: %w", err)
 			}
 			return nil
 		},
+	}
+}
+
+var markdown = regexp.MustCompile(`[\\*_<\[]`)
+
+// escapeMarkdown escapes the texts of a command and of those below it. The generator takes them for Markdown, in which backslashes, stars and
+// underscores would be lost. It takes examples as they are.
+func escapeMarkdown(cmd *cobra.Command) {
+	escape := func(text string) string { return markdown.ReplaceAllString(text, `\$0`) }
+	cmd.Short, cmd.Long = escape(cmd.Short), escape(cmd.Long)
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { f.Usage = escape(f.Usage) })
+	for _, sub := range cmd.Commands() {
+		escapeMarkdown(sub)
 	}
 }

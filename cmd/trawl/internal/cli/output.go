@@ -26,27 +26,27 @@ type printer interface {
 
 const (
 	// The limits of what people are shown by default.
-	filesForPeople, matchesForPeople = 20, 10
+	filesForPeople, linesForPeople = 20, 10
 	// allMatches is the most that the API returns of one file.
 	allMatches = 100_000
 )
 
 // outputFlags say how an answer is shown.
 type outputFlags struct {
-	json       bool
-	color      string
-	maxFiles   uint32
-	maxMatches uint32
-	context    uint32
-	topK       bool
-	explain    bool
+	json     bool
+	color    string
+	maxFiles uint32
+	maxLines uint32
+	context  uint32
+	topK     bool
+	explain  bool
 }
 
 func (o *outputFlags) declare(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.json, "json", false, "print one JSON object a line: the files, with --explain how they were found, then a summary")
 	flags.StringVar(&o.color, "color", "auto", "auto, always or never")
 	flags.Uint32Var(&o.maxFiles, "max-files", 0, "most files shown; default 20 with headings, else all")
-	flags.Uint32VarP(&o.maxMatches, "max-count", "m", 0, "most matches shown of one file; default 10 with headings, else all")
+	flags.Uint32VarP(&o.maxLines, "max-count", "m", 0, "most lines with matches shown of one file, the best ones; default 10 with headings, else all")
 	contextFlag(flags, &o.context)
 	flags.BoolVar(&o.topK, "top", false, "only the best files, faster; counts become lower bounds")
 	flags.BoolVar(&o.explain, "explain", false, "say how the query was answered, and why each file has its score")
@@ -55,7 +55,7 @@ func (o *outputFlags) declare(flags *pflag.FlagSet) {
 // options returns the options of a search: for people if there are headings, else for programs.
 func (o *outputFlags) options(headings bool) *searchv1.SearchOptions {
 	options := &searchv1.SearchOptions{
-		Mode: searchv1.Mode_MODE_EXHAUSTIVE, MaxFiles: o.maxFiles, MaxMatchesPerFile: o.maxMatches, ContextLines: o.context,
+		Mode: searchv1.Mode_MODE_EXHAUSTIVE, MaxFiles: o.maxFiles, MaxMatchesPerFile: allMatches, MaxLinesPerFile: o.maxLines, ContextLines: o.context,
 		Explain: o.explain, MaxBytes: searchapi.MaxBytes, SyntaxVersion: query.MaxSyntaxVersion,
 	}
 	if o.topK {
@@ -64,12 +64,8 @@ func (o *outputFlags) options(headings bool) *searchv1.SearchOptions {
 	if headings && o.maxFiles == 0 {
 		options.MaxFiles = filesForPeople
 	}
-	switch {
-	case o.maxMatches > 0:
-	case headings:
-		options.MaxMatchesPerFile = matchesForPeople
-	default:
-		options.MaxMatchesPerFile = allMatches
+	if headings && o.maxLines == 0 {
+		options.MaxLinesPerFile = linesForPeople
 	}
 	return options
 }

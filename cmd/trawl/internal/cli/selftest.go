@@ -135,7 +135,7 @@ func (t *selfTest) prove(ctx context.Context, c client) (err error) {
 	defer cancel()
 	put, err := t.put(limited, c)
 	if err != nil {
-		return failed("router at "+t.Addr, &callError{t.Addr, err})
+		return failed("router at "+t.Addr, callFailed(t.Addr, c.conn, err))
 	}
 	defer func() {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), selfTestToken)

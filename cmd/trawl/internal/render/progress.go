@@ -20,6 +20,7 @@ const linesEvery = 5 * time.Second
 type Progress struct {
 	w        io.Writer
 	terminal bool
+	most     int // attempts
 	bar      *progressbar.ProgressBar
 	unit     string
 	state    ingestv1.State
@@ -28,9 +29,9 @@ type Progress struct {
 	now      func() time.Time
 }
 
-// NewProgress returns a Progress that writes to w, which is a terminal or not.
-func NewProgress(w io.Writer, terminal bool) *Progress {
-	return &Progress{w: w, terminal: terminal, now: time.Now}
+// NewProgress returns a Progress that writes to w, which is a terminal or not. A request gets at most that many attempts.
+func NewProgress(w io.Writer, terminal bool, attempts int) *Progress {
+	return &Progress{w: w, terminal: terminal, most: attempts, now: time.Now}
 }
 
 // Update shows a status.
@@ -38,7 +39,7 @@ func (r *Progress) Update(s *ingestv1.RepoStatus) {
 	if retried := s.GetState() == ingestv1.State_STATE_QUEUED && s.GetReason() != ""; retried && s.GetAttempts() > r.attempts {
 		r.Done()
 		r.attempts, r.state = s.GetAttempts(), s.GetState()
-		fmt.Fprintf(r.w, "%s: attempt %d failed, and another one follows: %s\n", s.GetName(), s.GetAttempts(), Safe([]byte(s.GetReason())))
+		fmt.Fprintf(r.w, "%s: attempt %d of %d failed, and another one follows: %s\n", s.GetName(), s.GetAttempts(), r.most, Safe([]byte(s.GetReason())))
 		return
 	}
 	if r.terminal {

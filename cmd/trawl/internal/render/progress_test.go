@@ -23,7 +23,7 @@ func status(state ingestv1.State, done, total uint64) *ingestv1.RepoStatus {
 func TestLinesAreFew(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
-	r := NewProgress(&out, false)
+	r := NewProgress(&out, false, 5)
 	r.now = func() time.Time { return now }
 	r.Update(status(ingestv1.State_STATE_QUEUED, 0, 0))
 	for i := range uint64(100) {
@@ -40,7 +40,7 @@ func TestLinesAreFew(t *testing.T) {
 
 func TestBarShowsStateAndTotal(t *testing.T) {
 	var out bytes.Buffer
-	r := NewProgress(&out, true)
+	r := NewProgress(&out, true, 5)
 	r.Update(status(ingestv1.State_STATE_FETCHING, 0, 0))
 	r.Update(status(ingestv1.State_STATE_BUILDING, 100, 100))
 	r.Done()
@@ -55,7 +55,7 @@ func TestBarShowsStateAndTotal(t *testing.T) {
 func TestRetriesHaveReasons(t *testing.T) {
 	for _, terminal := range []bool{false, true} {
 		var out bytes.Buffer
-		r := NewProgress(&out, terminal)
+		r := NewProgress(&out, terminal, 5)
 		r.Update(status(ingestv1.State_STATE_FETCHING, 1, 4))
 		for attempt := range uint32(2) {
 			retry := &ingestv1.RepoStatus{Name: "r", State: ingestv1.State_STATE_QUEUED, Reason: "the host\x1b is away", Attempts: attempt + 1}
@@ -64,7 +64,7 @@ func TestRetriesHaveReasons(t *testing.T) {
 			r.Update(status(ingestv1.State_STATE_FETCHING, 0, 0))
 		}
 		r.Done()
-		for _, want := range []string{"attempt 1 failed", "attempt 2 failed"} {
+		for _, want := range []string{"attempt 1 of 5 failed", "attempt 2 of 5 failed"} {
 			if line := "r: " + want + `, and another one follows: the host\x1b is away` + "\n"; strings.Count(out.String(), line) != 1 {
 				t.Errorf("terminal %v: %q", terminal, out.String())
 			}

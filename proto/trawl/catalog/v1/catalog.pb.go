@@ -448,6 +448,8 @@ type Root struct {
 	Built string `protobuf:"bytes,12,opt,name=built,proto3" json:"built,omitempty"`
 	// When all its content was last built anew.
 	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
+	// RepoFacts.id.
+	Id            uint32 `protobuf:"varint,14,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +573,13 @@ func (x *Root) GetBuiltInFullAt() *timestamppb.Timestamp {
 		return x.BuiltInFullAt
 	}
 	return nil
+}
+
+func (x *Root) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
 }
 
 // Branch is a branch at a commit.
@@ -1813,7 +1822,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"SourceCopy\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06stored\x18\x03 \x01(\bR\x06stored\"\xe0\x03\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"\xf0\x03\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -1830,7 +1839,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	" \x01(\tR\x03url\x12\x16\n" +
 	"\x06inputs\x18\v \x01(\fR\x06inputs\x12\x14\n" +
 	"\x05built\x18\f \x01(\tR\x05built\x12C\n" +
-	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\"4\n" +
+	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\x12\x0e\n" +
+	"\x02id\x18\x0e \x01(\rR\x02id\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xe4\x03\n" +

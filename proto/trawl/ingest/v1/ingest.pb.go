@@ -293,7 +293,10 @@ type RepoFacts struct {
 	Meta     map[string]string      `protobuf:"bytes,4,rep,name=meta,proto3" json:"meta,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// How much the repo matters, from 0, the default, to 100. Each ten add a point to the score of each of its files. A
 	// change builds the repo in full.
-	Rank          uint32 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
+	Rank uint32 `protobuf:"varint,5,opt,name=rank,proto3" json:"rank,omitempty"`
+	// Number by which programs made for zoekt know the repo, such as its key in their own database. Zero, the default, keeps the
+	// id that the repo has; without one it is in no search or list by ids. Only an administrator may give one. A change builds nothing.
+	Id            uint32 `protobuf:"varint,6,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -359,6 +362,13 @@ func (x *RepoFacts) GetMeta() map[string]string {
 func (x *RepoFacts) GetRank() uint32 {
 	if x != nil {
 		return x.Rank
+	}
+	return 0
+}
+
+func (x *RepoFacts) GetId() uint32 {
+	if x != nil {
+		return x.Id
 	}
 	return 0
 }
@@ -1844,13 +1854,14 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\xbaH\ar\x05\x10\x01(\x80 R\x03url\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04name\x120\n" +
 	"\bbranches\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x10\x80\b\x18\x01\"\ar\x05\x10\x01(\x80\bR\bbranches\x120\n" +
-	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"\xfd\x01\n" +
+	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"\x8d\x02\n" +
 	"\tRepoFacts\x12\x1a\n" +
 	"\barchived\x18\x01 \x01(\bR\barchived\x12\x12\n" +
 	"\x04fork\x18\x02 \x01(\bR\x04fork\x12\x16\n" +
 	"\x06public\x18\x03 \x01(\bR\x06public\x12R\n" +
 	"\x04meta\x18\x04 \x03(\v2$.trawl.ingest.v1.RepoFacts.MetaEntryB\x18\xbaH\x15\x9a\x01\x12\x10@\"\ar\x05\x10\x01(\x80\x01*\x05r\x03(\x80\bR\x04meta\x12\x1b\n" +
-	"\x04rank\x18\x05 \x01(\rB\a\xbaH\x04*\x02\x18dR\x04rank\x1a7\n" +
+	"\x04rank\x18\x05 \x01(\rB\a\xbaH\x04*\x02\x18dR\x04rank\x12\x0e\n" +
+	"\x02id\x18\x06 \x01(\rR\x02id\x1a7\n" +
 	"\tMetaEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\";\n" +

@@ -61,7 +61,9 @@ type Source struct {
 	// Hosts, or HOST:PORT, from which repos may be cloned in addition to the source's host.
 	CloneHosts []string `protobuf:"bytes,17,rep,name=clone_hosts,json=cloneHosts,proto3" json:"clone_hosts,omitempty"`
 	// The first that matches a repo decides its rank; without one it is 0.
-	Ranks         []*RankRule `protobuf:"bytes,18,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	Ranks []*RankRule `protobuf:"bytes,18,rep,name=ranks,proto3" json:"ranks,omitempty"`
+	// RepoFacts.id of a repo is the host's id of it, if that is a number of 32 bits.
+	HostIds       bool `protobuf:"varint,19,opt,name=host_ids,json=hostIds,proto3" json:"host_ids,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -220,6 +222,13 @@ func (x *Source) GetRanks() []*RankRule {
 		return x.Ranks
 	}
 	return nil
+}
+
+func (x *Source) GetHostIds() bool {
+	if x != nil {
+		return x.HostIds
+	}
+	return false
 }
 
 // RankRule ranks the repos that match a pattern.
@@ -893,7 +902,7 @@ var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xdf\x06\n" +
+	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\x06\n" +
 	"\x06Source\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\x1dr\x1b2\x19^[a-z0-9][a-z0-9-]{0,62}$R\x04name\x12Z\n" +
 	"\x04kind\x18\x02 \x01(\tBF\xbaHCrAR\x03gitR\x06githubR\x06gitlabR\x05giteaR\tbitbucketR\x10bitbucket-serverR\x06gerritR\x04kind\x12\x1a\n" +
@@ -914,7 +923,8 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\x05grace\x18\x10 \x01(\v2\x19.google.protobuf.DurationR\x05grace\x124\n" +
 	"\vclone_hosts\x18\x11 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\ar\x05\x10\x01(\x84\x02R\n" +
 	"cloneHosts\x12:\n" +
-	"\x05ranks\x18\x12 \x03(\v2\x19.trawl.ingest.v1.RankRuleB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05ranks\"I\n" +
+	"\x05ranks\x18\x12 \x03(\v2\x19.trawl.ingest.v1.RankRuleB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05ranks\x12\x19\n" +
+	"\bhost_ids\x18\x13 \x01(\bR\ahostIds\"I\n" +
 	"\bRankRule\x12 \n" +
 	"\x05match\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x05match\x12\x1b\n" +

@@ -1303,9 +1303,12 @@ type SearchOptions struct {
 	CountOnly bool `protobuf:"varint,13,opt,name=count_only,json=countOnly,proto3" json:"count_only,omitempty"`
 	// Most bytes returned of a line; default as many as it has. A longer line has a chunk of its own, with a part around its first
 	// match. Lines of context that such a line separates from all matches are left out.
-	MaxLineBytes  uint32 `protobuf:"varint,14,opt,name=max_line_bytes,json=maxLineBytes,proto3" json:"max_line_bytes,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MaxLineBytes uint32 `protobuf:"varint,14,opt,name=max_line_bytes,json=maxLineBytes,proto3" json:"max_line_bytes,omitempty"`
+	// Most lines in which the matches returned for one file begin; default as many as max_matches_per_file leaves. Of a file with more, the best
+	// are returned.
+	MaxLinesPerFile uint32 `protobuf:"varint,15,opt,name=max_lines_per_file,json=maxLinesPerFile,proto3" json:"max_lines_per_file,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *SearchOptions) Reset() {
@@ -1432,6 +1435,13 @@ func (x *SearchOptions) GetCountOnly() bool {
 func (x *SearchOptions) GetMaxLineBytes() uint32 {
 	if x != nil {
 		return x.MaxLineBytes
+	}
+	return 0
+}
+
+func (x *SearchOptions) GetMaxLinesPerFile() uint32 {
+	if x != nil {
+		return x.MaxLinesPerFile
 	}
 	return 0
 }
@@ -4788,8 +4798,10 @@ type RepoEntry struct {
 	SkippedFiles     []*SkippedFile         `protobuf:"bytes,10,rep,name=skipped_files,json=skippedFiles,proto3" json:"skipped_files,omitempty"`
 	PublishedAt      *timestamppb.Timestamp `protobuf:"bytes,11,opt,name=published_at,json=publishedAt,proto3" json:"published_at,omitempty"`
 	Url              string                 `protobuf:"bytes,12,opt,name=url,proto3" json:"url,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// Number that the operator gave the repo for programs made for zoekt; 0: none.
+	Id            uint32 `protobuf:"varint,13,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RepoEntry) Reset() {
@@ -4904,6 +4916,13 @@ func (x *RepoEntry) GetUrl() string {
 		return x.Url
 	}
 	return ""
+}
+
+func (x *RepoEntry) GetId() uint32 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
 }
 
 // BranchEntry is an indexed branch and its commit.
@@ -6130,7 +6149,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fKIND_FILE_MATCH\x10\x01\x12\x12\n" +
 	"\x0eKIND_FILE_NAME\x10\x02\x12\r\n" +
-	"\tKIND_REPO\x10\x03\"\x96\x05\n" +
+	"\tKIND_REPO\x10\x03\"\xce\x05\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -6148,7 +6167,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10max_facet_values\x18\f \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\x0emaxFacetValues\x12\x1d\n" +
 	"\n" +
 	"count_only\x18\r \x01(\bR\tcountOnly\x12/\n" +
-	"\x0emax_line_bytes\x18\x0e \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80@R\fmaxLineBytes\"\xc4\x01\n" +
+	"\x0emax_line_bytes\x18\x0e \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80@R\fmaxLineBytes\x126\n" +
+	"\x12max_lines_per_file\x18\x0f \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\x0fmaxLinesPerFile\"\xc4\x01\n" +
 	"\vFacetCounts\x12,\n" +
 	"\x05facet\x18\x01 \x01(\x0e2\x16.trawl.search.v1.FacetR\x05facet\x123\n" +
 	"\x06values\x18\x02 \x03(\v2\x1b.trawl.search.v1.FacetValueR\x06values\x12&\n" +
@@ -6428,7 +6448,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x12StreamListResponse\x120\n" +
 	"\x05repos\x18\x01 \x03(\v2\x1a.trawl.search.v1.RepoEntryR\x05repos\x125\n" +
 	"\bcoverage\x18\x02 \x01(\v2\x19.trawl.search.v1.CoverageR\bcoverage\x12%\n" +
-	"\x0erevision_token\x18\x03 \x01(\fR\rrevisionToken\"\xf4\x03\n" +
+	"\x0erevision_token\x18\x03 \x01(\fR\rrevisionToken\"\x84\x04\n" +
 	"\tRepoEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
 	"\n" +
@@ -6445,7 +6465,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\rskipped_files\x18\n" +
 	" \x03(\v2\x1c.trawl.search.v1.SkippedFileR\fskippedFiles\x12=\n" +
 	"\fpublished_at\x18\v \x01(\v2\x1a.google.protobuf.TimestampR\vpublishedAt\x12\x10\n" +
-	"\x03url\x18\f \x01(\tR\x03url\"9\n" +
+	"\x03url\x18\f \x01(\tR\x03url\x12\x0e\n" +
+	"\x02id\x18\r \x01(\rR\x02id\"9\n" +
 	"\vBranchEntry\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"_\n" +

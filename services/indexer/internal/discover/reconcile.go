@@ -1,11 +1,13 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -100,17 +102,26 @@ func (l *look) wanted(ctx context.Context, listed []codehost.Repo) (map[string]*
 	return wanted, nil
 }
 
-// facts returns the host's facts about a repo and its rank, nil for a single URL without one.
+// facts returns the host's facts about a repo, its rank and its id, nil for a single URL without a rank.
 func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
 	rank := codehost.Rank(l.spec, r.Path)
 	if l.spec.GetKind() == codehost.Git && rank == 0 {
 		return nil
 	}
-	return &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public, Rank: rank}
+	facts := &ingestv1.RepoFacts{Archived: r.Archived, Fork: r.Fork, Public: r.Public, Rank: rank}
+	if id, err := strconv.ParseUint(r.ID, 10, 32); err == nil && l.spec.GetHostIds() {
+		facts.Id = uint32(id)
+	}
+	return facts
 }
 
-// same reports whether a desired repo is as the source wants it.
+// same reports whether a desired repo is as the source wants it. It keeps the id that it has if the source gives none.
 func same(want, have *catalogv1.Desired) bool {
+	if id := have.GetFacts().GetId(); id != 0 && want.GetFacts().GetId() == 0 {
+		want = proto.CloneOf(want)
+		want.Facts = cmp.Or(want.Facts, &ingestv1.RepoFacts{})
+		want.Facts.Id = id
+	}
 	return have.GetLeftAt() == nil && want.GetUrl() == have.GetUrl() && want.GetHostId() == have.GetHostId() &&
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
 }

@@ -50,7 +50,7 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 		"documents", built.Documents, "bytes", built.ContentBytes)
 	root := &catalogv1.Root{
 		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
-		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Inputs: t.inputs(), Built: method.String(),
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String(),
 		BuiltInFullAt: began,
 	}
 	if method.kind == delta {
@@ -120,7 +120,8 @@ func (t *task) buildDocuments(ctx context.Context, src gitsource.Source) (shardi
 // depend on.
 func (t *task) inputs() []byte {
 	var facts []byte
-	if f := t.desired.GetFacts(); f != nil {
+	if f := proto.CloneOf(t.desired.GetFacts()); f != nil {
+		f.Id = 0
 		// A record that was decoded can be encoded.
 		facts, _ = proto.MarshalOptions{Deterministic: true}.Marshal(f)
 	}

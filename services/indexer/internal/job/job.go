@@ -249,7 +249,7 @@ func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 		return nil
 	}
 	next := proto.CloneOf(old.Record)
-	next.Epoch = t.desired.GetEpoch()
+	next.Epoch, next.Id = t.desired.GetEpoch(), t.desired.GetFacts().GetId()
 	return next
 }
 

@@ -215,6 +215,31 @@ func TestRank(t *testing.T) {
 	e.checkRanks(wanted(100), 100)
 }
 
+// TestIDsBuildNothing: a root has the id of the newest request that gave one, and a new one is published without a build.
+func TestIDsBuildNothing(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", "a", "text")
+	wanted := func(facts *ingestv1.RepoFacts) *catalogv1.Root {
+		return e.done(e.wantWith(&catalogv1.Desired{Name: repoName, Url: r.Dir, Facts: facts}))
+	}
+	first := wanted(&ingestv1.RepoFacts{Id: 7, Fork: true})
+	for _, step := range []struct {
+		facts *ingestv1.RepoFacts
+		id    uint32
+	}{
+		{&ingestv1.RepoFacts{Fork: true}, 7},
+		{&ingestv1.RepoFacts{Id: 8, Fork: true}, 8},
+	} {
+		if root := wanted(step.facts); root.GetId() != step.id || root.GetGeneration() != first.GetGeneration() || root.GetEpoch() == first.GetEpoch() {
+			t.Errorf("%v: %v, at first %v", step.facts, root, first)
+		}
+	}
+	r.Files("main", "a", "other text")
+	if root := wanted(nil); root.GetId() != 8 || root.GetGeneration() == first.GetGeneration() {
+		t.Errorf("without facts, after a push: %v", root)
+	}
+}
+
 // checkRanks compares the ranks of the repo in the shards of a root.
 func (e *env) checkRanks(root *catalogv1.Root, want ...uint8) {
 	e.t.Helper()

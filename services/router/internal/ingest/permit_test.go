@@ -211,6 +211,36 @@ func TestRanksAreRaisedByAdministrators(t *testing.T) {
 	}
 }
 
+// TestIDsAreGivenByAdministrators: other programs take a repo for the one with its id, so a caller who may only index keeps the id.
+func TestIDsAreGivenByAdministrators(t *testing.T) {
+	d := newDesk(t)
+	caller := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
+	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
+	for _, step := range []struct {
+		what   string
+		who    context.Context
+		id, is uint32
+		want   codes.Code
+	}{
+		{"a new repo", caller, 1, 0, codes.PermissionDenied},
+		{"a new repo without an id", caller, 0, 0, codes.OK},
+		{"a repo of one's own", caller, 1, 0, codes.PermissionDenied},
+		{"an administrator", admin, 1, 1, codes.OK},
+		{"the same", caller, 1, 1, codes.OK},
+		{"no id", caller, 0, 1, codes.OK},
+		{"another", caller, 2, 1, codes.PermissionDenied},
+		{"an administrator's other", admin, 2, 2, codes.OK},
+	} {
+		_, err := d.PutRepo(step.who, &ingestv1.PutRepoRequest{Url: "https://git.example.com/a", Facts: &ingestv1.RepoFacts{Id: step.id}})
+		if status.Code(err) != step.want {
+			t.Errorf("%s: %v, want %v", step.what, err, step.want)
+		}
+		if is, err := d.store.GetDesired(t.Context(), "git.example.com/a"); is.Record.GetFacts().GetId() != step.is {
+			t.Errorf("%s: the id is %d, %v", step.what, is.Record.GetFacts().GetId(), err)
+		}
+	}
+}
+
 // TestNamesAreNotTakenSilently: a repository takes the place of another one only under a name that its
 // caller chose.
 func TestNamesAreNotTakenSilently(t *testing.T) {

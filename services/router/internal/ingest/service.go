@@ -70,7 +70,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, err
 	}
-	replaceable, err := permit(ctx, name, req.Url, req.Facts.GetRank())
+	replaceable, err := permit(ctx, name, req.Url, req.Facts)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,7 @@ func (h *hinter) language(t query.Term) {
 	languages, unknown := h.layout.languages()
 	q, err := (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
 	l, known := q.(*query.Language)
-	if err != nil || known && (languages[l.Name] || unknown) {
+	if err != nil || known && (languages[l.Name] > 0 || unknown) {
 		return
 	}
 	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(languages)))

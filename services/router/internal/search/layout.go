@@ -182,18 +182,18 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 	return only, nil
 }
 
-// languages are those of the shards. Unknown is set if a shard does not name its languages: it also holds hidden repos,
-// or is older.
-func (l *Layout) languages() (languages map[string]bool, unknown bool) {
-	languages = make(map[string]bool)
+// languages are those of the shards, with the number of repos in shards that have each. Unknown is set if a shard does not name its
+// languages: it also holds hidden repos, or is older.
+func (l *Layout) languages() (repos map[string]int, unknown bool) {
+	repos = make(map[string]int)
 	for i := range l.shards {
 		for _, ref := range l.shards[i].refs {
 			unknown = unknown || len(ref.Languages) == 0
 			for _, name := range ref.Languages {
-				languages[name] = true
+				repos[name]++
 			}
 		}
 	}
-	delete(languages, "")
-	return languages, unknown
+	delete(repos, "")
+	return repos, unknown
 }

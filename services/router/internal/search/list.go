@@ -249,7 +249,7 @@ func (e *execution) describe(entry *searchv1.RepoEntry) {
 	if !ok {
 		return
 	}
-	entry.Generation, entry.PublishedAt, entry.Url = root.Generation, root.PublishedAt, root.Url
+	entry.Generation, entry.PublishedAt, entry.Url, entry.Id = root.Generation, root.PublishedAt, root.Url, root.Id
 	entry.Shards, entry.IndexBytes = uint64(len(root.Shards)), e.layout.IndexBytes(entry.Name)
 	entry.Branches = nil
 	for _, b := range root.Branches {

@@ -1,9 +1,11 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"google.golang.org/grpc/codes"
@@ -12,10 +14,10 @@ import (
 )
 
 // Session returns the service for a group of calls. All of them are answered from the
-// roots of the first one, and from the repos for which keep holds; nil keeps all. The
+// roots of the first one, and from the repos for whose name and id keep holds; nil keeps all. The
 // session is safe for concurrent use and needs no closing. It must not outlive the
 // answer that it serves: searchers drop the shards of old generations after a while.
-func (s *Service) Session(keep func(repo string) bool) *Service {
+func (s *Service) Session(keep func(repo string, id uint32) bool) *Service {
 	own := *s
 	own.layouts = &session{from: s.layouts, keep: keep}
 	return &own
@@ -33,7 +35,19 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 	return layout.names, nil
 }
 
-// Languages are the names of the languages that are indexed, ascending. Those of shards that also
+// RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no
+// searcher.
+func (s *Service) RepoIDs(ctx context.Context) (func(repo string) uint32, error) {
+	_, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	layout, err := s.layouts.At(asking, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return func(repo string) uint32 { return layout.roots[repo].GetId() }, nil
+}
+
+// Languages are the names of the languages that are indexed, those of the most repos first. Those of shards that also
 // hold repos that the caller may not see are left out. No searcher is asked.
 func (s *Service) Languages(ctx context.Context) ([]string, error) {
 	_, asking, cancel := s.cfg.Budget.split(ctx)
@@ -42,8 +56,10 @@ func (s *Service) Languages(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	languages, _ := layout.languages()
-	return slices.Sorted(maps.Keys(languages)), nil
+	repos, _ := layout.languages()
+	return slices.SortedFunc(maps.Keys(repos), func(a, b string) int {
+		return cmp.Or(cmp.Compare(repos[b], repos[a]), strings.Compare(a, b))
+	}), nil
 }
 
 // Repos is how many repos the caller may see. A session counts the repos that its other
@@ -59,7 +75,7 @@ func (s *Service) Repos(ctx context.Context) (int, error) {
 // session returns the same layout for every call.
 type session struct {
 	from Layouts
-	keep func(repo string) bool
+	keep func(repo string, id uint32) bool
 
 	mu     sync.Mutex
 	layout *Layout
@@ -89,7 +105,8 @@ func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast in
 		return nil, err
 	}
 	if s.keep != nil {
-		if layout, err = layout.Only(s.keep); err != nil {
+		all := layout
+		if layout, err = all.Only(func(repo string) bool { return s.keep(repo, all.roots[repo].GetId()) }); err != nil {
 			return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
 		}
 	}

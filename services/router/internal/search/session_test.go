@@ -36,8 +36,8 @@ func TestSessionStaysWithItsRoots(t *testing.T) {
 		}
 		return strings.Join(found, " ")
 	}
-	all, some := c.Session(nil), c.Session(func(repo string) bool { return repo == "s" })
-	none := c.Session(func(string) bool { return false })
+	all, some := c.Session(nil), c.Session(func(repo string, _ uint32) bool { return repo == "s" })
+	none := c.Session(func(string, uint32) bool { return false })
 	if a, s, n := search(all), search(some), search(none); a != "r s" || s != "s" || n != "" {
 		t.Errorf("all found %q, one %q, none %q", a, s, n)
 	}
@@ -72,7 +72,7 @@ func TestRepoNames(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}, {Name: "s"}}
 	})
-	names, err := c.Session(func(repo string) bool { return repo == "s" }).RepoNames(t.Context())
+	names, err := c.Session(func(repo string, _ uint32) bool { return repo == "s" }).RepoNames(t.Context())
 	if err != nil || !slices.Equal(names, []string{"s"}) {
 		t.Errorf("%v, %v", names, err)
 	}
@@ -92,7 +92,7 @@ func TestLanguagesOfSession(t *testing.T) {
 		}
 	})
 	for hidden, want := range map[string]string{"": "C Go Rust Zig", "a": "Rust Zig", "e": "C Go Rust"} {
-		names, err := c.Session(func(repo string) bool { return repo != hidden }).Languages(t.Context())
+		names, err := c.Session(func(repo string, _ uint32) bool { return repo != hidden }).Languages(t.Context())
 		if got := strings.Join(names, " "); err != nil || got != want {
 			t.Errorf("without %q: %q, %v, want %q", hidden, got, err, want)
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -117,7 +118,7 @@ func (l located) noRevision() *problem {
 }
 
 // only is the query for one repo.
-func only(repo string) string { return "r:" + quote("^"+literal(repo)+"$") }
+func only(repo string) string { return "r:" + quote("^"+indexquery.Literal(repo)+"$") }
 
 // here is the query for the documents of the branch.
 func (l located) here() string {
@@ -133,7 +134,7 @@ func (l located) documents() string { return l.here() + " type:file case:yes" }
 
 // inFile is a query, without select, for one file.
 func inFile(query, where, path string) string {
-	return "(" + query + " ) " + where + " f:" + quote("^"+literal(path)+"$")
+	return "(" + query + " ) " + where + " f:" + quote("^"+indexquery.Literal(path)+"$")
 }
 
 // head is the top of the pages of a repo.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -21,8 +22,8 @@ const (
 	maxOffers, maxFieldOffers = 8, 3
 	// leastName is how long the beginning of an identifier must be to be completed.
 	leastName = 3
-	// offerFiles and offerMatches bound the definitions that identifiers are taken from.
-	offerFiles, offerMatches = 20, 20
+	// offerFiles and offerMatches bound the definitions that identifiers are taken from, offerPaths the files that paths are.
+	offerFiles, offerMatches, offerPaths = 20, 20, 100
 	// completedBytes bounds the query whose last term is completed.
 	completedBytes = 2000
 )
@@ -42,7 +43,7 @@ type offer struct {
 	Shown, Note string
 }
 
-// complete offers fields, repos, languages, values of fields and identifiers for the last term of a query.
+// complete offers fields, repos, paths, languages, values of fields and identifiers for the last term of a query.
 func (p *Pages) complete(ctx context.Context, r *http.Request) reply {
 	ctx, cancel := context.WithTimeout(ctx, completeTime)
 	defer cancel()
@@ -94,6 +95,8 @@ func (c *completer) offers(ctx context.Context) []offer {
 		c.repos(ctx)
 	case "lang:":
 		c.languages(ctx)
+	case "file:", "f:":
+		c.files(ctx)
 	case "":
 		c.fields()
 		c.names(ctx)
@@ -138,13 +141,18 @@ func (c *completer) fields() {
 	}
 }
 
+// typed is the value without what an expression adds to a name.
+func (c *completer) typed() string {
+	return strings.NewReplacer(`\`, "", "^", "", "$", "").Replace(c.value)
+}
+
 // repos offers the repos in whose name the value is, first those with a last part that begins with it.
 func (c *completer) repos(ctx context.Context) {
 	names, err := c.answers.RepoNames(ctx)
 	if err != nil {
 		return
 	}
-	typed := strings.NewReplacer(`\`, "", "^", "", "$", "").Replace(c.value)
+	typed := c.typed()
 	var first, others []string
 	for _, name := range names {
 		switch {
@@ -161,7 +169,41 @@ func (c *completer) repos(ctx context.Context) {
 		}
 	}
 	for _, name := range append(first, others...) {
-		c.add(c.field+quote("^"+literal(name)+"$"), name, "repo")
+		c.add(c.field+quote("^"+indexquery.Literal(name)+"$"), name, "repo")
+	}
+}
+
+// isPath holds for a part of a path, as it stands in an expression.
+var isPath = regexp.MustCompile(`^\^?[\w./\\-]+$`)
+
+// files offers the paths in which the value is, of those where the query looks: as a shell does, each as far as the next slash.
+func (c *completer) files(ctx context.Context) {
+	if !isPath.MatchString(c.value) {
+		return
+	}
+	resp, err := c.answers.Search(ctx, &searchv1.SearchRequest{Query: "f:" + quote(c.value) + c.scope(), Options: &searchv1.SearchOptions{
+		Mode: searchv1.Mode_MODE_TOP_K, MaxFiles: offerPaths, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+	}})
+	if err != nil {
+		return
+	}
+	typed := c.typed()
+	for _, f := range resp.GetFiles() {
+		p, note, end := string(f.GetPath()), "file", "$"
+		at := 0
+		for at+len(typed) <= len(p) && !strings.EqualFold(p[at:at+len(typed)], typed) {
+			at++
+		}
+		if at += len(typed); at > len(p) || !utf8.ValidString(p) {
+			continue
+		}
+		if n := strings.IndexByte(p[at:], '/'); n >= 0 {
+			p, note, end = p[:at+n+1], "folder", ""
+		}
+		term := c.field + quote("^"+indexquery.Literal(p)+end)
+		if !slices.ContainsFunc(c.found, func(o offer) bool { return o.Text == c.before+term }) {
+			c.add(term, p, note)
+		}
 	}
 }
 

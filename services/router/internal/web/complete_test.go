@@ -62,7 +62,11 @@ func TestCompletions(t *testing.T) {
 		"content:fis":       {"content:FishPond", "content:fishy"},
 		`"r:po`:             nil,
 		`"a b" fis`:         {`"a b" FishPond`, `"a b" fishy`},
-		"f:fis":             nil,
+		"f:fis":             {`f:^a/fish\.go$`},
+		"x f:A":             {"x f:^a/"},
+		"file:^a/fi":        {`file:^a/fish\.go$`},
+		"f:nowhere":         nil,
+		"f:(a|b)":           nil,
 		`a\ fis`:            nil,
 		"fis.*":             nil,
 		"r:host/x/pond fis": {"r:host/x/pond FishPond", "r:host/x/pond fishy"},
@@ -97,6 +101,7 @@ func TestCompletionsAreBounded(t *testing.T) {
 		"r:pond -lang:C lang:go word fis": "sym:^fis r:pond lang:go",
 		"f:a or f:b fis":                  "sym:^fis",
 		"(f:a or f:b) sym:Fis":            "sym:^Fis",
+		`r:pond -lang:C lang:go f:a\.g`:   `f:a\.g r:pond lang:go`,
 	} {
 		f.asked = nil
 		offersFor(t, h, query)
@@ -104,7 +109,7 @@ func TestCompletionsAreBounded(t *testing.T) {
 			t.Errorf("%q: asked for %v, want %q", query, f.asked, want)
 			continue
 		}
-		if o := f.asked[0].Options; o.Mode != searchv1.Mode_MODE_TOP_K || o.MaxFiles != offerFiles || !o.Symbols {
+		if o := f.asked[0].Options; o.Mode != searchv1.Mode_MODE_TOP_K || o.MaxFiles != offerFiles && o.MaxFiles != offerPaths {
 			t.Errorf("%q: asked with %v", query, o)
 		}
 	}
@@ -143,14 +148,19 @@ func TestOfferedFields(t *testing.T) {
 	}
 }
 
-// TestHosts: a file leads to its commit at the host, and to its blame, if the host's software is known.
+// TestHosts: a file leads to its commit at the host, to its blame and its history, if the host's software is known.
 func TestHosts(t *testing.T) {
 	const commit = "0123"
+	pages := func(repo, file, blame, history string) host {
+		const path = "/a/b%20%3F%23%25.go"
+		return host{repo, repo + "/" + file + path, repo + "/" + blame + path, repo + "/" + history + path}
+	}
 	for clone, want := range map[string]host{
-		"https://github.com/o/r.git":                {"https://github.com/o/r", "https://github.com/o/r/blob/0123/a/b%20%3F%23%25.go", "https://github.com/o/r/blame/0123/a/b%20%3F%23%25.go"},
-		"https://gitlab.example.org/g/s/r":          {"https://gitlab.example.org/g/s/r", "https://gitlab.example.org/g/s/r/-/blob/0123/a/b%20%3F%23%25.go", "https://gitlab.example.org/g/s/r/-/blame/0123/a/b%20%3F%23%25.go"},
-		"https://git.forgejo.dev:3000/o/r":          {"https://git.forgejo.dev:3000/o/r", "https://git.forgejo.dev:3000/o/r/src/commit/0123/a/b%20%3F%23%25.go", "https://git.forgejo.dev:3000/o/r/blame/commit/0123/a/b%20%3F%23%25.go"},
-		"https://user:secret@codeberg.org/o/r.git/": {"https://codeberg.org/o/r", "https://codeberg.org/o/r/src/commit/0123/a/b%20%3F%23%25.go", "https://codeberg.org/o/r/blame/commit/0123/a/b%20%3F%23%25.go"},
+		"https://github.com/o/r.git":                pages("https://github.com/o/r", "blob/0123", "blame/0123", "commits/0123"),
+		"https://gitlab.example.org/g/s/r":          pages("https://gitlab.example.org/g/s/r", "-/blob/0123", "-/blame/0123", "-/commits/0123"),
+		"https://git.forgejo.dev:3000/o/r":          pages("https://git.forgejo.dev:3000/o/r", "src/commit/0123", "blame/commit/0123", "commits/commit/0123"),
+		"https://user:secret@codeberg.org/o/r.git/": pages("https://codeberg.org/o/r", "src/commit/0123", "blame/commit/0123", "commits/commit/0123"),
+		"https://git.sr.ht/~o/r":                    pages("https://git.sr.ht/~o/r", "tree/0123/item", "blame/0123", "log/0123/item"),
 		"https://example.org/github/r":              {Repo: "https://example.org/github/r"},
 		"git@github.com:o/r.git":                    {},
 		"http://github.com/o/r":                     {},
@@ -160,11 +170,11 @@ func TestHosts(t *testing.T) {
 		if got := hostOf(clone, commit, "a/b ?#%.go"); got != want {
 			t.Errorf("%s: %+v, want %+v", clone, got, want)
 		}
-		if got := hostOf(clone, commit, "a/"); got.Repo != want.Repo || got.File+got.Blame != "" {
+		if got := hostOf(clone, commit, "a/"); got.Repo != want.Repo || got.File+got.Blame+got.History != "" {
 			t.Errorf("a folder of %s: %+v", clone, got)
 		}
 	}
-	if got := hostOf("https://github.com/o/r", commit, strings.Repeat("a", maxURL)); got.Repo == "" || got.File+got.Blame != "" {
+	if got := hostOf("https://github.com/o/r", commit, strings.Repeat("a", maxURL)); got.Repo == "" || got.File+got.Blame+got.History != "" {
 		t.Errorf("a long path: %+v", got)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -53,7 +54,7 @@ func (p *Pages) definition(ctx context.Context, r *http.Request) reply {
 		}
 		return reply{redirect: to.line(int(first.GetChunks()[0].GetRanges()[0].GetStart().GetLineNumber()))}
 	}
-	query := "sym:" + quote("^"+literal(name)+"$") + " case:yes"
+	query := "sym:" + quote("^"+indexquery.Literal(name)+"$") + " case:yes"
 	page := results{frame: p.frame(r, "Definitions of "+plain(cut(name, nameBytes))+" · Trawl", query), Asked: true, Empty: newEmpty(found.GetEmpty())}
 	repos, _ := answers.Repos(ctx)
 	page.Account = newAccount(found, repos, time.Now())

@@ -83,7 +83,7 @@ func facetTerm(f searchv1.Facet, v *searchv1.FacetValue) (text, term string) {
 		return v.GetName(), "b:" + quote(v.GetName())
 	case searchv1.Facet_FACET_DIRECTORY:
 		folder := string(v.GetDirectory())
-		return v.GetRepo() + "/" + folder, only(v.GetRepo()) + " f:" + quote("^"+regexp.QuoteMeta(folder)+"[^/]*$")
+		return v.GetRepo() + "/" + folder, only(v.GetRepo()) + " f:" + quote("^"+indexquery.Literal(folder)+"[^/]*$")
 	}
 	return "", ""
 }

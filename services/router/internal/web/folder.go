@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -177,17 +176,4 @@ func (l located) entryAt(path, dir string) entry {
 		e.URL = to
 	}
 	return e
-}
-
-// literal is the expression of a name. In place of a byte that is not UTF-8 it takes any.
-func literal(name string) string {
-	var b strings.Builder
-	for i, r := range name {
-		if _, n := utf8.DecodeRuneInString(name[i:]); r == utf8.RuneError && n == 1 {
-			b.WriteString(`\x{FFFD}`)
-			continue
-		}
-		b.WriteString(regexp.QuoteMeta(string(r)))
-	}
-	return b.String()
 }

@@ -59,6 +59,13 @@ func TestCompletionByKeyboard(t *testing.T) {
 
 	b.open(server.URL + "/r/host/pond/-/a/fish.go")
 	is(`document.querySelector("[data-blame]") === null`, "true") // the software of host/pond is unknown
+	b.press("b")
+	b.until(`document.querySelector(".said").textContent === "No blame is known for what is open."`)
+	b.press("y")
+	b.until(`location.pathname.includes("@")`)
+	b.until(`document.readyState === "complete"`)
+	b.press("y")
+	b.until(`document.querySelector(".said").textContent === "This is the permanent address."`)
 
 	locked := httptest.NewServer(f.serve(t, true))
 	defer locked.Close()

@@ -25,9 +25,10 @@ const (
 const (
 	// pageFiles is how many files a page has.
 	pageFiles = 20
-	// fileLines bounds the lines that are shown of one file, fileMatches the matches: its best ones.
+	// fileLines bounds the lines that are shown of one file, matchLines those with matches, the best ones, and fileMatches the matches.
 	fileLines   = 18
-	fileMatches = 6
+	matchLines  = 6
+	fileMatches = 100
 	// wholeLines and wholeBytes bound what is shown of a file that is asked for alone.
 	wholeLines = 1000
 	wholeBytes = 256 << 10
@@ -107,11 +108,11 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	}
 	page.Title, page.Toggles = cut(plain(query), nameBytes)+" · Trawl", toggles(query)
 	req := &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
-		MaxFiles: pageFiles, MaxMatchesPerFile: fileMatches, ContextLines: contextLines, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+		MaxFiles: pageFiles, MaxMatchesPerFile: fileMatches, MaxLinesPerFile: matchLines, ContextLines: contextLines, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}}
 	whole := param(r, wholeParam) != ""
 	if whole {
-		req.Options.MaxFiles, req.Options.MaxMatchesPerFile, req.Options.ContextLines = 1, wholeLines, 0
+		req.Options.MaxFiles, req.Options.MaxMatchesPerFile, req.Options.MaxLinesPerFile, req.Options.ContextLines = 1, wholeLines, 0, 0
 	}
 	if live {
 		var cancel context.CancelFunc

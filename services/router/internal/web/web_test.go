@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
+	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -285,7 +286,7 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 	for _, value := range hostile[:6] {
-		term := "r:" + quote("^"+literal(value)+"$")
+		term := "r:" + quote("^"+indexquery.Literal(value)+"$")
 		if _, err := searchapi.Parse(term, syntaxVersion); err != nil {
 			t.Errorf("%q: %v", term, err)
 		}

@@ -50,7 +50,7 @@ func benchmarkAnswer(b *testing.B, files []*searchv1.FileMatch) {
 	o := searchOptions{ChunkMatches: true}
 	show := func() *searchReply {
 		r := &searchReply{}
-		r.Result.Files = o.newView(newRoom(1<<30, &r.Result), "").show(files)
+		r.Result.Files = o.newView(newRoom(1<<30, &r.Result), "", testID).show(files)
 		return r
 	}
 	reply := show()

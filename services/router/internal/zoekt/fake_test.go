@@ -3,6 +3,7 @@ package zoekt
 import (
 	"context"
 	"encoding/json"
+	"hash/crc32"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -17,7 +18,7 @@ import (
 // fake gives the same answer to every request, and keeps the last one.
 type fake struct {
 	mu       sync.Mutex
-	keep     func(string) bool
+	keep     func(string, uint32) bool
 	searched []*searchv1.SearchRequest
 	left     time.Duration // to the deadline of the last call
 
@@ -35,6 +36,16 @@ type fake struct {
 }
 
 func (f *fake) RepoNames(ctx context.Context) ([]string, error) { return f.names, f.note(ctx) }
+
+func (f *fake) RepoIDs(ctx context.Context) (func(string) uint32, error) { return testID, f.note(ctx) }
+
+// testID is the id of a repo; "without" has none.
+func testID(repo string) uint32 {
+	if repo == "without" {
+		return 0
+	}
+	return crc32.ChecksumIEEE([]byte(repo))
+}
 
 func (f *fake) note(ctx context.Context) error {
 	f.mu.Lock()
@@ -97,7 +108,7 @@ func (f *fake) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*sear
 var testLimits = Limits{WallTime: time.Minute, Files: 1000, Bytes: 1 << 20}
 
 func (f *fake) handler() *Handler {
-	open := func(keep func(string) bool) Answers { f.keep = keep; return f }
+	open := func(keep func(string, uint32) bool) Answers { f.keep = keep; return f }
 	return New(open, testLimits, slog.New(slog.DiscardHandler))
 }
 

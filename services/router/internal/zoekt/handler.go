@@ -27,6 +27,8 @@ type Answers interface {
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
 	// RepoNames are the names of all repos that a search sees, ascending. They must not be changed.
 	RepoNames(ctx context.Context) ([]string, error)
+	// RepoIDs returns a function for the ids that the operator gave these repos; 0 where there is none.
+	RepoIDs(ctx context.Context) (func(repo string) uint32, error)
 }
 
 // Limits bound one request. Options beyond them are lowered, and the answer names them.
@@ -39,8 +41,8 @@ type Limits struct {
 	Bytes uint64
 }
 
-// Open starts a request. It sees the repos for which keep holds; nil keeps all.
-type Open func(keep func(repo string) bool) Answers
+// Open starts a request. It sees the repos for whose name and id keep holds; nil keeps all.
+type Open func(keep func(repo string, id uint32) bool) Answers
 
 // Handler serves the JSON. It is safe for concurrent use.
 type Handler struct {

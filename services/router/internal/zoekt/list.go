@@ -121,9 +121,9 @@ func (l Limits) list(ctx context.Context, answers Answers, q question, field lis
 		return nil, err
 	}
 	found.Crashes = int(coverage.GetFailed())
-	left, shared := found.Trawl.ReposLeftOut, found.Trawl.SharedIDs
+	own := found.Trawl
 	found.Trawl = newAccount(coverage)
-	found.Trawl.ReposLeftOut, found.Trawl.SharedIDs = left, shared
+	found.Trawl.ReposLeftOut, found.Trawl.SharedIDs, found.Trawl.WithoutID = own.ReposLeftOut, own.SharedIDs, own.WithoutID
 	return found, nil
 }
 
@@ -142,15 +142,18 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to li
 	if field == listRepos {
 		l.Repos = append(l.Repos, repoEntry{
 			Repository: repository{
-				ID: RepoID(e.Name), Name: e.Name, URL: e.Url, Branches: branches(e),
+				ID: e.Id, Name: e.Name, URL: e.Url, Branches: branches(e),
 				CommitURLTemplate: linked.commit, FileURLTemplate: linked.file, LineFragmentTemplate: linked.line,
 			},
 			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
 		})
 		return
 	}
-	id := RepoID(e.Name)
-	if _, taken := l.ReposMap[id]; taken {
+	if e.Id == 0 {
+		l.Trawl.WithoutID++
+		return
+	}
+	if _, taken := l.ReposMap[e.Id]; taken {
 		l.Trawl.SharedIDs = append(l.Trawl.SharedIDs, e.Name)
 		return
 	}
@@ -158,7 +161,7 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to li
 	if e.PublishedAt != nil {
 		m.IndexTimeUnix = e.PublishedAt.Seconds
 	}
-	l.ReposMap[id] = m
+	l.ReposMap[e.Id] = m
 }
 
 func branches(e *searchv1.RepoEntry) []branchEntry {

@@ -200,22 +200,20 @@ func TestNamesThatAreNotText(t *testing.T) {
 }
 
 func TestRepoIDs(t *testing.T) {
-	// `printf NAME | sha256sum` prints them too.
-	for name, want := range map[string]uint32{"github.com/org/name": 0x4eb2b6e1, "": 0xe3b0c442} {
-		if got := RepoID(name); got != want {
-			t.Errorf("%q has %#x, want %#x", name, got, want)
-		}
-	}
 	f := found(file("r", "a", "x\n"))
-	got := f.result(t, fmt.Sprintf(`{"Q":"x","RepoIDs":[%d,5]}`, RepoID("r")))
-	if f.keep == nil || !f.keep("r") || f.keep("s") {
+	got := f.result(t, fmt.Sprintf(`{"Q":"x","RepoIDs":[%d,0,5]}`, testID("r")))
+	if f.keep == nil || !f.keep("r", testID("r")) || f.keep("s", testID("s")) || f.keep("without", 0) {
 		t.Error("keeps other repos")
 	}
-	if id := got["Files"].([]any)[0].(map[string]any)["RepositoryID"]; id != float64(RepoID("r")) {
+	if id := got["Files"].([]any)[0].(map[string]any)["RepositoryID"]; id != float64(testID("r")) {
 		t.Errorf("id %v", id)
 	}
+	f.search.Files[0].Repo = "without"
+	if id, has := f.result(t, `{"Q":"x"}`)["Files"].([]any)[0].(map[string]any)["RepositoryID"]; has {
+		t.Errorf("a repo without an id has %v", id)
+	}
 	f.result(t, `{"Q":"x","RepoIDs":[]}`)
-	if f.keep == nil || f.keep("r") {
+	if f.keep == nil || f.keep("r", testID("r")) {
 		t.Error("an empty list allows a repo")
 	}
 	if f.result(t, `{"Q":"x","RepoIDs":null}`); f.keep != nil {
@@ -226,7 +224,7 @@ func TestRepoIDs(t *testing.T) {
 func TestList(t *testing.T) {
 	f := &fake{list: &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true, Requested: 2, Searched: 2}, Repos: []*searchv1.RepoEntry{
 		{
-			Name: "r", Url: "https://r", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "c0"}}, Documents: 3, ContentBytes: 40,
+			Name: "r", Id: testID("r"), Url: "https://r", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "c0"}}, Documents: 3, ContentBytes: 40,
 			IndexBytes: 50, Shards: 2, PublishedAt: &timestamppb.Timestamp{Seconds: 1000},
 		},
 		{Name: "s", Documents: 1, ContentBytes: 2, IndexBytes: 3, Shards: 1},
@@ -248,7 +246,7 @@ func TestList(t *testing.T) {
 		want := fmt.Sprintf(`{"Branches":[{"Name":"main","Version":"c0"}],"CommitURLTemplate":"http://example.com/r/r@{{.Version}}",`+
 			`"FileURLTemplate":"http://example.com/r/r@{{.Version}}/-/{{.Path}}","HasSymbols":false,`+
 			`"ID":%d,"IndexOptions":"","LatestCommitDate":"0001-01-01T00:00:00Z","LineFragmentTemplate":"#L{{.LineNumber}}","Metadata":null,"Name":"r","Rank":0,`+
-			`"RawConfig":null,"Source":"","SubRepoMap":null,"TenantID":0,"Tombstone":false,"URL":"https://r"}`, RepoID("r"))
+			`"RawConfig":null,"Source":"","SubRepoMap":null,"TenantID":0,"Tombstone":false,"URL":"https://r"}`, testID("r"))
 		if string(text) != want || got["ReposMap"] != nil {
 			t.Errorf("%s: %s, want %s", body, text, want)
 		}
@@ -260,13 +258,14 @@ func TestList(t *testing.T) {
 		}
 	}
 	got := ask(`{"Q":"r:x","Opts":{"Field":2}}`)
-	entry := got["ReposMap"].(map[string]any)[fmt.Sprint(RepoID("r"))]
+	entry := got["ReposMap"].(map[string]any)[fmt.Sprint(testID("r"))]
 	if got["Repos"] != nil || fmt.Sprint(entry) != "map[Branches:[map[Name:main Version:c0]] HasSymbols:false IndexTimeUnix:1000]" {
 		t.Errorf("map %v", got)
 	}
 	f.list.Repos = append(f.list.Repos, f.list.Repos[0])
-	if got = ask(`{"Opts":{"Field":2}}`); fmt.Sprint(got["Trawl"].(map[string]any)["SharedIDs"]) != "[r]" {
-		t.Errorf("a shared id: %v", got["Trawl"])
+	got = ask(`{"Opts":{"Field":2}}`)
+	if account := got["Trawl"].(map[string]any); fmt.Sprint(account["SharedIDs"]) != "[r]" || account["WithoutID"] != 1.0 || len(got["ReposMap"].(map[string]any)) != 1 {
+		t.Errorf("a shared id, and a repo without one: %v", got)
 	}
 	if code, _ := post(t, f.handler().List(), `{"Opts":{"Field":1}}`); code != http.StatusBadRequest {
 		t.Errorf("a form that is gone: %d", code)

@@ -148,6 +148,8 @@ type account struct {
 	// SharedIDs are the repos that ReposMap cannot hold because another repo has the
 	// same ID.
 	SharedIDs []string `json:"SharedIDs,omitempty"`
+	// WithoutID counts the repos that ReposMap cannot hold because they have no ID.
+	WithoutID int `json:"WithoutID,omitempty"`
 }
 
 type uncovered struct {

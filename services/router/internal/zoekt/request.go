@@ -86,7 +86,7 @@ func (o *searchOptions) check() error {
 }
 
 // keep is the predicate of the repos to search; nil keeps all.
-func (r *searchRequest) keep() func(repo string) bool {
+func (r *searchRequest) keep() func(repo string, id uint32) bool {
 	if r.RepoIDs == nil {
 		return nil
 	}
@@ -94,7 +94,8 @@ func (r *searchRequest) keep() func(repo string) bool {
 	for _, id := range *r.RepoIDs {
 		allowed[id] = true
 	}
-	return func(repo string) bool { return allowed[RepoID(repo)] }
+	delete(allowed, 0) // no id
+	return func(_ string, id uint32) bool { return allowed[id] }
 }
 
 // ask translates a request to Trawl's.

@@ -125,7 +125,7 @@ func TestAnswersHaveRoom(t *testing.T) {
 func TestListsHaveRoom(t *testing.T) {
 	f := &fake{list: &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true}}}
 	for i := range 5000 {
-		f.list.Repos = append(f.list.Repos, &searchv1.RepoEntry{Name: fmt.Sprint("host/repo", i), Documents: 1})
+		f.list.Repos = append(f.list.Repos, &searchv1.RepoEntry{Name: fmt.Sprint("host/repo", i), Id: uint32(i + 1), Documents: 1})
 	}
 	for _, body := range []string{`{}`, `{"Opts":{"Field":2}}`} {
 		raw, answer := answerOf(t, f.handler().List(), body)

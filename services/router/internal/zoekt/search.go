@@ -37,6 +37,10 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	if err != nil {
 		return nil, err
 	}
+	id, err := answers.RepoIDs(ctx)
+	if err != nil {
+		return nil, err
+	}
 	result := &searchResult{
 		stats: newStats(resp.Statistics, resp.Coverage), Trawl: newAccount(resp.Coverage),
 		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
@@ -47,7 +51,7 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	result.FilesSkipped = c.skipped
 	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
 	room := newRoom(l.Bytes, result)
-	v := o.newView(room, q.links)
+	v := o.newView(room, q.links, id)
 	result.Files = v.show(files)
 	for repo, to := range v.linked {
 		result.RepoURLs[repo], result.LineFragments[repo] = to.file, to.line

@@ -50,7 +50,7 @@ type transport struct{ *call }
 func (t transport) SetTrailer(md metadata.MD) error { t.call.SetTrailer(md); return nil }
 
 func (f *fake) service() *Service {
-	return NewService(func(keep func(string) bool) Answers { f.keep = keep; return f }, testLimits)
+	return NewService(func(keep func(string, uint32) bool) Answers { f.keep = keep; return f }, testLimits)
 }
 
 // searchAs asks Search with the options, and returns the account as well.
@@ -145,7 +145,7 @@ func TestIncompleteMessages(t *testing.T) {
 func TestFileNamesAreBytes(t *testing.T) {
 	resp, _ := found(file("r", "a\xff", "x\n")).searchAs(t, &webserverv1.SearchOptions{ChunkMatches: true})
 	f := resp.Files[0]
-	if string(f.FileName) != "a\xff" || f.RepositoryId != RepoID("r") || f.Version != "c0" || f.Language != "Go" || f.ChunkMatches[0].BestLineMatch != 1 {
+	if string(f.FileName) != "a\xff" || f.RepositoryId != testID("r") || f.Version != "c0" || f.Language != "Go" || f.ChunkMatches[0].BestLineMatch != 1 {
 		t.Errorf("%v", f)
 	}
 	if _, err := proto.Marshal(resp); err != nil {
@@ -156,7 +156,7 @@ func TestFileNamesAreBytes(t *testing.T) {
 func TestListMessages(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	f := &fake{list: &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true}, Repos: []*searchv1.RepoEntry{{
-		Name: "host/one", Url: "https://host/one", Documents: 3, Shards: 1, ContentBytes: 5, IndexBytes: 4, PublishedAt: timestamppb.New(at),
+		Name: "host/one", Id: testID("host/one"), Url: "https://host/one", Documents: 3, Shards: 1, ContentBytes: 5, IndexBytes: 4, PublishedAt: timestamppb.New(at),
 		Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "c0"}},
 	}}}}
 	ask := func(field webserverv1.ListOptions_RepoListField) (*webserverv1.ListResponse, error) {
@@ -168,7 +168,7 @@ func TestListMessages(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := resp.Repos[0]
-		if r := e.Repository; r.Id != RepoID("host/one") || r.Name != "host/one" || r.Url != "https://host/one" || r.Branches[0].Version != "c0" || len(resp.ReposMap) > 0 {
+		if r := e.Repository; r.Id != testID("host/one") || r.Name != "host/one" || r.Url != "https://host/one" || r.Branches[0].Version != "c0" || len(resp.ReposMap) > 0 {
 			t.Errorf("%v", resp)
 		}
 		if !e.IndexMetadata.IndexTime.AsTime().Equal(at) || resp.Stats.Repos != 1 || resp.Stats.Documents != 3 || e.Stats.ContentBytes != 5 {
@@ -176,7 +176,7 @@ func TestListMessages(t *testing.T) {
 		}
 	}
 	resp, err := ask(3)
-	if err != nil || len(resp.Repos) > 0 || resp.ReposMap[RepoID("host/one")].GetIndexTimeUnix() != at.Unix() || resp.ReposMap[RepoID("host/one")].Branches[0].Name != "main" {
+	if err != nil || len(resp.Repos) > 0 || resp.ReposMap[testID("host/one")].GetIndexTimeUnix() != at.Unix() || resp.ReposMap[testID("host/one")].Branches[0].Name != "main" {
 		t.Errorf("%v, %v", resp, err)
 	}
 	if f.listed.Tree == nil || f.listed.Query != "" {

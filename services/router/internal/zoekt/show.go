@@ -15,12 +15,14 @@ type view struct {
 	// full: no more files are shown.
 	full  bool
 	links links
+	// id gives the ids of repos.
+	id func(repo string) uint32
 	// linked are the links to the repos that are shown, if there are any.
 	linked map[string]repoLinks
 }
 
-func (o *searchOptions) newView(room *room, links links) *view {
-	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, linked: map[string]repoLinks{}}
+func (o *searchOptions) newView(room *room, links links, id func(repo string) uint32) *view {
+	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, id: id, linked: map[string]repoLinks{}}
 }
 
 // take takes room for a file, and for the links to its repo.
@@ -49,7 +51,7 @@ func (v *view) show(files []*searchv1.FileMatch) []fileMatch {
 			}
 			break
 		}
-		m := describe(f)
+		m := describe(f, v.id(f.Repo))
 		var n int
 		if v.o.ChunkMatches {
 			m.ChunkMatches, n = v.o.chunks(f, v.left)
@@ -70,9 +72,9 @@ func (v *view) show(files []*searchv1.FileMatch) []fileMatch {
 	return shown
 }
 
-func describe(f *searchv1.FileMatch) fileMatch {
+func describe(f *searchv1.FileMatch, id uint32) fileMatch {
 	m := fileMatch{
-		FileName: string(f.Path), Repository: f.Repo, RepositoryID: RepoID(f.Repo),
+		FileName: string(f.Path), Repository: f.Repo, RepositoryID: id,
 		Version: f.Commit, Language: f.Language, Branches: f.Branches,
 		Checksum: f.Blob, Score: f.Score, Debug: f.Explanation,
 	}

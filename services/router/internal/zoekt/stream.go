@@ -40,9 +40,13 @@ func (s *Service) StreamSearch(req *webserverv1.StreamSearchRequest, stream grpc
 	if err != nil {
 		return err
 	}
+	id, err := answers.RepoIDs(ctx)
+	if err != nil {
+		return err
+	}
 	hold := options.FlushWallTime
 	options.FlushWallTime = 0 // it is not ignored here
-	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{}), ""), flowing: hold <= 0}
+	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{}), "", id), flowing: hold <= 0}
 	if hold > 0 {
 		timer := time.AfterFunc(hold, out.begin)
 		defer timer.Stop()

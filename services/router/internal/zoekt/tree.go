@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// maxSets bounds the sets of repo numbers in one query: each is compared with all repos.
+	// maxSets bounds the sets of ids in one query: each is compared with all repos.
 	maxSets = 100
 	// maxSetNames bounds the names that the sets of a query stand for together, where they
 	// are more than those of all repos.
@@ -29,15 +29,15 @@ const (
 type translation struct {
 	ctx     context.Context //nolint:containedctx // it ends with the translation
 	answers Answers
-	// repos have their numbers, once they are needed.
-	repos []numberedRepo
+	// repos with ids, once they are needed.
+	repos []identified
 	known bool
-	// sets and names count what the sets of numbers take.
+	// sets and names count what the sets of ids take.
 	sets, names int
 	depth       int
 }
 
-type numberedRepo struct {
+type identified struct {
 	id   uint32
 	name string
 }
@@ -76,7 +76,7 @@ func (t *translation) tree(q *webserverv1.Q) (*searchv1.Query, error) {
 	case *webserverv1.Q_BranchesRepos:
 		return t.branchesRepos(n.BranchesRepos)
 	case *webserverv1.Q_RepoIds:
-		return t.numbered(n.RepoIds.GetRepos(), "repo_ids.repos")
+		return t.withIDs(n.RepoIds.GetRepos(), "repo_ids.repos")
 	case *webserverv1.Q_RawConfig:
 		return facts(n.RawConfig)
 	}
@@ -237,7 +237,7 @@ func paths(names []string) *searchv1.Query {
 func (t *translation) branchesRepos(of *webserverv1.BranchesRepos) (*searchv1.Query, error) {
 	operands := make([]*searchv1.Query, len(of.GetList()))
 	for i, pair := range of.GetList() {
-		some, err := t.numbered(pair.GetRepos(), "branches_repos.list.repos")
+		some, err := t.withIDs(pair.GetRepos(), "branches_repos.list.repos")
 		if err != nil {
 			return nil, err
 		}
@@ -246,16 +246,16 @@ func (t *translation) branchesRepos(of *webserverv1.BranchesRepos) (*searchv1.Qu
 	return or(operands), nil
 }
 
-// numbered are the repos whose numbers a serialized roaring bitmap holds.
-func (t *translation) numbered(serialized []byte, field string) (*searchv1.Query, error) {
+// withIDs are the repos whose ids a serialized roaring bitmap holds.
+func (t *translation) withIDs(serialized []byte, field string) (*searchv1.Query, error) {
 	if t.sets++; t.sets > maxSets {
-		return nil, refuse(field, fmt.Sprintf("the query has more than %d sets of repo numbers: join those of the same branch", maxSets))
+		return nil, refuse(field, fmt.Sprintf("the query has more than %d sets of repo ids: join those of the same branch", maxSets))
 	}
-	set, err := parseNumbers(serialized)
+	set, err := parseIDs(serialized)
 	if err != nil {
 		return nil, refuse(field, "not a serialized roaring bitmap: "+err.Error())
 	}
-	if err := t.number(); err != nil {
+	if err := t.identify(); err != nil {
 		return nil, err
 	}
 	var names []string
@@ -270,8 +270,8 @@ func (t *translation) numbered(serialized []byte, field string) (*searchv1.Query
 	return repos(names), nil
 }
 
-// parseNumbers reads a serialized roaring bitmap. No bytes are the empty set.
-func parseNumbers(serialized []byte) (*roaring.Bitmap, error) {
+// parseIDs reads a serialized roaring bitmap. No bytes are the empty set.
+func parseIDs(serialized []byte) (*roaring.Bitmap, error) {
 	set := roaring.New()
 	if len(serialized) == 0 {
 		return set, nil
@@ -282,8 +282,8 @@ func parseNumbers(serialized []byte) (*roaring.Bitmap, error) {
 	return set, set.Validate()
 }
 
-// number gets all repos with their numbers, once.
-func (t *translation) number() error {
+// identify gets all repos that have ids, once.
+func (t *translation) identify() error {
 	if t.known {
 		return nil
 	}
@@ -291,9 +291,15 @@ func (t *translation) number() error {
 	if err != nil {
 		return err
 	}
-	t.repos, t.known = make([]numberedRepo, len(names)), true
-	for i, name := range names {
-		t.repos[i] = numberedRepo{RepoID(name), name}
+	ids, err := t.answers.RepoIDs(t.ctx)
+	if err != nil {
+		return err
+	}
+	t.known = true
+	for _, name := range names {
+		if id := ids(name); id != 0 {
+			t.repos = append(t.repos, identified{id, name})
+		}
 	}
 	return nil
 }

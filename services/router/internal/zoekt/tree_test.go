@@ -28,7 +28,7 @@ func bitmap(tb testing.TB, repos ...string) []byte {
 	tb.Helper()
 	set := roaring.BitmapOf(7)
 	for _, name := range repos {
-		set.Add(RepoID(name))
+		set.Add(testID(name))
 	}
 	b, err := set.ToBytes()
 	if err != nil {
@@ -167,7 +167,7 @@ func FuzzNumbers(f *testing.F) {
 	}
 	f.Add(runs)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		set, err := parseNumbers(b)
+		set, err := parseIDs(b)
 		if err != nil {
 			return
 		}

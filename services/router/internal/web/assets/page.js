@@ -200,6 +200,17 @@ function places(of) {
   else if (menu) location.assign(menu.children[of === "definitions" ? 0 : 1].href);
 }
 
+// say shows the answer to a key that leads nowhere.
+const said = Object.assign(document.createElement("p"), { className: "said", hidden: true });
+said.setAttribute("role", "status");
+document.body.append(said);
+function say(text) {
+  said.textContent = text;
+  said.hidden = false;
+  clearTimeout(said.timer);
+  said.timer = setTimeout(() => (said.hidden = true), 3000);
+}
+
 const keys = {
   d: () => places("definitions"),
   r: () => places("references"),
@@ -209,8 +220,17 @@ const keys = {
   k: () => move(-1),
   n: () => step(1),
   p: () => step(-1),
-  b: () => { const l = document.querySelector("[data-blame]"); if (l) location.assign(l.href + atHost()); },
-  y: () => { const l = document.querySelector("[data-permalink]"); if (l) location.assign(l.href + location.hash); },
+  b: () => {
+    const l = document.querySelector("[data-blame]");
+    if (l) location.assign(l.href + atHost());
+    else say("No blame is known for what is open.");
+  },
+  y: () => {
+    const l = document.querySelector("[data-permalink]"), to = l && l.href + location.hash;
+    if (!l) say("What is open has no permanent address.");
+    else if (to === location.href) say("This is the permanent address.");
+    else location.assign(to);
+  },
   t: () => {
     const here = document.getElementById("find"), away = document.querySelector("[data-finder]");
     if (here) here.focus();
