@@ -89,15 +89,15 @@ generate: ## Generate the code of the protos, openapi.json and the references
 	$(BUF) generate
 	$(OPENAPI) ../docs/api/openapi.json
 	$(GO) test -count=1 -run '^Test(Settings|Command)Reference$$' ./cmd/trawl/internal/cli -update
-	@$(SUMS) > proto/generated.sum
+	@$(SUMS) > .cache/generated.sum && mv .cache/generated.sum proto/generated.sum
 
 # Hashes of the inputs and outputs of code generation, and the versions of the generators.
 SUMS = { for file in $$(find buf*.yaml proto tools/openapi docs/api/openapi.json -name '*.proto' -o -name '*.pb.go' -o -name '*.yaml' -o -path '*openapi*' -type f | LC_ALL=C sort); do \
-	echo "$$(git hash-object $$file) $$file"; done; grep -E '^\s(github.com/(bufbuild/buf|grpc-ecosystem/grpc-gateway/v2)|google.golang.org/(grpc/cmd/protoc-gen-go-grpc|protobuf)) ' tools/go.mod; }
+	hash=$$(git hash-object $$file) || exit 1; echo "$$hash $$file"; done; grep -E '^\s(github.com/(bufbuild/buf|grpc-ecosystem/grpc-gateway/v2)|google.golang.org/(grpc/cmd/protoc-gen-go-grpc|protobuf)) ' tools/go.mod; }
 
 .PHONY: clean
 clean: ## Remove all build output
-	rm -rf bin .cache
+	rm -rf bin .cache dist trawl
 
 ##@ Prove
 
@@ -110,7 +110,7 @@ test: ## Run what every change needs (15 minutes from nothing)
 	@export TRAWL_TEST_ALL=; $(PROVE)
 
 .PHONY: test-all
-test-all: ## Run everything that proves the project (an hour)
+test-all: ## Run everything that proves the project (an hour); TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add these
 	@export TRAWL_TEST_ALL=1; $(PROVE)
 
 # The binary that a target needs. In a run of prove a part of its own has built it, and nothing may replace it under running tests.
@@ -140,7 +140,8 @@ RACE_TESTS = $(shell awk '/^\./ { print $$2 }' $(RACE) | paste -sd'|')
 race: ## Run tests of what goroutines share under the race detector (needs a C compiler)
 	@set -- $$(CGO_ENABLED=1 $(GO) env CC); if ! command -v "$$1" > /dev/null && [ "$$CI" != true ]; then \
 		why='not run: the race detector needs a C compiler'; event='{"Action":"%s","Package":"make","Test":"race","Output":"%s"}\n'; \
-		if [ "$(JSON)" ]; then printf "$$event" run '' output "$$why\\n" skip ''; else echo "$$why"; fi; exit; \
+		if [ -z "$(JSON)" ]; then echo "$$why" >&2; exit 1; fi; \
+		printf "$$event" run '' output "$$why\\n" skip ''; exit; \
 	fi; \
 	export TRAWL_TEST_ALL= CGO_ENABLED=1; $(GOTEST) -race -run '^($(RACE_TESTS))$$' $(RACE_PACKAGES) && $(if $(RACING),$(GOTEST) -race $(RACING),:)
 
@@ -172,7 +173,7 @@ hostile: $(BUILT) ## Attack a Trawl in 4 GiB in every way at once (needs Docker)
 e2e-k8s terraform-test: TIMEOUT = 100m
 
 .PHONY: e2e-k8s
-e2e-k8s: ## Test the Helm chart on a Kubernetes in containers (15 minutes)
+e2e-k8s: ## Test the Helm chart on a Kubernetes in containers (15 minutes; the first run builds it)
 	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) ./integration/k8s/...
 
 # How long the soak lasts, as Go writes durations.
@@ -220,7 +221,7 @@ lint: ## Run the linters of .golangci.yml, go vet among them
 
 .PHONY: check-sums
 check-sums: ## Fail if protos or generated code changed since make generate
-	@$(SUMS) | diff -u proto/generated.sum - || { echo "generated code is not current: run make generate"; exit 1; }
+	@sums=$$($(SUMS)) || exit 1; echo "$$sums" | diff -u proto/generated.sum - || { echo "generated code is not current: run make generate"; exit 1; }
 
 .PHONY: check-generated
 check-generated: check-sums ## Generate again, and fail if the code is not current or a proto breaks a rule
@@ -242,7 +243,7 @@ export ONLY ?=
 
 .PHONY: mutate
 mutate: ## Break each promise by single lines; tests must notice (ONLY=expression for some)
-	@$(GO) run ./internal/mutate $(if $(ONLY),-only "$$ONLY",$(if $(ALL),,-write docs/mutations.md))
+	@$(GO) run ./internal/mutate $(if $(ONLY),-only "$$ONLY") $(if $(ALL),,-write docs/mutations.md)
 
 # A number of inputs and no time: at the end of a time go test may fail by chance (golang/go#75804).
 FUZZTIME ?= $(if $(ALL),20000x,100000x)

@@ -7,6 +7,7 @@
 # on the spot. REPO is a path or URL; without it the source tree of the Go
 # toolchain is made into a Git repository in the user's cache folder, once.
 set -euo pipefail
+command -v git > /dev/null || { echo "the demo needs git" >&2; exit 1; }
 
 trawl=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 mode=$2

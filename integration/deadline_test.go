@@ -11,6 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/trawl-search/trawl/integration/cluster/faults"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -72,8 +75,10 @@ func shares(t *testing.T, c *cluster, deadline time.Duration, n int) {
 		answer, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: hard})
 		shares = append(shares, float64(time.Since(start))/float64(deadline))
 		cancel()
-		if err != nil {
+		if status.Code(err) == codes.DeadlineExceeded {
 			errs[err.Error()]++
+		} else if err != nil {
+			t.Errorf("with a deadline of %v: %v", deadline, err)
 		} else if cov := answer.Coverage; cov.Requested != cov.Searched+cov.Pruned+cov.Failed+cov.NotReached || uint64(len(cov.Uncovered)) != cov.Failed+cov.NotReached {
 			t.Errorf("the account does not add up: %v", cov)
 		}

@@ -143,15 +143,16 @@ func TestDeletionWaitsForSearchers(t *testing.T) {
 	c.indexer.stop(t)
 	c.startIndexer(t, "--gc-every", "1s", "--gc-hold", "1s")
 	c.restartSearcher(t, 0, "--grace", "1s")
-	c.restartSearcher(t, 1, "--grace", "15s") // also how often it reports what its disk holds
+	c.restartSearcher(t, 1, "--grace", "10m") // also how often it reports what its disk holds
 	s := newSecret(t, c, "kept")
 	waiting := start(t, "the wait", "repos", "delete", "--wait", "--addr", c.router.addresses(t).GRPC, s.name)
 	await(t, waiting, "that only one searcher has it", func(line string) (bool, bool) {
-		return true, strings.HasPrefix(line, s.name+": left in searcher searcher1 (within 30s)")
+		return true, strings.HasPrefix(line, s.name+": left in searcher searcher1 (within 11m")
 	})
 	if found := s.traces(t, c, "bucket", "searcher0"); len(found) > 0 {
 		t.Errorf("it is in %q", found)
 	}
+	c.restartSearcher(t, 1, "--grace", "1s")
 	<-waiting.done
 	if found := s.traces(t, c, places...); len(found) > 0 || waiting.err != nil {
 		t.Errorf("it is in %q: %v\n%s", found, waiting.err, waiting.tail(10))

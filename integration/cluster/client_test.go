@@ -222,6 +222,16 @@ func (l *tally) String() string {
 		l.complete, l.incomplete, l.failed, l.slowest.Round(time.Millisecond), strings.Join(l.notes, "; "))
 }
 
+// unanswered counts the failures but those for lateness: on a slow machine an answer may be late too.
+func (l *tally) unanswered() (n int) {
+	for code, times := range l.failed {
+		if code != codes.DeadlineExceeded {
+			n += times
+		}
+	}
+	return n
+}
+
 // asking queries through all routers in turn until stop is called, which returns the
 // outcomes. An answer that is not honest is wrong and fails the test.
 func (c *cluster) asking(within time.Duration, repos ...*repository) (stop func() *tally) {

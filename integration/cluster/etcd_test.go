@@ -126,7 +126,7 @@ func TestRouterWithoutEtcd(t *testing.T) {
 	bounded := &searchv1.SearchOptions{Consistency: &searchv1.Consistency{
 		Level: &searchv1.Consistency_Bounded{Bounded: durationpb.New(time.Hour)},
 	}}
-	answer, err = c.clients[0].query(t.Context(), heron, deadline, bounded)
+	answer, err = c.clients[0].query(t.Context(), heron, queryTime, bounded)
 	if err == nil {
 		err = complete(answer, repos)
 	}

@@ -65,7 +65,7 @@ func pausedSearcher(t *testing.T, c *cluster, repos []*repository) {
 	time.Sleep(outage)
 	victim.unpause(t)
 	victim.ready(t)
-	if l := stop(); len(l.failed) > 0 || l.complete == 0 {
+	if l := stop(); l.unanswered() > 0 || l.complete == 0 {
 		t.Error("queries failed while a searcher was paused")
 	}
 	c.expect(repos...)
@@ -82,7 +82,7 @@ func cutOffSearcher(t *testing.T, c *cluster, repos []*repository) {
 	c.toSearcher[i].Set(faults.TCPFault{Cut: true})
 	time.Sleep(outage)
 	c.toSearcher[i].Set(faults.TCPFault{})
-	if l := stop(); len(l.failed) > 0 || l.complete == 0 {
+	if l := stop(); l.unanswered() > 0 || l.complete == 0 {
 		t.Error("queries failed while a searcher was cut off")
 	}
 	c.expect(repos...)

@@ -7,11 +7,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -242,3 +247,44 @@ func TestOneCallForEachRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestNothingIsSentToTheRevoked: a stream sends nothing more to a caller whose token was revoked since it began.
+func TestNothingIsSentToTheRevoked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		who := &revocable{}
+		g, _ := guard(t, who, access.Limits{Calls: 3})
+		ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer x"))
+		info := &grpc.StreamServerInfo{FullMethod: searchv1.SearchService_StreamSearch_FullMethodName}
+		sent := 0
+		_ = g.Stream(nil, counting{contextStream{ctx: ctx}, &sent}, info, func(_ any, s grpc.ServerStream) error {
+			if err := s.SendMsg(nil); err != nil {
+				t.Error(err)
+			}
+			who.revoked.Store(true)
+			time.Sleep(2 * time.Second)
+			if err := s.SendMsg(nil); status.Code(err) != codes.Unauthenticated || sent != 1 {
+				t.Errorf("%d messages were sent, %v", sent, err)
+			}
+			return nil
+		})
+	})
+}
+
+// revocable knows every token until it is revoked.
+type revocable struct{ revoked atomic.Bool }
+
+func (r *revocable) Authenticate(context.Context, access.Text) (access.Principal, error) {
+	if r.revoked.Load() {
+		return nil, access.ErrUnknown
+	}
+	return access.Anyone, nil
+}
+
+// counting is a stream that counts what is sent.
+type counting struct {
+	contextStream
+
+	sent *int
+}
+
+func (c counting) SendMsg(any) error { *c.sent++; return nil }

@@ -149,12 +149,10 @@ func TestCondemnedWaits(t *testing.T) {
 			}
 		}
 	}
-	for end := time.Now().Add(2 * time.Minute); held > 0; _, held = list() {
-		if time.Now().After(end) {
-			t.Fatal("the holds do not end")
-		}
-		time.Sleep(50 * time.Millisecond) // etcd's clock cannot be faked
-	}
+	testrun.Until(t, "the holds end", func() bool {
+		_, held := list()
+		return held == 0
+	})
 	rest := batches[0].Record.Objects[:1]
 	for range 2 { // the second time it is not the batch that was read any more
 		if err := s.Settle(t.Context(), batches[0], rest); err != nil {

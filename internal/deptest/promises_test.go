@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // listed matches an item of the lists in docs/promises.md: whether only make test-all runs its
@@ -36,7 +38,7 @@ func TestPromisesNameTests(t *testing.T) {
 		for _, item := range listed.FindAllStringSubmatch(section, -1) {
 			for _, name := range named.FindAllString(item[3], -1) {
 				found++
-				body := testIn(t, filepath.Join(root, item[2]), name)
+				body := testrun.Source(t, filepath.Join(root, item[2]), name)
 				if body == "" {
 					t.Errorf("docs/promises.md: there is no %s in %s", name, item[2])
 				}
@@ -67,7 +69,7 @@ func TestPromisesNameTests(t *testing.T) {
 			}
 			for _, name := range names {
 				found++
-				if testIn(t, filepath.Join(root, m[2]), name) == "" {
+				if testrun.Source(t, filepath.Join(root, m[2]), name) == "" {
 					t.Errorf("docs/promises.md: there is no %s in %s", name, m[2])
 				}
 			}
@@ -94,24 +96,4 @@ func containersOfMakeTest(t *testing.T) []string {
 		t.Fatal("the Makefile does not say which tests in containers make test runs")
 	}
 	return strings.Split(tests, "|")
-}
-
-// testIn returns the source of a test of a folder; empty: there is none.
-func testIn(t *testing.T, dir, name string) string {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, body, ok := strings.Cut(string(text), "\nfunc "+name+"("); ok {
-			body, _, _ = strings.Cut(body, "\n}\n")
-			return body
-		}
-	}
-	return ""
 }

@@ -221,3 +221,16 @@ func TestLastLimitsStayWithoutEtcd(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitsOfALostHistory: a limit that etcd has lost is not in force any more.
+func TestLimitsOfALostHistory(t *testing.T) {
+	inWorld(t, func(t *testing.T, w *world) {
+		goBack := w.etcd.Copy()
+		w.set(t, limits.Key{Name: limits.CallerCalls}, "300")
+		goBack()
+		time.Sleep(30 * time.Second)
+		if got := w.live.Whole(limits.CallerCalls, "", 250); got != 250 {
+			t.Errorf("%d calls, want those of the setting", got)
+		}
+	})
+}

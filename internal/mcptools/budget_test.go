@@ -80,9 +80,9 @@ func TestBudgetAndTotals(t *testing.T) {
 		// Only words that are valid UTF-8, since arguments are.
 		searched := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"err", "nil", "needle", "a", `\`, `"`, "日本", "absent", "<b>"}), 1, 8, rapid.ID).Draw(rt, "patterns")
 		detail := rapid.SampledFrom([]string{"", "auto", "lines", "short", "numbers", "files", "directories"}).Draw(rt, "detail")
-		r := good(t, session, "grep", args{"patterns": searched, "literal": true, "detail": detail, "max_tokens": tokens, "context": rapid.IntRange(0, 3).Draw(rt, "context")})
+		r := good(rt, session, "grep", args{"patterns": searched, "literal": true, "detail": detail, "max_tokens": tokens, "context": rapid.IntRange(0, 3).Draw(rt, "context")})
 		checkForm(rt, r, tokens)
-		of := r.results(t)
+		of := r.results(rt)
 		for i, word := range searched {
 			matches, files := totals(repos, word)
 			checkTotals(rt, of.Results[i], matches, files, repos, word)
@@ -98,7 +98,7 @@ func TestBudgetAndTotals(t *testing.T) {
 				continue
 			}
 			arguments["max_tokens"] = tokens
-			checkForm(rt, good(t, session, tool, arguments), tokens)
+			checkForm(rt, good(rt, session, tool, arguments), tokens)
 		}
 	})
 }

@@ -305,8 +305,15 @@ type reply struct {
 
 type args map[string]any
 
+// tester is a testing.TB or a rapid.T, which prints what it drew if it fails itself.
+type tester interface {
+	Helper()
+	Fatalf(format string, args ...any)
+	Context() context.Context
+}
+
 // ask calls a tool.
-func ask(t testing.TB, session *mcp.ClientSession, tool string, arguments args) reply {
+func ask(t tester, session *mcp.ClientSession, tool string, arguments args) reply {
 	t.Helper()
 	result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: arguments})
 	if err != nil {
@@ -320,14 +327,16 @@ func ask(t testing.TB, session *mcp.ClientSession, tool string, arguments args) 
 		var b bytes.Buffer
 		e := json.NewEncoder(&b)
 		e.SetEscapeHTML(false)
-		must(t, e.Encode(result.StructuredContent))
+		if err := e.Encode(result.StructuredContent); err != nil {
+			t.Fatalf("%s %v: %v", tool, arguments, err)
+		}
 		r.data = bytes.TrimSpace(b.Bytes())
 	}
 	return r
 }
 
 // good calls a tool and fails the test if the answer is an error.
-func good(t testing.TB, session *mcp.ClientSession, tool string, arguments args) reply {
+func good(t tester, session *mcp.ClientSession, tool string, arguments args) reply {
 	t.Helper()
 	r := ask(t, session, tool, arguments)
 	if r.failed {
@@ -337,7 +346,7 @@ func good(t testing.TB, session *mcp.ClientSession, tool string, arguments args)
 }
 
 // results reads the structured form of grep, search, glob and count.
-func (r reply) results(t testing.TB) (of result) {
+func (r reply) results(t tester) (of result) {
 	t.Helper()
 	if err := json.Unmarshal(r.data, &of); err != nil {
 		t.Fatalf("%s: %v", r.data, err)

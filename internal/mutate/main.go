@@ -10,8 +10,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +21,7 @@ import (
 	"os/signal"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -33,7 +36,7 @@ var list string
 func main() {
 	only := flag.String("only", "", "try only the mutations whose 'PROMISE: DESCRIPTION', file, package or test matches this expression")
 	parallel := flag.Int("parallel", runtime.NumCPU(), "number of mutations to try at once")
-	page := flag.String("write", "", "also write the result to this page")
+	page := flag.String("write", "", "also write the results to this page, which keeps those of the mutations that are not tried")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	lived, err := mutate(ctx, os.Stdout, *only, *parallel, *page)
@@ -72,6 +75,9 @@ func (r result) row() string {
 	return fmt.Sprintf("| %d | %s | %#q | %#q in %#q | %s |\n", r.promise, r.what, r.file, r.test, "./"+r.pkg, r)
 }
 
+// killedRow returns the line of the page about a mutation that was killed.
+func (m mutation) killedRow() string { return result{m, failed, nil}.row() }
+
 // mutate tries the mutations that match only, and prints their results to out. It
 // returns how many lived.
 func mutate(ctx context.Context, out io.Writer, only string, parallel int, page string) (lived int, err error) {
@@ -104,7 +110,7 @@ func mutate(ctx context.Context, out io.Writer, only string, parallel int, page 
 	if page == "" {
 		return lived, nil
 	}
-	return lived, writePage(page, results, lived)
+	return lived, writePage(page, results)
 }
 
 // choose parses the list and returns the mutations that match an expression.
@@ -165,24 +171,50 @@ func printTable(out io.Writer, results []result) error {
 	return w.Flush()
 }
 
-// writePage writes the result as a page of Markdown, with its date.
-func writePage(path string, results []result, lived int) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, `# Mutations
+// writePage writes the results as a page of Markdown. A mutation that was not tried keeps its row.
+func writePage(path string, results []result) error {
+	all, err := choose("")
+	if err != nil {
+		return err
+	}
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("read the earlier results: %w", err)
+	}
+	var rows strings.Builder
+	killed := 0
+	for _, m := range all {
+		row, good := result{m, notTried, nil}.row(), m.killedRow()
+		if bytes.Contains(before, []byte("\n"+good)) {
+			row = good
+		}
+		if i := slices.IndexFunc(results, func(r result) bool { return r.killedRow() == good }); i >= 0 {
+			row = results[i].row()
+		}
+		if rows.WriteString(row); row == good {
+			killed++
+		}
+	}
+	today := time.Now().UTC().Format(time.DateOnly)
+	whole := lastWhole.FindString(string(before))
+	if len(results) == len(all) {
+		whole = "The last whole run was on " + today + "."
+	}
+	text := fmt.Sprintf(`# Mutations
 
 What happens to the [promises](promises.md) when one line of the source is wrong: each mutation of
 [mutations.txt](../internal/mutate/mutations.txt) must make the named test fail. `+"`make mutate`"+` writes this page.
 
 %s, %s: %d killed, %d lived.
+%s What has changed since then was tried by itself.
 
 | promise | changed | file | test | result |
 |---|---|---|---|---|
-`, time.Now().UTC().Format(time.DateOnly), runtime.Version(), len(results)-lived, lived)
-	for _, r := range results {
-		b.WriteString(r.row())
-	}
-	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("write the result: %w", err)
+%s`, today, runtime.Version(), killed, len(all)-killed, whole, rows.String())
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the results: %w", err)
 	}
 	return nil
 }
+
+var lastWhole = regexp.MustCompile(`The last whole run was on [0-9-]+\.`)

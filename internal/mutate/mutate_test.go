@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 const root = "../.."
@@ -22,7 +24,7 @@ func TestEveryMutationCanBeTried(t *testing.T) {
 	of := map[int]int{}
 	for _, m := range all {
 		of[m.promise]++
-		if !hasTest(t, m.pkg, m.test) {
+		if testrun.Source(t, filepath.Join(root, m.pkg), m.test) == "" {
 			t.Errorf("%d: %s: there is no %s in %s", m.promise, m.what, m.test, m.pkg)
 		}
 		if !strings.Contains(shown[m.promise], "`"+m.test+"`") {
@@ -51,13 +53,47 @@ func TestThePageHasEveryMutation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range all {
-		if row := (result{m, failed, nil}).row(); !strings.Contains(string(page), "\n"+row) {
+		if row := m.killedRow(); !strings.Contains(string(page), "\n"+row) {
 			t.Errorf("docs/mutations.md lacks this row, which make mutate writes:\n%s", row)
 		}
 	}
 	sum := fmt.Sprintf(": %d killed, 0 lived.\n", len(all))
 	if rows := strings.Count(string(page), "\n| ") - 1; rows != len(all) || !strings.Contains(string(page), sum) {
 		t.Errorf("docs/mutations.md has %d rows, and the list %d mutations; the page must say %q", rows, len(all), sum)
+	}
+}
+
+// TestThePageKeepsWhatIsNotTried: the page after a few mutations has their results, and those of a whole run for the others.
+func TestThePageKeepsWhatIsNotTried(t *testing.T) {
+	all, err := choose("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := filepath.Join(t.TempDir(), "page.md")
+	var results []result
+	for _, m := range all {
+		results = append(results, result{m, failed, nil})
+	}
+	for _, step := range []struct {
+		results []result
+		killed  int
+		row     string
+	}{
+		{results[:len(all)-1], len(all) - 1, result{all[len(all)-1], notTried, nil}.row()},
+		{results[len(all)-1:], len(all), all[len(all)-1].killedRow()},
+		{[]result{{all[3], passed, nil}}, len(all) - 1, result{all[3], passed, nil}.row()},
+		{results, len(all), all[3].killedRow()},
+	} {
+		if err := writePage(page, step.results); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(page)
+		if sum := fmt.Sprintf(": %d killed, %d lived.\n", step.killed, len(all)-step.killed); err != nil || !strings.Contains(string(text), sum) || !strings.Contains(string(text), step.row) {
+			t.Errorf("after %d results the page lacks %q or %q: %v", len(step.results), sum, step.row, err)
+		}
+	}
+	if text, err := os.ReadFile(page); err != nil || !lastWhole.Match(text) {
+		t.Errorf("no date of the whole run: %v", err)
 	}
 }
 
@@ -77,24 +113,6 @@ func promises(t *testing.T) map[int]string {
 		}
 	}
 	return sections
-}
-
-func hasTest(t *testing.T, pkg, name string) bool {
-	t.Helper()
-	files, err := filepath.Glob(filepath.Join(root, pkg, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range files {
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if strings.Contains(string(source), "\nfunc "+name+"(t *testing.T)") {
-			return true
-		}
-	}
-	return false
 }
 
 const example = `# a comment

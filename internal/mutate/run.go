@@ -111,7 +111,7 @@ func judge(events []byte, tests []string) map[string]verdict {
 }
 
 // unfitTests runs the tests of all mutations on the unchanged source, and returns those
-// that do not pass: their failures say nothing about a mutation.
+// that do not pass, even alone: their failures say nothing about a mutation.
 func unfitTests(ctx context.Context, root string, all []mutation) (map[string]bool, error) {
 	tests := make(map[string][]string)
 	for _, m := range all {
@@ -126,7 +126,15 @@ func unfitTests(ctx context.Context, root string, all []mutation) (map[string]bo
 			return nil, err
 		}
 		for _, name := range names {
-			if v := verdicts[name]; v != passed {
+			v := verdicts[name]
+			if v != passed {
+				again, err := goTest(ctx, root, "", pkg, []string{name})
+				if err != nil {
+					return nil, err
+				}
+				v = again[name]
+			}
+			if v != passed {
 				fmt.Fprintf(os.Stderr, "without any mutation %s of %s %s\n", name, pkg, v)
 				unfit[pkg+" "+name] = true
 			}

@@ -60,9 +60,9 @@ type lines struct {
 	start time.Time
 	rest  []byte       // of an unfinished line
 	said  bytes.Buffer // on standard error: it is passed on at the end
-	// running are the tests that have not ended, as package and name; failed is how many tests and packages failed.
-	running map[[2]string]bool
-	failed  int
+	// running are the tests that have not ended, as package and name; begun is how many began, failed how many tests and packages failed.
+	running       map[[2]string]bool
+	begun, failed int
 }
 
 // event is one of the package that stands for the part.
@@ -130,6 +130,7 @@ func (l *lines) follow(e event) {
 	switch e.Action {
 	case "run":
 		l.running[test] = true
+		l.begun++
 	case "fail":
 		l.failed++
 		delete(l.running, test)
@@ -146,6 +147,8 @@ func (l *lines) outcome(err error) error {
 		return err
 	case l.failed > 0:
 		return errors.New("tests failed, although their program ended well")
+	case l.begun == 0 && !l.part.checks:
+		return errors.New("no test ran: does what it names exist?")
 	}
 	for test := range l.running {
 		return fmt.Errorf("%s in %s did not end, although its program ended well", test[1], test[0])

@@ -39,8 +39,8 @@ const (
 	// repeat is the time between two requests to index one push. Requests that were acknowledged are not lost, but
 	// somebody may have deleted the repo.
 	repeat = 30 * time.Second
-	// lastDelete bounds the removal of the repo when the canary ends.
-	lastDelete = 500 * time.Millisecond
+	// lastCall bounds each of the last two calls when the canary ends: a request to index that is on its way, and the removal of the repo.
+	lastCall = 400 * time.Millisecond
 )
 
 // Canary is one canary. Its methods are safe for concurrent use.
@@ -51,6 +51,7 @@ type Canary struct {
 	repo    repository
 	doors   []door
 	metrics *metrics
+	last    time.Duration // lastCall, or longer in tests
 
 	conn    *grpc.ClientConn
 	search  searchv1.SearchServiceClient
@@ -65,7 +66,7 @@ func New(cfg Config, tel *telemetry.Telemetry) (*Canary, error) {
 		return nil, fmt.Errorf("configure canary: %w", err)
 	}
 	tel = tel.For(component)
-	c := &Canary{cfg: cfg, log: tel.Logger(), httpURL: "http://" + cfg.Router.HTTP}
+	c := &Canary{cfg: cfg, log: tel.Logger(), last: lastCall, httpURL: "http://" + cfg.Router.HTTP}
 	transport := &http.Transport{Proxy: nil}
 	creds := insecure.NewCredentials()
 	if cfg.Router.encrypted() {
@@ -144,7 +145,7 @@ func (c *Canary) watch(ctx context.Context, put *ingestv1.PutRepoRequest, name s
 			break
 		}
 	}
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastDelete)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.last)
 	defer cancel()
 	_ = c.remove(last, name)
 }
@@ -178,11 +179,13 @@ func (c *Canary) push(ctx context.Context, put *ingestv1.PutRepoRequest) (word s
 // that none comes after a deletion.
 func (c *Canary) announce(ctx, unfound context.Context, put *ingestv1.PutRepoRequest) {
 	for {
-		limited, cancel := context.WithTimeout(ctx, deadline)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline)
+		ends := context.AfterFunc(ctx, func() { time.AfterFunc(c.last, cancel) })
 		limited, err := c.asCaller(limited)
 		if err == nil {
 			_, err = c.ingest.PutRepo(limited, put)
 		}
+		ends()
 		cancel()
 		again := repeat
 		if err != nil && ctx.Err() == nil {

@@ -39,10 +39,10 @@ type fake struct {
 
 	mu sync.Mutex
 	// there: the repo is indexed. stuck: nothing is indexed any more. kept: nothing is deleted any more. down: no call is
-	// answered.
-	there, stuck, kept, down, incomplete bool
-	names, urls, tokens                  map[string]bool
-	deleted                              int
+	// answered. login: pages want a token.
+	there, stuck, kept, down, incomplete, login bool
+	names, urls, tokens                         map[string]bool
+	deleted                                     int
 }
 
 func (f *fake) look(token string) (found, complete, ok bool) {
@@ -100,6 +100,15 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		files = append(files, map[string]any{"repo": "x", "Repository": "x"})
 	}
 	switch r.URL.Path {
+	case "/login":
+		return
+	case "/":
+		if f.asksForLogin() {
+			http.Redirect(w, r, "/login", http.StatusSeeOther)
+			return
+		}
+	}
+	switch r.URL.Path {
 	case "/api/v1/search":
 		_ = json.NewEncoder(w).Encode(map[string]any{"files": files, "coverage": map[string]any{"complete": complete}})
 	case "/api/search":
@@ -113,6 +122,12 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprint(w, `<span class="complete">`)
 		}
 	}
+}
+
+func (f *fake) asksForLogin() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.login
 }
 
 func (f *fake) set(change func()) {
@@ -153,7 +168,7 @@ func watch(t *testing.T) *watched {
 	w := &watched{fake: f, t: t, tel: tel}
 	c, err := New(cfg, tel)
 	testrun.Must(t, err)
-	c.cfg.Every = 10 * time.Millisecond
+	c.cfg.Every, c.last = 10*time.Millisecond, testrun.Patience
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -253,7 +268,7 @@ func TestEveryDoorFindsEachPush(t *testing.T) {
 		w.there = true
 	})
 	w.stop()
-	if w.there {
+	if there, _, _ := w.look(secret); there {
 		t.Error("the repo is left behind")
 	}
 }
@@ -276,6 +291,17 @@ func TestWhatCallersWouldNotice(t *testing.T) {
 	w.more("failed answers", answers, failed)
 	w.set(func() { w.stuck, w.down, w.there = false, false, true })
 	w.more("healthy again", found, "")
+}
+
+// TestLoginIsNoAnswer: a page that asks for a token is a failure.
+func TestLoginIsNoAnswer(t *testing.T) {
+	w := watch(t)
+	w.more("healthy", found, "")
+	w.set(func() { w.login = true })
+	testrun.Until(t, "failed pages", func() bool { return w.each(answers, failed)["page"] > 0 })
+	if n := w.each(answers, incomplete)["page"]; n > 0 {
+		t.Errorf("%v pages for logging in count as incomplete answers", n)
+	}
 }
 
 // TestSettings: a token is not sent in plain text to another machine unless the operator says so.

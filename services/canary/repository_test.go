@@ -103,7 +103,7 @@ func TestRequestsThatAreNotGits(t *testing.T) {
 	resp.Body.Close()
 }
 
-// FuzzReadWant: no request brings the canary down, or makes it use more memory than it sends.
+// FuzzReadWant: no request brings the canary down, and none is taken as complete that is not.
 func FuzzReadWant(f *testing.F) {
 	f.Add(line("want %s shallow\n", strings.Repeat("0", 40)) + line("deepen 1\n") + flush + line("done\n"))
 	f.Add("ffff")

@@ -3,6 +3,7 @@
 # without an image registry: mmdebstrap unpacks packages, docker imports them.
 # The same packages make the same layer, because all its files have the same time.
 set -eu
+docker info > /dev/null # before anything is downloaded
 image=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

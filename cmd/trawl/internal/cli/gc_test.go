@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -103,14 +104,15 @@ func TestGC(t *testing.T) {
 	s.gc(0, garbage, "--audit")
 	s.gc(0, "orphan: 1 object, 11 B", "--audit")
 	s.gc(0, "condemned        1 object   11 B")
-	for end := time.Now().Add(time.Minute); there(garbage) && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	testrun.Until(t, "the garbage is gone", func() bool {
 		var report gc.Report
 		if err := json.Unmarshal([]byte(s.gc(0, "kept", "--json")), &report); err != nil || report.Kept.Objects != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
-	}
-	if there(garbage) || !there(used) {
-		t.Errorf("garbage is there: %v; what is used: %v", there(garbage), there(used))
+		return !there(garbage)
+	})
+	if !there(used) {
+		t.Error("what is used is gone")
 	}
 	s.gc(1, "wrong digest", "--audit", "--contents")
 	s.put(used, "other")

@@ -14,9 +14,11 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -117,12 +119,18 @@ func TestUpdate(t *testing.T) {
 	if fourth.GetGeneration() != 3 || len(e.found(fourth, "new")) != 1 || len(e.found(fourth, "old")) != 0 {
 		t.Errorf("after a change of content: %v", fourth)
 	}
-	// A shard is gone from the bucket: it is built anew, though nothing changed.
+	// A shard is cut short in the bucket: it is built anew, though nothing changed.
+	testrun.Must(t, e.bucket.Put(t.Context(), fourth.GetShards()[0].GetKey(), strings.NewReader("cut"), bucket.PutOptions{Size: 3}))
+	fourth = e.done(e.want(r.Dir))
+	if fourth.GetGeneration() != 4 || len(e.found(fourth, "new")) != 1 {
+		t.Errorf("after a shard was cut short: %v", fourth)
+	}
+	// A shard is gone from the bucket: likewise.
 	if err := e.bucket.Delete(t.Context(), fourth.GetShards()[0].GetKey()); err != nil {
 		t.Fatal(err)
 	}
 	fourth = e.done(e.want(r.Dir))
-	if fourth.GetGeneration() != 4 || len(e.found(fourth, "new")) != 1 {
+	if fourth.GetGeneration() != 5 || len(e.found(fourth, "new")) != 1 {
 		t.Errorf("after a loss of the bucket: %v", fourth)
 	}
 	// An old wake-up comes late.

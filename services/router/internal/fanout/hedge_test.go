@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -119,6 +120,36 @@ func (c *cluster) warm(t testing.TB, n int) {
 			t.Fatalf("at first: %v after %v", coverage, took)
 		}
 	}
+}
+
+// inBubble runs f in a bubble of time. What it reports fails rt, which then prints what it drew: a failure of the bubble's own test would end
+// rt before that.
+func inBubble(t *testing.T, rt *rapid.T, f func(testing.TB)) {
+	var said complaints
+	synctest.Test(t, func(t *testing.T) {
+		said.TB = t
+		f(&said)
+	})
+	for _, text := range said.texts {
+		rt.Error(text)
+	}
+}
+
+// complaints keeps what a test reports. It is for one goroutine.
+type complaints struct {
+	testing.TB
+
+	texts []string
+}
+
+func (c *complaints) Errorf(format string, args ...any) {
+	c.texts = append(c.texts, fmt.Sprintf(format, args...))
+}
+
+// Fatalf ends the goroutine.
+func (c *complaints) Fatalf(format string, args ...any) {
+	c.Errorf(format, args...)
+	runtime.Goexit()
 }
 
 // TestSlowSearcherIsHedged: one searcher of four takes a second. Its shards come from the three
@@ -364,7 +395,7 @@ func TestAccountUnderHedging(t *testing.T) {
 			Retries: rapid.SampledFrom([]float64{0.01, 10}).Draw(rt, "retries"),
 		}
 		seed := rapid.Uint64().Draw(rt, "seed")
-		synctest.Test(t, func(t *testing.T) {
+		inBubble(t, rt, func(t testing.TB) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			c := newCluster(t, size, shares)
 			c.warm(t, n)
@@ -423,7 +454,7 @@ func TestShardsAreFoundWhoeverHoldsThem(t *testing.T) {
 		const none = -1 // newPeers takes 0 for its default
 		shares := fanout.Shares{Hedges: rapid.SampledFrom([]float64{0.1, 10}).Draw(rt, "hedges"), Retries: none}
 		seed := rapid.Uint64().Draw(rt, "seed")
-		synctest.Test(t, func(t *testing.T) {
+		inBubble(t, rt, func(t testing.TB) {
 			random := testrun.Locked(seed)
 			c := newCluster(t, size, shares)
 			all := c.Candidates

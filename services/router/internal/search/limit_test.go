@@ -386,3 +386,25 @@ func TestLargePlans(t *testing.T) {
 		t.Errorf("the searcher was asked %d times", n)
 	}
 }
+
+// TestLargestPageIsFollowed: the largest page that a request may have is followed by another one.
+func TestLargestPageIsFollowed(t *testing.T) {
+	const files = searchapi.MaxFiles + 5
+	c := start(t, 1, func(c *cluster) {
+		c.cfg.Limits.MaxFiles, c.cfg.Limits.MaxBytes = 0, 64<<20
+		for i := range files {
+			c.searchers[0].files[d(1)] = append(c.searchers[0].files[d(1)], file("r", fmt.Sprintf("%05d", i), 1))
+		}
+	})
+	found, token := 0, []byte(nil)
+	for found == 0 || token != nil {
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{PageToken: token, Options: &searchv1.SearchOptions{MaxFiles: searchapi.MaxFiles, MaxBytes: 64 << 20}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, token = found+len(resp.Files), resp.NextPageToken
+	}
+	if found != files {
+		t.Errorf("%d of %d files", found, files)
+	}
+}

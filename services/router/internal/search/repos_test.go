@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -247,4 +248,30 @@ func TestLateCallsHaveTheirRound(t *testing.T) {
 		t.Error("a query ended before any searcher was asked")
 	}
 	time.Sleep(3 * deadline)
+}
+
+// TestListTellsOfManyWholeRepos: so are many repos, of which a query can hold a part at a time.
+func TestListTellsOfManyWholeRepos(t *testing.T) {
+	const repos = 3000
+	c := start(t, 2, func(c *cluster) {
+		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 300_000
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
+		for i := range repos {
+			name := fmt.Sprintf("host/%s/%05d", strings.Repeat("long", 20), i)
+			c.searchers[0].repos[d(1)] = append(c.searchers[0].repos[d(1)], &searchv1.RepoEntry{Name: name, Documents: 1})
+			c.searchers[1].repos[d(2)] = append(c.searchers[1].repos[d(2)], &searchv1.RepoEntry{Name: name, Documents: 1, Url: "not for q"})
+		}
+	})
+	found := 0
+	_, err := c.EachRepo(t.Context(), &searchv1.ListRequest{Query: "q"}, func(entries []*searchv1.RepoEntry) error {
+		for _, e := range entries {
+			if found++; e.Documents != 2 {
+				t.Errorf("%s has %d documents", e.Name, e.Documents)
+			}
+		}
+		return nil
+	})
+	if err != nil || found != repos {
+		t.Errorf("%d repos, %v", found, err)
+	}
 }

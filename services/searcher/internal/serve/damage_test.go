@@ -2,6 +2,7 @@ package serve_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -127,5 +128,35 @@ func flip(t *testing.T, path string, at int, bit byte) {
 	}
 	if _, err := f.WriteAt([]byte{b[0] ^ bit}, int64(at)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestScrubGoesToTheEnd: a scrub reads a shard in pieces, and finds damage behind the first.
+func TestScrubGoesToTheEnd(t *testing.T) {
+	var out bytes.Buffer
+	b, err := build.NewBuilder(&out, build.Options{})
+	testrun.Must(t, err, b.AddRepo(docstore.Repo{Name: "example.com/large", Branches: []docstore.Branch{{Name: "main"}}}))
+	rng := testrun.Rand(t)
+	for i := range 64 {
+		text := []byte("heron\n")
+		for len(text) < 64<<10 {
+			text = fmt.Appendf(text, "%016x\n", rng.Uint64())
+		}
+		testrun.Must(t, b.Add(build.Document{Path: fmt.Appendf(nil, "%03d.txt", i), Content: text, Branches: []uint32{0}}))
+	}
+	_, err = b.Close()
+	testrun.Must(t, err)
+	dir, content := t.TempDir(), out.String()
+	store := storeOf(t, dir, func(path string) (shardcache.Shard, error) { return search.Open(path) }, content)
+	s := serviceOf(serve.Config{}, store)
+	if resp, err := searchAll(t.Context(), s, &searchv1.SearchRequest{Query: "heron", Plan: planOf("example.com/large", content)}); err != nil || len(resp.Files) != 50 {
+		t.Fatalf("%v, %v", resp, err)
+	}
+	for at := len(content) / 2; at < len(content)*3/4; at += 1 << 14 {
+		flip(t, filepath.Join(dir, digestOf(content).String()+".trawl"), at, 1)
+	}
+	store.Scrub(t.Context())
+	if aside, err := os.ReadDir(filepath.Join(dir, "quarantine")); err != nil || len(aside) != 1 {
+		t.Errorf("%d shards are set aside, %v", len(aside), err)
 	}
 }

@@ -161,7 +161,7 @@ func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Servic
 // named "missing".
 func storeOf(t testing.TB, dir string, open func(string) (shardcache.Shard, error), contents ...string) *shardcache.Store {
 	t.Helper()
-	b := bucket.NewMemory(1 << 20)
+	b := bucket.NewMemory(64 << 20)
 	stored := shardcache.NewMetrics(prometheus.NewRegistry())
 	s, err := shardcache.New(shardcache.Config{Dir: dir, Loads: 2, Retry: time.Hour}, b, open, slog.New(slog.DiscardHandler), stored)
 	if err != nil {
