@@ -105,7 +105,7 @@ func searchTool(s *Server) {
 			"If no file has all words, files with any of them are shown, and the answer says so.", (*call).ranked)
 }
 
-// bestLines is how many matches of a file a ranked answer shows.
+// bestLines is how many lines with matches a ranked answer shows of a file.
 const bestLines = 8
 
 func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
