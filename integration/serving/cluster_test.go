@@ -60,6 +60,7 @@ type cluster struct {
 	maxResponse int            // of searchers started from now on; 0: the default
 	advertise   map[int]string // addresses that searchers advertise instead of their own
 	zones       map[int]string // of searchers started from now on
+	zone        string         // of the router
 	access      access.Config  // zero: off
 	processors  float64        // that one caller may keep busy; 0: no limit
 	calls       int            // of one caller at once; 0: the default
@@ -213,7 +214,7 @@ func (c *cluster) startRouter() {
 	var cfg router.Config
 	cfg.SetDefaults()
 	free(&cfg.Config)
-	cfg.Replication = c.replication
+	cfg.Replication, cfg.Zone = c.replication, c.zone
 	cfg.CallerProcessors, cfg.CallerCalls = c.processors, cmp.Or(c.calls, cfg.CallerCalls)
 	if c.access.Asked() {
 		cfg.Access = c.access

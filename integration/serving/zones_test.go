@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -41,6 +42,28 @@ func TestZonesAreTurnedOn(t *testing.T) {
 		stops[i] = c.startSearcher(i)
 	}
 	stop()
+}
+
+// TestZoneIsLost: no answer is incomplete while the searchers of a zone end and come back, be it the router's own zone or another one.
+func TestZoneIsLost(t *testing.T) {
+	for _, own := range []string{"x", "y"} {
+		tel, spans := telemetrytest.New(t)
+		zones := map[int]string{0: "x", 1: "y", 2: "z", 3: "x", 4: "y", 5: "z"}
+		c := startWith(t, &cluster{replication: 2, tel: tel, spans: spans, zones: zones, zone: own}, 1)
+		stops := map[int]func(){}
+		for i := 1; i < len(zones); i++ {
+			stops[i] = c.startSearcher(i)
+		}
+		stop := c.keepFinding(24)
+		for _, i := range []int{1, 4} {
+			stops[i]()
+		}
+		time.Sleep(time.Second) // queries go on without the zone
+		for _, i := range []int{1, 4} {
+			c.startSearcher(i)
+		}
+		stop()
+	}
 }
 
 // cached counts the shards in the caches of some searchers.

@@ -16,6 +16,7 @@ type Config struct {
 	server.Config
 
 	Replication int           `config:"replication" doc:"searchers that hold each shard; the same number as the searchers have"`
+	Zone        string        `config:"zone" doc:"zone of this router; of the searchers that hold a shard those of the same zone are asked first, unless they are slow or have their share; empty: none"`
 	MaxTimeout  time.Duration `config:"max-timeout" doc:"most time of a query, whatever its caller's deadline; one without a deadline has 20s, or this if it is less"`
 
 	MaxQueries  int     `config:"max-queries" doc:"most queries that are answered at once; fewer while searchers are overloaded"`

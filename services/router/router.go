@@ -162,7 +162,7 @@ func (r *Router) Run(ctx context.Context) error {
 		}
 	}()
 	peers := fanout.NewPeers(fanout.Shares{Hedges: hedgeShare, Retries: retryShare}, conns.Ping, r.fanoutMetrics, log)
-	searchers := newSearchers(conns, peers, r.cfg.Replication)
+	searchers := newSearchers(conns, peers, r.cfg.Replication, r.cfg.Zone)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
 	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)

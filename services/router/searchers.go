@@ -17,12 +17,14 @@ type searchers struct {
 	*fanout.Conns
 	peers       *fanout.Peers
 	replication int
+	zone        string
 	directory   atomic.Pointer[fanout.Directory]
 }
 
-func newSearchers(conns *fanout.Conns, peers *fanout.Peers, replication int) *searchers {
-	s := &searchers{Conns: conns, peers: peers, replication: replication}
-	s.directory.Store(fanout.NewDirectory(nil, replication))
+// newSearchers is for a router in a zone; empty: in none.
+func newSearchers(conns *fanout.Conns, peers *fanout.Peers, replication int, zone string) *searchers {
+	s := &searchers{Conns: conns, peers: peers, replication: replication, zone: zone}
+	s.directory.Store(fanout.NewDirectory(nil, replication, zone))
 	return s
 }
 
@@ -53,7 +55,7 @@ func (s *searchers) follow(ctx context.Context, members *membership.Members, liv
 }
 
 func (s *searchers) update(list []*catalogv1.Searcher, live *server.Condition) {
-	s.directory.Store(fanout.NewDirectory(list, s.replication))
+	s.directory.Store(fanout.NewDirectory(list, s.replication, s.zone))
 	addresses, ids := make(map[string]bool, len(list)), make(map[string]bool, len(list))
 	for _, m := range list {
 		addresses[m.Address], ids[m.Id] = true, true

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -21,6 +22,8 @@ import (
 // after some time.
 type asked struct {
 	takes time.Duration
+	// takesOf is the time of each searcher, in place of takes.
+	takesOf func(id string) time.Duration
 
 	mu     sync.Mutex
 	shards map[string]int
@@ -30,9 +33,12 @@ func (a *asked) call(ctx context.Context, t fanout.Target, shards []searchapi.Sh
 	a.mu.Lock()
 	a.shards[t.ID] += len(shards)
 	a.mu.Unlock()
-	account := searchapi.NewAccount(shards)
+	account, takes := searchapi.NewAccount(shards), a.takes
+	if a.takesOf != nil {
+		takes = a.takesOf(t.ID)
+	}
 	select {
-	case <-time.After(a.takes):
+	case <-time.After(takes):
 		for _, s := range shards {
 			account.Searched(s.Digest)
 		}
@@ -79,7 +85,7 @@ func TestNoSearcherIsAskedForMuchMore(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := &asked{shards: map[string]int{}}
 				a.scatter(t, fanout.Fanout{
-					Policy: fanout.Policy{Replicas: replicas}, Peers: peers(t, fanout.Shares{}), Candidates: fanout.NewDirectory(list, 2).Candidates,
+					Policy: fanout.Policy{Replicas: replicas}, Peers: peers(t, fanout.Shares{}), Candidates: fanout.NewDirectory(list, 2, "").Candidates,
 				}, shards)
 				worst[replicas] = max(worst[replicas], a.most())
 			})
@@ -149,6 +155,59 @@ func TestCoverageHoweverBalanced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) { c = w.scatter(t.Context(), fanout.Policy{Replicas: replicas}, someShards(n)) })
 		if int(c.Searched) != searched || len(w.found) != searched || int(c.Searched)+len(c.Uncovered) != n {
 			rt.Fatalf("%d of %d shards can be searched; coverage %v", searched, n, c)
+		}
+	})
+}
+
+// TestOwnZoneIsAskedFirst: a router in a zone asks its searchers for what they hold, evenly, and others for the rest. One that is slow, or
+// does not answer, is asked no more than without zones.
+func TestOwnZoneIsAskedFirst(t *testing.T) {
+	const searchers, zones, count = 9, 3, 600
+	var list []*catalogv1.Searcher
+	for i := range searchers {
+		list = append(list, &catalogv1.Searcher{Id: fmt.Sprint("s", i), Address: "x", Zone: fmt.Sprint("z", i%zones)})
+	}
+	rng := testrun.Rand(t)
+	shards := make([]searchapi.Shard, count)
+	for i := range shards {
+		for j := range shards[i].Digest {
+			shards[i].Digest[j] = byte(rng.Uint32())
+		}
+	}
+	ask := func(t *testing.T, zone string, takes func(id string) time.Duration) (at map[string]int, near int) {
+		a := &asked{shards: map[string]int{}, takesOf: takes}
+		f := fanout.Fanout{Policy: fanout.Policy{Replicas: 2}, Peers: peers(t, fanout.Shares{Hedges: 1}), Candidates: fanout.NewDirectory(list, 2, zone).Candidates}
+		for range 40 { // until latencies are known
+			a.scatter(t, f, shards)
+		}
+		a.mu.Lock()
+		a.shards = map[string]int{}
+		a.mu.Unlock()
+		a.scatter(t, f, shards)
+		for _, s := range list {
+			if s.Zone == zone {
+				near += a.shards[s.Id]
+			}
+		}
+		return a.shards, near
+	}
+	usually := func(string) time.Duration { return 5 * time.Millisecond }
+	synctest.Test(t, func(t *testing.T) {
+		at, near := ask(t, "z1", usually)
+		if near < count*60/100 || at["s1"] > near/3*5/4+2 || at["s4"] > near/3*5/4+2 || at["s7"] > near/3*5/4+2 {
+			t.Errorf("%d of %d shards are asked of the own zone, %v", near, count, at)
+		}
+		if _, near := ask(t, "z9", usually); near != 0 {
+			t.Errorf("a zone without searchers has answered for %d shards", near)
+		}
+		at, near = ask(t, "z1", func(id string) time.Duration {
+			if id == "s4" {
+				return time.Second
+			}
+			return 5 * time.Millisecond
+		})
+		if at["s4"] > count/searchers*5/4+2 || near < count*40/100 {
+			t.Errorf("s4 is slow: %d of %d shards are asked of the own zone, %v", near, count, at)
 		}
 	})
 }

@@ -25,13 +25,13 @@ type Directory struct {
 // maxRanked bounds the cache in shards, at some 250 bytes each.
 const maxRanked = 1 << 16
 
-// NewDirectory is the directory of the live searchers.
-func NewDirectory(searchers []*catalogv1.Searcher, replication int) *Directory {
+// NewDirectory is the directory of the live searchers, for a router in a zone; empty: in none.
+func NewDirectory(searchers []*catalogv1.Searcher, replication int, zone string) *Directory {
 	d := &Directory{
 		replication: replication, targets: make(map[membership.ID]Target, len(searchers)), ranked: make(map[searchapi.Digest][]Target),
 	}
 	for _, s := range searchers {
-		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address}
+		d.targets[s.Id] = Target{ID: s.Id, Address: s.Address, Near: zone != "" && s.Zone == zone}
 		member := membership.Member{ID: s.Id, Zone: s.Zone}
 		d.everybody = append(d.everybody, member)
 		if !s.Draining {

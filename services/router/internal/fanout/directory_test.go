@@ -36,16 +36,16 @@ func TestCandidates(t *testing.T) {
 	for i := range 50 {
 		digest := searchapi.Digest{byte(i)}
 		rank := membership.Rank(digest, []membership.Member{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}, {ID: "e"}})
-		got := fanout.NewDirectory(members("", ids...), 2).Candidates(digest)
+		got := fanout.NewDirectory(members("", ids...), 2, "").Candidates(digest)
 		if len(got) != 4 || got[0].ID != rank[0] || got[1].ID != rank[1] || got[0].Address != rank[0]+":1" {
 			t.Fatalf("candidates %v, rank %v", got, rank)
 		}
-		got = fanout.NewDirectory(members(rank[0], ids...), 2).Candidates(digest)
+		got = fanout.NewDirectory(members(rank[0], ids...), 2, "").Candidates(digest)
 		if got[0].ID != rank[1] || got[1].ID != rank[2] || got[len(got)-1].ID != rank[0] {
 			t.Fatalf("%s drains: candidates %v, rank %v", rank[0], got, rank)
 		}
 	}
-	if got := fanout.NewDirectory(nil, 2).Candidates(searchapi.Digest{}); len(got) != 0 {
+	if got := fanout.NewDirectory(nil, 2, "").Candidates(searchapi.Digest{}); len(got) != 0 {
 		t.Errorf("nobody is live, and candidates are %v", got)
 	}
 }
@@ -63,7 +63,7 @@ func TestCandidatesAreInOtherZones(t *testing.T) {
 	}
 	for i := range 50 {
 		digest := searchapi.Digest{byte(i)}
-		got := fanout.NewDirectory(live, 2).Candidates(digest)
+		got := fanout.NewDirectory(live, 2, "").Candidates(digest)
 		placed := membership.Place(digest, placeable, 2)
 		if got[0].ID != placed[0] || got[1].ID != placed[1] || zone[got[0].ID] == zone[got[1].ID] {
 			t.Fatalf("candidates %v, placed on %v, zones %v", got, placed, zone)
@@ -111,7 +111,7 @@ func TestCandidatesAreRemembered(t *testing.T) {
 	for i := range 50 {
 		live = append(live, &catalogv1.Searcher{Id: fmt.Sprint("s", i), Address: fmt.Sprint("a", i)})
 	}
-	d := fanout.NewDirectory(live, 2)
+	d := fanout.NewDirectory(live, 2, "")
 	shard := searchapi.Digest{7}
 	first := d.Candidates(shard)
 	want := slices.Clone(first)

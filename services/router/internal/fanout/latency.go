@@ -41,15 +41,15 @@ func (l *latency) observe(took time.Duration) {
 	}
 }
 
-// quantile is an upper bound of the time in which the share q of the replies came. It
+// high is an upper bound of the time in which the share hedgeQuantile of the replies came. It
 // is false if there are too few samples.
-func (l *latency) quantile(q float64) (time.Duration, bool) {
+func (l *latency) high() (time.Duration, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.total < latencyEnough {
 		return 0, false
 	}
-	rest := uint32(math.Ceil(q * float64(l.total)))
+	rest := uint32(math.Ceil(hedgeQuantile * float64(l.total)))
 	for i, n := range l.counts {
 		if n >= rest {
 			return upperBound(i), true

@@ -182,7 +182,7 @@ func (p *Peers) silentSince(t Target, then time.Time) bool {
 // patience is how long to wait for a searcher before hedging its call. Left is the time
 // until the deadline of the query.
 func (p *Peers) patience(t Target, left time.Duration) time.Duration {
-	known, ok := p.of(t).latency.quantile(hedgeQuantile)
+	known, ok := p.of(t).latency.high()
 	if !ok {
 		known = min(firstPatience, left/4)
 	}
@@ -190,6 +190,13 @@ func (p *Peers) patience(t Target, left time.Duration) time.Duration {
 		known = min(known, slowFactor*typical)
 	}
 	return max(min(known, left/2), leastPatience)
+}
+
+// slow reports whether a searcher takes much longer than is typical.
+func (p *Peers) slow(t Target) bool {
+	known, ok := p.of(t).latency.high()
+	typical := p.typicalQuantile()
+	return ok && typical > 0 && known > slowFactor*typical
 }
 
 // typicalQuantile is the median of the searchers' quantiles, at most typicalEvery old.
@@ -200,7 +207,7 @@ func (p *Peers) typicalQuantile() time.Duration {
 		p.typicalAt = now
 		var all []time.Duration
 		for _, known := range p.byID {
-			if q, ok := known.latency.quantile(hedgeQuantile); ok {
+			if q, ok := known.latency.high(); ok {
 				all = append(all, q)
 			}
 		}
@@ -262,7 +269,7 @@ func (k *peer) answeredSince(then time.Time) bool {
 // than the searcher usually takes. It counts as a failure only if the searcher answered
 // no other call in that time.
 func (k *peer) unanswered(sent time.Time, took time.Duration) {
-	usual, ok := k.latency.quantile(hedgeQuantile)
+	usual, ok := k.latency.high()
 	if !ok {
 		usual = firstPatience / 10
 	}

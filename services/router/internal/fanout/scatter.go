@@ -17,6 +17,8 @@ import (
 type Target struct {
 	ID      string
 	Address string
+	// Near says that it is in the router's zone.
+	Near bool
 }
 
 // Policy is how long to keep asking. The zero value asks every candidate once.

@@ -86,7 +86,7 @@ func startQuiet(tb testing.TB, repos, shards int) *cluster {
 	return start(tb, 0, func(c *cluster) {
 		c.layout = layout
 		c.conns = fanout.NewConns(func(string) (server.Conn, error) { return local, nil })
-		c.directory = fanout.NewDirectory([]*catalogv1.Searcher{{Id: "a", Address: "here"}}, 1)
+		c.directory = fanout.NewDirectory([]*catalogv1.Searcher{{Id: "a", Address: "here"}}, 1, "")
 	})
 }
 
