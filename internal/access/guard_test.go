@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -19,6 +20,8 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
+	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -288,3 +291,40 @@ type counting struct {
 }
 
 func (c counting) SendMsg(any) error { *c.sent++; return nil }
+
+// TestCallsOfOneToken: a limit for one token holds for its calls, and for no other's.
+func TestCallsOfOneToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := limits.NewStore(etcdtest.New().Client(nil), "")
+		live := limits.NewLive(store, quiet())
+		ctx, cancel := context.WithCancel(t.Context())
+		var following sync.WaitGroup
+		following.Go(func() { live.Run(ctx) })
+		if _, err := store.Set(t.Context(), limits.Key{Token: "greedy", Name: limits.CallerCalls}, "1", "ops"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		g, _ := guard(t, anybody{}, access.Limits{Calls: 3, Live: live})
+		call := func(token string, do func()) error {
+			ctx := metadata.NewIncomingContext(t.Context(), metadata.Pairs("authorization", "Bearer "+token))
+			info := &grpc.UnaryServerInfo{FullMethod: searchv1.SearchService_Search_FullMethodName}
+			_, err := g.Unary(ctx, nil, info, func(context.Context, any) (any, error) { do(); return nil, nil })
+			return err
+		}
+		for token, most := range map[string]int{"greedy": 1, "other": 3} {
+			inside := 0
+			var nested func()
+			nested = func() {
+				inside++
+				if err := call(token, nested); !searchapi.IsOverloaded(err) && err != nil {
+					t.Errorf("%s: %v", token, err)
+				}
+			}
+			if err := call(token, nested); err != nil || inside != most {
+				t.Errorf("%s has %d calls at once, %v, want %d", token, inside, err, most)
+			}
+		}
+		cancel()
+		following.Wait()
+	})
+}
