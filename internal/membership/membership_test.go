@@ -309,6 +309,11 @@ func TestEndsWithItsContext(t *testing.T) {
 	m := membership.NewMembers(ctx, shared.Client(), prefix(t), quiet())
 	r := membership.Register(ctx, shared.Client(), prefix(t), &catalogv1.Searcher{Id: "a"}, time.Second, quiet())
 	waitMembers(t, m, "a")
+	// A change comes by the watch, which is there then. etcd's client keeps the stream of a watch whose context ends before.
+	if err := r.SetDraining(ctx, true); err != nil {
+		t.Error(err)
+	}
+	waitMembers(t, m, "-a")
 	cancel()
 	m.Close()
 	if err := r.Close(t.Context()); err != nil {
