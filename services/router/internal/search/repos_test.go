@@ -250,7 +250,8 @@ func TestLateCallsHaveTheirRound(t *testing.T) {
 	time.Sleep(3 * deadline)
 }
 
-// TestListTellsOfManyWholeRepos: so are many repos, of which a query can hold a part at a time.
+// TestListTellsOfManyWholeRepos: a list describes each repo by all of its shards, even if a query has room for only some of the repos
+// at a time.
 func TestListTellsOfManyWholeRepos(t *testing.T) {
 	const repos = 3000
 	c := start(t, 2, func(c *cluster) {
