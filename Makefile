@@ -110,7 +110,7 @@ test: ## Run what every change needs (15 minutes from nothing)
 	@export TRAWL_TEST_ALL=; $(PROVE)
 
 .PHONY: test-all
-test-all: ## Run everything that proves the project (an hour); TRAWL_TEST_K8S=build and TRAWL_TEST_TERRAFORM=build add these
+test-all: ## Run everything that proves the project (an hour); TRAWL_TEST_K8S=build adds Kubernetes, TRAWL_TEST_TERRAFORM=build Terraform
 	@export TRAWL_TEST_ALL=1; $(PROVE)
 
 # The binary that a target needs. In a run of prove a part of its own has built it, and nothing may replace it under running tests.

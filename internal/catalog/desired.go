@@ -62,14 +62,20 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, by stri
 	if was := old.desired.Record; next.Source == "" {
 		next.Source, next.HostId, next.LeftAt = was.GetSource(), was.GetHostId(), was.GetLeftAt()
 	}
-	if id := old.desired.Record.GetFacts().GetId(); id != 0 && next.GetFacts().GetId() == 0 {
-		next.Facts = cmp.Or(next.Facts, &ingestv1.RepoFacts{})
-		next.Facts.Id = id
-	}
+	KeepID(next, old.desired.Record)
 	if by == "" || old.desired.Record != nil {
 		return s.request(ctx, old, next)
 	}
 	return s.request(ctx, old, next, clientv3.OpPut(s.key(putKind, d.Name), by))
+}
+
+// KeepID gives next the id of the record that the repo has, nil if it has none. An id in next stays: only a request
+// without one says nothing about it.
+func KeepID(next, have *catalogv1.Desired) {
+	if id := have.GetFacts().GetId(); id != 0 && next.GetFacts().GetId() == 0 {
+		next.Facts = cmp.Or(next.Facts, &ingestv1.RepoFacts{})
+		next.Facts.Id = id
+	}
 }
 
 // request stores next as the newest request of a repo, together with more, or returns ErrStale if the repo

@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,11 +116,8 @@ func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
 
 // same reports whether a desired repo is as the source wants it. It keeps the id that it has if the source gives none.
 func same(want, have *catalogv1.Desired) bool {
-	if id := have.GetFacts().GetId(); id != 0 && want.GetFacts().GetId() == 0 {
-		want = proto.CloneOf(want)
-		want.Facts = cmp.Or(want.Facts, &ingestv1.RepoFacts{})
-		want.Facts.Id = id
-	}
+	want = proto.CloneOf(want)
+	catalog.KeepID(want, have)
 	return have.GetLeftAt() == nil && want.GetUrl() == have.GetUrl() && want.GetHostId() == have.GetHostId() &&
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
 }
