@@ -73,11 +73,23 @@ func (a *annotator) section(info format.SectionInfo) {
 		at = a.fields(tag, at)
 	case tag == "WLEX":
 		at = a.lexicon(at, end)
+	case tag == "WPRT":
+		at = a.parts(at, end)
 	case a.cell("Lists of content", tag, 0) != "", a.cell("Lists of documents", tag, 0) != "", a.cell("Lists of words", tag, 0) != "":
 		values, universe, _ := readList(a.t, a.data[at:end])
 		defer fmt.Fprintf(&a.out, "          %d below %d: %v\n", len(values), universe, values)
 	}
 	a.bytes(at, end)
+}
+
+// parts prints the entries of WPRT.
+func (a *annotator) parts(at, end int) int {
+	for ; at < end; at += 20 {
+		a.bytes(at, at+20)
+		lists := le.Uint32(a.data[at+16:])
+		fmt.Fprintf(&a.out, "          part %s: lists from %d on, ends %t, insides %t\n", strings.TrimRight(string(a.data[at:at+16]), "\x00"), lists>>2, lists&1 != 0, lists&2 != 0)
+	}
+	return at
 }
 
 // lexicon prints the blocks of WLEX, each followed by its words.
@@ -90,7 +102,7 @@ func (a *annotator) lexicon(at, end int) int {
 		must(a.t, err)
 		return data
 	}
-	words := int(le.Uint32(bytesOf(format.TagWordTable)))
+	words := int(le.Uint32(bytesOf(format.TagWordTable)) - le.Uint32(bytesOf(format.TagWordInfo)[16:])) // without the lists of parts
 	ends, _, _ := readList(a.t, bytesOf(format.TagLexiconOffsets))
 	for i, blockEnd := range ends {
 		from, to, n := at, end-len(bytesOf(format.TagLexicon))+int(blockEnd), min(words-32*i, 32)

@@ -109,7 +109,11 @@ func texts() [][]byte {
 		}
 		blobs = append(blobs, text)
 	}
-	return blobs
+	var text []byte
+	for i := range 100 {
+		text = fmt.Appendf(text, "field%d my_Field_%d getFields%d HTTPBody%d nobody%d fieldfield%d ana_banana%d ", i, i, i, i, i, i, i)
+	}
+	return append(blobs, text, append(text, " field"...))
 }
 
 // data has superblocks of data, and superblocks in which slightly less than half is data.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"maps"
+	"math/bits"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,7 +25,7 @@ var (
 const longestWord = 128
 
 // definedWord is the name of the only definition of the sample, in Go.
-const definedWord = "defined_here"
+const definedWord = "defined_field_here"
 
 // wordModel is what the index of words must contain according to FORMAT.md.
 type wordModel struct {
@@ -273,12 +274,17 @@ func TestSpecOfWordPostings(t *testing.T) {
 	values := map[string]uint64{}
 	_, lists, blocks := s.record(t, "Tables", sh.sections["WTAB"], values, "ngrams")
 	sorted := sh.words.sorted()
-	if values["terms"] != uint64(len(sorted)) || values["text superblocks"] != n["superblocks"] ||
-		len(lists["list ends"]) != len(sorted) || len(lists["tail ends"]) != len(sorted) || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
+	terms := len(sorted) + int(n["part lists"])
+	if values["terms"] != uint64(terms) || values["text superblocks"] != n["superblocks"] ||
+		len(lists["list ends"]) != terms || len(lists["tail ends"]) != terms || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
 		t.Fatalf("WTAB is %v with %d and %d ends", values, len(lists["list ends"]), len(lists["tail ends"]))
 	}
 	from, fromTail, postings, longest := uint64(0), uint64(0), uint64(0), 0
-	for i, word := range sorted {
+	names := append(sorted, sh.words.listParts(t, sh.sections["WPRT"], blocks)...)
+	if len(names) != terms || len(names)-len(sorted) < 4 {
+		t.Fatalf("%d words and %d lists of parts, not %d", len(sorted), len(names)-len(sorted), n["part lists"])
+	}
+	for i, word := range names {
 		want := sh.words.words[word]
 		superblocks := x.postings(t, sh.sections["WPST"][from:lists["list ends"][i]], n["superblocks"])
 		tail := x.tail(t, sh.sections["WTAL"][fromTail:lists["tail ends"][i]], superblocks, blocks)
@@ -313,5 +319,85 @@ func TestSpecOfWordPostings(t *testing.T) {
 		if last[superblock]>>count != 0 || count > 0 && last[superblock]>>(count-1) == 0 {
 			t.Errorf("superblock %d has words in %08b and block count %d", superblock, last[superblock], count)
 		}
+	}
+}
+
+// Words are cut between these letters, before parts of them are counted.
+var (
+	smallCapital = regexp.MustCompile(`([a-z])([A-Z])`)
+	lastCapital  = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
+	letters      = regexp.MustCompile(`[A-Za-z]+`)
+)
+
+// listParts checks the section of the parts. It adds the postings of each list, under a name that no word has, to those of words, and returns the
+// names in the order of the lists.
+func (m *wordModel) listParts(t *testing.T, section, blocks []byte) (lists []string) {
+	t.Helper()
+	words := slices.Collect(maps.Keys(m.words))
+	holders := map[string]int{}
+	for _, word := range words {
+		cut := lastCapital.ReplaceAllString(smallCapital.ReplaceAllString(word, "${1}_${2}"), "${1}_${2}")
+		own := map[string]bool{}
+		for _, component := range letters.FindAllString(cut, -1) {
+			own[strings.ToLower(component)] = true
+		}
+		for component := range own {
+			holders[component]++
+		}
+	}
+	var parts []string
+	for component, n := range holders {
+		if n >= 64 && len(component) >= 3 && len(component) <= 16 {
+			parts = append(parts, component)
+		}
+	}
+	slices.Sort(parts)
+	if len(section) != 20*len(parts) {
+		t.Fatalf("WPRT has %d bytes for %d parts", len(section), len(parts))
+	}
+	for _, part := range parts {
+		if name := strings.TrimRight(string(section[:16]), "\x00"); name != part || !slices.Contains(parts, "field") {
+			t.Fatalf("WPRT has %q, want %q of %q", name, part, parts)
+		}
+		flags := uint32(0)
+		for i, list := range []string{"ends", "insides"} {
+			postings := map[uint32]wordPosting{}
+			for _, word := range words {
+				m.addPart(postings, word, part, list == "ends", blocks)
+			}
+			if len(postings) > 0 {
+				flags |= 1 << i
+				m.words[list+" of "+part] = postings
+				lists = append(lists, list+" of "+part)
+			}
+		}
+		if at, first := le.Uint32(section[16:]), uint32(len(lists)-bits.OnesCount32(flags)); at != first<<2|flags {
+			t.Errorf("%q has the lists %#x, want %#x", part, at, first<<2|flags)
+		}
+		section = section[20:]
+	}
+	return lists
+}
+
+// addPart adds what the lists of a part have of a word: of matches at its ends, or of the others.
+func (m *wordModel) addPart(to map[uint32]wordPosting, word, part string, ends bool, blocks []byte) {
+	matches := uint64(0)
+	for at := 0; len(part) < len(word); {
+		i := strings.Index(strings.ToLower(word[at:]), part)
+		if i < 0 {
+			break
+		}
+		if from := at + i; (from == 0 || from+len(part) == len(word)) == ends {
+			matches++
+		}
+		at += i + len(part)
+	}
+	if matches == 0 {
+		return
+	}
+	for superblock, p := range m.words[word] {
+		sum := to[superblock]
+		count := blocks[superblock/2] >> (superblock % 2 * 4) & 15
+		to[superblock] = wordPosting{uint8(1<<count - 1), sum.count + matches*p.count, sum.defined || p.defined}
 	}
 }

@@ -124,6 +124,8 @@ const (
 	TagWordStarts Tag = 'W' | 'L'<<8 | 'E'<<16 | 'N'<<24
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
+	// TagParts holds the parts of words that have posting lists of their own.
+	TagParts Tag = 'W' | 'P'<<8 | 'R'<<16 | 'T'<<24
 	// TagDefinitions identifies what found the definitions that TagWordTails
 	// marks. A reader that does not know it finds them in the text.
 	TagDefinitions Tag = 'W' | 'D'<<8 | 'E'<<16 | 'F'<<24
@@ -138,7 +140,7 @@ var tags = []Tag{
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
 	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
-	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagDefinitions,
+	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagParts, TagDefinitions,
 }
 
 // Flags say how a reader treats a section.

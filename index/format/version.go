@@ -4,8 +4,8 @@ package format
 // File reads. A shard names the version that wrote it and the lowest version that
 // a reader must have. After a change, say here what the new version added.
 //
-// Version 4: n-grams and words have tables of one form. Versions 1 to 3 were never released.
-const Version uint32 = 4
+// Version 5: parts of words have posting lists. Versions 1 to 4 were never released.
+const Version uint32 = 5
 
 // Sizes of the frame, in bytes.
 const (

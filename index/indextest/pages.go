@@ -45,9 +45,8 @@ type Page struct {
 type PageFile struct {
 	// Result has only the first ranges, as many as requested.
 	Result
-	// Matches counts all ranges if all are shown, and otherwise those of each atom. AtLeast says that there may be more.
+	// Matches counts all ranges if all are shown, and otherwise those of each atom.
 	Matches int
-	AtLeast bool
 }
 
 // Pager is an engine that answers in pages.
@@ -167,15 +166,9 @@ func (o *Oracle) comparePage(want, got Page, ask Ask) string {
 	return ""
 }
 
-// counts reports whether the file may have that many matches. A file that does not count all its matches counts at
-// least one more than it shows.
-func (f *PageFile) counts(matches int) bool {
-	return f.AtLeast && f.Matches <= matches && len(f.Content)+len(f.Name) < f.Matches
-}
-
 // sameFile reports whether b is what a page shows of a. All ranges of a are known.
 func sameFile(a, b PageFile, most int) bool {
-	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && (a.Matches == b.Matches || b.counts(a.Matches)) &&
+	return compareResults(a.Result, b.Result) == 0 && bytes.Equal(a.Object, b.Object) && a.Matches == b.Matches &&
 		math.Float64bits(a.Score) == math.Float64bits(b.Score) && Shows(a.Content, b.Content, most) && slices.Equal(a.Name, b.Name)
 }
 

@@ -149,8 +149,20 @@ func (m *maker) randomContent() []byte {
 		return []byte(strings.Repeat(pick(m, words)+pick(m, separators), 1+m.rng.IntN(900)))
 	case 4:
 		return m.prose(2000 + m.rng.IntN(9000))
+	case 5:
+		return m.holders()
 	}
 	return m.prose(m.rng.IntN(700))
+}
+
+// holders returns some hundred different words that hold a few others, so that these are parts of words of the index.
+func (m *maker) holders() []byte {
+	var b []byte
+	for i := range 150 {
+		b = fmt.Appendf(b, pick(m, []string{"foo%d", "Foo%dbar", "x_foo_%d", "a%dbarfoo", "MISS%d", "%d_miss_foo", "aaaa%d", "bar%d"}), i)
+		b = append(b, pick(m, separators)...)
+	}
+	return b
 }
 
 // prose returns random words and separators of at least size bytes.

@@ -13,6 +13,7 @@ type cursor struct {
 	index  *Index
 	ends   endReader
 	next   uint32 // term
+	terms  uint32 // n-grams, or words without the parts
 	key    uint64 // the current n-gram, or the prefix of the current word's key
 	ngrams eliasfano.Iterator
 
@@ -27,6 +28,9 @@ type cursor struct {
 func (m *merger) cursors() (heap cursorHeap, err error) {
 	for i, s := range m.sources {
 		c := &cursor{source: i, index: s.index, words: s.words, ends: newEndReader(s.table), ngrams: s.table.ngrams.From(0), i: -1}
+		if c.terms = s.index.terms; s.words != nil {
+			c.terms = s.words.Len()
+		}
 		more, err := c.advance()
 		if err != nil {
 			return nil, err
@@ -43,7 +47,7 @@ func (m *merger) cursors() (heap cursorHeap, err error) {
 
 // advance moves to the next term and returns false at the end. It checks that terms ascend.
 func (c *cursor) advance() (bool, error) {
-	if c.next == c.index.terms {
+	if c.next == c.terms {
 		return false, nil
 	}
 	c.next++

@@ -30,20 +30,23 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 	b.pool.sort(b.table.len())
 	b.keys = b.table.order(b.keys)
 	dictionary := newDictionaryWriter(w, ngrams)
+	var components partCounter
 	for keys := range slices.Chunk(b.keys, fetchedAhead) {
 		for _, key := range keys {
 			b.fetched += uint32(b.table.word(key.number)[0])
 		}
 		for _, key := range keys {
-			if err := dictionary.add(b.table.word(key.number)); err != nil {
+			word := b.table.word(key.number)
+			if err := dictionary.add(word); err != nil {
 				return err
 			}
+			components.add(word)
 		}
 	}
 	if err := dictionary.close(); err != nil {
 		return err
 	}
-	lists := newWriter(wordTags, b.blocks, inMemory)
+	lists, parts := newWriter(wordTags, b.blocks, inMemory), newPartBuilder(components.parts())
 	for keys := range slices.Chunk(b.keys, fetchedAhead) {
 		for _, key := range keys {
 			b.fetched += b.pool.fetch(key.number)
@@ -53,16 +56,24 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 			if err := lists.append(&b.run); err != nil {
 				return err
 			}
+			parts.add(0, key.number, b.table.word(key.number))
 		}
+	}
+	partLists, err := parts.write(w, lists, func(h partHolder, to *run) error {
+		b.pool.read(to, h.word)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	if err := lists.write(w); err != nil {
 		return err
 	}
-	return writeInfo(w, superblocks, b.words, b.starts, b.opaque)
+	return writeInfo(w, superblocks, b.words, b.starts, b.opaque, partLists)
 }
 
 // writeInfo writes the columns of blobs and superblocks, and the counts.
-func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts, opaque []uint64) error {
+func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts, opaque []uint64, partLists uint32) error {
 	for _, column := range []struct {
 		tag      format.Tag
 		values   []uint64
@@ -83,6 +94,7 @@ func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts,
 	data := binary.LittleEndian.AppendUint32(nil, uint32(len(starts)))
 	data = binary.LittleEndian.AppendUint32(data, uint32(len(opaque)))
 	data = binary.LittleEndian.AppendUint64(data, words)
+	data = binary.LittleEndian.AppendUint32(data, partLists)
 	if err := w.WriteSection(format.TagWordInfo, format.Required, data); err != nil {
 		return fmt.Errorf("write section %s: %w", format.TagWordInfo, err)
 	}

@@ -59,6 +59,7 @@ type merger struct {
 	blocks     []uint8 // of each superblock, up to the last one in which a term starts
 	writer     *writer
 	dictionary *dictionaryWriter // nil for n-grams
+	components partCounter       // of the words that stay
 }
 
 // mergeSource is a source with its table.
@@ -189,9 +190,12 @@ func (m *merger) take(queue *inorder.Queue[*batch]) error {
 		m.writer.table.add(joined)
 		if m.dictionary == nil {
 			m.writer.table.addNgram(b.keys[i])
-		} else if err := m.dictionary.add(b.word(i)); err != nil {
+			continue
+		}
+		if err := m.dictionary.add(b.word(i)); err != nil {
 			return err
 		}
+		m.components.add(b.word(i))
 	}
 	defer batches.Put(b)
 	return m.writer.hold(&b.encoder)

@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -51,10 +52,62 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 	if err := m.dictionary.close(); err != nil {
 		return err
 	}
+	partLists, err := m.parts(ctx, w)
+	if err != nil {
+		return err
+	}
 	if err := m.writer.write(w); err != nil {
 		return err
 	}
-	return writeInfo(w, superblocks, words, starts, opaque)
+	return writeInfo(w, superblocks, words, starts, opaque, partLists)
+}
+
+// parts writes the parts of the words that stay, and their posting lists, from those of the sources.
+func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err error) {
+	b, block, it := newPartBuilder(m.components.parts()), new(Block), new(Iterator)
+	ahead := 0 // bytes of lists that were read since the last Pace
+	err = format.GuardFiles(m.files, func() error {
+		for i, s := range m.sources {
+			for number := range s.words.Blocks() {
+				if err := cmp.Or(ctx.Err(), s.words.Block(number, block)); err != nil {
+					return err
+				}
+				for j := range block.Len() {
+					b.add(uint32(i), block.First+uint32(j), block.Word(j))
+				}
+			}
+		}
+		lists, err = b.write(w, m.writer, func(h partHolder, to *run) error {
+			s := m.sources[h.source]
+			list, err := s.words.List(h.word)
+			if err != nil {
+				return err
+			}
+			if ahead += int(list.bytes()); ahead >= batchBytes && m.opts.Pace != nil {
+				if err := m.opts.Pace(ahead); err != nil {
+					return err
+				}
+				ahead = 0
+			}
+			return cmp.Or(ctx.Err(), to.readFrom(it, list, func(superblock uint32) uint32 { return s.places[superblock] }))
+		})
+		return err
+	})
+	return lists, err
+}
+
+// readFrom replaces the content of a run by the postings of a list that have a place, without masks.
+func (r *run) readFrom(it *Iterator, list List, place func(superblock uint32) uint32) error {
+	r.superblocks, r.counts, r.defined = r.superblocks[:0], r.counts[:0], r.defined[:0]
+	it.Reset(list)
+	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+		for i, superblock := range superblocks {
+			if to := place(superblock); to != Gone {
+				r.superblocks, r.counts, r.defined = append(r.superblocks, to), append(r.counts, counts[i]), append(r.defined, it.DefinedAt(i))
+			}
+		}
+	}
+	return it.Err()
 }
 
 // starts returns the number of words before each blob of the new text, and in all of it.

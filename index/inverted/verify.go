@@ -18,6 +18,8 @@ type Verifier struct {
 	blocks  []uint8 // for each superblock so far, blocks up to the last one in which a word starts
 	opaque  int
 	sum     uint64 // sum of a hash of each posting, since lists and text are in different orders
+
+	postings uint64 // in the lists of words
 }
 
 // NewVerifier starts to verify an index. Definitions are compared if this version of package
@@ -80,8 +82,15 @@ func (v *Verifier) Close(tick func() error) error {
 	if err := x.checkEnd(); err != nil {
 		return err
 	}
-	sum, windows, err := v.lists(tick)
+	parts, err := v.parts(tick)
 	if err != nil {
+		return err
+	}
+	sum, windows, err := v.lists(tick, parts)
+	if err != nil {
+		return err
+	}
+	if err := v.compareParts(parts); err != nil {
 		return err
 	}
 	if sum != v.sum {
@@ -106,14 +115,89 @@ func (x *Words) checkEnd() error {
 	return nil
 }
 
-// lists reads the whole dictionary with all lists, and returns the sums of the postings and
+// parts returns the builder of the parts that the words make up.
+func (v *Verifier) parts(tick func() error) (*partBuilder, error) {
+	var block Block
+	var components partCounter
+	for number := range v.x.Blocks() {
+		if err := tick(); err != nil {
+			return nil, err
+		}
+		if err := v.x.Block(number, &block); err != nil {
+			return nil, err
+		}
+		for i := range block.Len() {
+			components.add(block.Word(i))
+		}
+	}
+	return newPartBuilder(components.parts()), nil
+}
+
+// compareParts compares the parts and their lists with those that the words make up.
+func (v *Verifier) compareParts(parts *partBuilder) error {
+	x := v.x
+	if listed := x.parts.Len() / partEntry; listed != int64(len(parts.finder.parts)) {
+		return x.parts.Corruptf(0, "%d parts of words, not %d", listed, len(parts.finder.parts))
+	}
+	var words, it Iterator
+	n, postings, want := x.Len(), uint64(0), make([]Part, len(parts.finder.parts))
+	err := parts.runs(v.blocks, func(h partHolder, to *run) error {
+		list, err := x.List(h.word)
+		if err != nil {
+			return err
+		}
+		return to.readFrom(&words, list, func(superblock uint32) uint32 { return superblock })
+	}, func(part int, flag uint32, r *run) error {
+		if flag == hasEnds {
+			want[part].Ends = n
+		} else {
+			want[part].Inside = n
+		}
+		list, err := x.List(n)
+		if err != nil {
+			return err
+		}
+		at := 0
+		for it.Reset(list); it.Next(); at++ {
+			if at >= len(r.superblocks) || it.Superblock() != r.superblocks[at] || it.Count() != r.counts[at] || it.Mask() != r.masks[at] || x.Marked() && it.Defined() != r.defined[at] {
+				break
+			}
+		}
+		if it.Err() != nil {
+			return it.Err()
+		}
+		if at < len(r.superblocks) || int(list.DF()) != at {
+			return x.parts.Corruptf(int64(part)*partEntry, "the lists of the part %q are not those of its words", parts.finder.parts[part])
+		}
+		postings += uint64(at)
+		n++
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i, part := range parts.finder.parts {
+		listed, ok, err := x.Part(part)
+		if err != nil {
+			return err
+		}
+		if !ok || listed != want[i] {
+			return x.parts.Corruptf(int64(i)*partEntry, "the part %q has the lists %v, not %v", part, listed, want[i])
+		}
+	}
+	if n != x.lists.Terms() || postings+v.postings != x.Postings() {
+		return x.parts.Corruptf(0, "%d lists with %d postings, not %d with %d", x.lists.Terms(), x.Postings(), n, postings+v.postings)
+	}
+	return nil
+}
+
+// lists reads the whole dictionary with all lists of words, which it adds to those of their parts, and returns the sums of the postings and
 // of the dictionary's n-grams.
-func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
+func (v *Verifier) lists(tick func() error, parts *partBuilder) (sum, windowSum uint64, err error) {
 	var block Block
 	var it Iterator
 	var last []byte
 	found := &windows{}
-	total := uint64(0)
 	for number := range v.x.Blocks() {
 		if err := tick(); err != nil {
 			return 0, 0, err
@@ -132,19 +216,18 @@ func (v *Verifier) lists(tick func() error) (sum, windowSum uint64, err error) {
 			if err != nil {
 				return 0, 0, err
 			}
-			for it.Reset(list); it.Next(); total++ {
+			for it.Reset(list); it.Next(); {
 				sum += postingHash(word, it.Superblock(), it.Mask(), it.Count(), it.Defined() && v.x.Marked())
+				v.postings++
 			}
 			if it.Err() != nil {
 				return 0, 0, it.Err()
 			}
+			parts.add(0, block.First+uint32(i), word)
 		}
 		if number%ngram.BlocksPerSuperblock == ngram.BlocksPerSuperblock-1 || number == v.x.Blocks()-1 {
 			windowSum += found.sum(number / ngram.BlocksPerSuperblock)
 		}
-	}
-	if total != v.x.Postings() {
-		return 0, 0, v.x.dictionary.Corruptf(0, "%d postings of words, not %d", total, v.x.Postings())
 	}
 	return sum, windowSum, nil
 }

@@ -82,14 +82,14 @@ func checkBlock(t *testing.T, b *Block) {
 // fuzzTags are the sections of the index.
 var fuzzTags = [...]format.Tag{
 	format.TagWordInfo, format.TagLexicon, format.TagLexiconOffsets, format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks,
-	format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagWordStarts, format.TagOpaque, format.TagDefinitions,
+	format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagWordStarts, format.TagOpaque, format.TagDefinitions, format.TagParts,
 }
 
 // fuzzBlob has several superblocks of the lexicon, and an opaque superblock.
 func fuzzBlob() []byte {
 	var blob []byte
 	for i := range 300 {
-		blob = fmt.Appendf(blob, "w%d W%d ", i, i%7)
+		blob = fmt.Appendf(blob, "w%d W%d field%d aFieldOf%d ", i, i%7, i%80, i%90)
 	}
 	blob = append(blob, "quick Quick QUICK qUick "...)
 	return append(blob, strings.Repeat("toolong", 1000)+" quick\n"...)
@@ -147,11 +147,11 @@ func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 func FuzzWordIndex(f *testing.F) {
 	for _, blob := range [][]byte{nil, []byte("one word"), fuzzBlob()} {
 		s := fuzzSections(f, blob)
-		f.Add(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11])
+		f.Add(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12])
 	}
 	blob := fuzzBlob()
-	f.Fuzz(func(t *testing.T, info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, starts, opaque, finder []byte) {
-		x, err := OpenWords(sealedSections(t, [...][]byte{info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, starts, opaque, finder}))
+	f.Fuzz(func(t *testing.T, info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, starts, opaque, finder, parts []byte) {
+		x, err := OpenWords(sealedSections(t, [...][]byte{info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, starts, opaque, finder, parts}))
 		if err == nil {
 			readHostile(t, x, blob)
 		} else {
@@ -212,6 +212,20 @@ func readHostile(t *testing.T, x *Words, blob []byte) {
 		checkTyped(t, holding.Err())
 		holding.Release()
 	}
+	for _, text := range []string{"field", "of", "nothing"} {
+		part, _, err := x.Part(text)
+		checkTyped(t, err)
+		for _, number := range []uint32{part.Ends, part.Inside} {
+			if list, err := x.List(number); err != nil {
+				checkTyped(t, err)
+			} else {
+				for it.Reset(list); it.Next() && it.Superblock() < 5000; {
+					it.Mask()
+				}
+				checkTyped(t, it.Err())
+			}
+		}
+	}
 	v := NewVerifier(x)
 	if err := v.Add(0, blob, ngram.AppendOpaque(nil, blob), nil); err != nil {
 		checkTyped(t, err)
@@ -228,6 +242,9 @@ func TestVerifierAcceptsItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	readHostile(t, x, blob)
+	if part, ok, err := x.Part("field"); !ok || err != nil || part.Ends == 0 || part.Inside == 0 {
+		t.Errorf("the part field: %+v, %t, %v", part, ok, err)
+	}
 	v := NewVerifier(x)
 	if err := errors.Join(v.Add(0, blob, ngram.AppendOpaque(nil, blob), nil), v.Close(func() error { return nil })); err != nil {
 		t.Error(err)

@@ -19,10 +19,12 @@ type Words struct {
 	lists      *Index
 	starts     eliasfano.Column // words before each blob
 	opaque     eliasfano.Column
+	parts      format.Section
 	finder     uint32 // version that found the definitions
 
 	blobs, opaques uint32
 	words          uint64
+	partLists      uint32 // posting lists of parts, after those of all words
 }
 
 // OpenWords opens the index of words of a shard. It reads only a few bytes.
@@ -31,10 +33,13 @@ func OpenWords(f *format.File) (x *Words, err error) {
 	if x.lists, err = Open(f, wordTags); err != nil {
 		return nil, err
 	}
-	if err := x.readInfo(f); err != nil {
+	if x.dictionary, err = f.Need(format.TagLexicon); err != nil {
 		return nil, err
 	}
-	if x.dictionary, err = f.Need(format.TagLexicon); err != nil {
+	if x.parts, err = f.Need(format.TagParts); err != nil {
+		return nil, err
+	}
+	if err := x.readInfo(f); err != nil {
 		return nil, err
 	}
 	for _, column := range []struct {
@@ -69,6 +74,7 @@ func OpenWords(f *format.File) (x *Words, err error) {
 func (x *Words) Announce() {
 	x.ngrams.Announce()
 	x.lists.Announce()
+	x.parts.Soon(0, x.parts.Len())
 	for _, c := range []*eliasfano.Column{&x.offsets, &x.starts, &x.opaque} {
 		c.Announce()
 	}
@@ -112,7 +118,10 @@ func (x *Words) readInfo(f *format.File) error {
 	if err != nil {
 		return err
 	}
-	x.blobs, x.opaques, x.words = d.U32(), d.U32(), d.U64()
+	x.blobs, x.opaques, x.words, x.partLists = d.U32(), d.U32(), d.U64(), d.U32()
+	if x.partLists > x.lists.Terms() || x.parts.Len()%partEntry != 0 {
+		d.Failf("%d of %d lists are of parts, which take %d bytes", x.partLists, x.lists.Terms(), x.parts.Len())
+	}
 	if x.opaques > x.Superblocks() {
 		d.Failf("%d of %d superblocks are opaque", x.opaques, x.Superblocks())
 	}
@@ -139,7 +148,7 @@ func (x *Words) readFinder(f *format.File) error {
 func (x *Words) Marked() bool { return x.finder == symbols.Version }
 
 // Len returns the number of distinct words. They are numbered from 0 in the order of the dictionary.
-func (x *Words) Len() uint32 { return x.lists.Terms() }
+func (x *Words) Len() uint32 { return x.lists.Terms() - x.partLists }
 
 // Words returns how many words the content has, including those of opaque superblocks.
 func (x *Words) Words() uint64 { return x.words }
@@ -150,13 +159,13 @@ func (x *Words) Blobs() uint32 { return x.blobs }
 // Superblocks returns the number of superblocks of the content.
 func (x *Words) Superblocks() uint32 { return x.lists.Superblocks() }
 
-// List returns the posting list of a word.
+// List returns the posting list of a word, or one of a Part.
 func (x *Words) List(word uint32) (List, error) { return x.lists.list(word) }
 
 // Read prepares a reader for the posting lists of the words.
 func (x *Words) Read(r *Reader) error { return r.reset(x.lists) }
 
-// Postings returns the number of pairs of a word and a superblock.
+// Postings returns the number of postings of all words and parts.
 func (x *Words) Postings() uint64 { return x.lists.Postings() }
 
 // WordsBefore returns the number of words in the blobs before a blob, which is at most Blobs.

@@ -161,6 +161,10 @@ func randomBlob(r *rand.Rand, size int) (blob []byte) {
 			blob = append(blob, strings.Repeat("x", r.IntN(9000))...)
 		case 3, 4, 5, 6, 7, 8, 9:
 			blob = append(blob, "é\xff"...)
+		case 10, 11: // about as many words that hold a part as have it listed
+			for range r.IntN(60) {
+				blob = fmt.Appendf(blob, []string{"field%d ", "aField_%d ", "%dfields ", "fieldfield%d "}[r.IntN(4)], r.IntN(200))
+			}
 		default:
 			for range 1 + r.IntN(1+r.IntN(12)) {
 				blob = append(blob, "aaabcdeXYZ019_"[r.IntN(14)])

@@ -52,7 +52,7 @@ func (s *search) announceShown(hits []Hit) error {
 			superblocks = append(superblocks, first+m.start/docstore.SuperblockSize)
 		}
 		for j := range h.inWords {
-			if h.matches > s.opts.mostUnchosen() || h.atLeast {
+			if h.matches > s.opts.mostUnchosen() {
 				break
 			}
 			for _, t := range h.inWords[j].of(first + uint32(units(length))) {
@@ -109,7 +109,7 @@ func (s *search) announceQueue() error {
 		if err != nil {
 			return err
 		}
-		if s.tier == wholeWords || s.wholeTexts > 0 {
+		if s.wholeTexts > 0 {
 			superblocks = appendFirst(superblocks, first, length, wholeSuperblocks)
 		}
 		for _, l := range s.anchors {

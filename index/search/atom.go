@@ -20,7 +20,7 @@ func (n *atomNode) matchesNothing() bool {
 		return false
 	}
 	a, ok := n.content.(*wordAtom)
-	return ok && !a.whole && len(a.hits.blobs) == 0
+	return ok && len(a.hits.blobs) == 0
 }
 
 // contentNode finds a text in the content of documents: a wordAtom or a contentAtom.
@@ -50,9 +50,6 @@ func (n *atomNode) plan() (p plan, err error) {
 		p, err = n.planBoth()
 	}
 	p.texts = 1
-	if a, ok := n.content.(*wordAtom); ok {
-		p.leads = a.matching == a.s.lead
-	}
 	return p, err
 }
 
@@ -141,8 +138,6 @@ type gathered struct {
 	matches int
 	// inWords has, for each atom whose matches were counted but not read, where they are.
 	inWords []inWords
-	// atLeast says that there may be more matches than were counted.
-	atLeast bool
 	// namesOnly leaves content ranges out.
 	namesOnly bool
 	// terms says how the atoms that have a range match.

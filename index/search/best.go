@@ -18,7 +18,6 @@ type hit struct {
 	onPath    bool      // marks are in the path
 	inWords   []inWords // where the counted matches are; there are no marks yet
 	ranges    int       // how many will be shown
-	atLeast   bool      // there may be more matches, which are found when it is shown
 }
 
 // compareHits is the total order within one shard: documents are numbered in

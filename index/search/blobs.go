@@ -194,7 +194,7 @@ func (a *atomBlobs) seek(from uint32) (best uint32, found bool, err error) {
 	return best, found, nil
 }
 
-// evidence of a path says nothing of the content, where all matches are known or none scores more than parts of words.
+// evidence of a path says nothing of the content, where all matches are known.
 func (a *atomBlobs) evidence() evidence {
 	content, name := a.some[0], a.some[1]
 	if content && name {
@@ -211,43 +211,6 @@ func (a *atomBlobs) evidence() evidence {
 		inContent.sure, inContent.single = inName.sure, inName.single
 	}
 	return inContent
-}
-
-// leadBlobs has the candidates of one text, with what is known there of others that may match anywhere.
-type leadBlobs struct {
-	blobs
-	others []blobs
-	at     []uint32
-	some   []bool
-	begun  bool
-	blob   uint32
-}
-
-func (l *leadBlobs) seek(from uint32) (_ uint32, ok bool, err error) {
-	if l.blob, ok, err = l.blobs.seek(from); !ok || err != nil {
-		return 0, false, err
-	}
-	for i, o := range l.others {
-		if !l.begun || l.some[i] && l.at[i] < l.blob {
-			if l.at[i], l.some[i], err = o.seek(l.blob); err != nil {
-				return 0, false, err
-			}
-		}
-	}
-	l.begun = true
-	return l.blob, true, nil
-}
-
-func (l *leadBlobs) evidence() evidence {
-	e := l.blobs.evidence()
-	for i, o := range l.others {
-		var other evidence
-		if l.some[i] && l.at[i] == l.blob {
-			other = o.evidence()
-		}
-		e = e.both(other)
-	}
-	return e
 }
 
 // textBlobs has the candidates of a text that is read to find its matches.

@@ -181,7 +181,7 @@ func (s *search) filter(all *andNode, blocks int) error {
 // that the node can match.
 func (s *search) narrowTo(n node) error {
 	a, ok := n.(*atomNode)
-	if !ok || s.tier == wholeWords || a.content == nil || a.name != nil && !a.name.candidates.narrow {
+	if !ok || a.content == nil || a.name != nil && !a.name.candidates.narrow {
 		return nil
 	}
 	words, ok := a.content.(*wordAtom)
@@ -258,12 +258,6 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 // contentAtom prepares finding a text in the content: by the index of words where that knows all
 // matches.
 func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
-	if s.tier == wholeWords && m != s.lead {
-		hits, err := s.wholeHits(m)
-		a := s.newWordAtom(m, hits)
-		n.content, a.whole = a, true
-		return err
-	}
 	if m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
 		hits, ok, err := s.looseHits(m)
 		if err != nil {
@@ -275,7 +269,7 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		}
 	}
 	read := false
-	if m.withinWords && m != s.lead {
+	if m.withinWords {
 		if read, err = s.readRather(m); err != nil {
 			return err
 		}
@@ -325,7 +319,7 @@ func (s *search) atom(p *Query, m *matching) (node, error) {
 		if err := s.contentAtom(p, n, m, keep); err != nil {
 			return nil, err
 		}
-		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && !a.whole && len(a.hits.words) == 0) {
+		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && len(a.hits.words) == 0) {
 			var err error
 			if n.word, err = s.definedIn(m); err != nil {
 				return nil, err

@@ -99,7 +99,7 @@ func TestConcurrentSearches(t *testing.T) {
 		var all sync.WaitGroup
 		for worker := range 4 {
 			all.Go(func() {
-				opts := search.WholeWordsFirst(search.InPieces(concurrentOptions, 2))
+				opts := search.InPieces(concurrentOptions, 2)
 				opts.Overlays, opts.Mode = p.overlays, search.Mode(worker%2)
 				for i := range queries {
 					q := queries[(i+worker/2*len(queries)/2)%len(queries)]

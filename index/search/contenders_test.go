@@ -1,7 +1,6 @@
 package search_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,8 +15,7 @@ import (
 // TestBestOfSeveralWords searches for the files with several common words: in one shard, in one merged from several, and in two
 // with a floor. The files are those of the exhaustive search, and the counts are no higher.
 func TestBestOfSeveralWords(t *testing.T) {
-	narrowed, bare, seeds := 0, 0, testrun.Rounds[uint64](1, 5)
-	for seed := range seeds {
+	for seed := range testrun.Rounds[uint64](1, 5) {
 		rnd := rand.New(rand.NewPCG(seed, 48))
 		c := someNames(someDefinitions(commonWords(seed), rnd), rnd)
 		half := 1 + rnd.IntN(2)
@@ -32,7 +30,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 				"foo x", "x foo food", "k x", "foo k", "go food", "case:yes Foo x", "foo foo", "fo x", "foo c:x", "foo x c:k", "foo x -c:go", "seafood foo", "foo tests", "foo rare", "foo x c:food f:go",
 			} {
 				q := prepare(t, parse(t, text))
-				opts := search.WholeWordsFirst(search.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true})
+				opts := search.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true}
 				switch rnd.IntN(6) {
 				case 0:
 					opts.Repos = func(name string) bool { return name != "r1" }
@@ -58,17 +56,8 @@ func TestBestOfSeveralWords(t *testing.T) {
 				if err != nil || !sameFiles(parts.Files, want.Files) {
 					t.Fatalf("seed %d, %s, best %d in two shards: %v\n%+v\nwant\n%+v", seed, text, opts.MaxFiles, err, parts.Files, want.Files)
 				}
-				if search.WholeWordsDo(context.Background(), s, q, opts) {
-					if narrowed++; !strings.Contains(text, "c:") {
-						bare++
-					}
-				}
 			}
 		}
-	}
-	t.Logf("%d searches ended among contenders, %d of these for words that may be in a path", narrowed, bare)
-	if least := int(seeds); narrowed-bare < 2*least || bare < least {
-		t.Errorf("only %d searches ended among contenders and %d for words that may be in a path, want %d and %d", narrowed-bare, bare, 2*least, least)
 	}
 }
 
@@ -102,9 +91,8 @@ func someDefinitions(c *indextest.Corpus, rnd *rand.Rand) *indextest.Corpus {
 	return c
 }
 
-// TestBestOfSeveralWordsByTheirSpellings searches for two words that hundreds of other words contain. The search opens the
-// posting lists of all words that hold one of them, and of the other's own spellings alone. It reads the text of few files.
-func TestBestOfSeveralWordsByTheirSpellings(t *testing.T) {
+// TestBestOfSeveralWordsReadsFewFiles searches for two words that hundreds of other words contain.
+func TestBestOfSeveralWordsReadsFewFiles(t *testing.T) {
 	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
 	for i := range 3000 {
 		text := fmt.Sprintf("%04d target_%d final_%d ", i, i%700, i%900)
@@ -117,13 +105,13 @@ func TestBestOfSeveralWordsByTheirSpellings(t *testing.T) {
 	s := openShard(t, buildShard(t, c))
 	for _, text := range []string{"c:target c:final", "case:yes c:Target c:final", "target final"} {
 		q := prepare(t, parse(t, text))
-		opts := search.WholeWordsFirst(search.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
+		opts := search.Options{MaxFiles: 10, MaxMatchesPerFile: 3}
 		want := run(t, s, q, opts)
 		opts.Mode = search.TopK
 		if got := run(t, s, q, opts); !sameFiles(got.Files, want.Files) {
 			t.Errorf("%s: %+v\nwant %+v", text, got.Files, want.Files)
 		}
-		if f := find(t, s, q, opts).Stats; f.ListsRead > want.Stats.ListsRead*2/3 || f.FilesConsidered > 100 || f.BytesDecoded > 64<<10 || !f.CountsInexact || want.Stats.FilesMatched < 1500 {
+		if f := find(t, s, q, opts).Stats; f.FilesConsidered > 100 || f.BytesDecoded > 64<<10 || want.Stats.FilesMatched < 1500 {
 			t.Errorf("%s, of %d files: %+v", text, want.Stats.FilesMatched, f)
 		}
 	}
@@ -159,7 +147,7 @@ func TestBestOfSeveralWordsInOtherFiles(t *testing.T) {
 		add("z", lexicon.String())
 		for _, text := range []string{"c:needle c:thread", "needle thread"} {
 			s, q := openShard(t, buildShard(t, c)), prepare(t, parse(t, text))
-			opts := search.WholeWordsFirst(search.Options{MaxFiles: 3, MaxMatchesPerFile: 1})
+			opts := search.Options{MaxFiles: 3, MaxMatchesPerFile: 1}
 			want := run(t, s, q, opts)
 			opts.Mode = search.TopK
 			got := run(t, s, q, opts)

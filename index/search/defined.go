@@ -117,7 +117,7 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		return *known, nil
 	}
 	in.literal = literal
-	_, lists, err := s.spellings(literal, int(s.words.Len()))
+	_, lists, err := s.spellings(literal)
 	if err != nil {
 		return in, err
 	}

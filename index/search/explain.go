@@ -17,8 +17,6 @@ type Explanation struct {
 	Candidates uint64
 	// Bulk counts documents that match but were only counted, not looked at.
 	Bulk uint64
-	// WholeWords says that only whole words of the texts were looked up, not the words that hold one.
-	WholeWords bool
 	// Inexact says that there may be more matches than were counted, since better files let the search stop early.
 	Inexact bool
 }

@@ -230,7 +230,7 @@ func (s *search) explained() *Explanation {
 	e.enter(&e.other, PhasePlan)
 	x := &Explanation{
 		Other: e.other, Phases: e.spent, Elapsed: e.mark.Time, Candidates: s.looked,
-		Bulk: s.stats.FilesMatched - e.root.Matched, WholeWords: s.tier == wholeWords, Inexact: s.stats.CountsInexact,
+		Bulk: s.stats.FilesMatched - e.root.Matched, Inexact: s.stats.CountsInexact,
 	}
 	for _, n := range e.nodes {
 		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged

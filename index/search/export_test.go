@@ -9,12 +9,6 @@ func InPieces(o Options, helpers int) Options {
 	return o
 }
 
-// WholeWordsFirst returns options with which whole words are looked up first even if all words cost little.
-func WholeWordsFirst(o Options) Options {
-	o.wholeFirst = true
-	return o
-}
-
 // Help searches the whole shard as a helper does.
 func (s *Shard) Help(ctx context.Context, q *Query) error {
 	run := s.begin(ctx, Options{MaxFiles: 1})
@@ -68,16 +62,6 @@ func numbersOf(r runs) (numbers []uint32) {
 		}
 	}
 	return numbers
-}
-
-// WholeWordsDo reports whether the best documents are found among those with a whole word.
-func WholeWordsDo(ctx context.Context, s *Shard, q *Query, opts Options) (done bool) {
-	_ = s.with(ctx, opts, func(run *search) (err error) {
-		err = run.find(q)
-		done = err == nil && run.tier == wholeWords
-		return err
-	})
-	return done
 }
 
 // MergeRuns sorts the numbers of ascending runs in the way in which the tallies of words are sorted.

@@ -3,7 +3,6 @@ package search
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
@@ -11,52 +10,22 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// tier is how much of the lexicon a search looks up.
-type tier uint8
-
-const (
-	everyWord tier = iota
-	// wholeWords looks up only the spellings of the query's words. A common text is in thousands of words, but the best documents have it as a
-	// whole word or in their path. The others score partOfWords at most.
-	wholeWords
-)
-
-// errTierEnds ends the search among whole words.
-var errTierEnds = errors.New("looking up all words takes less than reading more documents")
-
 // find finds the documents that the query matches, or the best of them.
 func (s *search) find(q *Query) error {
 	s.announceTables(q)
-	if err := s.chooseTier(q); err != nil {
+	if err := s.begin(q); err != nil {
 		return err
 	}
-	for {
-		err := s.begin(q)
-		if err == nil {
-			err = s.fill()
-		}
-		if err == nil {
-			err = s.drain(q)
-		}
-		if s.tier == everyWord || err != nil && !errors.Is(err, errTierEnds) {
-			return err
-		}
-		if err == nil && !s.admits(s.partOfWords, 0) { // nothing else is among the best
-			s.stats.CountsInexact = true
-			s.notBest()
-			return nil
-		}
-		s.tier, s.queue.waiting = everyWord, s.queue.waiting[:0]
+	if err := s.fill(); err != nil {
+		return err
 	}
+	return s.drain(q)
 }
 
 // drain takes candidates from the queue until none may be among the best, alone at first. If there is more to do, it continues with the free
 // processors.
 func (s *search) drain(q *Query) error {
 	defer s.explain.scanning()()
-	if s.tier == wholeWords && !s.mayBeEnough() {
-		return errTierEnds
-	}
 	for asked := false; ; {
 		c, ok, err := s.next()
 		if err != nil {
@@ -65,15 +34,10 @@ func (s *search) drain(q *Query) error {
 		if !ok {
 			break
 		}
-		if s.tier == wholeWords {
-			if err := s.spend(&c); err != nil {
-				return err
-			}
-		}
 		if err := cmp.Or(s.tick(), s.settle(&c)); err != nil {
 			return err
 		}
-		if s.tier == everyWord && !asked && s.worked() {
+		if !asked && s.worked() {
 			asked = true
 			if err := s.spread(q); err != nil {
 				return err
@@ -186,12 +150,11 @@ func (s *search) hit(c *candidate) (err error) {
 	if !c.counted {
 		s.stats.FilesMatched++
 		s.stats.Matches += uint64(matches)
-		s.stats.CountsInexact = s.stats.CountsInexact || g.atLeast
 	}
 	if s.opts.MaxFiles == 0 {
 		return nil
 	}
-	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath, atLeast: g.atLeast}
+	h := hit{doc: s.doc.id, blob: s.doc.blob, repo: s.doc.repo, matches: matches, onPath: onPath}
 	if h.features, err = s.features(); err != nil {
 		return err
 	}

@@ -86,7 +86,7 @@ func (f form) pager() indextest.Pager {
 		}
 		page = indextest.Page{FilesMatched: res.Stats.FilesMatched, Matches: res.Stats.Matches, Inexact: res.Stats.CountsInexact}
 		for _, file := range res.Files {
-			page.Files = append(page.Files, indextest.PageFile{Result: toResult(file), Matches: file.MatchCount, AtLeast: file.MatchCountAtLeast})
+			page.Files = append(page.Files, indextest.PageFile{Result: toResult(file), Matches: file.MatchCount})
 		}
 		return page, nil
 	}}

@@ -117,7 +117,7 @@ var goldenQueries = []string{
 	"archived:yes", "fork:yes static", "public:yes want", "grüsse or grüße", "κόσμε", "мир", "世界", "kelvin", "-lang:c -lang:text",
 	"file:logo", "case:yes LENGTH_", "readBytes_write_all or buffer_status", "zzz",
 	"readbytes", "case:yes readBytes", "\\breadBytes\\b", "name1[0-9]5", "toolong", "case:yes TooLongTooLong", "two_kelvins", "case:yes kelvins",
-	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
+	"goeson", "case:yes GoesOn", "next_is", "longwordslongwordslongwordslongwords", "name", "am", "sym:name", "name007", "name7", "case:yes \"name7 \"", "\"6e340b9cffb37a\"", "[0-9a-f]{64}", "\\b[A-Z]\\b", "readBytes goes or name29",
 }
 
 // goldenFolder has the committed shards. With -update, TestGoldenShards writes them.

@@ -96,7 +96,7 @@ func (s *search) firstMarks(h *hit) ([]mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	if h.atLeast || slices.ContainsFunc(h.inWords, func(in inWords) bool { return in.opaque }) {
+	if slices.ContainsFunc(h.inWords, func(in inWords) bool { return in.opaque }) {
 		return s.marksInText(h, length)
 	}
 	all := uint32(units(length))
@@ -123,16 +123,12 @@ func (s *search) marksInText(h *hit, length uint32) (marks []mark, err error) {
 	}
 	for end := uint32(0); len(marks) <= s.opts.mostUnchosen() && end < length && s.ended == nil; {
 		end = min(end+consideredText, length)
-		matches := 0
 		for i := range h.inWords {
 			if err := h.inWords[i].readOn(s, h.blob, end, &s.showing[i]); err != nil {
 				return nil, err
 			}
-			matches += s.showing[i].n
 		}
-		if marks = s.beginning(g.settleContent(s.mostConsidered(), s.goOn), end); h.atLeast {
-			h.matches, h.atLeast = matches, end < length
-		}
+		marks = s.beginning(g.settleContent(s.mostConsidered(), s.goOn), end)
 	}
 	return marks, s.ended
 }

@@ -46,10 +46,8 @@ func TestBestLines(t *testing.T) {
 				}}}}))
 				for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
 					opts := search.Options{Mode: mode, MaxFiles: 1, MaxMatchesPerFile: c.most}
-					for _, opts := range []search.Options{opts, search.WholeWordsFirst(opts)} {
-						if got := shownLines(mustSearch(t, s, parseNewest(t, c.query), opts)); got != c.want {
-							t.Errorf("%s, up to %d, mode %d, after %d and before %d bytes:\n%s\nwant\n%s", c.query, c.most, mode, before*len(filler), after*len(filler), got, c.want)
-						}
+					if got := shownLines(mustSearch(t, s, parseNewest(t, c.query), opts)); got != c.want {
+						t.Errorf("%s, up to %d, mode %d, after %d and before %d bytes:\n%s\nwant\n%s", c.query, c.most, mode, before*len(filler), after*len(filler), got, c.want)
 					}
 				}
 			}
@@ -93,15 +91,13 @@ func TestMostLines(t *testing.T) {
 		for _, most := range []int{1, 2, 40, 61, 1000} {
 			for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
 				opts := search.Options{Mode: mode, MaxFiles: 1, MaxMatchesPerFile: 1000, MaxLinesPerFile: most}
-				for _, opts := range []search.Options{opts, search.WholeWordsFirst(opts)} {
-					res := mustSearch(t, s, parseNewest(t, words), opts)
-					got, ranges := shownLines(res), 0
-					for _, c := range res.Files[0].Chunks {
-						ranges += len(c.Ranges)
-					}
-					if n := strings.Count(got, "|") + 1; n != min(most, 61) || !strings.Contains(got, "func sea(sea int) {") || ranges != strings.Count(got, "sea") {
-						t.Errorf("%s, up to %d lines, mode %d: %d lines with %d matches:\n%s", words, most, mode, n, ranges, got)
-					}
+				res := mustSearch(t, s, parseNewest(t, words), opts)
+				got, ranges := shownLines(res), 0
+				for _, c := range res.Files[0].Chunks {
+					ranges += len(c.Ranges)
+				}
+				if n := strings.Count(got, "|") + 1; n != min(most, 61) || !strings.Contains(got, "func sea(sea int) {") || ranges != strings.Count(got, "sea") {
+					t.Errorf("%s, up to %d lines, mode %d: %d lines with %d matches:\n%s", words, most, mode, n, ranges, got)
 				}
 			}
 		}

@@ -34,8 +34,6 @@ type plan struct {
 	counted bool
 	// texts is how many texts of the query can match.
 	texts int
-	// leads says that the plan is for search.lead.
-	leads bool
 	// open, if set, makes blobs when the plan is used. It looks at up to budget paths, and returns
 	// nil if that is not enough.
 	open func(budget uint64) (blobs, error)
@@ -129,18 +127,13 @@ func (n *andNode) documents(budget uint64) (runs, bool, error) {
 	return n.filter, true, nil
 }
 
-// plan intersects the parts, the smallest leading. Among whole words one of the texts leads: a document may have the others as parts of
-// words.
+// plan intersects the parts, the smallest leading.
 func (n *andNode) plan() (plan, error) {
 	parts, texts, err := n.parts()
 	if err != nil {
 		return plan{}, err
 	}
-	if n.s.tier == wholeWords && len(texts) > 1 {
-		parts = append(parts, besides(texts))
-	} else {
-		parts = append(parts, texts...)
-	}
+	parts = append(parts, texts...)
 	slices.SortStableFunc(parts, func(a, b plan) int {
 		switch {
 		case a.narrow() == b.narrow():
@@ -160,31 +153,6 @@ func (n *andNode) plan() (plan, error) {
 	all.estimate, all.counted = parts[0].estimate, parts[0].counted
 	all.open = func(budget uint64) (blobs, error) { return n.s.openAll(parts, budget) }
 	return all, nil
-}
-
-// besides plans for texts that must all match. All words that hold the leading text are known, but only whole words of the others.
-func besides(texts []plan) plan {
-	at := slices.IndexFunc(texts, func(p plan) bool { return p.leads })
-	lead := texts[at]
-	others := slices.Delete(slices.Clone(texts), at, at+1)
-	p := lead
-	p.open = func(budget uint64) (blobs, error) {
-		it, err := lead.iterator(budget)
-		if it == nil || err != nil {
-			return nil, err
-		}
-		beside := &leadBlobs{blobs: it}
-		for _, o := range others {
-			it, err := o.iterator(anyCost)
-			if err != nil {
-				return nil, err
-			}
-			beside.others = append(beside.others, it)
-		}
-		beside.at, beside.some = make([]uint32, len(others)), make([]bool, len(others))
-		return beside, nil
-	}
-	return p
 }
 
 // parts returns the plans of the filter and the children without a text, and those of the texts. If counting a text is enough, it lets paths

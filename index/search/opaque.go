@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"slices"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ import (
 type opaqueRun struct{ from, to uint32 }
 
 // opaqueTallies appends the tallies of the extended words that start in opaque superblocks, where
-// the text decides. It reads only those superblocks that have the n-grams of the needs. The longest
+// the text decides. It reads only those superblocks that have the n-grams of the needs, of the blobs that can match. The longest
 // match has m.most bytes; 0 means that it may be longer than a piece.
 func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 	opaque, err := s.words.Opaque()
@@ -27,7 +28,23 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 	if err != nil {
 		return dst, err
 	}
-	runs := opaqueRuns(&opaque, candidates, all, m.most)
+	if all {
+		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
+			superblock, _ := it.Next()
+			candidates = append(candidates, uint32(superblock))
+		}
+	}
+	if s.among != nil {
+		candidates = slices.DeleteFunc(candidates, func(superblock uint32) bool {
+			blob, blobErr := s.content.BlobOf(superblock)
+			err = cmp.Or(err, blobErr)
+			return !s.among.blobs.has(blob)
+		})
+		if err != nil {
+			return dst, err
+		}
+	}
+	runs := opaqueRuns(&opaque, candidates, m.most)
 	if err := s.announceRuns(runs); err != nil {
 		return dst, err
 	}
@@ -53,30 +70,6 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 		}
 	}
 	return dst, nil
-}
-
-// opaqueBlobs returns the blobs with opaque superblocks, ascending.
-func (s *search) opaqueBlobs() (blobs []blobTally, err error) {
-	opaque, err := s.words.Opaque()
-	if err != nil {
-		return nil, err
-	}
-	starts, err := s.content.SuperblockStarts()
-	if err != nil {
-		return nil, err
-	}
-	cursor := blobOfSuperblocks{starts: starts}
-	for i, it := 0, opaque.From(0); i < opaque.Len(); i++ {
-		superblock, _ := it.Next()
-		blob := cursor.of(uint32(superblock))
-		if blob < 0 {
-			return nil, s.shard.Corruptf("a superblock belongs to no blob")
-		}
-		if n := len(blobs); n == 0 || blobs[n-1].blob != uint32(blob) {
-			blobs = append(blobs, blobTally{blob: uint32(blob), opaque: true})
-		}
-	}
-	return blobs, nil
 }
 
 // opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
@@ -136,16 +129,8 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 	return found, false, candidates.Err()
 }
 
-// opaqueRuns joins the candidates, or all opaque superblocks, with the adjacent ones that a match
-// can reach into.
-func opaqueRuns(opaque *eliasfano.List, candidates []uint32, all bool, most int) (runs []opaqueRun) {
-	if all {
-		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
-			s, _ := it.Next()
-			runs = appendRun(runs, uint32(s), uint32(s)+1)
-		}
-		return runs
-	}
+// opaqueRuns joins the candidates with the adjacent opaque superblocks that a match can reach into.
+func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (runs []opaqueRun) {
 	reach := opaque.Len()
 	if most > 0 {
 		reach = 1 + (most+ngram.MaxSpan)/docstore.SuperblockSize

@@ -230,7 +230,7 @@ func (s *search) wholePieces(l regex.Literal, most uint64) ([]wholePiece, error)
 	var spelled [][]wordMatch
 	for _, p := range piecesOf(l.Text) {
 		text := l.Text[p.offset : p.offset+len(p.text)]
-		words, lists, err := s.spellings(regex.Literal{Text: text, CaseSensitive: l.CaseSensitive}, mostSpellings)
+		words, lists, err := s.spellings(regex.Literal{Text: text, CaseSensitive: l.CaseSensitive})
 		if err != nil {
 			return nil, err
 		}

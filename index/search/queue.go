@@ -92,7 +92,7 @@ func (s *search) leaveOutQueue() {
 // leaveOut records that documents of a candidate are not among the best, which may be for lack of room.
 func (s *search) leaveOut(c *candidate) {
 	s.best.cut = s.best.cut || s.best.stuffed() || s.workers != nil && s.workers.stuffed.Load()
-	if !c.counted && s.tier == everyWord { // among whole words, the search may go on with all words
+	if !c.counted {
 		s.stats.CountsInexact = true
 	}
 }
@@ -124,7 +124,7 @@ func (s *search) settle(c *candidate) error {
 			if err := s.boundByPath(c); err != nil {
 				return err
 			}
-		case !c.byText && !s.together.known(c.blob) && s.tier == everyWord:
+		case !c.byText && !s.together.known(c.blob):
 			if err := s.boundByText(c); err != nil {
 				return err
 			}
@@ -191,9 +191,6 @@ func (s *search) boundByText(c *candidate) error {
 
 // lookAt decides the documents of a candidate.
 func (s *search) lookAt(c *candidate) error {
-	if s.seen != nil {
-		s.seen[c.blob/64] |= 1 << (c.blob % 64)
-	}
 	return s.eachOf(c.blob, func() (bool, error) {
 		if c.bound == unknown || !c.several {
 			return true, nil
@@ -235,9 +232,6 @@ func (s *search) fill() error {
 		if err = s.tick(); err != nil {
 			break
 		}
-		if s.tier == everyWord && s.wasSeen(blob) {
-			continue
-		}
 		for len(named) > 0 && named[0].blob < blob {
 			named = named[1:]
 		}
@@ -252,7 +246,7 @@ func (s *search) fill() error {
 		if found.matches == 0 && found.counted {
 			found.matches, found.counted = path.ranges, !c.several && s.unlisted == 0 && s.showsAll
 		}
-		if visible && s.tier == everyWord && found.sure && found.counted && !(found.single && c.several) {
+		if visible && found.sure && found.counted && !(found.single && c.several) {
 			c.counted = true
 			s.stats.FilesMatched += uint64(documents)
 			s.stats.Matches += uint64(documents * found.matches)
@@ -276,10 +270,6 @@ func (s *search) fill() error {
 	return err
 }
 
-func (s *search) wasSeen(blob uint32) bool {
-	return s.seen != nil && s.seen[blob/64]>>(blob%64)&1 == 1
-}
-
 // pathEvidence is what is known of the paths of a blob's documents.
 type pathEvidence struct {
 	names  float64 // the most that they score
@@ -290,13 +280,13 @@ type pathEvidence struct {
 // bound bounds the score of a blob's documents.
 func (s *search) bound(c *candidate, found *evidence, path *pathEvidence) error {
 	content := found.content
-	if found.unknown > 0 || s.tier == wholeWords {
+	if found.unknown > 0 {
 		length, err := s.content.Len(c.blob)
 		if err != nil {
 			return err
 		}
 		n := min(units(length), rank.CountedUnits)
-		content += float64(found.unknown)*rank.Content(rank.Word, rank.Enough, n) + s.partial[n]
+		content += float64(found.unknown) * rank.Content(rank.Word, rank.Enough, n)
 	}
 	c.content, c.line = float32(content+s.mostDefined(c.blob)), float32(s.together.mostIn(c.blob))
 	if c.names = float32(path.names); path.inBase {

@@ -1,7 +1,6 @@
 package search_test
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -44,7 +43,7 @@ func TestRanksWhateverTheSharding(t *testing.T) {
 			t.Fatalf("%s: %d files, want some of z first", text, len(all))
 		}
 		for i, parts := range shardings {
-			opts := search.WholeWordsFirst(search.Options{Mode: search.TopK, MaxMatchesPerFile: 3})
+			opts := search.Options{Mode: search.TopK, MaxMatchesPerFile: 3}
 			for rest := all[:120]; len(rest) > 0; rest = rest[opts.MaxFiles:] {
 				opts.MaxFiles = min(1+rng.IntN(40), len(rest))
 				got, err := searchParts(parts, q, opts)
@@ -105,15 +104,12 @@ func checkContenders(t *testing.T, texts [2]string) {
 	z := openShard(t, buildShard(t, &indextest.Corpus{Repos: c.Repos[1:]}))
 	for _, text := range []string{"c:needle c:thread", "needle thread"} {
 		q := prepare(t, parse(t, text))
-		opts := search.WholeWordsFirst(search.Options{MaxFiles: 10, MaxMatchesPerFile: 3})
+		opts := search.Options{MaxFiles: 10, MaxMatchesPerFile: 3}
 		want := run(t, whole, q, opts).Files
 		if slices.ContainsFunc(want, func(f search.FileMatch) bool { return f.Repo != "z" }) {
 			t.Errorf("%s: a file of the other repo is among the best: %v", text, want)
 		}
 		opts.Mode = search.TopK
-		if !search.WholeWordsDo(context.Background(), whole, q, opts) {
-			t.Errorf("%s is not searched among contenders", text)
-		}
 		for _, parts := range [][]part{{{shard: whole}}, {{shard: a}, {shard: z}}, {{shard: z}, {shard: a}}} {
 			if got, err := searchParts(parts, q, opts); err != nil || !sameFiles(got.Files, want) {
 				t.Errorf("%s in %d shards: %v\n%v\nwant\n%v", text, len(parts), err, got.Files, want)

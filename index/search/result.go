@@ -60,8 +60,6 @@ type Options struct {
 
 	// pieces, in tests, is the number of helpers that search small pieces of the shard.
 	pieces int
-	// wholeFirst, in tests, has whole words looked up first even if all words cost little.
-	wholeFirst bool
 	// loose are the words of the query's match:any.
 	loose []*rank.LooseWord
 }
@@ -98,12 +96,10 @@ type FileMatch struct {
 	// Score is higher for better documents.
 	Score float64
 	// MatchCount counts all ranges, if all are shown. Otherwise it is the sum over the texts of the query, where ranges of two texts that
-	// overlap count twice. MatchCountAtLeast says that there may be more: in
-	// mode TopK a long content is read only as far as it is shown.
-	MatchCount        int
-	MatchCountAtLeast bool
-	Chunks            []snippet.Chunk
-	Explanation       string
+	// overlap count twice.
+	MatchCount  int
+	Chunks      []snippet.Chunk
+	Explanation string
 	// Skip says why the content is not searchable.
 	Skip docstore.SkipReason
 	// Symbols are the definitions that contain matches in the content.

@@ -44,16 +44,6 @@ type search struct {
 	// asksForLow says that no document has low priority.
 	asksForLow bool
 
-	tier tier
-	// lead is the text of which all words are looked up in each tier. left is what looking at candidates among whole words may still cost,
-	// partOfWords the most that documents score that are not among them, and partial the most that other texts than the lead score as parts of
-	// words, by the length of the content. seen has the blobs that were looked at.
-	lead        *matching
-	left        int
-	partOfWords float64
-	partial     [rank.CountedUnits + 1]float64
-	seen        []uint64
-
 	root      node
 	nameAtoms []*nameAtom     // with ranges that are shown
 	wordAtoms []*wordAtom     // with ranges that are shown

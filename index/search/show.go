@@ -66,7 +66,7 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if err != nil {
 		return f, err
 	}
-	if f.MatchCount, f.MatchCountAtLeast = h.matches, h.atLeast; all && !h.atLeast {
+	if f.MatchCount = h.matches; all {
 		f.MatchCount = len(marks)
 	}
 	if f.Chunks, err = s.chunks(&h, marks, f.Path, room); err == nil && s.opts.Symbols {
@@ -123,7 +123,7 @@ func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
 		return marks, len(marks) < s.opts.MaxMatchesPerFile, nil
 	case len(h.inWords) == 0:
 		marks = s.beginning(h.marks, math.MaxUint32)
-	case !h.atLeast && h.matches <= most:
+	case h.matches <= most:
 		marks, err = s.allMarks(h)
 	default:
 		marks, err = s.firstMarks(h)

@@ -9,8 +9,8 @@ import (
 // spelled is the words [from, to) that equal a literal without case.
 type spelled struct{ from, to uint32 }
 
-// spellings returns the spellings of a literal and their lists; nil if there are more than most, or if it cannot be looked up.
-func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, lists []inverted.List, err error) {
+// spellings returns the spellings of a literal and their lists; nil if no word has such bytes.
+func (s *search) spellings(literal regex.Literal) (words []wordMatch, lists []inverted.List, err error) {
 	text, ok := wordText(literal)
 	if !ok {
 		return nil, nil, nil
@@ -24,9 +24,6 @@ func (s *search) spellings(literal regex.Literal, most int) (words []wordMatch, 
 			s.spelled = map[regex.Literal]spelled{}
 		}
 		s.spelled[literal] = in
-	}
-	if int(in.to-in.from) > most {
-		return nil, nil, nil
 	}
 	words = make([]wordMatch, 0, in.to-in.from)
 	for word := in.from; word < in.to; word++ {

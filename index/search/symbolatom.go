@@ -72,11 +72,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	if known.defining != nil {
 		return known.defining, nil
 	}
-	candidates, err := s.candidateWords(m)
-	if err != nil {
-		return nil, err
-	}
-	words, err := s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all)
+	words, err := s.matchingWords(m)
 	if err != nil {
 		return nil, err
 	}

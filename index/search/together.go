@@ -27,8 +27,6 @@ type together struct {
 	best   []rank.Together
 	read   []bool
 	at     int // in blobs: the last one found, or the next one
-	// anywhere says that the words may also stand together in all other blobs.
-	anywhere bool
 }
 
 // prepareTogether finds the superblocks that may have all words of the query in a line.
@@ -37,10 +35,6 @@ func (s *search) prepareTogether(q *Query) (err error) {
 	t := &s.together
 	*t = together{line: q.line, terms: q.terms}
 	if q.line == nil || s.opts.MaxFiles == 0 {
-		return nil
-	}
-	if s.tier == wholeWords {
-		t.anywhere = true
 		return nil
 	}
 	if hits := s.bareHits(q); len(hits) > 0 {
@@ -163,28 +157,6 @@ func (s *search) placesByBlob() error {
 	return nil
 }
 
-// placesIn makes all superblocks of a blob, except opaque ones, places where the words may stand together.
-func (s *search) placesIn(blob uint32) error {
-	t := &s.together
-	opaque, err := s.words.Opaque()
-	if err != nil {
-		return err
-	}
-	first, length, err := s.content.Span(blob)
-	if err != nil {
-		return err
-	}
-	t.places, t.sequence = t.places[:0], t.sequence[:0]
-	for superblock := first; superblock < first+uint32(units(length)); superblock++ {
-		if _, hidden := opaque.Find(uint64(superblock)); !hidden {
-			t.places, t.sequence = append(t.places, superblock), append(t.sequence, t.line.Best() == rank.InSequence)
-		}
-	}
-	t.at, t.blobs, t.firsts = 0, append(t.blobs[:0], blob), append(t.firsts[:0], 0, len(t.places))
-	t.best, t.read = append(t.best[:0], t.line.Best()), append(t.read[:0], false)
-	return nil
-}
-
 // find reports whether a blob has places, and sets t.at to its index. It is fast if callers pass ascending blobs.
 func (t *together) find(blob uint32) bool {
 	if t.at > 0 && t.blobs[t.at-1] >= blob {
@@ -196,11 +168,8 @@ func (t *together) find(blob uint32) bool {
 
 // atBest returns how the words stand together in a blob, at best if its text has not been read.
 func (t *together) atBest(blob uint32) rank.Together {
-	switch {
-	case t.find(blob):
+	if t.find(blob) {
 		return t.best[t.at]
-	case t.anywhere:
-		return t.line.Best()
 	}
 	return rank.Scattered
 }
@@ -210,10 +179,7 @@ func (t *together) mostIn(blob uint32) float64 { return rank.TogetherScore(t.atB
 
 // known reports whether it is certain how the words stand together in a blob.
 func (t *together) known(blob uint32) bool {
-	if t.find(blob) {
-		return t.read[t.at]
-	}
-	return !t.anywhere
+	return !t.find(blob) || t.read[t.at]
 }
 
 // readTogether reads how the words stand together in a blob. It first reads the places where they may follow each other. It reads the
@@ -222,11 +188,6 @@ func (s *search) readTogether(blob uint32) (err error) {
 	t := &s.together
 	if t.known(blob) {
 		return nil
-	}
-	if t.anywhere {
-		if err := s.placesIn(blob); err != nil {
-			return err
-		}
 	}
 	first, err := s.content.FirstSuperblock(blob)
 	if err != nil {

@@ -28,7 +28,7 @@ func Explanation(x *search.Explanation, s Shard) *searchv1.Explanation {
 		named.Repo = s.Repos[0]
 	}
 	e := &searchv1.Explanation{
-		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk, WholeWords: one(x.WholeWords),
+		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
 		Inexact: one(x.Inexact), SlowestShards: []*searchv1.ExplainedShard{named},
 	}
 	for i, took := range x.Phases {

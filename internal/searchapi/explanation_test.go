@@ -16,7 +16,7 @@ import (
 // explained is the explanation of a shard for a query with that many nodes below an
 // and.
 func explained(number, nodes int) *searchv1.Explanation {
-	x := &search.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, WholeWords: true, Inexact: true}
+	x := &search.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, Inexact: true}
 	x.Nodes = append(x.Nodes, search.ExplainedNode{Query: "and", Checked: 3, Reads: search.Reads{Lists: 1}})
 	for i := range nodes {
 		x.Nodes = append(x.Nodes, search.ExplainedNode{
@@ -45,7 +45,7 @@ func TestExplanationsOfManyShards(t *testing.T) {
 	if lists != shards*(nodes+1) {
 		t.Errorf("%d lists were read", lists)
 	}
-	if sum.Shards != shards || sum.Candidates != 2*shards || sum.CountedInBulk != shards || sum.WholeWords != shards ||
+	if sum.Shards != shards || sum.Candidates != 2*shards || sum.CountedInBulk != shards ||
 		sum.Inexact != shards || sum.Calls != shards {
 		t.Errorf("the sums are %v", sum)
 	}

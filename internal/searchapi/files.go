@@ -23,7 +23,7 @@ func Files(files []search.FileMatch) iter.Seq[*searchv1.FileMatch] {
 func file(f *search.FileMatch) *searchv1.FileMatch {
 	return &searchv1.FileMatch{
 		Repo: f.Repo, Path: f.Path, Branches: f.Branches, Language: f.Language,
-		Commit: f.Commit, Blob: f.Blob, Score: f.Score, MatchCount: uint64(f.MatchCount), MatchCountAtLeast: f.MatchCountAtLeast,
+		Commit: f.Commit, Blob: f.Blob, Score: f.Score, MatchCount: uint64(f.MatchCount),
 		Chunks: chunks(f.Chunks), Explanation: f.Explanation,
 		SkipReason: searchv1.SkipReason(f.Skip), Symbols: symbolsOf(f.Symbols), MissingWords: f.MissingWords,
 	}

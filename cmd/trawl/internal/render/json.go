@@ -26,22 +26,20 @@ func NewJSON(w io.Writer) *JSON {
 }
 
 type fileJSON struct {
-	Type       string   `json:"type"` // file
-	Repo       string   `json:"repo"`
-	Path       string   `json:"path,omitempty"`
-	PathBytes  []byte   `json:"path_bytes,omitempty"`
-	Branches   []string `json:"branches"`
-	Language   string   `json:"language,omitempty"`
-	Commit     string   `json:"commit,omitempty"`
-	Blob       string   `json:"blob,omitempty"`
-	Score      float64  `json:"score"`
-	MatchCount uint64   `json:"match_count"`
-	// MatchCountAtLeast is true if there may be more matches.
-	MatchCountAtLeast bool        `json:"match_count_at_least,omitempty"`
-	SkipReason        string      `json:"skip_reason,omitempty"`
-	Explanation       string      `json:"explanation,omitempty"`
-	Missing           []string    `json:"missing_words,omitempty"`
-	Chunks            []chunkJSON `json:"chunks"`
+	Type        string      `json:"type"` // file
+	Repo        string      `json:"repo"`
+	Path        string      `json:"path,omitempty"`
+	PathBytes   []byte      `json:"path_bytes,omitempty"`
+	Branches    []string    `json:"branches"`
+	Language    string      `json:"language,omitempty"`
+	Commit      string      `json:"commit,omitempty"`
+	Blob        string      `json:"blob,omitempty"`
+	Score       float64     `json:"score"`
+	MatchCount  uint64      `json:"match_count"`
+	SkipReason  string      `json:"skip_reason,omitempty"`
+	Explanation string      `json:"explanation,omitempty"`
+	Missing     []string    `json:"missing_words,omitempty"`
+	Chunks      []chunkJSON `json:"chunks"`
 }
 
 type chunkJSON struct {
@@ -100,7 +98,7 @@ type uncoveredJSON struct {
 func (j *JSON) File(f *searchv1.FileMatch) error {
 	out := fileJSON{
 		Type: "file", Repo: f.GetRepo(), Branches: f.GetBranches(), Language: f.GetLanguage(), Commit: f.GetCommit(),
-		Blob: hex.EncodeToString(f.GetBlob()), Score: f.GetScore(), MatchCount: f.GetMatchCount(), MatchCountAtLeast: f.GetMatchCountAtLeast(),
+		Blob: hex.EncodeToString(f.GetBlob()), Score: f.GetScore(), MatchCount: f.GetMatchCount(),
 		Explanation: f.GetExplanation(), Missing: f.GetMissingWords(), Chunks: []chunkJSON{},
 	}
 	out.Path, out.PathBytes = textOrBytes(f.GetPath())

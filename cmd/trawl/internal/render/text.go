@@ -52,11 +52,7 @@ func (t *Text) File(f *searchv1.FileMatch) error {
 		last = t.chunk(&b, f, c)
 	}
 	if hidden := f.GetMatchCount() - shownMatches(f); hidden > 0 && f.GetMatchCount() > 0 {
-		atLeast := ""
-		if f.GetMatchCountAtLeast() {
-			atLeast = "at least "
-		}
-		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %s%d more", atLeast, hidden))
+		paint(&b, t.color, styleNote, fmt.Appendf(nil, "   … and %d more", hidden))
 		b.WriteByte('\n')
 	}
 	_, err := io.WriteString(t.w, b.String())

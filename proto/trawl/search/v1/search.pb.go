@@ -2577,7 +2577,7 @@ type FileMatch struct {
 	// Higher is better. Comparable within one answer.
 	Score float64 `protobuf:"fixed64,7,opt,name=score,proto3" json:"score,omitempty"`
 	// The match ranges in this file, if all are returned. Otherwise the sum over the texts of the query, where
-	// ranges of two texts that overlap count twice; at least that many with match_count_at_least.
+	// ranges of two texts that overlap count twice.
 	MatchCount uint64        `protobuf:"varint,8,opt,name=match_count,json=matchCount,proto3" json:"match_count,omitempty"`
 	Chunks     []*ChunkMatch `protobuf:"bytes,9,rep,name=chunks,proto3" json:"chunks,omitempty"`
 	// Why the score is what it is; only with SearchOptions.explain.
@@ -2594,11 +2594,8 @@ type FileMatch struct {
 	Symbols []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
 	// Words of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
 	MissingWords []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
-	// The field match_count counts only some of the matches, at least one more than are returned: with MODE_TOP_K a
-	// long file is read only as far as it is shown.
-	MatchCountAtLeast bool `protobuf:"varint,16,opt,name=match_count_at_least,json=matchCountAtLeast,proto3" json:"match_count_at_least,omitempty"`
 	// The path as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
-	PathText      string `protobuf:"bytes,17,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
+	PathText      string `protobuf:"bytes,16,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2736,13 +2733,6 @@ func (x *FileMatch) GetMissingWords() []string {
 		return x.MissingWords
 	}
 	return nil
-}
-
-func (x *FileMatch) GetMatchCountAtLeast() bool {
-	if x != nil {
-		return x.MatchCountAtLeast
-	}
-	return false
 }
 
 func (x *FileMatch) GetPathText() string {
@@ -3212,19 +3202,17 @@ type Explanation struct {
 	// Shards with more matches than were counted, since better files, there or in others, let
 	// MODE_TOP_K stop early.
 	Inexact uint64 `protobuf:"varint,7,opt,name=inexact,proto3" json:"inexact,omitempty"`
-	// Shards in which whole words decided, so that it did not look up the words that hold one.
-	WholeWords uint64 `protobuf:"varint,8,opt,name=whole_words,json=wholeWords,proto3" json:"whole_words,omitempty"`
 	// Time in shards by phase, in order: plan, words, postings, names, scan, rank, show.
-	Phases []*ExplainedPhase `protobuf:"bytes,9,rep,name=phases,proto3" json:"phases,omitempty"`
+	Phases []*ExplainedPhase `protobuf:"bytes,8,rep,name=phases,proto3" json:"phases,omitempty"`
 	// The shards that took longest, at most three, the slowest first.
-	SlowestShards []*ExplainedShard `protobuf:"bytes,10,rep,name=slowest_shards,json=slowestShards,proto3" json:"slowest_shards,omitempty"`
+	SlowestShards []*ExplainedShard `protobuf:"bytes,9,rep,name=slowest_shards,json=slowestShards,proto3" json:"slowest_shards,omitempty"`
 	// Time in the router by phase, in order: parse, roots, plan, fan out, merge.
-	RouterPhases []*ExplainedPhase `protobuf:"bytes,11,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
+	RouterPhases []*ExplainedPhase `protobuf:"bytes,10,rep,name=router_phases,json=routerPhases,proto3" json:"router_phases,omitempty"`
 	// Calls to searchers whose answers were used.
-	Calls uint64 `protobuf:"varint,12,opt,name=calls,proto3" json:"calls,omitempty"`
+	Calls uint64 `protobuf:"varint,11,opt,name=calls,proto3" json:"calls,omitempty"`
 	// The calls that took longest, at most three, the slowest first. Left out if the caller
 	// may see only a part of some shard.
-	SlowestCalls  []*ExplainedCall `protobuf:"bytes,13,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
+	SlowestCalls  []*ExplainedCall `protobuf:"bytes,12,rep,name=slowest_calls,json=slowestCalls,proto3" json:"slowest_calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3304,13 +3292,6 @@ func (x *Explanation) GetCountedInBulk() uint64 {
 func (x *Explanation) GetInexact() uint64 {
 	if x != nil {
 		return x.Inexact
-	}
-	return 0
-}
-
-func (x *Explanation) GetWholeWords() uint64 {
-	if x != nil {
-		return x.WholeWords
 	}
 	return 0
 }
@@ -6249,7 +6230,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\vexplanation\x18\x06 \x01(\v2\x1c.trawl.search.v1.ExplanationR\vexplanation\x124\n" +
 	"\x06facets\x18\a \x03(\v2\x1c.trawl.search.v1.FacetCountsR\x06facets\x122\n" +
 	"\bselected\x18\b \x01(\x0e2\x16.trawl.search.v1.FacetR\bselected\x12,\n" +
-	"\x05empty\x18\t \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\xb9\x04\n" +
+	"\x05empty\x18\t \x01(\v2\x16.trawl.search.v1.EmptyR\x05empty\"\x88\x04\n" +
 	"\tFileMatch\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x12\n" +
 	"\x04path\x18\x02 \x01(\fR\x04path\x12\x1a\n" +
@@ -6268,9 +6249,8 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x03cut\x18\f \x01(\bR\x03cut\x12\x1c\n" +
 	"\tcontinued\x18\r \x01(\bR\tcontinued\x121\n" +
 	"\asymbols\x18\x0e \x03(\v2\x17.trawl.search.v1.SymbolR\asymbols\x12#\n" +
-	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\x12/\n" +
-	"\x14match_count_at_least\x18\x10 \x01(\bR\x11matchCountAtLeast\x12\x1b\n" +
-	"\tpath_text\x18\x11 \x01(\tR\bpathText\"c\n" +
+	"\rmissing_words\x18\x0f \x03(\tR\fmissingWords\x12\x1b\n" +
+	"\tpath_text\x18\x10 \x01(\tR\bpathText\"c\n" +
 	"\x06Symbol\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12/\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x1b.trawl.search.v1.SymbolKindR\x04kind\x12\x14\n" +
@@ -6313,7 +6293,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x0eshards_scanned\x18\b \x01(\x04R\rshardsScanned\x125\n" +
 	"\bduration\x18\t \x01(\v2\x19.google.protobuf.DurationR\bduration\x12\x18\n" +
 	"\aclamped\x18\n" +
-	" \x03(\tR\aclamped\"\xd4\x04\n" +
+	" \x03(\tR\aclamped\"\xb3\x04\n" +
 	"\vExplanation\x12\x16\n" +
 	"\x06shards\x18\x01 \x01(\x04R\x06shards\x124\n" +
 	"\x05nodes\x18\x02 \x03(\v2\x1e.trawl.search.v1.ExplainedNodeR\x05nodes\x12$\n" +
@@ -6323,15 +6303,13 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"candidates\x18\x05 \x01(\x04R\n" +
 	"candidates\x12&\n" +
 	"\x0fcounted_in_bulk\x18\x06 \x01(\x04R\rcountedInBulk\x12\x18\n" +
-	"\ainexact\x18\a \x01(\x04R\ainexact\x12\x1f\n" +
-	"\vwhole_words\x18\b \x01(\x04R\n" +
-	"wholeWords\x127\n" +
-	"\x06phases\x18\t \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
-	"\x0eslowest_shards\x18\n" +
-	" \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
-	"\rrouter_phases\x18\v \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\frouterPhases\x12\x14\n" +
-	"\x05calls\x18\f \x01(\x04R\x05calls\x12C\n" +
-	"\rslowest_calls\x18\r \x03(\v2\x1e.trawl.search.v1.ExplainedCallR\fslowestCalls\"\xf5\x01\n" +
+	"\ainexact\x18\a \x01(\x04R\ainexact\x127\n" +
+	"\x06phases\x18\b \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\x06phases\x12F\n" +
+	"\x0eslowest_shards\x18\t \x03(\v2\x1f.trawl.search.v1.ExplainedShardR\rslowestShards\x12D\n" +
+	"\rrouter_phases\x18\n" +
+	" \x03(\v2\x1f.trawl.search.v1.ExplainedPhaseR\frouterPhases\x12\x14\n" +
+	"\x05calls\x18\v \x01(\x04R\x05calls\x12C\n" +
+	"\rslowest_calls\x18\f \x03(\v2\x1e.trawl.search.v1.ExplainedCallR\fslowestCalls\"\xf5\x01\n" +
 	"\rExplainedNode\x12\x14\n" +
 	"\x05query\x18\x01 \x01(\tR\x05query\x12\x14\n" +
 	"\x05depth\x18\x02 \x01(\rR\x05depth\x12:\n" +

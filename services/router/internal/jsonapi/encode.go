@@ -91,7 +91,6 @@ func (w *writer) file(f *searchv1.FileMatch) {
 	w.bool(`,"continued":`, f.Continued)
 	list(w, `,"symbols":`, f.Symbols, w.symbol)
 	w.strings(`,"missingWords":`, f.MissingWords)
-	w.bool(`,"matchCountAtLeast":`, f.MatchCountAtLeast)
 	w.string(`,"pathText":`, f.PathText)
 	w.raw(`}`)
 }

@@ -227,7 +227,7 @@ func (p *searchPage) answer(files []*searchv1.FileMatch, all bool) {
 	a := &p.answered
 	a.files, a.exact = a.files+uint64(len(files)), all && p.after == nil
 	for _, f := range files {
-		a.matches, a.exact = a.matches+f.MatchCount, a.exact && !f.MatchCountAtLeast
+		a.matches += f.MatchCount
 	}
 }
 

@@ -247,7 +247,7 @@ func (l located) found(ctx context.Context, answers Answers, query string, blob 
 				}
 			}
 		}
-		atLeast = atLeast || file.GetMatchCountAtLeast() || len(f.marks) == fileMarks
+		atLeast = atLeast || len(f.marks) == fileMarks
 	}
 	if f.Count = plural(len(f.marks), "match", "matches"); atLeast {
 		f.Count = "At least " + f.Count

@@ -82,9 +82,8 @@ type resultFile struct {
 	Commit       string
 	Matches      uint64
 	Chunks       [][]resultLine
-	// More are the matches that are not shown; with AtLeast there may be more of them. MoreURL is the address of a search that shows them.
+	// More are the matches that are not shown. MoreURL is the address of a search that shows them.
 	More    uint64
-	AtLeast bool
 	MoreURL string // none in such a search
 	// Note says why the content is not shown.
 	Note string
@@ -224,7 +223,7 @@ func describe(f *searchv1.FileMatch, query string) resultFile {
 	}
 	file := resultFile{
 		Repo: name(cut(f.GetRepo(), nameBytes)), Path: name(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
-		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), AtLeast: f.GetMatchCountAtLeast(), Note: skipped(f.GetSkipReason()),
+		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
 	}
 	at := place{f.GetRepo(), branch, path}
 	if to := at.address(); len(to) <= maxURL {
