@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -69,7 +68,7 @@ func (b *Builder) writeContent() error {
 
 // writeContentInBackground is writeContent on two processors.
 func (b *Builder) writeContentInBackground() error {
-	held := inorder.NewSections(inorder.BufferConfig{Memory: math.MaxInt64})
+	held := &inorder.Sections{}
 	made := make(chan error, 1)
 	go func() { made <- b.writeWords(held) }()
 	err := b.writeSections()

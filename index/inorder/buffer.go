@@ -41,9 +41,6 @@ func NewBuffer(cfg BufferConfig) *Buffer {
 	return &Buffer{cfg: cfg}
 }
 
-// Len returns the number of bytes written.
-func (b *Buffer) Len() int64 { return b.size }
-
 // Write implements io.Writer. The errors are those of the file.
 func (b *Buffer) Write(p []byte) (int, error) {
 	if b.file == nil && b.size+int64(len(p)) > b.cfg.Memory {
@@ -109,16 +106,8 @@ func (b *Buffer) WriteTo(w io.Writer) (written int64, err error) {
 	if err := b.writer.Flush(); err != nil {
 		return 0, fmt.Errorf("write to a temporary file: %w", err)
 	}
-	piece := make([]byte, chunkSize)
-	for written < b.size {
-		piece := piece[:min(chunkSize, b.size-written)]
-		if _, err := b.file.ReadAt(piece, written); err != nil {
-			return written, fmt.Errorf("read %d bytes at %d of a temporary file: %w", len(piece), written, err)
-		}
-		n, err := w.Write(piece)
-		if written += int64(n); err != nil {
-			return written, err //nolint:wrapcheck // it is the caller's own writer
-		}
+	if written, err = io.Copy(w, io.NewSectionReader(b.file, 0, b.size)); err != nil {
+		return written, fmt.Errorf("read a temporary file: %w", err)
 	}
 	return written, nil
 }
