@@ -9,9 +9,6 @@ import (
 // Len returns the number of documents.
 func (d *Docs) Len() uint32 { return d.info.docs }
 
-// Blobs returns the number of blobs.
-func (d *Docs) Blobs() uint32 { return d.content.blobs }
-
 // checkDoc returns an error for a document that does not exist.
 func (d *Docs) checkDoc(doc uint32) error {
 	if doc >= d.info.docs {

@@ -113,8 +113,8 @@ func TestDocsAreTheModel(t *testing.T) {
 // checkDocs reads everything and compares it with the model.
 func checkDocs(d *Docs, m *model) error {
 	docs, repos := m.docs()
-	if int(d.Len()) != len(docs) || d.Repos() != len(m.repos) || int(d.Blobs()) != len(m.blobs) {
-		return fmt.Errorf("%d documents of %d repos with %d blobs", d.Len(), d.Repos(), d.Blobs())
+	if int(d.Len()) != len(docs) || d.Repos() != len(m.repos) || int(d.content.blobs) != len(m.blobs) {
+		return fmt.Errorf("%d documents of %d repos with %d blobs", d.Len(), d.Repos(), d.content.blobs)
 	}
 	for i := range docs {
 		if err := checkDocument(d, m, uint32(i), &docs[i], repos[i]); err != nil {
@@ -152,13 +152,22 @@ func checkDocument(d *Docs, m *model, doc uint32, want *Document, repo int) erro
 	return checkLabels(d, doc, want)
 }
 
+// languagesOf returns the names of all languages by their ids.
+func languagesOf(d *Docs) (names []string, err error) {
+	for id := range d.info.languages {
+		name, nameErr := d.LanguageName(uint16(id))
+		names, err = append(names, name), errors.Join(err, nameErr)
+	}
+	return names, err
+}
+
 func checkLabels(d *Docs, doc uint32, want *Document) error {
 	language, err := d.Language(doc)
 	if err != nil || language != want.Language {
 		return fmt.Errorf("language %q, want %q: %w", language, want.Language, err)
 	}
 	id, err := d.LanguageID(doc)
-	if names, nameErr := d.Languages(); err != nil || nameErr != nil || names[id] != language || !slices.IsSorted(names) {
+	if names, nameErr := languagesOf(d); err != nil || nameErr != nil || names[id] != language || !slices.IsSorted(names) {
 		return fmt.Errorf("language %d of %q: %w", id, names, errors.Join(err, nameErr))
 	}
 	if found, ok, err := d.FindLanguage(language); err != nil || !ok || found != id {
@@ -284,7 +293,7 @@ func TestUnknownThings(t *testing.T) {
 		"negative repo":   func() error { _, err := d.RepoName(-1); return err },
 		"path of no repo": func() error { _, _, err := d.FindPath(d.Repos(), nil); return err },
 		"names":           func() error { _, err := d.DocAt(d.NamesLen()); return err },
-		"first document":  func() error { _, err := d.FirstDoc(d.Blobs()); return err },
+		"first document":  func() error { _, err := d.FirstDoc(d.content.blobs); return err },
 		"blob":            func() error { _, err := c.Len(c.Blobs()); return err },
 		"superblock":      func() error { _, err := c.BlobOf(c.Superblocks()); return err },
 		"first of blob":   func() error { _, err := c.FirstSuperblock(c.Blobs() + 1); return err },

@@ -8,21 +8,6 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Languages returns the names of all languages, ascending; ids are indexes into
-// it. A document of an unknown language has the empty name. Each call reads all
-// names again: for a single one, use FindLanguage or LanguageName.
-func (d *Docs) Languages() ([]string, error) {
-	var names []string
-	err := d.eachLanguage(func(name []byte) bool {
-		names = append(names, string(name))
-		return true
-	})
-	if err != nil {
-		return nil, err
-	}
-	return names, nil
-}
-
 // FindLanguage finds a language by its name.
 func (d *Docs) FindLanguage(name string) (id uint16, ok bool, err error) {
 	err = d.eachLanguage(func(have []byte) bool {
@@ -82,7 +67,8 @@ func (d *Docs) LanguageName(id uint16) (found string, err error) {
 	return found, err
 }
 
-// LanguageID returns the language of a document, as an index into Languages.
+// LanguageID returns the language of a document. Languages are numbered from 0 in the order of
+// their names.
 func (d *Docs) LanguageID(doc uint32) (uint16, error) {
 	if err := d.checkDoc(doc); err != nil {
 		return 0, err

@@ -40,7 +40,7 @@ func TestRunsAreTheModel(t *testing.T) {
 		if slices.Sort(want); !slices.Equal(got, want) {
 			t.Fatalf("the documents %v have the blobs %v, want %v", runs, got, want)
 		}
-		languages, err := d.Languages()
+		languages, err := languagesOf(d)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -77,14 +77,6 @@ func (s Section) Checked() []byte {
 	return s.file.data[start:end:end]
 }
 
-// Guard runs a function that reads the section, as File.Guard does.
-func (s Section) Guard(fn func() error) error {
-	if s.file == nil {
-		return fn()
-	}
-	return s.file.Guard(fn)
-}
-
 // Decoder decodes the whole section. It is meant for small ones.
 func (s Section) Decoder() (Decoder, error) { return s.DecoderAt(0, s.Len()) }
 

@@ -258,9 +258,6 @@ type List struct {
 // DF returns the number of superblocks in which the term starts, at least 1.
 func (l *List) DF() uint32 { return l.raw.df }
 
-// Last returns the last of these superblocks.
-func (l *List) Last() uint32 { return l.raw.last }
-
 func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.from, "%v", err) }
 
 func (l *List) corruptTail(err error) error { return l.index.tails.Corruptf(l.tailFrom, "%v", err) }

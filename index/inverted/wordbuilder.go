@@ -26,9 +26,6 @@ type WordBuilder struct {
 // NewWordBuilder returns an empty WordBuilder.
 func NewWordBuilder() *WordBuilder { return &WordBuilder{table: newWordTable()} }
 
-// Words returns the number of distinct words so far.
-func (b *WordBuilder) Words() int { return b.table.len() }
-
 // Memory returns about how many bytes the words and their postings take.
 func (b *WordBuilder) Memory() int64 { return b.table.memory() + b.pool.memory() }
 

@@ -150,9 +150,6 @@ func (x *Words) Marked() bool { return x.finder == symbols.Version }
 // Len returns the number of distinct words. They are numbered from 0 in the order of the dictionary.
 func (x *Words) Len() uint32 { return x.lists.Terms() - x.partLists }
 
-// Words returns how many words the content has, including those of opaque superblocks.
-func (x *Words) Words() uint64 { return x.words }
-
 // Blobs returns the number of blobs of the content.
 func (x *Words) Blobs() uint32 { return x.blobs }
 

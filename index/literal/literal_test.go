@@ -116,8 +116,8 @@ func checkSet(t interface{ Fatalf(string, ...any) }, patterns []Pattern, text []
 		if ok != wok || ok && (start != ws || end != we) {
 			t.Fatalf("Find(%+v) in %q from %d = %d %d %v, want %d %d %v", patterns, text, from, start, end, ok, ws, we, wok)
 		}
-		if ok && end-start > s.MaxLen() {
-			t.Fatalf("match of %d bytes is over MaxLen %d", end-start, s.MaxLen())
+		if ok && end-start > s.maxLen {
+			t.Fatalf("match of %d bytes is over MaxLen %d", end-start, s.maxLen)
 		}
 		if ok {
 			found++

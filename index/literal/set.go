@@ -134,9 +134,6 @@ func gram(a, b, c byte) uint32 {
 	return (uint32(a|0x20)<<6 ^ uint32(b|0x20)<<3 ^ uint32(c|0x20)) % tableSize
 }
 
-// MaxLen returns the length in bytes of the longest text that can match.
-func (s *Set) MaxLen() int { return s.maxLen }
-
 // Find returns the leftmost match that starts at or after from.
 func (s *Set) Find(text []byte, from int) (start, end int, ok bool) {
 	from = max(from, 0)

@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"fmt"
 	"regexp/syntax"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func TestPlans(t *testing.T) {
 	}
 	for _, tt := range tests {
 		needs, err := Analyze(mustParse(t, tt.pattern), true)
-		if err != nil || needs.String() != tt.want {
+		if err != nil || fmt.Sprint(needs) != tt.want {
 			t.Errorf("Analyze(%s)\n got %v, %v\nwant %s", tt.pattern, needs, err, tt.want)
 		}
 	}
@@ -95,7 +96,7 @@ func TestPlansWithoutCase(t *testing.T) {
 		`ÉCOLE`:      `"École"i`, // É comes before é
 	} {
 		needs, err := Analyze(mustParse(t, pattern), false)
-		if err != nil || needs.String() != want {
+		if err != nil || fmt.Sprint(needs) != want {
 			t.Errorf("Analyze(%s) = %v, %v, want %s", pattern, needs, err, want)
 		}
 	}
@@ -127,7 +128,7 @@ func TestAnalyzeIsBounded(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%.30s: %v", pattern, err)
 		}
-		if n := len(needs.String()); n > 4*len(pattern)+4096 {
+		if n := len(fmt.Sprint(needs)); n > 4*len(pattern)+4096 {
 			t.Errorf("%.30s: needs of %d bytes for a pattern of %d", pattern, n, len(pattern))
 		}
 		t.Logf("%.30s: %v", pattern, time.Since(start))

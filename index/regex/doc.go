@@ -6,8 +6,7 @@
 // them, and are safe for concurrent use.
 //
 //	Analyze       which literals a text must hold to be matched (for the n-gram index)
-//	LiteralOf     the literal that the whole expression is
-//	LiteralsOf    the literals of which the whole expression is an alternation
+//	LiteralsOf    the literal that the whole expression is, or those of which it is an alternation
 //	ReachOf       how much of the text around a needed literal decides a match
 //	Extent        how far matches go on over the lines beside a place
 //	FixedLiteral  a literal that every match holds at the same offset

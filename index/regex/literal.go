@@ -7,22 +7,6 @@ import (
 	"unicode/utf8"
 )
 
-// LiteralOf returns the literal that the expression consists of, if it is one:
-// its matches are then exactly the occurrences of the literal.
-func LiteralOf(tree *syntax.Regexp, caseSensitive bool) (Literal, bool) {
-	for tree.Op == syntax.OpCapture && !IsWholeWord(tree) {
-		tree = tree.Sub[0]
-	}
-	if tree.Op != syntax.OpLiteral {
-		return Literal{}, false
-	}
-	pieces := split(tree, !caseSensitive)
-	if len(pieces) != 1 || pieces[0].Text == "" {
-		return Literal{}, false
-	}
-	return pieces[0], true
-}
-
 // FixedLiteral returns the longest literal that every match has at the same
 // offset, in bytes from its start, if there is one. It may be a single byte.
 func FixedLiteral(tree *syntax.Regexp, caseSensitive bool) (lit Literal, offset int, ok bool) {

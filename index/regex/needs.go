@@ -2,17 +2,12 @@ package regex
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 )
 
 // Needs is what a text must contain to be matched: an All, Literal, And or Or.
 // It is necessary but not sufficient: it excludes no text with a match.
-type Needs interface {
-	// String is for people and tests.
-	String() string
-	isNeeds()
-}
+type Needs interface{ isNeeds() }
 
 // All excludes nothing: the index cannot narrow down the expression.
 type All struct{}
@@ -38,32 +33,6 @@ func (All) isNeeds()     {}
 func (Literal) isNeeds() {}
 func (And) isNeeds()     {}
 func (Or) isNeeds()      {}
-
-func (All) String() string   { return "all" }
-func (n And) String() string { return joined(n.Children, " & ") }
-
-// String quotes the text, with a suffix i if case does not count.
-func (n Literal) String() string {
-	if n.CaseSensitive {
-		return strconv.Quote(n.Text)
-	}
-	return strconv.Quote(n.Text) + "i"
-}
-
-func (n Or) String() string {
-	if len(n.Children) == 0 {
-		return "none"
-	}
-	return joined(n.Children, " | ")
-}
-
-func joined(children []Needs, separator string) string {
-	parts := make([]string, len(children))
-	for i, c := range children {
-		parts[i] = c.String()
-	}
-	return "(" + strings.Join(parts, separator) + ")"
-}
 
 // and returns what meets all needs, without the parts that others imply.
 func and(needs []Needs) Needs {

@@ -95,8 +95,10 @@ func checkMatch(t interface{ Fatalf(string, ...any) }, tree *syntax.Regexp, case
 			t.Fatalf("%s matches %q without %s at %d", tree, match, lit, offset)
 		}
 	}
-	if lit, ok := LiteralOf(tree, caseSensitive); ok && (!beginsWith(match, lit) || utf8.RuneCount(match) != utf8.RuneCountInString(lit.Text)) {
-		t.Fatalf("%s matches %q, but should be the literal %s", tree, match, lit)
+	if literals, ok := LiteralsOf(tree, caseSensitive); ok && !slices.ContainsFunc(literals, func(lit Literal) bool {
+		return beginsWith(match, lit) && utf8.RuneCount(match) == utf8.RuneCountInString(lit.Text)
+	}) {
+		t.Fatalf("%s matches %q, but should be one of the literals %s", tree, match, literals)
 	}
 }
 

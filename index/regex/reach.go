@@ -22,11 +22,10 @@ const maxReach = 1 << 12
 
 // ReachOf returns the reach of the matches that NewMatcher finds.
 func ReachOf(tree *syntax.Regexp, caseSensitive bool) Reach {
-	if _, ok := LiteralOf(tree, caseSensitive); ok {
-		return Reach{}
-	}
 	most, bounded := MaxLen(tree, caseSensitive)
-	if _, ok := LiteralsOf(tree, caseSensitive); ok {
+	if literals, ok := LiteralsOf(tree, caseSensitive); ok && len(literals) == 1 {
+		return Reach{}
+	} else if ok {
 		return Reach{Bytes: most}
 	}
 	switch {

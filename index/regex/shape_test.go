@@ -56,9 +56,9 @@ func TestShape(t *testing.T) {
 			t.Errorf("%s: crosses %v, ends %v, length %d to %d, %d without case, want %+v", tt.pattern,
 				CrossesLines(tree), SeesTextEnds(tree), MinLen(tree, true), most, caseless, tt)
 		}
-		lit, ok := LiteralOf(tree, true)
-		if ok != (tt.literal != "") || ok && lit.String() != tt.literal {
-			t.Errorf("LiteralOf(%s) = %s, %v, want %s", tt.pattern, lit, ok, tt.literal)
+		literals, ok := LiteralsOf(tree, true)
+		if ok = ok && len(literals) == 1; ok != (tt.literal != "") || ok && literals[0].String() != tt.literal {
+			t.Errorf("LiteralsOf(%s) = %s, want %s", tt.pattern, literals, tt.literal)
 		}
 		fixed, at, ok := FixedLiteral(tree, true)
 		if ok != (tt.fixed != "") || ok && (fixed.String() != tt.fixed || at != tt.fixedAt) {
