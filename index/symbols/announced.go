@@ -14,7 +14,7 @@ func announced(f *finder) {
 		case tokenEnd:
 			return
 		case tokenWord:
-			a.word()
+			a.handle()
 		case '{':
 			f.push(a.opens.kind, a.opens.name)
 			a.opens = frame{kind: otherFrame}
@@ -32,12 +32,10 @@ func announced(f *finder) {
 			continue
 		case '(', '[':
 			if f.in() == enumFrame || f.in() == typeFrame {
-				a.brackets(kind)
+				a.balanced(kind)
 			}
 		case '#': // an attribute
-			if f.peek() == '[' {
-				f.next()
-				f.balanced('[', ']')
+			if f.brackets('[') {
 				continue
 			}
 		case '?':
@@ -62,17 +60,9 @@ type announcing struct {
 	modifier bool  // the last word was a modifier, so a member may still follow
 }
 
-func (a *announcing) brackets(open byte) {
-	closing := byte(')')
-	if open == '[' {
-		closing = ']'
-	}
-	a.balanced(open, closing)
-}
-
-// word handles a word: it announces a name, or is part of a member.
-func (a *announcing) word() {
-	word := a.finder.lexer.word()
+// handle handles a word: it announces a name, or is part of a member.
+func (a *announcing) handle() {
+	word := a.word()
 	a.modifier = false
 	act := a.lang.words.action(word)
 	if a.before == '.' || a.start > 0 && a.text[a.start-1] == '$' {
@@ -86,9 +76,7 @@ func (a *announcing) word() {
 	case isIgnored:
 		a.modifier = true
 	case isAttribute:
-		if a.peek() == '(' {
-			a.next()
-			a.balanced('(', ')')
+		if a.brackets('(') {
 			a.kind = tokenWord
 		}
 		a.modifier = true
@@ -124,9 +112,7 @@ func (a *announcing) word() {
 		if a.peek() == '!' {
 			a.next()
 		}
-		if a.next() == tokenWord {
-			a.add(Macro, a.token())
-		}
+		a.named(Macro)
 	}
 }
 
@@ -137,7 +123,7 @@ func (a *announcing) memberNamed() {
 	}
 	flags := a.lang.flags
 	switch {
-	case flags&heredocs != 0 && a.in() == topFrame && string(a.finder.lexer.word()) == "define":
+	case flags&heredocs != 0 && a.in() == topFrame && string(a.word()) == "define":
 		a.defined()
 	case a.in() == enumFrame && flags&variants != 0:
 		a.add(Constant, a.token())
@@ -172,38 +158,33 @@ func (a *announcing) typeNamed(act action) {
 	if a.next() != tokenWord {
 		return
 	}
-	for a.lang.words.action(a.finder.lexer.word()) != noAction || string(a.finder.lexer.word()) == "class" { // enum class X
-		if next := a.lang.words.action(a.finder.lexer.word()); next == isEnum || next == isType && act != isEnum {
+	for a.action() != noAction || string(a.word()) == "class" { // enum class X
+		if next := a.action(); next == isEnum || next == isType && act != isEnum {
 			act = next
 		}
 		if a.next() != tokenWord {
 			return
 		}
 	}
-	name := a.token()
+	name, kind := a.token(), Type
+	opens := frame{name: name, kind: typeFrame}
 	switch act {
 	case isModule:
-		if flags&dottedModules != 0 {
-			for a.peek() == '.' || a.peek() == '\\' {
-				a.next()
-				if a.next() != tokenWord {
-					return
-				}
-				name.End = uint32(a.pos)
+		for flags&dottedModules != 0 && (a.peek() == '.' || a.peek() == '\\') {
+			a.next()
+			if a.next() != tokenWord {
+				return
 			}
+			name.End = uint32(a.pos)
 		}
-		a.add(Module, name)
-		a.opens = frame{name: name, kind: topFrame}
+		kind, opens = Module, frame{name: name, kind: topFrame}
 	case isAlias:
-		a.add(Type, name)
-		a.opens = frame{kind: otherFrame}
+		opens = frame{kind: otherFrame}
 	case isEnum:
-		a.add(Type, name)
-		a.opens = frame{name: name, kind: enumFrame}
-	default:
-		a.add(Type, name)
-		a.opens = frame{name: name, kind: typeFrame}
+		opens.kind = enumFrame
 	}
+	a.add(kind, name)
+	a.opens = opens
 	if flags&goTypes != 0 {
 		a.goType(name)
 	}
@@ -214,10 +195,7 @@ func (a *announcing) typeNamed(act action) {
 
 // constructor handles the fields of a primary constructor, as in Kotlin and Scala.
 func (a *announcing) constructor(name Span) {
-	if a.peek() == '<' {
-		a.next()
-		a.balanced('<', '>')
-	}
+	a.brackets('<')
 	if a.peek() != '(' {
 		return
 	}
@@ -234,10 +212,8 @@ func (a *announcing) constructor(name Span) {
 			depth--
 		case tokenWord:
 			if depth == 1 {
-				if act := a.lang.words.action(a.finder.lexer.word()); act == isConst || act == isVar {
-					if a.next() == tokenWord {
-						a.add(Field, a.token())
-					}
+				if act := a.action(); act == isConst || act == isVar {
+					a.named(Field)
 				}
 			}
 		}
@@ -260,9 +236,7 @@ func (a *announcing) function() {
 		a.next()
 		scope = a.receiver()
 		kind = Method
-	case a.peek() == '<':
-		a.next()
-		a.balanced('<', '>')
+	case a.brackets('<'):
 	case a.peek() == '&':
 		a.next()
 	}
@@ -290,18 +264,9 @@ func (a *announcing) function() {
 		a.found[len(a.found)-1].Scope = scope
 	}
 	a.opens = frame{name: name, kind: bodyFrame}
-	if a.peek() == '<' {
-		a.next()
-		a.balanced('<', '>')
-	}
-	if a.peek() == '[' {
-		a.next()
-		a.balanced('[', ']')
-	}
-	if a.peek() == '(' {
-		a.next()
-		a.balanced('(', ')')
-	}
+	a.brackets('<')
+	a.brackets('[')
+	a.brackets('(')
 	if a.lang.flags&goTypes != 0 {
 		a.goResult()
 	}
@@ -318,7 +283,7 @@ func (a *announcing) receiver() (name Span) {
 		case ')':
 			depth--
 		case '[':
-			a.balanced('[', ']')
+			a.balanced('[')
 		case tokenWord:
 			name = a.token()
 		}
@@ -328,10 +293,7 @@ func (a *announcing) receiver() (name Span) {
 
 // implementation handles the type that an impl or extension belongs to.
 func (a *announcing) implementation() {
-	if a.peek() == '<' {
-		a.next()
-		a.balanced('<', '>')
-	}
+	a.brackets('<')
 	name := Span{}
 	for at := a.pos; at < len(a.text) && at < a.pos+512; at++ {
 		c := a.text[at]
@@ -360,10 +322,7 @@ func (a *announcing) implementation() {
 func (a *announcing) cases() {
 	for a.next() == tokenWord {
 		a.add(Constant, a.token())
-		if a.peek() == '(' {
-			a.next()
-			a.balanced('(', ')')
-		}
+		a.brackets('(')
 		if a.peek() != ',' {
 			return
 		}
@@ -373,17 +332,14 @@ func (a *announcing) cases() {
 
 // value handles the name of a constant or variable.
 func (a *announcing) value(act action) {
-	kind := Constant
-	if act == isVar {
-		kind = Variable
-	}
+	kind := kindOfValue(act)
 	if a.in() == typeFrame || a.in() == enumFrame {
 		if act == isVar || a.lang.flags&constFields != 0 {
 			kind = Field
 		}
 	}
-	for a.next() == tokenWord && a.lang.words.action(a.finder.lexer.word()) != noAction {
-		if a.lang.words.action(a.finder.lexer.word()) == isFunc { // Rust's const fn
+	for a.next() == tokenWord && a.action() != noAction {
+		if a.action() == isFunc { // Rust's const fn
 			a.function()
 			return
 		}
@@ -404,9 +360,7 @@ func (a *announcing) value(act action) {
 	a.add(kind, name)
 	for a.lang.flags&groups != 0 && a.peek() == ',' {
 		a.next()
-		if a.next() == tokenWord {
-			a.add(kind, a.token())
-		}
+		a.named(kind)
 	}
 }
 
@@ -418,19 +372,13 @@ func (l *lexer) heredoc(at int) {
 	for at < len(l.text) && (l.text[at] == '-' || l.text[at] == '~' || l.text[at] == '"' || l.text[at] == '\'' || l.text[at] == '\\') {
 		at++
 	}
-	end := at
-	for end < len(l.text) && isWordByte(l.text[end]) {
-		end++
-	}
+	end := afterWord(l.text, at)
 	if end == at || l.openEnded >= mostOpenEnded || l.text[at] >= '0' && l.text[at] <= '9' {
 		return
 	}
 	mark := string(l.text[at:end])
 	for line := lineEnd(l.text, end); line < len(l.text); {
-		start := line + 1
-		for start < len(l.text) && (l.text[start] == ' ' || l.text[start] == '\t') {
-			start++
-		}
+		start := afterBlanks(l.text, line+1)
 		if hasPrefix(l.text[min(start, len(l.text)):], mark) {
 			l.pos = start + len(mark)
 			return

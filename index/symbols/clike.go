@@ -8,18 +8,18 @@ func declared(f *finder) {
 	for {
 		kind := f.next()
 		if kind != '#' || !f.broken || !f.preprocessor {
-			if kind != tokenWord && kind != ';' {
-				d.afterWord(kind)
-			}
+			d.head.parens = d.head.parens && contains("w;({", kind)
 		}
 		switch kind {
 		case tokenEnd:
 			return
 		case tokenWord:
-			d.word()
+			d.handle()
 		case '#':
 			if f.broken && f.preprocessor {
-				d.directive()
+				if open := d.directive(len(d.frames), 0); open < len(d.frames) {
+					d.frames, d.head = d.frames[:open], head{}
+				}
 				continue
 			}
 		case '{':
@@ -36,7 +36,7 @@ func declared(f *finder) {
 		case '(':
 			d.parens()
 		case '[':
-			f.balanced('[', ']')
+			f.balanced('[')
 		case '=':
 			d.assigned()
 		case ',':
@@ -86,16 +86,9 @@ type declaring struct {
 	branches []int
 }
 
-// afterWord is called for each token that is not a word.
-func (d *declaring) afterWord(kind byte) {
-	if kind != '(' && kind != '{' {
-		d.head.parens = false
-	}
-}
-
-func (d *declaring) word() {
+func (d *declaring) handle() {
 	h := &d.head
-	word := d.finder.lexer.word()
+	word := d.word()
 	if d.in() == enumFrame && h.words == 0 && !h.value {
 		h.words++
 		d.add(Constant, d.token())
@@ -112,9 +105,7 @@ func (d *declaring) word() {
 			d.add(Type, d.token())
 		}
 	case isAttribute:
-		if d.peek() == '(' {
-			d.next()
-			d.balanced('(', ')')
+		if d.brackets('(') {
 			h.parens = after
 		}
 	case isTypedef:
@@ -176,7 +167,7 @@ func (d *declaring) parens() {
 	h := &d.head
 	named := d.before == tokenWord && h.words > 0
 	start := d.pos
-	d.balanced('(', ')')
+	d.balanced('(')
 	d.kind = ')'
 	defer func() { h.parens = true }()
 	if h.frozen || h.value || h.ignored || h.kind != 0 && d.lang.flags&typeFirst != 0 && h.name.End > 0 {
@@ -190,10 +181,7 @@ func (d *declaring) parens() {
 	case contains("*^", d.firstIn(start)): // (*name)(…)
 		h.last = d.pointer(start)
 		h.words++
-		if d.peek() == '(' {
-			d.next()
-			d.balanced('(', ')')
-		}
+		d.brackets('(')
 	case named && h.last.End > 0:
 		if h.function.End > 0 && d.lang.flags&typeFirst != 0 {
 			h.frozen = true
@@ -238,7 +226,7 @@ func (d *declaring) open() {
 	h := &d.head
 	switch {
 	case d.in() == enumFrame && h.value:
-		d.balanced('{', '}') // the body of a constant
+		d.balanced('{') // the body of a constant
 		return
 	case h.ignored || d.in() == bodyFrame:
 		d.body()
@@ -255,17 +243,15 @@ func (d *declaring) open() {
 		if h.name.End > 0 {
 			d.add(h.kind, h.name)
 		}
-		keep := head{typedef: h.typedef, tagged: true, kind: Type, name: h.name, external: h.external}
 		d.push(kind, h.name)
-		d.pending(keep)
-		return
+		d.frames[len(d.frames)-1].typedef = d.frames[len(d.frames)-1].typedef || h.typedef
 	case h.function.End > 0 && !h.value:
 		d.functionNamed()
 		d.bodyOf(h.function)
 	case h.operator || h.tilde && h.parens:
 		d.body()
 	case h.value:
-		d.balanced('{', '}')
+		d.balanced('{')
 		return
 	case d.lang.flags&properties != 0 && h.words > 1 && (d.in() == typeFrame):
 		d.add(Field, h.last)
@@ -277,23 +263,12 @@ func (d *declaring) open() {
 	d.head = head{}
 }
 
-// pending drops the declaration that continues after the braces of a type, except for a typedef's
-// name, which closed looks for.
-func (d *declaring) pending(keep head) {
-	d.head = head{}
-	if keep.typedef {
-		d.frames[len(d.frames)-1].typedef = true
-	}
-}
-
 // closed continues after a type's body: variables, or the name of a typedef, may follow.
 func (d *declaring) closed() {
-	d.head = head{tagged: true, typedef: d.popped.typedef, words: 1}
-	if d.lang.flags&typeFirst != 0 || !d.popped.typedef && d.peek() != '*' && !isWordByte(d.peek()) || d.popped.kind == topFrame {
-		d.head = head{}
-	}
-	if d.popped.kind == bodyFrame {
-		d.head = head{}
+	d.head = head{}
+	code := d.popped.kind == topFrame || d.popped.kind == bodyFrame
+	if d.lang.flags&typeFirst == 0 && !code && (d.popped.typedef || d.peek() == '*' || isWordByte(d.peek())) {
+		d.head = head{tagged: true, typedef: d.popped.typedef, words: 1}
 	}
 }
 
@@ -338,7 +313,7 @@ func (d *declaring) body() {
 			}
 		case '#':
 			if d.broken && d.preprocessor {
-				depth = d.bodyDirective(depth, first)
+				depth = d.directive(depth, first)
 			}
 		}
 	}
@@ -480,8 +455,5 @@ func (d *declaring) annotation() {
 		d.next()
 		d.next()
 	}
-	if d.peek() == '(' {
-		d.next()
-		d.balanced('(', ')')
-	}
+	d.brackets('(')
 }

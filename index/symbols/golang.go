@@ -2,10 +2,7 @@ package symbols
 
 // goType handles the fields of a struct, or the methods of an interface, after a type's name in Go.
 func (a *announcing) goType(name Span) {
-	if a.peek() == '[' { // type parameters, or an array
-		a.next()
-		a.balanced('[', ']')
-	}
+	a.brackets('[') // type parameters, or an array
 	if a.peek() == '=' {
 		a.next()
 	}
@@ -13,7 +10,7 @@ func (a *announcing) goType(name Span) {
 	if a.peek() != 's' && a.peek() != 'i' || a.next() != tokenWord {
 		return
 	}
-	word := string(a.finder.lexer.word())
+	word := string(a.word())
 	if word != "struct" && word != "interface" || a.peek() != '{' {
 		return
 	}
@@ -29,12 +26,8 @@ func (a *announcing) goMembers(methods bool) {
 		switch a.next() {
 		case tokenEnd, '}':
 			return
-		case '{':
-			a.balanced('{', '}')
-		case '(':
-			a.balanced('(', ')')
-		case '[':
-			a.balanced('[', ']')
+		case '{', '(', '[':
+			a.balanced(a.kind)
 		case tokenWord:
 			if !a.broken && a.before != '{' && a.before != ';' {
 				continue
@@ -47,9 +40,7 @@ func (a *announcing) goMembers(methods bool) {
 				a.add(Field, a.token())
 				for a.peek() == ',' {
 					a.next()
-					if a.next() == tokenWord {
-						a.add(Field, a.token())
-					}
+					a.named(Field)
 				}
 			}
 		}
@@ -76,12 +67,11 @@ func (a *announcing) goResult() {
 			if a.next() == tokenEnd {
 				return
 			}
-			switch word := a.finder.lexer.word(); {
+			switch word := a.word(); {
 			case a.kind == '(':
-				a.balanced('(', ')')
+				a.balanced('(')
 			case a.kind == tokenWord && (string(word) == "interface" || string(word) == "struct") && a.peekSame() == '{':
-				a.next()
-				a.balanced('{', '}')
+				a.brackets('{')
 			}
 		}
 	}
@@ -89,20 +79,13 @@ func (a *announcing) goResult() {
 
 // group handles the names in a parenthesized declaration of Go.
 func (a *announcing) group(act action) {
-	kind := Constant
-	if act == isVar {
-		kind = Variable
-	}
+	kind := kindOfValue(act)
 	for {
 		switch a.next() {
 		case tokenEnd, ')':
 			return
-		case '{':
-			a.balanced('{', '}')
-		case '(':
-			a.balanced('(', ')')
-		case '[':
-			a.balanced('[', ']')
+		case '{', '(', '[':
+			a.balanced(a.kind)
 		case tokenWord:
 			if !a.broken && a.before != '(' && a.before != ';' || continues(a.before) {
 				continue
@@ -116,9 +99,7 @@ func (a *announcing) group(act action) {
 			a.add(kind, a.token())
 			for a.peekSame() == ',' {
 				a.next()
-				if a.next() == tokenWord {
-					a.add(kind, a.token())
-				}
+				a.named(kind)
 			}
 		}
 	}
@@ -126,11 +107,7 @@ func (a *announcing) group(act action) {
 
 // continues reports whether an expression continues after a token at the end of a line.
 func continues(token byte) bool {
-	switch token {
-	case '+', '-', '*', '/', '|', '&', '.', '=', ',', '<', '>', '^', '%', '!', ':':
-		return true
-	}
-	return false
+	return contains("+-*/|&.=,<>^%!:", token)
 }
 
 // zigType handles a constant of Zig whose value is a type.
@@ -143,7 +120,7 @@ func (a *announcing) zigType(name Span) bool {
 		if a.peek() < 'a' || a.next() != tokenWord {
 			return false
 		}
-		switch string(a.finder.lexer.word()) {
+		switch string(a.word()) {
 		case "struct", "union", "opaque":
 			a.add(Type, name)
 			a.opens = frame{name: name, kind: typeFrame}
@@ -153,10 +130,7 @@ func (a *announcing) zigType(name Span) bool {
 		default:
 			continue
 		}
-		if a.peek() == '(' {
-			a.next()
-			a.balanced('(', ')')
-		}
+		a.brackets('(')
 		return true
 	}
 	return false

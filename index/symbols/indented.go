@@ -7,14 +7,10 @@ func python(f *finder) {
 		switch f.next() {
 		case tokenEnd:
 			return
-		case '(':
-			f.balanced('(', ')')
-		case '[':
-			f.balanced('[', ']')
-		case '{':
-			f.balanced('{', '}')
+		case '(', '[', '{':
+			f.balanced(f.kind)
 		case tokenWord:
-			if f.broken && !f.continued() || f.before == ';' || f.before == ':' && !f.broken && f.lang.words.action(f.word()) != noAction {
+			if f.broken && !f.continued() || f.before == ';' || f.before == ':' && !f.broken && f.action() != noAction {
 				f.pythonStatement()
 			}
 		}
@@ -64,12 +60,12 @@ func (f *finder) pythonStatement() {
 	if f.broken {
 		f.dedent(indent)
 	}
-	act := f.lang.words.action(f.word())
+	act := f.action()
 	if act == isAttribute { // async
 		if f.next() != tokenWord {
 			return
 		}
-		act = f.lang.words.action(f.word())
+		act = f.action()
 	}
 	switch act {
 	case isFunc:
@@ -144,7 +140,7 @@ func ruby(f *finder) {
 				f.heredoc(f.start + 2)
 			}
 		case tokenWord:
-			if f.broken || f.before == ';' || f.lang.words.action(f.word()) == isFunc && f.before == tokenWord {
+			if f.broken || f.before == ';' || f.action() == isFunc && f.before == tokenWord {
 				f.rubyStatement()
 			}
 		}
@@ -163,12 +159,12 @@ func (f *finder) rubyStatement() {
 	if f.broken {
 		f.dedent(indent)
 	}
-	switch f.lang.words.action(f.word()) {
+	switch f.action() {
 	case isFunc:
 		f.rubyMethod(indent)
 	case isType, isModule:
 		kind := Type
-		if f.lang.words.action(f.word()) == isModule {
+		if f.action() == isModule {
 			kind = Module
 		}
 		if f.peekSame() == '<' || f.next() != tokenWord {
@@ -185,9 +181,7 @@ func (f *finder) rubyStatement() {
 		if f.peekSame() == ':' {
 			f.next()
 		}
-		if f.next() == tokenWord {
-			f.add(Method, f.token())
-		}
+		f.named(Method)
 	case isVar:
 		for f.peek() == ':' {
 			if f.next(); f.next() != tokenWord {

@@ -46,3 +46,11 @@ func (k *keywords) action(word []byte) action {
 	}
 	return k.actions[string(word)]
 }
+
+// kindOfValue returns the kind of what isConst or isVar announces.
+func kindOfValue(act action) Kind {
+	if act == isVar {
+		return Variable
+	}
+	return Constant
+}

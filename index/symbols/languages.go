@@ -26,17 +26,6 @@ const (
 	objectiveC
 )
 
-// Line-based languages.
-const (
-	shell flags = 1 + iota
-	perl
-	lua
-	elixir
-	haskell
-	rLang
-	sql
-)
-
 var slashes = lexis{line: []string{"//"}, open: "/*", close: "*/"}
 
 func curly(change func(*lexis)) *lexis {
@@ -149,16 +138,16 @@ var languages = func() map[string]*Language {
 		{"Python", pyLexis, python, pyWords, 0},
 		{"Cython", pyLexis, python, pyWords, 0},
 		{"Ruby", rubyLexis, ruby, rubyWords, 0},
-		{"Shell", lineLexis, lines, nil, shell},
-		{"Perl", lineLexis, lines, nil, perl},
-		{"Lua", lineLexis, lines, nil, lua},
-		{"Elixir", lineLexis, lines, nil, elixir},
-		{"Haskell", lineLexis, lines, nil, haskell},
-		{"R", lineLexis, lines, nil, rLang},
-		{"SQL", lineLexis, lines, nil, sql},
-		{"PLpgSQL", lineLexis, lines, nil, sql},
-		{"PLSQL", lineLexis, lines, nil, sql},
-		{"TSQL", lineLexis, lines, nil, sql},
+		{"Shell", lineLexis, lines(line.shell), nil, 0},
+		{"Perl", lineLexis, lines(line.perl), nil, 0},
+		{"Lua", lineLexis, lines(line.lua), nil, 0},
+		{"Elixir", lineLexis, lines(line.elixir), nil, 0},
+		{"Haskell", lineLexis, lines(line.haskell), nil, 0},
+		{"R", lineLexis, lines(line.r), nil, 0},
+		{"SQL", lineLexis, lines(line.sql), nil, 0},
+		{"PLpgSQL", lineLexis, lines(line.sql), nil, 0},
+		{"PLSQL", lineLexis, lines(line.sql), nil, 0},
+		{"TSQL", lineLexis, lines(line.sql), nil, 0},
 	}
 	byName := make(map[string]*Language, len(all))
 	for _, l := range all {

@@ -377,16 +377,7 @@ func (l *lexer) passTemplate() {
 func (l *lexer) passCode() {
 	start, broken, kind, before := l.start, l.broken, l.kind, l.before
 	l.nesting++
-	for depth := 1; depth > 0; {
-		switch l.next() {
-		case tokenEnd:
-			depth = 0
-		case '{':
-			depth++
-		case '}':
-			depth--
-		}
-	}
+	l.balanced('{')
 	l.nesting--
 	l.start, l.broken, l.kind, l.before = start, broken, kind, before
 }
@@ -440,8 +431,21 @@ func (l *lexer) wordBefore() bool {
 	return false
 }
 
+// brackets skips what is in brackets, if an opening one comes next.
+func (l *lexer) brackets(opening byte) (there bool) {
+	if there = l.peek() == opening; there {
+		l.next()
+		l.balanced(opening)
+	}
+	return there
+}
+
 // balanced skips everything up to the closing bracket of the one that was the last token.
-func (l *lexer) balanced(opening, closing byte) {
+func (l *lexer) balanced(opening byte) {
+	closing := opening + 2 // in ASCII
+	if opening == '(' {
+		closing = ')'
+	}
 	for depth := 1; depth > 0; {
 		switch l.next() {
 		case tokenEnd:

@@ -1,18 +1,19 @@
 package symbols
 
+import "strings"
+
 // lines finds the definitions of languages in which they start a line: shells, Perl, Lua, Elixir,
 // Haskell, R and SQL. A line in a string over several lines may look like a definition, too.
-func lines(f *finder) {
-	for f.pos < len(f.text) {
-		at, end := f.pos, lineEnd(f.text, f.pos)
-		start := at
-		for start < end && (f.text[start] == ' ' || f.text[start] == '\t') {
-			start++
-		}
-		f.pos = end + 1
-		if start < end {
-			f.start = start
-			line{f, start, end, uint32(start - at)}.find()
+func lines(find func(line)) func(*finder) {
+	return func(f *finder) {
+		for f.pos < len(f.text) {
+			at, end := f.pos, lineEnd(f.text, f.pos)
+			start := afterBlanks(f.text, at)
+			f.pos = end + 1
+			if start < end {
+				f.start = start
+				find(line{f, start, end, uint32(start - at)})
+			}
 		}
 	}
 }
@@ -24,25 +25,6 @@ type line struct {
 	indent  uint32
 }
 
-func (l line) find() {
-	switch l.lang.flags {
-	case shell:
-		l.shell()
-	case perl:
-		l.perl()
-	case lua:
-		l.lua()
-	case elixir:
-		l.elixir()
-	case haskell:
-		l.haskell()
-	case rLang:
-		l.r()
-	case sql:
-		l.sql()
-	}
-}
-
 // wordAt returns the word at a place of the line, with the bytes in extra.
 func (l line) wordAt(at int, extra string) Span {
 	end := at
@@ -52,22 +34,10 @@ func (l line) wordAt(at int, extra string) Span {
 	return Span{uint32(at), uint32(end)}
 }
 
-func contains(set string, c byte) bool {
-	for i := range len(set) {
-		if set[i] == c {
-			return true
-		}
-	}
-	return false
-}
+func contains(set string, c byte) bool { return strings.IndexByte(set, c) >= 0 }
 
 // skip returns the next place that is not blank.
-func (l line) skip(at int) int {
-	for at < l.end && (l.text[at] == ' ' || l.text[at] == '\t') {
-		at++
-	}
-	return at
-}
+func (l line) skip(at int) int { return max(at, min(afterBlanks(l.text, at), l.end)) }
 
 // byteAt returns the byte at a place, 0 after the line.
 func (l line) byteAt(at int) byte {
@@ -172,14 +142,9 @@ func (l line) perlConstants(at int) {
 		case c == '#':
 			at = lineEnd(l.text, at)
 		case isWordByte(c):
-			end := at
-			for end < len(l.text) && isWordByte(l.text[end]) {
-				end++
-			}
+			end := afterWord(l.text, at)
 			name := Span{uint32(at), uint32(end)}
-			for end < len(l.text) && (l.text[end] == ' ' || l.text[end] == '\t') {
-				end++
-			}
+			end = afterBlanks(l.text, end)
 			if hasPrefix(l.text[end:], "=>") {
 				l.add(Constant, name)
 				for end < len(l.text) && !contains(",}\n", l.text[end]) {
@@ -336,7 +301,7 @@ func (l line) sql() {
 			return
 		}
 		at = l.skip(int(word.End))
-		switch lower(l.string(word)) {
+		switch strings.ToLower(l.string(word)) {
 		case "create":
 			create = true
 		case "table", "view", "type", "sequence", "domain":
@@ -370,7 +335,7 @@ func (l line) sqlName(at int, kind Kind, create bool) {
 		for at < l.end && contains("`\"]", l.text[at]) {
 			at++
 		}
-		if word := lower(l.string(name)); word == "if" || word == "not" || word == "exists" || word == "concurrently" || word == "only" {
+		if word := strings.ToLower(l.string(name)); word == "if" || word == "not" || word == "exists" || word == "concurrently" || word == "only" {
 			at = l.skip(at)
 			continue
 		}
@@ -381,15 +346,4 @@ func (l line) sqlName(at int, kind Kind, create bool) {
 		l.add(kind, name)
 		return
 	}
-}
-
-// lower returns a short text in lower case.
-func lower(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if c >= 'A' && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
 }

@@ -5,7 +5,7 @@ func (d *declaring) objective() {
 	if d.next() != tokenWord {
 		return
 	}
-	switch string(d.finder.lexer.word()) {
+	switch string(d.word()) {
 	case "interface", "implementation", "protocol":
 		if d.next() != tokenWord || d.peek() == ';' || d.peek() == ',' {
 			return // a forward declaration
@@ -17,25 +17,17 @@ func (d *declaring) objective() {
 			switch d.next() {
 			case ':':
 				d.next()
-			case '<':
-				d.balanced('<', '>')
-			case '(':
-				d.balanced('(', ')')
+			case '<', '(':
+				d.balanced(d.kind)
 			}
 		}
-		if d.peek() == '{' {
-			d.next()
-			d.balanced('{', '}')
-		}
+		d.brackets('{')
 	case "end":
 		for len(d.frames) > 0 {
 			d.pop()
 		}
 	case "property":
-		if d.peek() == '(' {
-			d.next()
-			d.balanced('(', ')')
-		}
+		d.brackets('(')
 		d.head = head{words: 1}
 		return
 	}
@@ -44,10 +36,7 @@ func (d *declaring) objective() {
 
 // objectiveMethod handles the first part of a selector.
 func (d *declaring) objectiveMethod() {
-	if d.peek() == '(' {
-		d.next()
-		d.balanced('(', ')')
-	}
+	d.brackets('(')
 	name := Span{}
 	if d.next() == tokenWord {
 		name = d.token()
@@ -59,7 +48,7 @@ func (d *declaring) objectiveMethod() {
 			d.head = head{}
 			return
 		case '(':
-			d.balanced('(', ')')
+			d.balanced('(')
 		case '{':
 			d.bodyOf(name)
 			d.head = head{}

@@ -1,64 +1,38 @@
 package symbols
 
-// directive handles a line of the preprocessor. Each branch of a conditional starts with the braces
-// that were open at the start of the first branch.
-func (d *declaring) directive() {
+// directive handles a line of the preprocessor where level braces are open, and returns how many are
+// open after it: each branch of a conditional starts with those that were open at the start of the
+// first branch. There were first conditionals around the text with these braces.
+func (d *declaring) directive(level, first int) int {
+	n := len(d.branches)
 	switch d.directiveName() {
 	case "if", "ifdef", "ifndef":
-		d.branches = append(d.branches[:min(len(d.branches), maxFrames)], len(d.frames))
+		d.branches = append(d.branches[:min(n, maxFrames)], level)
 	case "else", "elif":
-		if n := len(d.branches); n > 0 && d.branches[n-1] < len(d.frames) {
-			d.frames = d.frames[:d.branches[n-1]]
-			d.head = head{}
-		}
-	case "endif":
-		if n := len(d.branches); n > 0 {
-			d.branches = d.branches[:n-1]
-		}
-	}
-}
-
-// bodyDirective is directive in a body nested depth braces deep, and returns the depth after it.
-func (d *declaring) bodyDirective(depth, first int) int {
-	switch d.directiveName() {
-	case "if", "ifdef", "ifndef":
-		d.branches = append(d.branches[:min(len(d.branches), maxFrames)], depth)
-	case "else", "elif":
-		if n := len(d.branches); n > first {
+		if n > first {
 			return d.branches[n-1]
 		} else if n > 0 {
 			return 0 // each branch has its own head of the function
 		}
 	case "endif":
-		if n := len(d.branches); n > 0 {
+		if n > 0 {
 			d.branches = d.branches[:n-1]
 		}
 	}
-	return depth
+	return level
 }
 
 // directiveName skips the line and returns the name of its directive. It adds the macro of a
 // #define.
 func (d *declaring) directiveName() string {
 	end := d.directiveEnd()
-	at := d.pos
-	for at < end && (d.text[at] == ' ' || d.text[at] == '\t') {
-		at++
-	}
+	at := afterBlanks(d.text, d.pos)
 	start := at
-	for at < end && isWordByte(d.text[at]) {
-		at++
-	}
+	at = afterWord(d.text, at)
 	name := string(d.text[start:at])
 	if name == "define" {
-		for at < end && (d.text[at] == ' ' || d.text[at] == '\t') {
-			at++
-		}
-		from := at
-		for at < end && isWordByte(d.text[at]) {
-			at++
-		}
-		d.add(Macro, Span{uint32(from), uint32(at)})
+		at = afterBlanks(d.text, at)
+		d.add(Macro, Span{uint32(at), uint32(afterWord(d.text, at))})
 	}
 	d.pos, d.kind = end, ';'
 	return name

@@ -9,7 +9,7 @@ func script(f *finder) {
 		case tokenEnd:
 			return
 		case tokenWord:
-			s.word()
+			s.handle()
 		case '{':
 			s.brace()
 			s.member, s.target = true, Span{}
@@ -33,14 +33,13 @@ func script(f *finder) {
 			}
 		case '(':
 			if s.opens.kind == typeFrame {
-				f.balanced('(', ')')
+				f.balanced('(')
 			}
 		case '[', '*':
 			continue // a member has a computed name, or is a generator
 		case '@':
-			if f.next() == tokenWord && f.peek() == '(' {
-				f.next()
-				f.balanced('(', ')')
+			if f.next() == tokenWord {
+				f.brackets('(')
 			}
 			continue
 		}
@@ -62,9 +61,7 @@ func (s *scripting) brace() {
 	switch {
 	case s.opens.kind != topFrame || s.opens.name.End > 0:
 		s.push(s.opens.kind, s.opens.name)
-	case s.before == '=' || s.before == '(' || s.before == ',' || s.before == ':' || s.before == '[' || s.before == '?' || s.before == '|' || s.before == '&':
-		s.push(objectFrame, Span{})
-	case s.before == tokenWord && s.wordBefore():
+	case contains("=(,:[?|&", s.before), s.before == tokenWord && s.wordBefore():
 		s.push(objectFrame, Span{})
 	default:
 		s.push(bodyFrame, Span{})
@@ -72,11 +69,11 @@ func (s *scripting) brace() {
 	s.opens = frame{}
 }
 
-func (s *scripting) word() {
+func (s *scripting) handle() {
 	if s.broken && s.opens == (frame{kind: bodyFrame}) {
 		s.opens = frame{} // the value of an arrow function was not a block
 	}
-	word := s.finder.lexer.word()
+	word := s.word()
 	act := s.lang.words.action(word)
 	dotted := s.before == '.'
 	in := s.in()
@@ -113,21 +110,12 @@ func isNameStart(c byte) bool { return isWordByte(c) && (c < '0' || c > '9') || 
 // functionNamed adds a function and skips its parameters.
 func (s *scripting) functionNamed(kind Kind, name Span) {
 	s.add(kind, name)
-	if s.peek() == '<' {
-		s.next()
-		s.balanced('<', '>')
-	}
-	if s.peek() == '(' {
-		s.next()
-		s.balanced('(', ')')
-	}
+	s.brackets('<')
+	s.brackets('(')
 	s.opens = frame{name: name, kind: bodyFrame}
 	if s.peek() == ':' { // the type of the result, which may have braces
 		s.next()
-		if s.peek() == '{' {
-			s.next()
-			s.balanced('{', '}')
-		}
+		s.brackets('{')
 	}
 }
 
@@ -145,7 +133,7 @@ func (s *scripting) typeNamed(act action) {
 		return
 	}
 	name := s.token()
-	switch word := string(s.finder.lexer.word()); {
+	switch word := string(s.word()); {
 	case act == isType && (word == "extends" || word == "implements"):
 		s.opens = frame{kind: typeFrame, name: s.target}
 	case act == isType:
@@ -166,10 +154,7 @@ func (s *scripting) typeNamed(act action) {
 func (s *scripting) value(act action) {
 	name := s.token()
 	s.target = name
-	kind := Constant
-	if act == isVar {
-		kind = Variable
-	}
+	kind := kindOfValue(act)
 	if s.isFunction(s.pos) {
 		kind = Function
 	} else if s.in() != topFrame {

@@ -3,8 +3,6 @@
 // table for each family of languages says which tokens announce a name. Text that is not code, or
 // is incomplete, yields fewer names but never an error.
 //
-// It takes time linear in the text. The only other memory is for the nesting of brackets.
-//
 // Finding takes time linear in the text, and memory for the nesting of brackets only.
 package symbols
 
@@ -168,6 +166,21 @@ func isWordByte(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
+// afterWord returns the end of the ASCII word at at, and afterBlanks that of the blanks.
+func afterWord(text []byte, at int) int {
+	for at < len(text) && isWordByte(text[at]) {
+		at++
+	}
+	return at
+}
+
+func afterBlanks(text []byte, at int) int {
+	for at < len(text) && (text[at] == ' ' || text[at] == '\t') {
+		at++
+	}
+	return at
+}
+
 // scope returns the name of the innermost frame that has one.
 func (f *finder) scope() Span {
 	for _, open := range slices.Backward(f.frames) {
@@ -198,6 +211,17 @@ func (f *finder) settle() []Symbol {
 	return f.found[:f.begin+len(kept)]
 }
 
+// named adds a symbol whose name is the next token, if that is a word.
+func (f *finder) named(kind Kind) (there bool) {
+	if there = f.next() == tokenWord; there {
+		f.add(kind, f.token())
+	}
+	return there
+}
+
+// action returns what the token, a word, announces.
+func (f *finder) action() action { return f.lang.words.action(f.word()) }
+
 // token returns the span of the token.
 func (f *finder) token() Span { return Span{uint32(f.start), uint32(f.pos)} }
 
@@ -206,7 +230,7 @@ func (f *finder) push(kind frameKind, name Span) {
 	if len(f.frames) < maxFrames {
 		f.frames = append(f.frames, frame{name: name, kind: kind, symbol: f.symbolOf(name)})
 	} else {
-		f.balanced('{', '}')
+		f.balanced('{')
 	}
 }
 
