@@ -12,6 +12,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/internal/testrun"
@@ -141,7 +142,7 @@ func TestWordsHasWhatItPromises(t *testing.T) {
 				note(seen, "low priority", rank.LowPriority([]byte(d.Path)))
 				note(seen, "several branches", len(d.Branches) > 1)
 				note(seen, "skipped", d.Skipped)
-				note(seen, "no word", len(d.Content) > 0 && !bytes.ContainsFunc(d.Content, func(r rune) bool { return r < utf8.RuneSelf && isWordByte(byte(r)) }))
+				note(seen, "no word", len(d.Content) > 0 && !bytes.ContainsFunc(d.Content, func(r rune) bool { return r < utf8.RuneSelf && ngram.IsWord(byte(r)) }))
 			}
 		}
 	}

@@ -70,14 +70,24 @@ func (e evaluation) holds(q query.Q) bool {
 		return e.holds(q.Child)
 	case *query.Const:
 		return q.Value
-	case *query.Substring:
-		return e.found(q, q.Scope)
-	case *query.Regexp:
-		return e.found(q, q.Scope)
-	case *query.Symbol, *query.Reference:
-		return e.found(q, query.Content)
+	}
+	if scope, ok := scopeOf(q); ok {
+		return scope != query.FileName && e.look(q, query.Content).found || scope != query.Content && e.look(q, query.FileName).found
 	}
 	return e.factHolds(q)
+}
+
+// scopeOf returns the scope of an atom; ok is false for other nodes.
+func scopeOf(q query.Q) (scope query.Scope, ok bool) {
+	switch q := q.(type) {
+	case *query.Substring:
+		return q.Scope, true
+	case *query.Regexp:
+		return q.Scope, true
+	case *query.Symbol, *query.Reference:
+		return query.Content, true
+	}
+	return 0, false
 }
 
 // factHolds is holds for nodes without a text.
@@ -109,12 +119,6 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 		return name == q.Pattern
 	}
 	return strings.Contains(name, q.Pattern)
-}
-
-// found reports whether an atom's text is within its scope.
-func (e evaluation) found(atom query.Q, scope query.Scope) bool {
-	return scope != query.FileName && e.look(atom, query.Content).found ||
-		scope != query.Content && e.look(atom, query.FileName).found
 }
 
 // result collects the ranges of a document that matches.
@@ -272,39 +276,17 @@ func (e evaluation) hasWord(from, to int, same func(word string) bool) bool {
 
 // ranges returns the ranges of the atoms that count, in the content or in the path: atoms outside of a Not
 // that hold together with all nodes above them.
-func (e evaluation) ranges(q query.Q, in query.Scope) []Range {
-	if !e.holds(q) {
-		return nil
-	}
-	var all []Range
-	switch q := q.(type) {
-	case *query.And:
-		for _, c := range q.Children {
-			all = append(all, e.ranges(c, in)...)
+func (e evaluation) ranges(q query.Q, in query.Scope) (all []Range) {
+	query.Walk(q, func(q query.Q) bool {
+		if t, ok := q.(*query.Type); !e.holds(q) || ok && t.Kind == query.KindFileName && in != query.FileName {
+			return false
 		}
-	case *query.Or:
-		for _, c := range q.Children {
-			all = append(all, e.ranges(c, in)...)
+		if scope, ok := scopeOf(q); ok && (scope == query.Either || scope == in) {
+			all = append(all, e.look(q, in).ranges...)
 		}
-	case *query.Type:
-		if q.Kind != query.KindFileName || in == query.FileName {
-			all = e.ranges(q.Child, in)
-		}
-	case *query.Substring:
-		all = e.atomRanges(q, q.Scope, in)
-	case *query.Regexp:
-		all = e.atomRanges(q, q.Scope, in)
-	case *query.Symbol, *query.Reference:
-		all = e.atomRanges(q, query.Content, in)
-	}
+		return true
+	})
 	return all
-}
-
-func (e evaluation) atomRanges(atom query.Q, scope, in query.Scope) []Range {
-	if scope != query.Either && scope != in {
-		return nil
-	}
-	return e.look(atom, in).ranges
 }
 
 // withoutOverlap sorts by start, longer first, and drops each range that

@@ -2,10 +2,10 @@ package indextest
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/symbols"
@@ -24,12 +24,11 @@ type text struct {
 }
 
 // folded sets small and wide.
-func (t *text) folded() *text {
+func (t *text) folded() {
 	t.once.Do(func() {
 		t.small = smallLetters(t.bytes)
 		t.wide = bytes.Contains(t.bytes, []byte("\u212A")) || bytes.Contains(t.bytes, []byte("\u017F"))
 	})
-	return t
 }
 
 func smallLetters(b []byte) []byte {
@@ -79,20 +78,23 @@ func inNames(f finder, kinds symbols.KindSet) finder {
 }
 
 // substring looks for the pattern, which is UTF-8 without U+FFFD. It compares bytes, or runes that
-// fold to each other.
+// fold to each other. Looking for ASCII in a text of small letters saves most of the time.
 func substring(pattern string, caseSensitive bool) finder {
-	l := literal{pattern, caseSensitive}
-	if !l.quick() {
-		return byRunes(pattern, caseSensitive)
+	source := regexp.QuoteMeta(pattern)
+	if !caseSensitive {
+		source = "(?i)" + source
 	}
-	slow := byRunes(pattern, caseSensitive)
+	plain, what := expression(regexp.MustCompile(source)), []byte(pattern)
+	if caseSensitive || strings.ContainsFunc(pattern, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return plain
+	}
+	what = smallLetters(what)
 	return func(t *text) (ranges []Range, found bool) {
-		where, what, ok := l.in(t)
-		if !ok {
-			return slow(t)
+		if t.folded(); t.wide && bytes.ContainsAny(what, "ks") {
+			return plain(t)
 		}
 		for from := 0; ; {
-			i := bytes.Index(where[from:], what)
+			i := bytes.Index(t.small[from:], what)
 			if i < 0 {
 				return ranges, ranges != nil
 			}
@@ -102,88 +104,15 @@ func substring(pattern string, caseSensitive bool) finder {
 	}
 }
 
-// literal is a non-empty text to look for.
-type literal struct {
-	text          string
-	caseSensitive bool
-}
-
-// quick reports whether comparing bytes is enough, at least in texts that are not wide.
-func (l literal) quick() bool {
-	return l.caseSensitive || strings.IndexFunc(l.text, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
-}
-
-// in returns which bytes to look for, and in which text; ok is false if that is not enough for this
-// text.
-func (l literal) in(t *text) (where, what []byte, ok bool) {
-	if l.caseSensitive {
-		return t.bytes, []byte(l.text), true
-	}
-	what = smallLetters([]byte(l.text))
-	t = t.folded()
-	return t.small, what, !t.wide || !bytes.ContainsAny(what, "ks")
-}
-
-// next returns the next place where the literal is, or could be; the end of the text if there is
-// none.
-func (l literal) next(t *text, from int) int {
-	where, what, ok := l.in(t)
-	if !ok {
-		return from
-	}
-	if i := bytes.Index(where[from:], what); i >= 0 {
-		return from + i
-	}
-	return len(t.bytes)
-}
-
-// byRunes is substring by the simplest means: it compares at every byte.
-func byRunes(pattern string, caseSensitive bool) finder {
-	var wanted [][]rune // for each rune of the pattern, the runes that it matches
-	for _, r := range pattern {
-		if caseSensitive {
-			wanted = append(wanted, []rune{r})
-		} else {
-			wanted = append(wanted, orbit(r))
-		}
-	}
-	var first [256]bool // bytes with which a match can begin
-	for _, r := range wanted[0] {
-		first[string(r)[0]] = true
-	}
+// expression finds with the standard library.
+func expression(re *regexp.Regexp) finder {
 	return func(t *text) (ranges []Range, found bool) {
-		text := t.bytes
-		for i := 0; i < len(text); i++ {
-			if !first[text[i]] {
-				continue
-			}
-			if n, ok := prefix(text[i:], wanted); ok {
-				ranges = append(ranges, Range{i, i + n})
-				i += n - 1
+		all := re.FindAllIndex(t.bytes, -1)
+		for _, loc := range all {
+			if loc[0] < loc[1] {
+				ranges = append(ranges, Range{loc[0], loc[1]})
 			}
 		}
-		return ranges, ranges != nil
+		return ranges, all != nil
 	}
-}
-
-// prefix reports whether text begins with the wanted runes, and with how many bytes. An invalid
-// byte equals no rune.
-func prefix(text []byte, wanted [][]rune) (n int, ok bool) {
-	for _, want := range wanted {
-		r, size := utf8.DecodeRune(text[n:])
-		if r == utf8.RuneError && size <= 1 || !slices.Contains(want, r) {
-			return 0, false
-		}
-		n += size
-	}
-	return n, true
-}
-
-// orbit lists the runes that fold to r, r included.
-func orbit(r rune) []rune {
-	all := []rune{r}
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		all = append(all, f)
-	}
-	return all
 }

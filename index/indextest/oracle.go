@@ -135,7 +135,7 @@ func (c *compiled) prepare(n query.Q) (err error) {
 			source = "(?i)" + source
 		}
 		re, err := regexp.Compile(source)
-		c.atom(n, expression(n, re))
+		c.atom(n, expression(re))
 		return err
 	case *query.Repo:
 		c.regexps[n], err = regexp.Compile(n.Tree.String())

@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -135,69 +134,11 @@ func TestSubstring(t *testing.T) {
 			continue
 		}
 		for prefix, caseSensitive := range map[string]bool{"(?i)": false, "": true} {
-			want, _ := wholeText(regexp.MustCompile(prefix + regexp.QuoteMeta(pattern)))(&text{bytes: content})
+			want, _ := expression(regexp.MustCompile(prefix + regexp.QuoteMeta(pattern)))(&text{bytes: content})
 			got, found := substring(pattern, caseSensitive)(&text{bytes: content})
 			if !reflect.DeepEqual(got, want) || found != (len(want) > 0) {
 				t.Fatalf("seed %d, round %d: %q in %q, case %v: got %v, want %v", seed, i, pattern, content, caseSensitive, got, want)
 			}
 		}
 	}
-}
-
-// TestExpressions compares the finder for expressions with the standard library alone.
-func TestExpressions(t *testing.T) {
-	lines, literals, matches := 0, 0, 0
-	for seed := range uint64(6) {
-		c := Words(seed)
-		if seed%2 == 1 {
-			c = Random(seed)
-		}
-		for _, q := range Queries(c, seed, 4*len(kinds)) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			query.Walk(tree, func(n query.Q) bool {
-				if e, ok := n.(*query.Regexp); ok {
-					lines += b2i(inLines(e.Tree))
-					literals += b2i(requiredBy(e) != nil)
-					matches += compareExpression(t, c, e)
-				}
-				return true
-			})
-		}
-	}
-	if lines < 200 || literals < 200 || matches < 5000 {
-		t.Errorf("%d expressions within lines, %d with literals, %d matches: the test says little", lines, literals, matches)
-	}
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
-func compareExpression(t *testing.T, c *Corpus, q *query.Regexp) (matches int) {
-	t.Helper()
-	source := q.Tree.String()
-	if !q.CaseSensitive {
-		source = "(?i)" + source
-	}
-	re := regexp.MustCompile(source)
-	find, plain := expression(q, re), wholeText(re)
-	for _, r := range c.Repos {
-		for _, d := range r.Documents {
-			for _, content := range [][]byte{d.Content, []byte(d.Path)} {
-				got, found := find(&text{bytes: content})
-				want, wantFound := plain(&text{bytes: content})
-				if !slices.Equal(got, want) || found != wantFound {
-					t.Fatalf("%s in %s %q: %v, %t, want %v, %t", source, c.Name, d.Path, got, found, want, wantFound)
-				}
-				matches += len(want)
-			}
-		}
-	}
-	return matches
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/query"
 )
 
 // Query is a generated query.
@@ -89,7 +91,7 @@ var generalKinds = []kind{
 		return pickOne(g, "case:yes ", "case:no ") + Quote(g.runes(1, 3)+g.runes(1, 3))
 	}, true},
 	{"not ASCII, regexp", func(g *sampler) string {
-		return pickOne(g, "case:yes ", "case:no ") + quoteExpression(regexp.QuoteMeta(g.runes(1, 5))+pickOne(g, ".{0,3}", ".*", "|", "[^a]")+regexp.QuoteMeta(g.flipped(g.runes(1, 5))))
+		return pickOne(g, "case:yes ", "case:no ") + query.Quote(regexp.QuoteMeta(g.runes(1, 5))+pickOne(g, ".{0,3}", ".*", "|", "[^a]")+regexp.QuoteMeta(g.flipped(g.runes(1, 5))))
 	}, false},
 	{"symbol", func(g *sampler) string { return "sym:" + Quote(g.word()) }, true},
 	{"symbol, part", func(g *sampler) string { return "sym:" + Quote(g.text(1, 4)) }, true},
@@ -124,6 +126,10 @@ var ownKinds = []kind{
 		return "type:symbol " + pickOne(g, "", "sym.kind:constant ") + pickOne(g, "", g.term(), g.term()+" or "+g.term(), "-"+g.term())
 	}, true},
 }
+
+// Quote writes a text as one term of the query language that searches for exactly this text. The
+// text is UTF-8 and not empty.
+func Quote(text string) string { return query.Quote(regexp.QuoteMeta(text)) }
 
 // sampler samples parts of queries from a corpus.
 type sampler struct {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -76,14 +77,7 @@ func (m *maker) repo(name string) Repo {
 	for range m.rng.IntN(12) {
 		paths[pick(m, m.folders)+pick(m, m.fileNames)] = true
 	}
-	inOrder := slices.Sorted(func(yield func(string) bool) {
-		for p := range paths {
-			if !yield(p) {
-				return
-			}
-		}
-	})
-	for _, path := range inOrder {
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
 		r.Documents = append(r.Documents, m.versions(path, r.Branches)...)
 	}
 	return r

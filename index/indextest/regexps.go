@@ -4,13 +4,15 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/query"
 )
 
 // regexp returns a regular expression, as a term of a query, from sampled
 // texts.
 func (g *sampler) regexp() string {
 	source := pickOne(g, regexpKinds...)(g)
-	return pickOne(g, "", "", "regex:") + quoteExpression(source)
+	return pickOne(g, "", "", "regex:") + query.Quote(source)
 }
 
 // regexpKinds make the source of an expression. Its syntax is valid whatever

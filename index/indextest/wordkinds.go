@@ -5,6 +5,9 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/query"
 )
 
 // wordKinds are the kinds of queries that an index of words answers or helps to answer, and those
@@ -12,15 +15,15 @@ import (
 var wordKinds = []kind{
 	{"within a word", func(g *sampler) string { return anyCase(g) + Quote(g.wordPart(1, 12)) }, false},
 	{"word, other case", func(g *sampler) string { return "case:no " + Quote(g.flipped(g.wholeWord())) }, false},
-	{"whole word", func(g *sampler) string { return anyCase(g) + quoteExpression(`\b`+g.wholeWord()+`\b`) }, false},
-	{"start of a word", func(g *sampler) string { return anyCase(g) + quoteExpression(`\b`+g.wordStart()) }, false},
-	{"end of a word", func(g *sampler) string { return anyCase(g) + quoteExpression(g.wordEnd()+`\b`) }, false},
-	{"not the start of a word", func(g *sampler) string { return anyCase(g) + quoteExpression(`\B`+g.wordEnd()) }, false},
-	{"not the end of a word", func(g *sampler) string { return anyCase(g) + quoteExpression(g.wordStart()+`\B`) }, false},
+	{"whole word", func(g *sampler) string { return anyCase(g) + query.Quote(`\b`+g.wholeWord()+`\b`) }, false},
+	{"start of a word", func(g *sampler) string { return anyCase(g) + query.Quote(`\b`+g.wordStart()) }, false},
+	{"end of a word", func(g *sampler) string { return anyCase(g) + query.Quote(g.wordEnd()+`\b`) }, false},
+	{"not the start of a word", func(g *sampler) string { return anyCase(g) + query.Quote(`\B`+g.wordEnd()) }, false},
+	{"not the end of a word", func(g *sampler) string { return anyCase(g) + query.Quote(g.wordStart()+`\B`) }, false},
 	{"any borders", (*sampler).borders, false},
 	{"words alternated", (*sampler).alternatives, false},
 	{"long word", func(g *sampler) string { return anyCase(g) + (*sampler).longWord(g) }, false},
-	{"expression in a word", func(g *sampler) string { return anyCase(g) + quoteExpression(g.wordExpression()) }, false},
+	{"expression in a word", func(g *sampler) string { return anyCase(g) + query.Quote(g.wordExpression()) }, false},
 	{"expression of classes", (*sampler).classes, false},
 	{"maybe nothing", (*sampler).maybeNothing, false},
 	{"word at an end", (*sampler).atEnds, false},
@@ -29,7 +32,7 @@ var wordKinds = []kind{
 	{"one or two", func(g *sampler) string { return anyCase(g) + Quote(g.wordPart(1, 2)) }, false},
 	{"phrase", func(g *sampler) string { return anyCase(g) + Quote(g.phrase(2, 5, " \t")) }, false},
 	{"phrase over lines", func(g *sampler) string { return anyCase(g) + Quote(g.phrase(3, 9, "\n")) }, false},
-	{"pieces", func(g *sampler) string { return anyCase(g) + quoteExpression(g.pieces()) }, false},
+	{"pieces", func(g *sampler) string { return anyCase(g) + query.Quote(g.pieces()) }, false},
 	{"several words", func(g *sampler) string { return strings.Join(quoted(g.together(2+g.rng.IntN(3))), " ") }, false},
 	{"or of ands", (*sampler).orOfAnds, false},
 	{"without a word", (*sampler).without, false},
@@ -46,7 +49,7 @@ var wordKinds = []kind{
 	{"not ASCII", (*sampler).notASCII, false},
 	{"folds to ASCII", (*sampler).wide, false},
 	{"repetition", func(g *sampler) string {
-		return anyCase(g) + quoteExpression(pickOne(g, `\b`, "", "")+strings.Repeat(g.wordPart(1, 3), 2+g.rng.IntN(3))+pickOne(g, `\b`, "", ""))
+		return anyCase(g) + query.Quote(pickOne(g, `\b`, "", "")+strings.Repeat(g.wordPart(1, 3), 2+g.rng.IntN(3))+pickOne(g, `\b`, "", ""))
 	}, true},
 	{"word and neighbour", (*sampler).besideWord, false},
 }
@@ -58,10 +61,6 @@ func quoted(words []string) (terms []string) {
 		terms = append(terms, Quote(w))
 	}
 	return terms
-}
-
-func isWordByte(b byte) bool {
-	return b == '_' || '0' <= b && b <= '9' || 'a' <= b|0x20 && b|0x20 <= 'z'
 }
 
 // maxSample keeps queries below the limits of the language.
@@ -86,12 +85,12 @@ func (g *sampler) wordAt(content []byte) (start, end int) {
 		return 0, 0
 	}
 	start = g.rng.IntN(len(content))
-	for start < len(content) && !isWordByte(content[start]) {
+	for start < len(content) && !ngram.IsWord(content[start]) {
 		start++
 	}
-	for end = start; end < len(content) && isWordByte(content[end]); end++ {
+	for end = start; end < len(content) && ngram.IsWord(content[end]); end++ {
 	}
-	for start > 0 && start < len(content) && isWordByte(content[start-1]) {
+	for start > 0 && start < len(content) && ngram.IsWord(content[start-1]) {
 		start--
 	}
 	return start, end
@@ -151,7 +150,7 @@ func (g *sampler) together(n int) (words []string) {
 
 func (g *sampler) borders() string {
 	border := func() string { return pickOne(g, "", `\b`, `\B`, `\b`, `\b\b`, `\w*\b`, `\b\w?`, `\W`, `^`, `$`) }
-	return anyCase(g) + quoteExpression(border()+g.wordPart(1, 8)+border())
+	return anyCase(g) + query.Quote(border()+g.wordPart(1, 8)+border())
 }
 
 // alternatives returns words, some of them the start or the end of others.
@@ -169,7 +168,7 @@ func (g *sampler) alternatives() string {
 	}
 	g.rng.Shuffle(len(words), func(i, j int) { words[i], words[j] = words[j], words[i] })
 	all := strings.Join(words, "|")
-	return anyCase(g) + quoteExpression(pickOne(g, "("+all+")", all, `\b(`+all+`)\b`, `(?:`+all+`)\b`, `\b(?:`+all+")", "("+all+`)\w*`))
+	return anyCase(g) + query.Quote(pickOne(g, "("+all+")", all, `\b(`+all+`)\b`, `(?:`+all+`)\b`, `\b(?:`+all+")", "("+all+`)\w*`))
 }
 
 // longWord returns the start, the end, or all of a long word, if it finds one.
@@ -182,7 +181,7 @@ func (g *sampler) longWord() string {
 	}
 	size := min(len(longest), pickOne(g, 5, 61, 62, 63, 64, 65, 66, 127, 128, 129, maxSample))
 	at := pickOne(g, 0, len(longest)-size, g.rng.IntN(len(longest)-size+1))
-	return quoteExpression(pickOne(g, "", `\b`) + longest[at:at+size] + pickOne(g, "", `\b`, `\w`, `\w*`))
+	return query.Quote(pickOne(g, "", `\b`) + longest[at:at+size] + pickOne(g, "", `\b`, `\w`, `\w*`))
 }
 
 // wordExpression replaces parts of a word by expressions for them.
@@ -222,7 +221,7 @@ func classOf(part string) string {
 
 func (g *sampler) classes() string {
 	w := g.wordPart(2, 7)
-	return anyCase(g) + quoteExpression(pickOne(g,
+	return anyCase(g) + query.Quote(pickOne(g,
 		`[A-Z]+_`+w, `\w+`+w, w+`[A-Z]\w*`, `(`+w+`|ba[rz])\d{1,3}`, `\d+`+w, w+`\d+`, `[a-z]+_[a-z]+`, `\b[A-Z]{3,}\b`, `\b\w{12}\b`, `0x[0-9a-f]+`,
 		`[a-z][A-Z][a-z]+`, `[[:upper:]]\w*`+w, w[:1]+`*`+w[1:], `\b`+w+`\w{2,5}\b`, `\w`+w+`\w`, `[^\W\d]`+w, `\b\d+\b`, `_+`+w, w+`_?`+w, `[`+w+`]{4}`))
 }
@@ -233,7 +232,7 @@ func (g *sampler) maybeNothing() string {
 	if !g.large {
 		expressions = append(expressions, `\w*`, `[a-z]*`, `\b\w*`, `\w*\b`, `\w*?\b`)
 	}
-	return anyCase(g) + pickOne(g, "", "c:") + quoteExpression(pickOne(g, expressions...))
+	return anyCase(g) + pickOne(g, "", "c:") + query.Quote(pickOne(g, expressions...))
 }
 
 // atEnds returns words at ends of lines and of texts.
@@ -241,26 +240,26 @@ func (g *sampler) atEnds() string {
 	w := g.wordPart(1, 9)
 	if content := g.someText(); g.rng.IntN(2) == 0 && len(content) > 0 {
 		end := 0
-		for end < min(len(content), 20) && isWordByte(content[end]) {
+		for end < min(len(content), 20) && ngram.IsWord(content[end]) {
 			end++
 		}
 		if end > 0 {
 			w = string(content[:end])
 		}
 	}
-	return anyCase(g) + quoteExpression(pickOne(g, `^`+w, w+`$`, `\A`+w, w+`\z`, `^`+w+`$`, `^\s*`+w, w+`\s*$`, `\A`+w+`\b`, `^\w+$`, `\b`+w+`$`, `(?-m)^`+w, w+`(?-m:$)`, `^`+w+`|`+w+`$`))
+	return anyCase(g) + query.Quote(pickOne(g, `^`+w, w+`$`, `\A`+w, w+`\z`, `^`+w+`$`, `^\s*`+w, w+`\s*$`, `\A`+w+`\b`, `^\w+$`, `\b`+w+`$`, `(?-m)^`+w, w+`(?-m:$)`, `^`+w+`|`+w+`$`))
 }
 
 func (g *sampler) lazy() string {
 	a, b := g.wordPart(1, 4), g.wordPart(1, 4)
-	return anyCase(g) + quoteExpression(pickOne(g, a+`\w*?`+b, `\w+?`+a, a+`.+?`+b, a+`??`+b, a+`{1,3}?`, `(?U)`+a+`\w+`+b, `\b\w*?`+a+`\w*?\b`, a+`(?:`+b+`)*?`))
+	return anyCase(g) + query.Quote(pickOne(g, a+`\w*?`+b, `\w+?`+a, a+`.+?`+b, a+`??`+b, a+`{1,3}?`, `(?U)`+a+`\w+`+b, `\b\w*?`+a+`\w*?\b`, a+`(?:`+b+`)*?`))
 }
 
 func (g *sampler) flagWithin() string {
 	w := g.wordPart(2, 10)
 	half := len(w) / 2
 	a, b := g.flipped(w[:half]), g.flipped(w[half:])
-	return pickOne(g, "", "case:yes ", "case:no ") + quoteExpression(
+	return pickOne(g, "", "case:yes ", "case:no ") + query.Quote(
 		pickOne(g, `(?i)`+a+b, `(?i:`+a+`)`+w[half:], w[:half]+`(?i)`+b, `(?-i)`+w, `(?-i:`+w[:half]+`)`+b, `\b(?i:`+a+b+`)\b`, w[:half]+`(?i:`+b+`|`+a+`)`))
 }
 
@@ -274,10 +273,10 @@ func (g *sampler) phrase(least, most int, separators string) string {
 			continue
 		}
 		for n := least + g.rng.IntN(most-least+1); n > 1 && end < min(len(content), start+200); n-- {
-			for end < len(content) && !isWordByte(content[end]) && content[end] < utf8.RuneSelf {
+			for end < len(content) && !ngram.IsWord(content[end]) && content[end] < utf8.RuneSelf {
 				end++
 			}
-			for end < min(len(content), start+200) && isWordByte(content[end]) {
+			for end < min(len(content), start+200) && ngram.IsWord(content[end]) {
 				end++
 			}
 		}
@@ -344,7 +343,7 @@ func (g *sampler) overlapping() string {
 	at := g.rng.IntN(len(w))
 	size := 1 + g.rng.IntN(len(w)-at)
 	part := w[at : at+size]
-	terms := []string{Quote(w), Quote(part), quoteExpression(pickOne(g, `\b`+part, part+`\w`, `\w`+part, w+`\W`, part+`\b`))}
+	terms := []string{Quote(w), Quote(part), query.Quote(pickOne(g, `\b`+part, part+`\w`, `\w`+part, w+`\W`, part+`\b`))}
 	g.rng.Shuffle(len(terms), func(i, j int) { terms[i], terms[j] = terms[j], terms[i] })
 	return anyCase(g) + strings.Join(terms[:2+g.rng.IntN(2)], pickOne(g, " ", " or "))
 }
@@ -363,7 +362,7 @@ func (g *sampler) notASCII() string {
 		start := max(0, at-g.rng.IntN(6))
 		s := validPart(content[start:min(len(content), at+1+g.rng.IntN(12))])
 		if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
-			return anyCase(g) + pickOne(g, Quote(s), Quote(g.flipped(s)), quoteExpression(`\b`+regexp.QuoteMeta(s)), quoteExpression(regexp.QuoteMeta(s)+`\b`))
+			return anyCase(g) + pickOne(g, Quote(s), Quote(g.flipped(s)), query.Quote(`\b`+regexp.QuoteMeta(s)), query.Quote(regexp.QuoteMeta(s)+`\b`))
 		}
 	}
 	return Quote(g.text(2, 8))
@@ -389,7 +388,7 @@ func (g *sampler) wide() string {
 		}
 		return r
 	}, w)
-	return pickOne(g, "case:no ", "case:no ", "") + pickOne(g, Quote(asked), quoteExpression(`\b`+asked), quoteExpression(asked+`\b`), quoteExpression(asked+`\w*`), quoteExpression(`(?i)`+asked+`|`+w))
+	return pickOne(g, "case:no ", "case:no ", "") + pickOne(g, Quote(asked), query.Quote(`\b`+asked), query.Quote(asked+`\b`), query.Quote(asked+`\w*`), query.Quote(`(?i)`+asked+`|`+w))
 }
 
 // besideWord returns a word with some of the bytes next to it.
