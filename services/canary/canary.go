@@ -70,7 +70,7 @@ func New(cfg Config, tel *telemetry.Telemetry) (*Canary, error) {
 	transport := &http.Transport{Proxy: nil}
 	creds := insecure.NewCredentials()
 	if cfg.Router.encrypted() {
-		files, err := tlsfiles.NewClient(tlsfiles.ClientConfig{CAFile: cfg.Router.CAFile}, c.log)
+		files, err := tlsfiles.NewClient(cfg.Router.ClientConfig, c.log)
 		if err != nil {
 			return nil, err
 		}

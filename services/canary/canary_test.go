@@ -24,6 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/telemetry"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	"github.com/trawl-search/trawl/internal/testrun"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -318,6 +319,8 @@ func TestSettings(t *testing.T) {
 		{Router{GRPC: "router:1", HTTP: "router:2", TokenFile: "t", Exposed: true}, true},
 		{Router{GRPC: "router:1", HTTP: "router:2", TokenFile: "t", TLS: true}, true},
 		{Router{GRPC: "router", HTTP: "router:2"}, false},
+		{Router{GRPC: "router:1", HTTP: "router:2", TokenFile: "t", ClientConfig: tlsfiles.ClientConfig{CertFile: "c", KeyFile: "k"}}, true},
+		{Router{GRPC: "router:1", HTTP: "router:2", ClientConfig: tlsfiles.ClientConfig{CertFile: "c"}}, false},
 	} {
 		var cfg Config
 		cfg.SetDefaults()

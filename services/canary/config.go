@@ -7,6 +7,7 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/tlsfiles"
 )
 
 // Config holds the settings of a canary.
@@ -22,10 +23,11 @@ type Config struct {
 type Router struct {
 	GRPC      string `config:"grpc" doc:"HOST:PORT of a router's gRPC server"`
 	HTTP      string `config:"http" doc:"HOST:PORT of its HTTP server"`
-	TLS       bool   `config:"tls" doc:"speak TLS with the router; implied by ca-file"`
-	CAFile    string `config:"ca-file" doc:"PEM file with the CAs of the router; empty: the system's CAs"`
+	TLS       bool   `config:"tls" doc:"speak TLS with the router; implied by ca-file and cert-file"`
 	TokenFile string `config:"token-file" doc:"file with a token that has the scopes search and ingest, and allows the canary's repo, HOST:PORT/trawl/canary; read again for each call; empty: none"`
 	Exposed   bool   `config:"plaintext-token" doc:"send the token in plain text, where the router is not on this machine and speaks no TLS"`
+
+	tlsfiles.ClientConfig
 }
 
 // SetDefaults implements config.Settings.
@@ -60,7 +62,8 @@ func (r *Router) Validate() error {
 		check.That(r.TokenFile == "" || r.encrypted() || r.Exposed || access.Loopback(address), key, address,
 			"an address on this machine, since the token would be sent in plain text; or tls; or plaintext-token, if the network is encrypted")
 	}
+	check.Nested("", &r.ClientConfig)
 	return check.Err()
 }
 
-func (r *Router) encrypted() bool { return r.TLS || r.CAFile != "" }
+func (r *Router) encrypted() bool { return r.TLS || r.Set() }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -43,6 +44,8 @@ type createSettings struct {
 	Deny    []string      `config:"deny" doc:"patterns of repos that its caller may not see, whatever is allowed"`
 	Scopes  []string      `config:"scopes" doc:"what its caller may do: search, ingest, or admin for everything"`
 	Expires time.Duration `config:"expires" doc:"lifetime of the token; 0: until it is revoked"`
+	Out     string        `config:"out" doc:"file that the token is written to, instead of standard output; only its owner may read it"`
+	Replace bool          `config:"replace" doc:"revoke the other tokens with this name"`
 	Etcd    etcdConfig    `config:"etcd"`
 }
 
@@ -76,21 +79,45 @@ func newTokensCreate(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create",
 		Short: "Create a token and print it, which happens only once",
-		Long: `Create a token and print it to standard output. It cannot be shown again, since nothing stores it. Its details go to
-standard error.`,
+		Long: `Create a token and print it to standard output, or into the file --out. It cannot be shown again, since nothing stores it.
+Its details go to standard error.`,
 	}
 	return configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
-		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
-			text, record, err := store.Create(cmd.Context(), s.spec())
-			if err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintln(p.Out, string(text)); err != nil {
-				return errors.Join(fmt.Errorf("printing the token, which is revoked again: %w", err), store.Revoke(cmd.Context(), record.GetId()))
-			}
-			fmt.Fprintf(p.Err, "created token %s; it will not be shown again\n", record.GetId())
-			return nil
-		})
+		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error { return s.create(cmd.Context(), p, store) })
+	})
+}
+
+// create makes the token, hands it out, and revokes those that it replaces.
+func (s *createSettings) create(ctx context.Context, p Process, store *access.Store) error {
+	text, record, err := store.Create(ctx, s.spec())
+	if err != nil {
+		return err
+	}
+	if err := s.handOut(p, text); err != nil {
+		return errors.Join(fmt.Errorf("handing out the token, which is revoked again: %w", err), store.Revoke(ctx, record.GetId()))
+	}
+	fmt.Fprintf(p.Err, "created token %s; it will not be shown again\n", record.GetId())
+	if !s.Replace {
+		return nil
+	}
+	tokens, err := store.List(ctx)
+	for _, t := range tokens {
+		if t.GetName() == s.Name && t.GetId() != record.GetId() {
+			err = errors.Join(err, store.Revoke(ctx, t.GetId()))
+		}
+	}
+	return err
+}
+
+// handOut writes a token where the settings say.
+func (s *createSettings) handOut(p Process, text access.Text) error {
+	if s.Out == "" {
+		_, err := fmt.Fprintln(p.Out, string(text))
+		return err
+	}
+	return writeFile(s.Out, func(file *os.File) error {
+		_, err := fmt.Fprintln(file, string(text))
+		return errors.Join(file.Chmod(0o600), err)
 	})
 }
 

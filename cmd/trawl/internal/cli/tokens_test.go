@@ -53,6 +53,44 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestTokenIsReplaced: a token that is written to a file is not printed, only its owner may read it, and it revokes
+// those of its name and no others.
+func TestTokenIsReplaced(t *testing.T) {
+	s := newStore(t)
+	file := filepath.Join(t.TempDir(), "token")
+	create := func(name string, args ...string) (id string) {
+		t.Helper()
+		exit, out, errs := run(t, nil, slices.Concat([]string{"tokens", "create", "--name", name, "--allow", "**"}, args, s.flags[1:3])...)
+		if exit != 0 {
+			t.Fatalf("exit %d: %s", exit, errs)
+		}
+		if len(args) > 0 {
+			text, err := os.ReadFile(file)
+			if err != nil || out != "" {
+				t.Fatalf("printed %q, %v", out, err)
+			}
+			out = string(text)
+		}
+		return strings.Split(out, "_")[1]
+	}
+	other := create("other")
+	create("canary")
+	create("canary", "--out", file, "--replace")
+	last := create("canary", "--out", file, "--replace")
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	_, list, _ := run(t, nil, append([]string{"tokens", "list", "--json"}, s.flags[1:3]...)...)
+	if strings.Count(list, "\n") != 2 || !strings.Contains(list, other) || !strings.Contains(list, last) {
+		t.Errorf("want %s and %s only:\n%s", other, last, list)
+	}
+	create("canary")
+	exit, _, errs := run(t, nil, slices.Concat([]string{"tokens", "create", "--name", "x", "--allow", "**", "--out", t.TempDir()}, s.flags[1:3])...)
+	if _, list, _ := run(t, nil, append([]string{"tokens", "list", "--json"}, s.flags[1:3]...)...); exit != 1 || strings.Contains(list, `"x"`) {
+		t.Errorf("a token that cannot be written is not revoked: %d, %s\n%s", exit, errs, list)
+	}
+}
+
 // TestSilentEtcd: every command that needs etcd says within seconds that there is none at its address, and where it
 // may be, whether nobody listens or nobody answers.
 func TestSilentEtcd(t *testing.T) {
