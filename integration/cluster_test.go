@@ -39,6 +39,8 @@ type cluster struct {
 	bucketName string
 	// prefix separates clusters that share servers; empty: the defaults.
 	prefix string
+	// extra are further flags of each role, which override the others.
+	extra map[string][]string
 }
 
 // newCluster starts a cluster with the given number of searchers.
@@ -106,7 +108,7 @@ func (c *cluster) role(t *testing.T, name, role string, args ...string) *process
 			args = append(args, "--nats-prefix", c.prefix)
 		}
 	}
-	return c.start(name, args...)
+	return c.start(name, append(args, c.extra[role]...)...)
 }
 
 func (c *cluster) etcdPrefix() string { return "/" + c.prefix + "/v1/" }

@@ -132,6 +132,20 @@ type rendered struct {
 	objects      []object
 }
 
+// watched reports whether the values leave the canary on.
+func (r rendered) watched() bool {
+	canary, _ := r.values["canary"].(map[string]any)
+	return canary["enabled"] != false
+}
+
+// roles is how many roles there are, with the canary.
+func (r rendered) roles() int {
+	if r.watched() {
+		return 4
+	}
+	return 3
+}
+
 // memo keeps rendered charts, since many checks use the same one.
 var memo = map[string]rendered{}
 

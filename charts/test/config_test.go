@@ -117,7 +117,7 @@ func TestRolesTakeTheirSettings(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		asked := 0
 		for _, p := range r.pods() {
-			if role := p.component(); role != "router" && role != "searcher" && role != "indexer" {
+			if role := p.component(); role != "router" && role != "searcher" && role != "indexer" && role != "canary" {
 				continue
 			}
 			asked++
@@ -131,11 +131,11 @@ func TestRolesTakeTheirSettings(t *testing.T) {
 			if r.set == "evaluation-all" || r.set == "customized" {
 				want = "insecure"
 			}
-			if access, ok := s["access"].(map[string]any); p.component() != "indexer" && (!ok || access["mode"] != want) {
+			if access, ok := s["access"].(map[string]any); (p.component() == "router" || p.component() == "searcher") && (!ok || access["mode"] != want) {
 				t.Errorf("%s: access %v, want %s", p, s["access"], want)
 			}
 		}
-		if asked != 3 {
+		if asked != r.roles() {
 			t.Errorf("%d roles", asked)
 		}
 	})

@@ -68,6 +68,7 @@ func TestPodsRunAsCustomized(t *testing.T) {
 	r := renderedAs(t, "customized", usual)
 	settings := map[string]map[string]any{
 		"router": {"max-queries": 500.}, "searcher": {"log-level": "warn"}, "indexer": {"log-level": "warn"},
+		"canary": {"every": "1m0s"},
 	}
 	for _, p := range r.pods() {
 		want, ok := settings[p.component()]
@@ -181,7 +182,7 @@ func TestRelabelings(t *testing.T) {
 			}
 		}
 	}
-	if found != 3 {
+	if found != 4 {
 		t.Errorf("%d monitors", found)
 	}
 }

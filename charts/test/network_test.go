@@ -74,6 +74,7 @@ const (
 // within are the connections inside of every release.
 var within = []string{
 	"router→searcher:7440", "selftest→router:7430", "selftest→router:7431", "selftest→searcher:7441", "selftest→indexer:7451",
+	"canary→router:7430", "canary→router:7431", "indexer→canary:7461",
 }
 
 // toEvaluation are the connections to the servers of an evaluation.
@@ -86,10 +87,11 @@ var toEvaluation = []string{
 var fromOutside = []string{
 	everyPod + "→router:7430", everyPod + "→router:7431",
 	prometheus + "→router:7431", prometheus + "→searcher:7441", prometheus + "→indexer:7451",
+	prometheus + "→canary:7461",
 }
 
 func names() (ways []string) {
-	for _, pod := range []string{"router", "searcher", "indexer", "selftest"} {
+	for _, pod := range []string{"router", "searcher", "indexer", "selftest", "canary"} {
 		ways = append(ways, pod+"→anywhere:53", pod+"→anywhere:53UDP")
 	}
 	return ways
@@ -106,8 +108,9 @@ func ways(lists ...[]string) map[string]bool {
 // TestNetworkPolicies: pods get what they need, and nothing else.
 func TestNetworkPolicies(t *testing.T) {
 	git := []string{"indexer→anywhere:443", "indexer→anywhere:22"}
+	token := []string{"canary→etcd:2379"} // which makes it
 	for set, want := range map[string]flows{
-		"evaluation": {out: ways(within, toEvaluation, names(), git), in: ways(within, toEvaluation, fromOutside)},
+		"evaluation": {out: ways(within, toEvaluation, names(), git, token), in: ways(within, toEvaluation, fromOutside, token)},
 		"evaluation-all": {
 			out: ways(within, toEvaluation, names(), git),
 			in:  ways(within, toEvaluation, fromOutside, []string{everyPod + "→nats:8222"}),
@@ -123,9 +126,9 @@ func TestNetworkPolicies(t *testing.T) {
 		},
 		"tls": {
 			out: ways(within, names(), git, []string{
-				"router→anywhere:2379", "searcher→anywhere:2379", "indexer→anywhere:2379", "selftest→anywhere:2379",
+				"router→anywhere:2379", "searcher→anywhere:2379", "indexer→anywhere:2379", "selftest→anywhere:2379", "canary→anywhere:2379",
 				"router→anywhere:4222", "indexer→anywhere:4222", "searcher→anywhere:443",
-				"router→anywhere:4317", "searcher→anywhere:4317", "indexer→anywhere:4317",
+				"router→anywhere:4317", "searcher→anywhere:4317", "indexer→anywhere:4317", "canary→anywhere:4317",
 			}),
 			in: ways(within, fromOutside),
 		},

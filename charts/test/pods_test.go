@@ -27,6 +27,11 @@ type podOf struct {
 // component returns the component of Trawl that a pod belongs to.
 func (p podOf) component() string { return p.labels["app.kubernetes.io/component"] }
 
+// containers are all containers of a pod.
+func (p podOf) containers() []corev1.Container {
+	return slices.Concat(p.spec.InitContainers, p.spec.Containers)
+}
+
 func (r rendered) pods() (pods []podOf) {
 	for _, o := range r.objects {
 		switch is := o.typed.(type) {
@@ -58,7 +63,7 @@ func TestPodsAreRestricted(t *testing.T) {
 			if p.spec.ServiceAccountName == "" {
 				t.Errorf("%s has no account", p)
 			}
-			for _, c := range slices.Concat(p.spec.InitContainers, p.spec.Containers) {
+			for _, c := range p.containers() {
 				s := c.SecurityContext
 				if s == nil || !is(s.AllowPrivilegeEscalation, false) || !is(s.ReadOnlyRootFilesystem, true) || is(s.Privileged, true) ||
 					s.Capabilities == nil || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) || len(s.Capabilities.Add) > 0 {
@@ -113,7 +118,7 @@ func TestMemoryIsCollectedInTime(t *testing.T) {
 				}
 			}
 		}
-		if found != 3 {
+		if found != r.roles() {
 			t.Errorf("%d roles know of a limit", found)
 		}
 	})
@@ -125,7 +130,7 @@ func TestPodsEndAfterTheirCalls(t *testing.T) {
 	eachUsual(t, func(t *testing.T, r rendered) {
 		for _, p := range r.pods() {
 			role := p.component()
-			if role != "router" && role != "searcher" && role != "indexer" {
+			if role != "router" && role != "searcher" && role != "indexer" && role != "canary" {
 				continue
 			}
 			effective := r.effective(t, p)
@@ -172,8 +177,10 @@ func TestMountsHaveVolumes(t *testing.T) {
 				volumes = append(volumes, c.Name)
 			}
 			var mounted []string
-			for _, m := range p.spec.Containers[0].VolumeMounts {
-				mounted = append(mounted, m.Name)
+			for _, c := range p.containers() {
+				for _, m := range c.VolumeMounts {
+					mounted = append(mounted, m.Name)
+				}
 			}
 			slices.Sort(volumes)
 			slices.Sort(mounted)

@@ -23,12 +23,14 @@ func TestPodsReferToWhatIsThere(t *testing.T) {
 			if !r.has("ServiceAccount", p.spec.ServiceAccountName) && !(r.set == "customized" && slices.Contains(accounts, p.spec.ServiceAccountName)) {
 				t.Errorf("%s runs as %s", p, p.spec.ServiceAccountName)
 			}
-			for _, e := range p.spec.Containers[0].Env {
-				if e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil {
-					continue
-				}
-				if s := e.ValueFrom.SecretKeyRef.Name; !slices.Contains(others, s) && !r.has("Secret", s) {
-					t.Errorf("%s wants the Secret %s", p, s)
+			for _, c := range p.containers() {
+				for _, e := range c.Env {
+					if e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil {
+						continue
+					}
+					if s := e.ValueFrom.SecretKeyRef.Name; !slices.Contains(others, s) && !r.has("Secret", s) {
+						t.Errorf("%s wants the Secret %s", p, s)
+					}
 				}
 			}
 		}
@@ -120,7 +122,7 @@ func TestMonitorsFindEveryRole(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	if !slices.Equal(found, []string{"indexer", "router", "searcher"}) {
+	if !slices.Equal(found, []string{"canary", "indexer", "router", "searcher"}) {
 		t.Errorf("they find %v", found)
 	}
 }

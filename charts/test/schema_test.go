@@ -75,6 +75,9 @@ func TestBadValuesAreRefused(t *testing.T) {
 		{`{router: {dnsConfig: {servers: [192.0.2.1]}}}`, "/router/dnsConfig': additional properties 'servers'"},
 		{`{indexer: {hostAliases: [{ip: 192.0.2.1}]}}`, "/indexer/hostAliases/0': missing property 'hostnames'"},
 		{`{router: {extraArgs: "--max-queries=1"}}`, "/router/extraArgs"},
+		{`{canary: {enabled: "no"}}`, "/canary/enabled"},
+		{`{canary: {token: trawl_x}}`, "/canary': additional properties 'token'"},
+		{`{canary: {tokenSecret: "Not a name"}}`, "/canary/tokenSecret"},
 		{`{router: {runtimeClassName: "not a name"}}`, "/router/runtimeClassName"},
 	} {
 		values := map[string]any{}

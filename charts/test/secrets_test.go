@@ -34,9 +34,11 @@ func TestSecretsStayInSecrets(t *testing.T) {
 			}
 		}
 		for _, p := range r.pods() {
-			for _, e := range p.spec.Containers[0].Env {
-				if secretive.MatchString(e.Name) && !harmless.MatchString(e.Name) && (e.Value != "" || e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil) {
-					t.Errorf("%s: %s does not come from a Secret", p, e.Name)
+			for _, c := range p.containers() {
+				for _, e := range c.Env {
+					if secretive.MatchString(e.Name) && !harmless.MatchString(e.Name) && (e.Value != "" || e.ValueFrom == nil || e.ValueFrom.SecretKeyRef == nil) {
+						t.Errorf("%s: %s does not come from a Secret", p, e.Name)
+					}
 				}
 			}
 		}
@@ -53,7 +55,7 @@ func TestSecretsThatAreNamed(t *testing.T) {
 			"AWS_ACCESS_KEY_ID=s3-keys/access-key", "AWS_SECRET_ACCESS_KEY=s3-keys/secret-key",
 			"TRAWL_INDEXER_NATS_USERNAME=nats-user/username", "nats-user/password at nats/password",
 		},
-		"selftest": nil,
+		"selftest": nil, "canary": nil,
 	}
 	for _, p := range renderedAs(t, "external", usual).pods() {
 		var got []string

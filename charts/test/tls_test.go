@@ -15,12 +15,18 @@ import (
 // secretsDir is the folder of the files of Secrets in pods.
 const secretsDir = "/etc/trawl-secrets/"
 
-// secretFiles returns a pod's files from Secrets, with the Secret of each.
+// secretFiles returns the files from Secrets of a pod's first container, with the Secret of each.
 func secretFiles(t *testing.T, p podOf) map[string]string {
+	t.Helper()
+	return secretsIn(t, p, "secrets")
+}
+
+// secretsIn is secretFiles for a volume.
+func secretsIn(t *testing.T, p podOf, volume string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
 	for _, v := range p.spec.Volumes {
-		if v.Name != "secrets" {
+		if v.Name != volume {
 			continue
 		}
 		if mode := v.Projected.DefaultMode; mode == nil || *mode&0o007 != 0 {
@@ -78,8 +84,9 @@ func TestFilesOfSecretsAreUsed(t *testing.T) {
 	}
 }
 
-// roleListeners are the roles, with the folder of the certificate of their listeners.
-var roleListeners = map[string]string{"router": "callers", "searcher": "roles", "indexer": "roles"}
+// roleListeners are the roles, with the folder of the certificate of their listeners. Git fetches from the canary by
+// plain http.
+var roleListeners = map[string]string{"router": "callers", "searcher": "roles", "indexer": "roles", "canary": ""}
 
 // at follows keys into settings; it is empty if there is nothing.
 func at(settings map[string]any, keys ...string) string {
@@ -145,6 +152,7 @@ func TestSecretsOfTLS(t *testing.T) {
 			"etcd/ca.crt": "etcd-ca", "etcd/tls.crt": "etcd-client", "etcd/tls.key": "etcd-client", "etcd/password": "etcd-user",
 			"nats/ca.crt": "nats-ca", "nats/tls.crt": "nats-client", "nats/tls.key": "nats-client", "nats/creds": "nats-creds",
 		},
+		"canary": {"callers/tls.crt": "canary-cert", "callers/tls.key": "canary-cert"},
 	}
 	users := map[string]string{"router": "etcd-router-user", "searcher": "etcd-user", "indexer": "etcd-user"}
 	r := renderedAs(t, "mutual-tls", usual)
@@ -152,6 +160,9 @@ func TestSecretsOfTLS(t *testing.T) {
 		role := p.component()
 		if got := secretFiles(t, p); !maps.Equal(got, want[role]) {
 			t.Errorf("%s has %v, want %v", p, got, want[role])
+		}
+		if role == "canary" {
+			continue
 		}
 		name := fmt.Sprintf("TRAWL_%s_ETCD_USERNAME", strings.ToUpper(role))
 		if !slices.ContainsFunc(p.spec.Containers[0].Env, func(e corev1.EnvVar) bool {
@@ -187,9 +198,18 @@ func TestCertificatesHaveTheirNames(t *testing.T) {
 			if p.component() == "router" {
 				wanted["callers/tls.crt"] = "trawl.example.com"
 			}
-			if p.component() == "selftest" {
+			switch p.component() {
+			case "selftest":
 				wanted = nil
 				r.reached(t, p, names)
+			case "canary":
+				wanted = nil
+				for _, door := range []string{"grpc", "http"} {
+					host, _, _ := strings.Cut(at(r.effective(t, p), "router", door), ":")
+					if all := slices.Concat(slices.Collect(maps.Values(names))...); !slices.Contains(all, host) {
+						t.Errorf("%s calls %s, which no certificate names", p, host)
+					}
+				}
 			}
 			for file, name := range wanted {
 				if !slices.Contains(names[files[file]], name) {
@@ -270,6 +290,7 @@ func TestHalfOfTLSIsRefused(t *testing.T) {
 		{`{tls: {roles: {existingSecrets: {router: a}}}}`, "tls.roles.existingSecrets"},
 		{`{tls: {callers: {clientCASecret: a}}, selfTest: false}`, "tls.callers.existingSecret"},
 		{`{tls: {callers: {existingSecret: b, clientCASecret: a}}}`, "selfTest"},
+		{`{tls: {callers: {existingSecret: b, clientCASecret: a}}, selfTest: false}`, "canary.certSecret"},
 		{`{tls: {roles: {certManager: {enabled: true}}}}`, "tls.roles.certManager.issuerRef.name"},
 		{`{tls: {callers: {certManager: {enabled: true}}}}`, "tls.callers.certManager.issuerRef.name"},
 		{`{nats: {existingSecret: a, credsSecret: b}}`, "credsSecret"},

@@ -166,6 +166,21 @@ var troubles = map[string]trouble{
 		trawl_searcher_shard_panics_total{namespace="n",pod="p"} 0x100 1x140`,
 		`trawl_server_panics_total{namespace="n",pod="p"} 4x240`,
 	},
+	"TrawlCanaryPushNotFound": {
+		`trawl_canary_behind_seconds{namespace="n",door="page"} 0x100 0+60x140
+		trawl_canary_behind_seconds{namespace="n",door="grpc"} 0x240`,
+		`trawl_canary_behind_seconds{namespace="n",door="page"} 0x100 90 0x50 3 150 0x87
+		trawl_canary_behind_seconds{namespace="n",door="grpc"} 30x240`,
+	},
+	"TrawlCanaryAnswersBad": {
+		`trawl_canary_answers_total{namespace="n",door="grpc",outcome="complete"} 0+80x240
+		trawl_canary_answers_total{namespace="n",door="json",outcome="incomplete"} 0+3x240
+		trawl_canary_answers_total{namespace="n",door="page",outcome="failed"} 0+3x240`,
+		`trawl_canary_answers_total{namespace="n",door="grpc",outcome="complete"} 0+80x240
+		trawl_canary_answers_total{namespace="n",door="json",outcome="incomplete"} 0+2x240
+		trawl_canary_answers_total{namespace="n",door="page",outcome="failed"} 0+1x240
+		trawl_canary_answers_total{namespace="n",door="grpc",outcome="wrong"} 7x240`,
+	},
 }
 
 // TestAlertsFire: each alert fires at the trouble that it is about, and not at similar series.
@@ -189,6 +204,17 @@ func TestAlertsFire(t *testing.T) {
 	}
 	if slices.Sort(names); !slices.Equal(names, slices.Sorted(maps.Keys(troubles))) {
 		t.Errorf("alerts %v, cases %v", names, slices.Sorted(maps.Keys(troubles)))
+	}
+}
+
+// TestOneDeletedRepoIsEnough: a single answer with a repo that was deleted before makes the canary's alert fire.
+func TestOneDeletedRepoIsEnough(t *testing.T) {
+	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
+	must(t, err)
+	at := slices.IndexFunc(alerts, func(a metrics.Alert) bool { return a.Alert == "TrawlCanaryAnswersBad" })
+	if at < 0 || firing(t, alerts[at], `trawl_canary_answers_total{namespace="n",door="grpc",outcome="complete"} 0+80x240
+		trawl_canary_answers_total{namespace="n",door="page",outcome="wrong"} 0x100 1x140`) == nil {
+		t.Error("it does not fire")
 	}
 }
 

@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,14 +39,15 @@ func live(t *testing.T) *lived {
 	store, err := metrics.OpenStore(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	first, last := work(t)
+	roles, canary := work(t)
 	l := &lived{store: store, end: time.Now().Truncate(interval)}
 	for at := l.end.Add(-minutes * time.Minute); !at.After(l.end); at = at.Add(interval) {
-		page := last
+		half := 1
 		if at.Before(l.end.Add(-minutes * time.Minute / 2)) {
-			page = first
+			half = 0
 		}
-		must(t, store.Add(t.Context(), page, at, "trawl-0"))
+		must(t, store.Add(t.Context(), roles[half], at, "trawl-0"))
+		must(t, store.Add(t.Context(), canary[half], at, "canary-0"))
 	}
 	matrix, err := store.Range(t.Context(), `{__name__=~".+"}`, l.end, l.end, interval)
 	must(t, err)
@@ -55,29 +57,58 @@ func live(t *testing.T) *lived {
 	return l
 }
 
-// work returns the metrics before any work and afterwards.
-func work(t *testing.T) (first, last []byte) {
+// work returns the metrics of all roles and of a canary, each before any work and afterwards.
+func work(t *testing.T) (roles, canary [2][]byte) {
 	t.Helper()
-	trawl, err := metrics.Start(t.Context(), root, t.TempDir())
+	address := freeAddress(t)
+	trawl, err := metrics.Start(t.Context(), root, t.TempDir(), address)
 	must(t, err)
 	defer func() { must(t, trawl.Stop()) }()
 	repo := t.TempDir()
 	must(t, metrics.Repository(t.Context(), repo, map[string]string{"a.go": "package a // needle\n", "b.txt": "needle\n"}))
-	first, err = metrics.Scrape(t.Context(), trawl.Metrics)
+	roles[0], err = metrics.Scrape(t.Context(), trawl.Metrics)
 	must(t, err)
 	must(t, trawl.Run(t.Context(), "index", repo))
 	for range 3 {
 		must(t, trawl.Run(t.Context(), "search", "needle"))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	roles[1] = scrape(t, trawl, settled)
+	watch, err := trawl.StartCanary(address)
+	must(t, err)
+	defer func() { must(t, watch.Stop()) }()
+	canary[0], err = metrics.Scrape(t.Context(), watch.Metrics)
+	must(t, err)
+	canary[1] = scrape(t, watch, allFound)
+	return roles, canary
+}
+
+// scrape returns the metrics once done accepts them.
+func scrape(t *testing.T, trawl *metrics.Trawl, done func(page []byte) bool) (page []byte) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for !settled(last) && ctx.Err() == nil {
+	for !done(page) {
 		time.Sleep(100 * time.Millisecond)
-		last, err = metrics.Scrape(ctx, trawl.Metrics)
+		var err error
+		page, err = metrics.Scrape(ctx, trawl.Metrics)
 		must(t, err)
 	}
-	return first, last
+	return page
 }
+
+// freeAddress returns an address that nothing listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+var found = regexp.MustCompile(`(?m)^trawl_canary_freshness_seconds_count\{.*\} [1-9]`)
+
+// allFound reports whether the canary found a push by all four doors.
+func allFound(page []byte) bool { return len(found.FindAll(page, -1)) == 4 }
 
 // settled reports whether the indexer has reconciled and collected since it published.
 func settled(page []byte) bool {

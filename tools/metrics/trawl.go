@@ -15,7 +15,7 @@ import (
 	"syscall"
 )
 
-// Trawl is a process of the binary with all roles.
+// Trawl is a process of the binary with all roles, or a canary.
 type Trawl struct {
 	Binary, Addr, Metrics string
 
@@ -25,8 +25,9 @@ type Trawl struct {
 }
 
 // Start runs the binary that TRAWL_TEST_BINARY names, or bin/trawl of the repository at root, which
-// it makes. The process has its data in dir, and intervals of maintenance short enough for tests.
-func Start(ctx context.Context, root, dir string) (*Trawl, error) {
+// it makes. The process has its data in dir, and intervals of maintenance short enough for tests. A canary may listen at
+// the address canary.
+func Start(ctx context.Context, root, dir, canary string) (*Trawl, error) {
 	t := &Trawl{Binary: os.Getenv("TRAWL_TEST_BINARY")}
 	if t.Binary == "" {
 		t.Binary = filepath.Join(root, "bin", "trawl")
@@ -34,8 +35,20 @@ func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 			return nil, fmt.Errorf("build trawl: %w\n%s", err, out)
 		}
 	}
-	t.cmd = exec.Command(t.Binary, "up", "--data-dir", filepath.Join(dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
-		"--indexer-reconcile-every", "1s", "--indexer-gc-every", "1s", "--log-level", "info", "--log-format", "json")
+	return t, t.start("router", "up", "--data-dir", filepath.Join(dir, "data"), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+		"--source-canary", "http://"+canary+"/trawl/canary.git", "--indexer-reconcile-every", "1s", "--indexer-gc-every", "1s")
+}
+
+// StartCanary starts a canary that watches this process, at an address that it may listen at.
+func (t *Trawl) StartCanary(address string) (*Trawl, error) {
+	c := &Trawl{Binary: t.Binary}
+	router := strings.TrimSuffix(strings.TrimPrefix(t.Metrics, "http://"), "/metrics")
+	return c, c.start("canary", "canary", "--grpc", "127.0.0.1:0", "--http", address, "--router-grpc", t.Addr, "--router-http", router, "--every", "1s")
+}
+
+// start runs the binary, and waits until a role reports its address.
+func (t *Trawl) start(role string, args ...string) error {
+	t.cmd = exec.Command(t.Binary, append(args, "--log-level", "info", "--log-format", "json")...)
 	var in *io.PipeWriter
 	t.out, in = io.Pipe()
 	t.cmd.Stdout, t.cmd.Stderr = in, in
@@ -54,24 +67,24 @@ func Start(ctx context.Context, root, dir string) (*Trawl, error) {
 		}
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("start trawl: %w", err)
+		return fmt.Errorf("start trawl: %w", err)
 	}
-	return t, t.await()
+	return t.await(role)
 }
 
-// await reads the log until the router reports its address, and discards the rest.
-func (t *Trawl) await() error {
+// await reads the log until a role reports its address, and discards the rest.
+func (t *Trawl) await(role string) error {
 	lines := bufio.NewScanner(t.out)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		var said struct{ Msg, Component, GRPC, HTTP string }
-		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" && said.Component == "router" {
+		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" && said.Component == role {
 			t.Addr, t.Metrics = said.GRPC, "http://"+said.HTTP+"/metrics"
 			go io.Copy(io.Discard, t.out)
 			return nil
 		}
 	}
-	return errors.Join(errors.New("trawl did not log the address of its router"), t.Stop())
+	return errors.Join(errors.New("trawl did not log the address of its " + role), t.Stop())
 }
 
 // Run runs a trawl command against this process.

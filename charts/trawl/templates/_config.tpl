@@ -47,13 +47,17 @@ Queries get their longest time. */}}
 {{- define "trawl.drainSeconds" -}}{{ add .Values.maxQuerySeconds 5 }}{{- end -}}
 {{- define "trawl.graceSeconds" -}}{{ add .Values.maxQuerySeconds 25 }}{{- end -}}
 
-{{/* The settings of all roles. (list $ role) */}}
-{{- define "trawl.config.common" -}}
-{{- with (index . 0).Values.telemetry -}}
+{{- define "trawl.config.telemetry" -}}
+{{- with .Values.telemetry -}}
 log-level: {{ .logLevel }}
 otlp-endpoint: {{ .otlpEndpoint | quote }}
 trace-sampling: {{ .traceSampling }}
 {{- end }}
+{{- end -}}
+
+{{/* The settings of all roles. (list $ role) */}}
+{{- define "trawl.config.common" -}}
+{{ include "trawl.config.telemetry" (index . 0) }}
 {{ include "trawl.config.etcd" . }}
 {{- end -}}
 
@@ -109,6 +113,9 @@ schemes: {{ toJson .Values.source.schemes }}
 hosts: {{ toJson .Values.source.hosts }}
 private-networks: {{ toJson .Values.source.privateNetworks }}
 folders: {{ .Values.selfTest | ternary (list (include "trawl.fixtureDir" .)) list | toJson }}
+{{- if .Values.canary.enabled }}
+canary: http://{{ include "trawl.canaryRepo" . }}.git
+{{- end }}
 {{- end -}}
 
 {{- define "trawl.config.router" -}}
@@ -181,4 +188,35 @@ source:
   {{- if .Values.caBundle.existingConfigMap }}
   ca-file: {{ include "trawl.caDir" . }}/ca.crt
   {{- end }}
+{{- end -}}
+
+{{/* Where indexers reach the canary, the name of its repo, and where its token is put. */}}
+{{- define "trawl.canaryAddress" -}}{{ include "trawl.name" . }}-canary-pods:7461{{- end -}}
+{{- define "trawl.canaryRepo" -}}{{ include "trawl.canaryAddress" . }}/trawl/canary{{- end -}}
+{{- define "trawl.tokenDir" -}}/etc/trawl-token{{- end -}}
+
+{{/* Whether the canary's pod makes its token itself; else empty. */}}
+{{- define "trawl.canaryMakesToken" -}}
+{{- if and (eq .Values.access.mode "tokens") (not .Values.canary.tokenSecret) }}true{{ end -}}
+{{- end -}}
+
+{{- define "trawl.config.canary" -}}
+grpc: "127.0.0.1:7460"
+http: ":7461"
+advertise: {{ include "trawl.canaryAddress" . }}
+router:
+  grpc: {{ include "trawl.name" . }}-router:7430
+  http: {{ include "trawl.name" . }}-router:7431
+  {{- if include "trawl.callersSecret" . }}
+  tls: true
+  {{- with include "trawl.config.files" (list "callers" .Values.tls.callers.caSecret .Values.canary.certSecret) }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
+  {{- else }}
+  plaintext-token: true
+  {{- end }}
+  {{- if eq .Values.access.mode "tokens" }}
+  token-file: {{ include "trawl.tokenDir" . }}/token
+  {{- end }}
+{{ include "trawl.config.telemetry" . }}
 {{- end -}}

@@ -1,6 +1,6 @@
-{{/* The image of a role. (list $ role) */}}
+{{/* The image of a role; the canary has that of routers. (list $ role) */}}
 {{- define "trawl.image" -}}
-{{- $ := index . 0 -}}{{- $role := index . 1 -}}
+{{- $ := index . 0 -}}{{- $role := eq (index . 1) "canary" | ternary "router" (index . 1) -}}
 {{- $image := printf "%s%s:%s" $.Values.image.prefix $role (default $.Chart.AppVersion $.Values.image.tag) -}}
 {{- with get $.Values.image.digests $role }}{{ $image = printf "%s@%s" $image . }}{{ end -}}
 {{- include "trawl.registry" (list $ (default $image (get $.Values $role).image)) -}}
@@ -174,9 +174,9 @@ livenessProbe:
 {{- if and (has "nats" .) $nats }}
 {{- include "trawl.secretEnv" (list (printf "%s_NATS_USERNAME" $prefix) $nats "username") }}
 {{- end }}
-{{- with include "trawl.etcdSecret" (list $ $role "existingSecret") }}
+{{- if has "etcd" . }}{{ with include "trawl.etcdSecret" (list $ $role "existingSecret") }}
 {{- include "trawl.secretEnv" (list (printf "%s_ETCD_USERNAME" $prefix) . "username") }}
-{{- end }}
+{{- end }}{{ end }}
 {{- with (get $.Values $role).resources.limits.memory }}{{ if regexMatch "^[0-9]+[MGT]i$" (toString .) -}}
 # Garbage is collected before the limit is reached.
 - name: GOMEMLIMIT
@@ -196,26 +196,32 @@ livenessProbe:
 {{ end }}
 {{- end -}}
 
-{{/* The mounts and volumes of CAs and Secrets, for roles and the self-test. (list $ role) */}}
+{{/* The mounts and volumes of CAs and Secrets, for roles and the self-test. (list $ role), and the name of
+the volume of Secrets where it is not secrets */}}
 {{- define "trawl.trustMounts" -}}
 {{- $ := index . 0 -}}
 {{- if include "trawl.secretFiles" . | fromJsonArray }}
-- {name: secrets, mountPath: {{ include "trawl.secretsDir" $ }}, readOnly: true}
+- {name: {{ index (append . "secrets") 2 }}, mountPath: {{ include "trawl.secretsDir" $ }}, readOnly: true}
 {{- end }}
 {{- if $.Values.caBundle.existingConfigMap }}
 - {name: ca, mountPath: {{ include "trawl.caDir" $ }}, readOnly: true}
 {{- end }}
 {{- end -}}
 
-{{- define "trawl.trustVolumes" -}}
-{{- $ := index . 0 -}}
+{{- define "trawl.secretsVolume" -}}
+{{- $name := index (append . "secrets") 2 -}}
 {{- with include "trawl.secretFiles" . | fromJsonArray }}
-- name: secrets
+- name: {{ $name }}
   projected:
     defaultMode: 0440
     sources:
       {{- toYaml . | nindent 6 }}
 {{- end }}
+{{- end -}}
+
+{{- define "trawl.trustVolumes" -}}
+{{- $ := index . 0 -}}
+{{- include "trawl.secretsVolume" . }}
 {{- with $.Values.caBundle }}{{ if .existingConfigMap }}
 - name: ca
   configMap:

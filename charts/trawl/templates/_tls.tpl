@@ -21,10 +21,10 @@ existingSecret or certSecret */}}
 {{- $.Values.evaluation.enabled | ternary "" (default (get $.Values.etcd $which) $own) -}}
 {{- end -}}
 
-{{/* HTTPS if a role's listeners speak TLS; else empty. (list $ role) */}}
+{{/* HTTPS if a role's listeners speak TLS; else empty: git fetches from the canary by plain http. (list $ role) */}}
 {{- define "trawl.scheme" -}}
 {{- $secret := eq (index . 1) "router" | ternary (include "trawl.callersSecret" (index . 0)) (include "trawl.roleSecret" .) -}}
-{{- if $secret }}HTTPS{{ end -}}
+{{- if and $secret (ne (index . 1) "canary") }}HTTPS{{ end -}}
 {{- end -}}
 
 {{/* Fails if settings of TLS are incomplete. */}}
@@ -34,6 +34,7 @@ existingSecret or certSecret */}}
 {{- with .Values.tls.callers -}}
 {{- if and .clientCASecret (not (include "trawl.callersSecret" $)) }}{{ fail "tls.callers.clientCASecret: name a certificate of the routers beside it, tls.callers.existingSecret" }}{{ end -}}
 {{- if and .clientCASecret $.Values.selfTest }}{{ fail "tls.callers.clientCASecret: helm test has no certificate to show; set selfTest to false" }}{{ end -}}
+{{- if and .clientCASecret $.Values.canary.enabled (not $.Values.canary.certSecret) }}{{ fail "tls.callers.clientCASecret: the canary is a caller too; name its certificate in canary.certSecret, or set canary.enabled to false" }}{{ end -}}
 {{- end -}}
 {{- range $of := list "callers" "roles" }}{{ with (get $.Values.tls $of).certManager -}}
 {{- if and .enabled (not .issuerRef.name) }}{{ fail (printf "tls.%s.certManager.issuerRef.name: name the issuer" $of) }}{{ end -}}
@@ -43,24 +44,30 @@ existingSecret or certSecret */}}
 {{- end -}}
 {{- end -}}
 
-{{/* The files of Secrets for a role or the self-test: a list of projected sources, as JSON.
-(list $ role) */}}
+{{/* The files of Secrets for a role, the self-test, or the container tokens, which makes the canary's token: a list of
+projected sources, as JSON. (list $ role) */}}
 {{- define "trawl.secretFiles" -}}
 {{- $ := index . 0 -}}{{- $role := index . 1 -}}
-{{- $etcd := eq $role "selftest" | ternary "admin" $role -}}
+{{- $etcd := has $role (list "selftest" "tokens") | ternary "admin" $role -}}
 {{- $callers := include "trawl.callersSecret" $ -}}
-{{- $own := eq $role "selftest" | ternary "" (include "trawl.roleSecret" (list $ (eq $role "selftest" | ternary "router" $role))) -}}
-{{- $files := list (list $own "roles" "ca.crt" "tls.crt" "tls.key") -}}
-{{- if eq $role "router" -}}
+{{- $files := list -}}
+{{- if has $role (list "router" "searcher" "indexer") -}}
+{{- $files = list (list (include "trawl.roleSecret" .) "roles" "ca.crt" "tls.crt" "tls.key") -}}
+{{- end -}}
+{{- if eq $role "canary" -}}
+{{- $files = list (list $.Values.tls.callers.caSecret "callers" "ca.crt") (list $.Values.canary.certSecret "callers" "tls.crt" "tls.key") -}}
+{{- else if eq $role "router" -}}
 {{- $files = concat $files (list (list $callers "callers" "tls.crt" "tls.key") (list $.Values.tls.callers.clientCASecret "clients" "ca.crt")) -}}
 {{- else if eq $role "selftest" -}}
 {{- $files = concat $files (list (list $.Values.tls.callers.caSecret "callers" "ca.crt") (list (include "trawl.roleSecret" (list $ "searcher")) "roles" "ca.crt")) -}}
 {{- end -}}
+{{- if ne $role "canary" -}}
 {{- if not $.Values.evaluation.enabled -}}
 {{- $files = append $files (list $.Values.etcd.caSecret "etcd" "ca.crt") -}}
 {{- end -}}
 {{- $files = concat $files (list (list (include "trawl.etcdSecret" (list $ $etcd "certSecret")) "etcd" "tls.crt" "tls.key")
   (list (include "trawl.etcdSecret" (list $ $etcd "existingSecret")) "etcd" "password")) -}}
+{{- end -}}
 {{- if has $role (list "router" "indexer") -}}
 {{- $files = append $files (list (include "trawl.natsSecret" $) "nats" "password") -}}
 {{- if not $.Values.evaluation.enabled }}{{ with $.Values.nats -}}
