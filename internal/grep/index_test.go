@@ -114,9 +114,15 @@ func TestFoldersShareAnIndex(t *testing.T) {
 				t.Fatalf("seed %d, step %d, %q in %s: %s", seed, step, q.patterns, s.tree, difference(got, want))
 			}
 		}
+		write(t, whole.tree+"/.ignore", "") // folders that were passed over had an index of their own
 		tick(t, whole.cache)
 		whole.lines(t, "fish")
-		first.lines(t, "fish")
+		for n := range 9 {
+			for _, below := range []string{"", "/deeper"} {
+				write(t, fmt.Sprintf("%s/d%d%s/f.txt", whole.tree, n, below), "fish 1\n")
+				(&searcher{tree: fmt.Sprintf("%s/d%d%s", whole.tree, n, below), cache: whole.cache, now: long}).lines(t, "fish")
+			}
+		}
 		if n := len(whole.indexFiles(t, "files")); n != 1 {
 			t.Errorf("seed %d: %d indexes", seed, n)
 		}
@@ -132,7 +138,8 @@ func TestPassedOverFolders(t *testing.T) {
 	for i := range 70 {
 		write(t, fmt.Sprintf("%s/g%d.txt", passed.tree, i), "heron\n")
 	}
-	for range 2 {
+	for i := range 3 {
+		write(t, fmt.Sprintf("%s/new%d.txt", s.tree, i), "") // the index above may have the folder, until it is listed
 		if got := passed.lines(t, "heron"); strings.Count(got, "heron") != 70 {
 			t.Errorf("found %q", got)
 		}
@@ -174,7 +181,9 @@ func change(t *testing.T, rng *rand.Rand, tree string) {
 	dir := fmt.Sprintf("%s/d%d", tree, rng.IntN(9))
 	path := fmt.Sprintf("%s/f%d.txt", dir, rng.IntN(120))
 	content := []string{"fish 1\n", "whale\n", "water\n", "fish 2\nwhale\x00"}[rng.IntN(4)]
-	switch rng.IntN(12) {
+	switch rng.IntN(13) {
+	case 12:
+		write(t, tree+"/.ignore", []string{fmt.Sprintf("d%d\n", rng.IntN(9)), "deeper\n", ""}[rng.IntN(3)])
 	case 0:
 		_ = os.Remove(path) // which may not be there
 	case 1:

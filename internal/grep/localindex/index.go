@@ -211,14 +211,14 @@ type Candidate struct {
 // Warnings are about files that could not be read.
 func (x *Index) Candidates(ctx context.Context, needs query.Q) (files []Candidate, warnings []error, err error) {
 	var found []*hits
-	group, ctx := errgroup.WithContext(ctx)
+	group, both := errgroup.WithContext(ctx)
 	if needs != nil {
 		group.Go(func() (err error) {
-			found, err = x.search(ctx, needs)
+			found, err = x.search(both, needs)
 			return err
 		})
 	}
-	w := &walker{ctx: ctx, opts: &x.opts.Ignore, began: x.opts.Now(), passBy: x.dir}
+	w := &walker{ctx: both, opts: &x.opts.Ignore, began: x.opts.Now(), passBy: x.dir}
 	group.Go(func() error { return x.walk(w) })
 	if err := group.Wait(); err != nil {
 		return nil, nil, err
