@@ -107,9 +107,14 @@ func (s *Search) Run(ctx context.Context) (found bool, err error) {
 		}
 	}
 	for !queue.Empty() {
-		err = errors.Join(err, take())
+		if failed := take(); err == nil {
+			err = failed
+		}
 	}
-	return found, errors.Join(err, ctx.Err())
+	if err == nil {
+		err = ctx.Err() //nolint:wrapcheck // it is the caller's own
+	}
+	return found, err
 }
 
 // file is one that may have a line to select.

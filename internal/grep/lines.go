@@ -70,6 +70,9 @@ func (w *printer) show() (found bool) {
 	counts := w.countsMatches()
 	w.countMatches = w.countMatches || counts
 	w.search()
+	if w.Most > 0 && !w.goOn() && w.after == 0 {
+		w.nul = -1 // ripgrep reads no further
+	}
 	count := w.lines
 	if counts {
 		count = w.counted
@@ -174,7 +177,7 @@ func (w *printer) showAfter(limit int) {
 
 // selects reports whether the line at w.at, which ends at end, matches.
 func (w *printer) selects(end int) bool {
-	_, _, ok := w.in(w.text[:end]).next(w.at)
+	_, _, ok := w.in(w.text[:min(end+1, len(w.text))]).next(w.at) // with its line break: without one, an empty line is none
 	return ok
 }
 

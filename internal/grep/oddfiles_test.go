@@ -1,6 +1,7 @@
 package grep_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -79,6 +80,9 @@ func TestOddFilesOfRipgrep(t *testing.T) {
 			if flag(j == 3, "-C1") {
 				q.show.Before, q.show.After = 1, 1
 			}
+			if flag((i+j)%5 < 2, "-m2") {
+				q.show.Most = 2
+			}
 			want, ok := ripgrep(t, s.tree, q)
 			if got, err := s.search(t, q); !ok || err != nil {
 				t.Errorf("rg %q %q: %v, %s", q.args, q.patterns, err, want)
@@ -114,10 +118,27 @@ func TestOddFiles(t *testing.T) {
 func TestRefusedPatterns(t *testing.T) {
 	for p, want := range map[string]string{
 		`a\nb`: "line break", "a\nb": "-e", `\Aa`: `^ and $`, `a\z`: `^ and $`, `(?-m)^a`: "^ and $", `[a[bc]]`: `\[`, `[a&&b]`: "not supported", `(a)\1`: "backreferences",
-		`a(`: "missing closing", `a\`: `\\`, "a\xff": "UTF-8", `[\n]`: "line break", `\Qa\E`: `\Q`, `x{1001}`: "invalid repeat count", "(?x)a": "invalid or unsupported",
+		`a(`: "missing closing", `a\`: `\\`, "a\xff": "UTF-8", `[\n]`: "line break", `\<a`: `\b`, `a\>`: `\b`, `\Qa\E`: `\Q`, `x{1001}`: "invalid repeat count", "(?x)a": "invalid or unsupported",
 	} {
 		if _, err := grep.NewPattern([]string{p}, grep.PatternOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: no %q in %v", p, want, err)
 		}
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
+
+// TestFailedOutput: output that fails is reported once, though several files are searched at a time.
+func TestFailedOutput(t *testing.T) {
+	s := pond(t)
+	p, err := grep.NewPattern([]string{"fish"}, grep.PatternOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	search := grep.Search{Roots: []grep.Root{{Path: s.tree, Index: s.open(t)}}, Pattern: p, Out: fullDisk{}, Warn: func(err error) { t.Error(err) }}
+	if _, err := search.Run(t.Context()); err == nil || err.Error() != "no space left" {
+		t.Errorf("%v", err)
 	}
 }

@@ -123,6 +123,12 @@ func (t *translator) escape() {
 		t.err = fmt.Errorf(`unrecognized escape sequence \%c`, c)
 	case '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
 		t.err = errors.New("backreferences are not supported")
+	case '<', '>':
+		if !t.inClass { // GNU's and newer ripgrep's end of a word
+			t.err = fmt.Errorf(`\%c is not supported: write \b for the end of a word, or %c for the character`, c, c)
+		}
+		t.sawLiteral(rune(c))
+		t.take(2)
 	case 'p', 'P':
 		t.take(2)
 		if strings.HasPrefix(t.rest, "{") {

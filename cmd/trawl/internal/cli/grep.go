@@ -247,12 +247,15 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if err != nil {
 		return false, err
 	}
+	if f.most == 0 && cmd.Flags().Changed("max-count") {
+		return false, nil
+	}
 	failed := false
 	search := grep.Search{Pattern: compiled, Show: f.show, Order: order, Keep: keep, First: f.quiet, Warn: func(err error) {
 		failed = true
 		fmt.Fprintf(p.Err, "trawl: %s\n", err)
 	}}
-	if search.Roots, err = f.roots(p, paths); err != nil {
+	if search.Roots, err = f.roots(p, paths, search.Warn); err != nil {
 		return false, err
 	}
 	err = p.paged(cmd.Context(), func(p Process) (err error) {
@@ -275,20 +278,25 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	return found, nil
 }
 
-// roots are the folders with their indexes, files and input at paths.
-func (f *grepFlags) roots(p Process, paths []string) ([]grep.Root, error) {
-	roots := make([]grep.Root, len(paths))
-	for i, path := range paths {
-		roots[i].Path = path
-		if path == "-" {
-			roots[i].Input = p.In
-			continue
-		}
-		if info, err := os.Stat(path); path == "" || err != nil || info.IsDir() {
-			if roots[i].Index, err = f.open(p, path); err != nil {
+// roots are the folders with their indexes, files and input at paths. Of several paths, it warns of those that do not exist.
+func (f *grepFlags) roots(p Process, paths []string, warn func(error)) (roots []grep.Root, err error) {
+	for _, path := range paths {
+		root := grep.Root{Path: path}
+		info, err := os.Stat(path)
+		switch {
+		case path == "-":
+			root.Input = p.In
+		case path == "" || err != nil || info.IsDir():
+			if root.Index, err = f.open(p, path); err == nil {
+				break
+			}
+			if len(paths) == 1 {
 				return nil, err
 			}
+			warn(err)
+			continue
 		}
+		roots = append(roots, root)
 	}
 	return roots, nil
 }

@@ -109,7 +109,9 @@ func TestGrepReflexes(t *testing.T) {
 	for _, c := range []grepCase{
 		{"-l -i fish pond/net pond/old.log pond/fish.go", 0, "pond/net/a.py\npond/old.log\npond/fish.go\n"},
 		{"-e fish -C1 pond/old.log pond/net", 0, "pond/old.log:1:fish\n--\npond/net/a.py-1-def haul():\npond/net/a.py:2:    return fish\n"},
-		{"fish pond/old.log nowhere", 2, "nowhere"},
+		{"fish nowhere pond/old.log", 2, "pond/old.log:1:fish\ntrawl: stat nowhere: no such file or directory\ntrawl: not all was searched\n"},
+		{"fish nowhere pond/none", 2, "trawl: stat nowhere: no such file or directory\ntrawl: stat pond/none: no such file or directory\n"},
+		{"-m0 fish pond", 1, ""},
 		{"-q fish pond", 0, ""},
 		{"-q whale pond", 1, ""},
 		{"-q fish pond nul", 0, ""},
