@@ -94,7 +94,7 @@ func (t *tree) answer() *answer {
 }
 
 func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
-	repo, dir, names := meant(in.Repo), strings.Trim(meant(in.Path), "/"), c.budget.names()
+	repo, dir, names := meant(in.Repo), string(searchapi.TreePath([]byte(meant(in.Path)))), c.budget.names()
 	t := &tree{Repo: shown(repo, names)}
 	if dir != "" {
 		t.Path = shown(dir, names)

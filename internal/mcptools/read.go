@@ -152,7 +152,7 @@ func (c *call) read(ctx context.Context, in readArgs) (*answer, error) {
 func (c *call) reading(r fileRange) *reading {
 	r.Start = max(r.Start, 1)
 	names := c.budget.names() / 2
-	of := &reading{asked: r, passage: passage{Repo: shown(meant(r.Repo), names), Path: shown(meant(r.Path), names)}}
+	of := &reading{asked: r, passage: passage{Repo: shown(meant(r.Repo), names), Path: shown(string(searchapi.TreePath([]byte(meant(r.Path)))), names)}}
 	if r.Branch != "" {
 		of.Branch = shown(r.Branch, names)
 	}

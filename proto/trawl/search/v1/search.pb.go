@@ -4054,7 +4054,7 @@ type Place struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Empty means the first branch of the repo that has the file.
+	// Empty means the first branch of the repo that has the file, HEAD its first branch.
 	Branch string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	// From 1; 0 is the file as a whole.
 	Line uint32 `protobuf:"varint,4,opt,name=line,proto3" json:"line,omitempty"`
@@ -5096,7 +5096,7 @@ type GetFileRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Empty means the first branch of the repo that has the file.
+	// Empty means the first branch of the repo that has the file, HEAD its first branch.
 	Branch      string       `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	Consistency *Consistency `protobuf:"bytes,4,opt,name=consistency,proto3" json:"consistency,omitempty"`
 	// Sent by a router to a searcher only.
@@ -5369,7 +5369,7 @@ type FileName struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Path  []byte                 `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Empty means the first branch of the repo that has the file.
+	// Empty means the first branch of the repo that has the file, HEAD its first branch.
 	Branch        string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5689,7 +5689,7 @@ type ListTreeRequest struct {
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	// Path of the folder, with a slash at its end or without; empty is the root of the repo.
 	Path []byte `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Empty means the repo's first branch.
+	// Empty and HEAD mean the repo's first branch.
 	Branch string `protobuf:"bytes,3,opt,name=branch,proto3" json:"branch,omitempty"`
 	// How many levels are listed; default 1. A folder above the last level is no entry itself, but what is in it is. With a
 	// depth that no path has, such as 4294967295, all entries are files.

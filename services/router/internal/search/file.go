@@ -43,8 +43,14 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 
 // file is the file of a request.
 func (l *lookup) file(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
-	if _, err := l.root(req.Repo, req.Branch); err != nil {
+	_, branch, err := l.root(req.Repo, req.Branch)
+	if err != nil {
 		return nil, err
+	}
+	req = proto.CloneOf(req)
+	req.Branch = branch
+	if path := searchapi.TreePath(req.Path); len(path) > 0 {
+		req.Path = path
 	}
 	resp, err := l.service.findFile(ctx, l.ticket, req, l.layout)
 	if err != nil {

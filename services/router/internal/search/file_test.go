@@ -44,6 +44,12 @@ func TestFileOfTheFirstBranchThatHasIt(t *testing.T) {
 			}
 		}
 	}
+	for path, want := range map[string]string{"b": "c", "./b": "c", "/b": "c", "x/..//./b": "c", "a": "", "/": "", ".": ""} {
+		resp, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte(path), Branch: "HEAD"})
+		if resp.GetCommit() != want || (want == "") != (status.Code(err) == codes.NotFound) {
+			t.Errorf("%s on the first branch: %v, %v", path, resp, err)
+		}
+	}
 	for branch, want := range map[string]string{"main": `path: no file "a" in r on branch "main", but on branch "release/1"`, "nope": `branch: no branch "nope" of r is indexed; the nearest: "main", "release/1", "release/2"`} {
 		_, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("a"), Branch: branch})
 		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != want {

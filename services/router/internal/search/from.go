@@ -36,7 +36,7 @@ func (s *Service) definitionsFrom(ctx context.Context, req *searchv1.Definitions
 	if err != nil {
 		return nil, err
 	}
-	place := resolve.Place{Repo: req.From.Repo, Path: string(req.From.Path), Language: file.Language, Text: file.Content, Name: req.Name, Offset: -1}
+	place := resolve.Place{Repo: req.From.Repo, Path: string(searchapi.TreePath(req.From.Path)), Language: file.Language, Text: file.Content, Name: req.Name, Offset: -1}
 	if req.From.Line > 0 {
 		place.Offset = resolve.Find(file.Content, req.Name, req.From.Line, req.From.Column)
 	}

@@ -46,14 +46,17 @@ func (s *Service) lookup(ctx context.Context, method string, start time.Time, wa
 	return asking, l, err
 }
 
-// root is the root of a repo, which must have the branch unless it is empty.
-func (l *lookup) root(repo, branch string) (*catalogv1.Root, error) {
+// root is the root of a repo, which must have the branch unless it is empty, and the name of the branch. HEAD is that of the first one.
+func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, err error) {
 	root, ok := l.layout.Root(repo)
 	if !ok {
-		return nil, searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), searchapi.Nearest(repo, l.layout.names))
+		return nil, "", searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), searchapi.Nearest(repo, l.layout.names))
 	}
 	if branch == "" || slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == branch }) {
-		return root, nil
+		return root, branch, nil
+	}
+	if branch == "HEAD" && len(root.Branches) > 0 {
+		return root, root.Branches[0].Name, nil
 	}
 	names := make([]string, len(root.Branches))
 	for i, b := range root.Branches {
@@ -63,7 +66,7 @@ func (l *lookup) root(repo, branch string) (*catalogv1.Root, error) {
 	if all := strings.Join(names, ", "); len(names) > searchapi.MostNearest && len(all) <= listedBranches {
 		text += "; these are: " + all
 	}
-	return nil, searchapi.NotFound("branch", text, searchapi.Nearest(branch, names))
+	return nil, "", searchapi.NotFound("branch", text, searchapi.Nearest(branch, names))
 }
 
 // listedBranches bounds the text that the error of an unknown branch has for all branches, in bytes.

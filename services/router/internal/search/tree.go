@@ -1,7 +1,6 @@
 package search
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -22,9 +21,9 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 	if err := refusePlan(req.Plan); err != nil {
 		return nil, err
 	}
-	folder := bytes.Trim(req.Path, "/")
+	folder := searchapi.TreePath(req.Path)
 	if len(folder) > 0 {
-		folder = append(bytes.Clone(folder), '/')
+		folder = append(folder, '/')
 	}
 	mark := pageQuestion{Query: fmt.Sprintf("tree of %q on %q, %q to depth %d", req.Repo, req.Branch, folder, max(req.Depth, 1))}
 	from, err := listedUpTo(mark, req.PageToken)
@@ -36,11 +35,11 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 		return nil, err
 	}
 	defer l.end()
-	root, err := l.root(req.Repo, req.Branch)
+	root, branch, err := l.root(req.Repo, req.Branch)
 	if err != nil {
 		return nil, err
 	}
-	resp = &searchv1.ListTreeResponse{Branch: req.Branch, RevisionToken: catalog.EncodeToken(l.layout.Revision)}
+	resp = &searchv1.ListTreeResponse{Branch: branch, RevisionToken: catalog.EncodeToken(l.layout.Revision)}
 	if resp.Branch == "" && len(root.Branches) > 0 {
 		resp.Branch = root.Branches[0].Name
 	}

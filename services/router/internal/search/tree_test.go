@@ -36,13 +36,15 @@ func TestListTree(t *testing.T) {
 	}{
 		{"", 0, "README a a.go a/=3 ab/=1 b/=1 z/=1 z\xff"},
 		{"/", 1, "README a a.go a/=3 ab/=1 b/=1 z/=1 z\xff"},
+		{".", 1, "README a a.go a/=3 ab/=1 b/=1 z/=1 z\xff"},
 		{"a", 1, "a/b/=2 a/x"},
+		{"./z/..//a/", 1, "a/b/=2 a/x"},
 		{"a/", 2, "a/b/c a/b/d a/x"},
 		{"z/z", 1, "z/z/z/=1"},
 		{"", 1 << 31, "README a a.go a/b/c a/b/d a/x ab/c b/" + strings.Repeat("long/", 200) + "f z/z/z/z z\xff"},
 	} {
 		rapid.Check(t, func(rt *rapid.T) {
-			req := &searchv1.ListTreeRequest{Repo: "r", Path: []byte(tt.path), Depth: tt.depth}
+			req := &searchv1.ListTreeRequest{Repo: "r", Path: []byte(tt.path), Depth: tt.depth, Branch: rapid.SampledFrom([]string{"", "main", "HEAD"}).Draw(rt, "branch")}
 			var got []string
 			for first := true; first || len(req.PageToken) > 0; first = false {
 				req.MaxEntries, req.MaxBytes = rapid.Uint32Range(0, 9).Draw(rt, "entries"), rapid.Uint64Range(5500, 9000).Draw(rt, "bytes")
