@@ -212,11 +212,10 @@ func (f *finder) settle() []Symbol {
 }
 
 // named adds a symbol whose name is the next token, if that is a word.
-func (f *finder) named(kind Kind) (there bool) {
-	if there = f.next() == tokenWord; there {
+func (f *finder) named(kind Kind) {
+	if f.next() == tokenWord {
 		f.add(kind, f.token())
 	}
-	return there
 }
 
 // action returns what the token, a word, announces.
