@@ -118,21 +118,12 @@ func TestFigures(t *testing.T) {
 		{"few", engine.Opened{Shards: 1, Repos: 1, HeapUsed: 50_000}},
 	}
 	want := []string{
-		"indexing, against zoekt | ≥ 4x | 6.00x | yes",
-		"indexing, against zoekt with ctags | ≥ 10x | 9.00x | NO",
 		"indexing, MB per core-second | ≥ 80 | 40.00 | NO",
 		"index / source | ≤ 0.65 | 0.75 | NO",
-		"indexing, cold files, MB per second | – | 20 | –",
-		"indexing, cold files, time against zoekt | ≥ 1x | 1.50x | yes",
-		"indexing, a shard for each repo, MB per core-second | – | 20 | –",
-		"indexing, a shard for each repo, built in the memory of an earlier one | – | 75 % | –",
-		"indexing, a shard for each repo, against zoekt | ≥ 4x | 3.00x | NO",
 		"peak memory of indexing, MB | ≤ 500 | 400 | yes",
 		"heap per repo after a search, one each | ≤ 3000 B | 6000 B | NO",
 		"heap per repo after a search, packed | ≤ 1 B | 300 B | NO",
 		"opening 10000 repos or more, packed | ≤ 1 s | 0.001 s | yes",
-		"word-like queries, exhaustive, against zoekt | ≥ 50x | 0.25x | NO",
-		"worst word-like query, exhaustive, against zoekt | ≥ 5x | 0.25x | NO",
 	}
 	var got []string
 	for _, f := range m.figures() {

@@ -133,7 +133,7 @@ func (m *measured) addMeans(t *report.Table, mode int) {
 	for _, name := range []string{m.peerOf(mode), limited} {
 		var all []ratio
 		for i := range m.buckets[mode] {
-			all = append(all, m.buckets[mode][i].against(name, trawl)...)
+			all = append(all, m.buckets[mode][i].against(name)...)
 		}
 		if len(all) > 0 {
 			client, own := means(all)
