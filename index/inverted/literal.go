@@ -50,10 +50,17 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 
 // planner is memory for looking up a literal's n-grams.
 type planner struct {
-	windows []ngram.Window
-	found   []span // of the lists
+	terms   []windowTerm
+	windows []ngram.Window // of terms
+	found   []span         // of the lists
 	lists   []List
 	plan    []planned
+}
+
+// windowTerm is a window and the term of its n-gram.
+type windowTerm struct {
+	window ngram.Window
+	term   uint32
 }
 
 // planners has the released ones.
@@ -71,20 +78,27 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 	if err != nil {
 		return false, err
 	}
-	p.windows = append(p.windows[:0], windows...)
-	slices.SortStableFunc(p.windows, func(a, b ngram.Window) int { return cmp.Compare(a.ID, b.ID) })
-	p.found, p.plan = p.found[:0], p.plan[:0]
-	for rest := p.windows; len(rest) > 0; {
-		n := 1
-		for n < len(rest) && rest[n].ID == rest[0].ID {
-			n++
-		}
-		term, ok := t.ngrams.Find(uint64(rest[0].ID))
+	// Most literals that do not occur have an n-gram that does not, so that is found out before anything else.
+	p.terms = p.terms[:0]
+	for _, w := range windows {
+		term, ok := t.ngrams.Find(uint64(w.ID))
 		if !ok {
 			return false, nil
 		}
-		p.found, p.plan = append(p.found, t.find(uint32(term))), append(p.plan, planned{windows: rest[:n]})
-		rest = rest[n:]
+		p.terms = append(p.terms, windowTerm{w, uint32(term)})
+	}
+	slices.SortStableFunc(p.terms, func(a, b windowTerm) int { return cmp.Compare(a.term, b.term) })
+	p.windows, p.found, p.plan = p.windows[:0], p.found[:0], p.plan[:0]
+	for _, w := range p.terms {
+		p.windows = append(p.windows, w.window)
+	}
+	for first := 0; first < len(p.terms); {
+		end, term := first+1, p.terms[first].term
+		for end < len(p.terms) && p.terms[end].term == term {
+			end++
+		}
+		p.found, p.plan = append(p.found, t.find(term)), append(p.plan, planned{windows: p.windows[first:end]})
+		first = end
 	}
 	if x.lists.Announces() {
 		x.announce(slices.Values(p.found))

@@ -222,7 +222,8 @@ func (x *Words) blockData(number uint32) (data []byte, n int, at int64, err erro
 // bytes, with or without case; ok is false if the text has fewer than three bytes. Bit j of a
 // candidate's superblock i stands for block 8·i + j.
 func (x *Words) Holding(text string) (blocks *Candidates, ok bool, err error) {
-	var windows []ngram.Window
+	var few [32]ngram.Window // of most texts, on the stack
+	windows := few[:0]
 	for i := 0; i+3 <= len(text); i++ {
 		windows = append(windows, ngram.Window{ID: ngram.WordWindow(text[i], text[i+1], text[i+2])})
 	}

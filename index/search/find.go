@@ -13,7 +13,7 @@ import (
 // find finds the documents that the query matches, or the best of them.
 func (s *search) find(q *Query) error {
 	s.announceTables(q)
-	if err := s.begin(q); err != nil {
+	if err := s.begin(q); err != nil || s.root == constNode(false) {
 		return err
 	}
 	if err := s.fill(); err != nil {

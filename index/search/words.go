@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/literal"
@@ -139,10 +140,10 @@ func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, er
 // Without case, the letters replace the runes that fold to them.
 func wordText(l regex.Literal) (text string, ok bool) {
 	text = l.Text
-	if !l.CaseSensitive {
-		text = foldedRunes.Replace(text)
-	}
-	for i := range len(text) {
+	for i := 0; i < len(text); i++ {
+		if text[i] >= utf8.RuneSelf && !l.CaseSensitive {
+			text = foldedRunes.Replace(text) // the first such byte stays one unless its rune is replaced
+		}
 		if !ngram.IsWord(text[i]) {
 			return "", false
 		}
