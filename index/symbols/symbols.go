@@ -7,13 +7,14 @@
 package symbols
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 )
 
 // Version of the finder. Every change of its results increases it: an index has what the finder of
 // its time found.
-const Version = 1
+const Version = 2
 
 // Kind of a symbol.
 type Kind uint8
@@ -102,6 +103,9 @@ func For(language string) *Language { return languages[language] }
 func (l *Language) Append(dst []Symbol, text []byte) []Symbol {
 	if l == nil {
 		return dst
+	}
+	if bytes.IndexByte(text, '\n') < 0 && bytes.IndexByte(text, '\r') >= 0 {
+		text = bytes.ReplaceAll(text, []byte{'\r'}, []byte{'\n'}) // as an old Macintosh ends lines, and as most compilers take them
 	}
 	f := finder{lexer: lexer{lexis: l.lexis, text: text}, lang: l, found: dst, begin: len(dst)}
 	l.find(&f)

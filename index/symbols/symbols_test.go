@@ -40,6 +40,25 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// TestOldLineEnds: a text whose lines end in carriage returns defines what it defines with line feeds, at the same places.
+func TestOldLineEnds(t *testing.T) {
+	for _, language := range symbols.Supported() {
+		text, err := os.ReadFile(filepath.Join("testdata", language+".txt"))
+		if err != nil {
+			continue // it has the rules of another one
+		}
+		want := symbols.For(language).Append(nil, text)
+		old := bytes.ReplaceAll(text, []byte("\n"), []byte("\r"))
+		before := bytes.Clone(old)
+		if got := symbols.For(language).Append(nil, old); !slices.Equal(got, want) {
+			t.Errorf("%s: %d symbols, want %d", language, len(got), len(want))
+		}
+		if !bytes.Equal(old, before) {
+			t.Errorf("%s: the text changed", language)
+		}
+	}
+}
+
 func checkMarked(t *testing.T, language string, text []byte) {
 	t.Helper()
 	var source bytes.Buffer
