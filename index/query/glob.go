@@ -30,21 +30,35 @@ func Literal(name string) string {
 func RepoGlob(glob string) string { return `(?i:^` + globBody(glob) + `$)` }
 
 // PathGlob returns the regular expression of a glob of paths, for the field file:. In a glob * stands
-// for any characters except /, ** for any characters, ? for one character except /, [a-z] and [!a-z]
-// for one in or not in a class, and {a,b} for either text. A glob without / matches base names in
-// every folder. One that ends in / matches all files below a folder.
+// for any characters except /, ** for any characters, ? for one character except /, [a-z] and [!a-z] or [^a-z]
+// for one in or not in a class, {a,b} for either text, and \ for the character after it. A glob without / matches
+// base names in every folder. One that begins with / begins at the root, and one that ends in / matches all files
+// below a folder.
 func PathGlob(glob string) string {
-	glob = strings.TrimPrefix(glob, "/")
 	if strings.HasSuffix(glob, "/") {
 		glob += "**"
 	}
-	if !strings.Contains(glob, "/") {
-		return `(?:^|/)` + globBody(glob) + `$`
-	}
-	return `^` + globBody(glob) + `$`
+	return globStart(glob) + `$`
 }
 
-// globBody translates *, ?, **, {a,b} and [a-z].
+// ExcludedGlob returns the regular expression of the paths that a glob leaves out. As in ripgrep and .gitignore, all that
+// is below a folder of such a name is left out, too, and a / at the end says no more than that it is a folder.
+func ExcludedGlob(glob string) string {
+	if folder, ok := strings.CutSuffix(glob, "/"); ok {
+		return globStart(folder) + `/`
+	}
+	return globStart(glob) + `(?:/|$)`
+}
+
+// globStart is the expression of a glob up to its end: with a / in it, the glob begins at the root.
+func globStart(glob string) string {
+	if !strings.Contains(glob, "/") {
+		return `(?:^|/)` + globBody(glob)
+	}
+	return `^` + globBody(strings.TrimPrefix(glob, "/"))
+}
+
+// globBody translates *, ?, **, {a,b}, [a-z] and \.
 func globBody(glob string) string {
 	var b strings.Builder
 	depth := 0
@@ -72,6 +86,9 @@ func globBody(glob string) string {
 			end := classEnd(glob[i:])
 			b.WriteString(class(glob[i+1 : i+end]))
 			i += end
+		case c == '\\' && i+1 < len(glob):
+			i++
+			fallthrough
 		default:
 			_, n := utf8.DecodeRuneInString(glob[i:])
 			b.WriteString(regexp.QuoteMeta(glob[i : i+n]))
@@ -89,7 +106,7 @@ func CheckGlob(glob string) error {
 	for i := 0; i < len(glob); i++ {
 		switch glob[i] {
 		case '\\':
-			i++ // the syntax of .gitignore has escapes
+			i++
 		case '[':
 			end := classEnd(glob[i:])
 			if end == 0 {
@@ -111,7 +128,7 @@ func CheckGlob(glob string) error {
 // classEnd returns the index of the ] that ends a class, or 0. A ] that comes first is in the class.
 func classEnd(glob string) int {
 	first := 1
-	if strings.HasPrefix(glob, "[!") {
+	if strings.HasPrefix(glob, "[!") || strings.HasPrefix(glob, "[^") {
 		first = 2
 	}
 	if first < len(glob) {
@@ -125,8 +142,8 @@ func classEnd(glob string) int {
 // class returns the expression for the inside of a class.
 func class(inside string) string {
 	not := ""
-	if rest, ok := strings.CutPrefix(inside, "!"); ok {
-		not, inside = "^", rest
+	if inside[0] == '!' || inside[0] == '^' {
+		not, inside = "^", inside[1:]
 	}
 	return "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
 }

@@ -34,9 +34,25 @@ func TestGlobs(t *testing.T) {
 		{"docs/", "docs", false}, {"a?c", "abc", true}, {"a?c", "a/c", false}, {"[a-c]x", "bx", true}, {"[!a-c]x", "bx", false},
 		{"{a,b}.{go,md}", "b.md", true}, {"{a,b}.go", "c.go", false}, {"a.b", "axb", false}, {"a[[]", "a[", true}, {"a[{]}", "a{}", true},
 		{"[]a]x", "]x", true}, {"[]a]x", "bx", false}, {"[!]a]x", "]x", false}, {"[!]a]x", "bx", true}, {"[[a]]", "[]", true},
+		{"[^a-c]x", "bx", false}, {"[^a-c]x", "dx", true}, {"[^]a]x", "]x", false}, {`\[a\].go`, "[a].go", true}, {`\[a\].go`, "a.go", false},
+		{`a\ b`, "a b", true}, {`\{a\}/*`, "{a}/b", true}, {`a\`, `a\`, true}, {"/*.go", "b/a.go", false}, {"/a/*.go", "a/b.go", true},
 	} {
 		if got := regexp.MustCompile(query.PathGlob(tt.glob)).MatchString(tt.path); got != tt.want {
 			t.Errorf("%s on %s: %t", tt.glob, tt.path, got)
+		}
+	}
+	for _, tt := range []struct {
+		glob, path string
+		out        bool
+	}{
+		{"vendor", "vendor/a.go", true}, {"vendor", "a/vendor/b/c.go", true}, {"vendor", "a/vendor", true}, {"vendor", "vendored/a.go", false},
+		{"vendor/", "a/vendor/b.go", true}, {"vendor/", "a/vendor", false}, {"/vendor", "vendor/a.go", true}, {"/vendor", "a/vendor/b.go", false},
+		{"/vendor/", "vendor/a.go", true}, {"/vendor/", "a/vendor/b.go", false}, {"src/deep", "src/deep/b.go", true}, {"src/deep", "x/src/deep/b.go", false},
+		{"src/deep/", "src/deep/b.go", true}, {"**/vendor", "a/vendor/b.go", true}, {"vendor/**", "vendor/a/b.go", true}, {"vendor/**", "a/vendor/b.go", false},
+		{"*.go", "a/b.go", true}, {"*.go", "b.gone", false}, {"*", "a/b", true}, {"*.d", "x.d/y", true}, {"node_*", "a/node_modules/b.js", true},
+	} {
+		if got := regexp.MustCompile(query.ExcludedGlob(tt.glob)).MatchString(tt.path); got != tt.out {
+			t.Errorf("%s leaves out %s: %t", tt.glob, tt.path, got)
 		}
 	}
 	for _, glob := range []string{"[", "a[", "[]", "[!]", "src/[a-z", "{", "*.{c,h", "{{a}", "[!", "*[^"} {

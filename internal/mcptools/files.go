@@ -12,7 +12,7 @@ import (
 type globArgs struct {
 	Patterns []string `json:"patterns" jsonschema:"globs of paths, any of which must match, such as **/*_test.go or go.mod; a glob without / matches in every directory"`
 	Repos    []string `json:"repos,omitempty" jsonschema:"names of repos or globs of them; default all"`
-	Exclude  []string `json:"exclude,omitempty" jsonschema:"globs of paths to leave out"`
+	Exclude  []string `json:"exclude,omitempty" jsonschema:"globs of files and folders to leave out"`
 	Branch   string   `json:"branch,omitempty" jsonschema:"only on branches with this text in their name; default all indexed branches"`
 	Detail   Detail   `json:"detail,omitempty" jsonschema:"default auto: files if all fit, else directories; files is given in pages"`
 	Cursor   string   `json:"cursor,omitempty" jsonschema:"cursor of an earlier answer to the same arguments"`

@@ -11,7 +11,7 @@ import (
 type Scope struct {
 	Repos   []string `json:"repos,omitempty" jsonschema:"names of repos, such as github.com/org/name; * stands for any characters but /, ** for any; default all"`
 	Paths   []string `json:"paths,omitempty" jsonschema:"globs of paths, any of which must match, such as src/** or *.go (a glob without / matches in every directory)"`
-	Exclude []string `json:"exclude,omitempty" jsonschema:"globs of paths to leave out"`
+	Exclude []string `json:"exclude,omitempty" jsonschema:"globs of files and folders to leave out"`
 	Branch  string   `json:"branch,omitempty" jsonschema:"only on branches with this text in their name; HEAD is the default branch; default all indexed branches"`
 	Lang    string   `json:"lang,omitempty" jsonschema:"only in this language, such as go or c++"`
 }
@@ -25,7 +25,7 @@ func (s Scope) repos() string {
 func (s Scope) query() string {
 	parts := []string{s.repos(), anyOf("f:", s.Paths, query.PathGlob)}
 	for _, glob := range s.Exclude {
-		parts = append(parts, "-f:"+query.Quote(query.PathGlob(meant(glob))))
+		parts = append(parts, "-f:"+query.Quote(query.ExcludedGlob(meant(glob))))
 	}
 	if s.Branch != "" {
 		parts = append(parts, "b:"+query.Quote(s.Branch))

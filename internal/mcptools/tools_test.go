@@ -51,6 +51,7 @@ func TestAnswers(t *testing.T) {
 		{"grep", args{"patterns": []string{"(raw)."}, "literal": true}, []string{"1 match in 1 file", "3: // Pike eats carp (raw)."}, nil},
 		{"grep", args{"patterns": []string{"feed"}, "context": 1}, []string{"    3- func main() {\n    4: \tfeed(\"fish\")\n    5- }"}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd/**"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
+		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
 		{"grep", args{"patterns": []string{"package"}, "repos": []string{"github.com/acme/*"}}, []string{"4 matches in 4 files"}, nil},
 		{"grep", args{"patterns": []string{"package"}, "repos": []string{"GitHub.com/Acme/Lake"}}, []string{"1 match in 1 file"}, []string{"no repo"}},
 		{"grep", args{"patterns": []string{"package"}, "detail": "files"}, []string{"4 matches in 4 files, counts by file", "boat.go: 1"}, nil},

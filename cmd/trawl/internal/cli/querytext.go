@@ -85,7 +85,7 @@ func (q *queryFlags) scope() []string {
 	var paths, without, types, repos []string
 	for _, glob := range q.globs {
 		if glob, not := strings.CutPrefix(glob, "!"); not {
-			without = append(without, "-f:"+query.Quote(query.PathGlob(glob)))
+			without = append(without, "-f:"+query.Quote(query.ExcludedGlob(glob)))
 		} else {
 			paths = append(paths, "f:"+query.Quote(query.PathGlob(glob)))
 		}
