@@ -24,7 +24,6 @@ import (
 type grepFlags struct {
 	patternFlags
 	shownFlags
-	smart            bool
 	quiet            bool
 	most             uint32
 	color            string
@@ -83,7 +82,7 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags.StringVar(&f.sort, "sort", "path", "path, modified, accessed (oldest first), or none: the order of files")
 	flags.StringVar(&f.sortr, "sortr", "", "as --sort, in reverse")
 	flags.BoolVar(&f.stats, "stats", false, "print at the end what was searched; unchanged files that the index rules out are not")
-	flags.BoolVarP(&f.smart, "smart-case", "S", false, "in any case if the pattern has no capital")
+	f.caseFlag(flags, caseSensitive, "case-sensitive", "s", "in just this case, the default")
 	flags.BoolVarP(&f.show.Count, "count", "c", false, "print how many lines of each file match, with -o how many matches there are")
 	flags.BoolVarP(&f.show.Invert, "invert-match", "v", false, "select lines that do not match; all files are read")
 	flags.BoolVarP(&f.show.LineNumbers, "line-number", "n", true, "print line numbers")
@@ -143,6 +142,9 @@ func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (paths []
 	f.show.Files, f.show.OnlyMatching, f.show.Before, f.show.After, f.show.Most = f.paths || f.quiet, f.only, int(f.before), int(f.after), int(f.most)
 	if f.paths && f.show.Count {
 		return nil, usageError{errors.New("-l and -c exclude each other")}
+	}
+	if slices.Contains(args, "") {
+		return nil, usageError{errors.New(`the name of a folder or file is empty: a dot is the working directory`)}
 	}
 	if len(args) == 0 && isPipe(p.In) {
 		args = []string{"-"}
@@ -237,10 +239,10 @@ func (f *grepFlags) run(cmd *cobra.Command, p Process, args []string) (found boo
 	if cmd.Flags().Changed("replace") {
 		opts.Replacement = &f.replacement
 	}
-	switch {
-	case f.smart:
+	switch f.letters {
+	case caseSmart:
 		opts.Case = grep.Smart
-	case f.ignoreCase:
+	case caseIgnored:
 		opts.Case = grep.Insensitive
 	}
 	compiled, err := grep.NewPattern(f.patterns, opts)

@@ -62,6 +62,12 @@ func TestGrep(t *testing.T) {
 	for _, c := range []grepCase{
 		{"-i fish pond", 0, "pond/fish.go:3:type Fish struct{ Name string }\npond/net/a.py:2:    return fish\n"},
 		{"-S fish -l pond/", 0, "pond/fish.go\npond/net/a.py\n"},
+		{"-S -i FISH -l pond", 0, "pond/fish.go\npond/net/a.py\n"},
+		{"-i -S FISH -l pond", 1, ""},
+		{"-i -s FISH -l pond", 1, ""},
+		{"-S --case-sensitive Fish -l pond", 0, "pond/fish.go\n"},
+		{"-i -i=false FISH pond", 1, ""},
+		{"-i=maybe FISH pond", 2, "want true or false"},
 		{"-c -e fish -e haul pond", 0, "pond/net/a.py:2\n"},
 		{"-o -w n=false", 1, ""},
 		{"-n=false -o Fi. ./pond", 0, "./pond/fish.go:Fis\n"},
@@ -93,6 +99,12 @@ func TestGrep(t *testing.T) {
 		{"--forget pond", 0, "forgot pond: "},
 	} {
 		c.check(t, env)
+	}
+	if exit, out, errs := run(t, env, "grep", "-l", "fish", "pond", "-g", ""); exit != 0 || out != "pond/net/a.py\n" {
+		t.Errorf("an empty glob: exit %d: %s%s", exit, out, errs)
+	}
+	if exit, out, errs := run(t, env, "grep", "fish", ""); exit != 2 || out != "" || !strings.Contains(errs, "a dot is the working directory") {
+		t.Errorf("a folder without a name: exit %d: %s%s", exit, out, errs)
 	}
 	here, err := os.Getwd()
 	if err != nil {

@@ -85,7 +85,28 @@ func absolute(arg string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the folder %s: %w", arg, err)
 	}
+	if root := repositoryAbove(path); root != "" {
+		return "", fmt.Errorf("%s is a folder of the repository %s: index that, and search a part of it with f:PATH", arg, root)
+	}
 	return path, nil
+}
+
+// repositoryAbove is the working tree that a folder is in; "" if it may be a repository itself, or is in none. Git does not
+// clone a part of a repository, though its commands work in one.
+func repositoryAbove(folder string) (root string) {
+	holds := func(dir, name string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	}
+	if holds(folder, "HEAD") || holds(folder, ".git") {
+		return ""
+	}
+	for dir := filepath.Dir(folder); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if holds(dir, ".git") {
+			return dir
+		}
+	}
+	return ""
 }
 
 func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, noWait bool) error {

@@ -29,6 +29,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 // wantedValues say what a flag of a type of pflag takes. Settings say it themselves.
 var wantedValues = map[string]string{
 	"bool":     "true or false",
+	"boolfunc": "true or false",
 	"float64":  "a number",
 	"duration": "a duration such as 500ms, 10s or 1m30s",
 	"uint32":   "a whole number from 0 to 4294967295",

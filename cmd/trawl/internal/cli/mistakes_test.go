@@ -39,7 +39,16 @@ func TestFoldersToIndex(t *testing.T) {
 	if err := os.WriteFile("file", nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.MkdirAll("repo/a/b", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, repo := range []string{"repo/.git", "repo/a/bare.git", "repo/a/bare.git/HEAD"} {
+		if err := os.Mkdir(repo, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for arg, want := range map[string]string{
+		"repo/a/b":                      "repo/a/b is a folder of the repository /",
 		"nosuch":                        "there is no folder nosuch here; a repository elsewhere has a URL such as https://HOST/PATH",
 		"./no/such":                     "there is no folder ./no/such here",
 		"github.com/a/b":                "there is no folder github.com/a/b here",
@@ -50,7 +59,7 @@ func TestFoldersToIndex(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", arg, exit, errs)
 		}
 	}
-	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere"} { // the router decides
+	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere", "repo", "repo/a/bare.git"} { // the router decides
 		if _, _, errs := run(t, nil, "index", arg, "--addr", "127.0.0.1:1"); !strings.Contains(errs, "cannot reach Trawl") {
 			t.Errorf("%s: %s", arg, errs)
 		}

@@ -14,18 +14,17 @@ import (
 // queryFlags are the flags of a search that become parts of its query.
 type queryFlags struct {
 	patternFlags
-	caseSensitive bool
-	types         []string
-	notTypes      []string
-	repos         []string
-	branch        string
-	files         bool
-	any           bool
+	types    []string
+	notTypes []string
+	repos    []string
+	branch   string
+	files    bool
+	any      bool
 }
 
 func (q *queryFlags) declare(flags *pflag.FlagSet) {
 	q.patternFlags.declare(flags, "A QUERY beside it must match too")
-	flags.BoolVarP(&q.caseSensitive, "case-sensitive", "s", false, "in just this case; default: in any case unless a text has a capital")
+	q.caseFlag(flags, caseSensitive, "case-sensitive", "s", "in just this case; default: as -S")
 	flags.StringSliceVarP(&q.types, "type", "t", nil, "only files in this language, such as go")
 	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")
 	flags.StringArrayVarP(&q.repos, "repo", "r", nil, "only repos whose name has this regular expression; several: any of them")
@@ -36,9 +35,6 @@ func (q *queryFlags) declare(flags *pflag.FlagSet) {
 
 // text is the query of a command line.
 func (q *queryFlags) text(args []string) (string, error) {
-	if q.ignoreCase && q.caseSensitive {
-		return "", usageError{errors.New("--ignore-case and --case-sensitive exclude each other")}
-	}
 	words, patterns := strings.Join(args, " "), q.patterns
 	if len(patterns) == 0 && (q.fixed || q.word) && words != "" {
 		words, patterns = "", []string{words}
@@ -103,10 +99,10 @@ func (q *queryFlags) scope() []string {
 	if q.branch != "" {
 		parts = append(parts, "b:"+query.Quote(q.branch))
 	}
-	switch {
-	case q.ignoreCase:
+	switch q.letters {
+	case caseIgnored:
 		parts = append(parts, "case:no")
-	case q.caseSensitive:
+	case caseSensitive:
 		parts = append(parts, "case:yes")
 	}
 	if q.files {

@@ -34,6 +34,10 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		{[]string{"-e", "-x", "f:go", "or", "lang:c"}, `( f:go or lang:c ) content:"-x"`},
 		{[]string{"-i", "A"}, `( A ) case:no`},
 		{[]string{"-s", "a"}, `( a ) case:yes`},
+		{[]string{"-i", "-s", "a"}, `( a ) case:yes`},
+		{[]string{"-si", "a"}, `( a ) case:no`},
+		{[]string{"-i", "-S", "a"}, `a`},
+		{[]string{"-g", "", "a"}, `a`},
 		{[]string{"-g", "!vendor", "-g", `\[a\].go`, "-g", "/*.go", "a"}, `( a ) ( f:"(?:^|/)\\[a\\]\\.go$" or f:"^[^/]*\\.go$" ) -f:"(?:^|/)vendor(?:/|$)"`},
 		{[]string{"-g", "*.go", "-g", "!vendor/", "x"}, `( x ) f:"(?:^|/)[^/]*\\.go$" -f:"(?:^|/)vendor/"`},
 		{[]string{"-g", "*.c", "-g", "*.h", "x"}, `( x ) ( f:"(?:^|/)[^/]*\\.c$" or f:"(?:^|/)[^/]*\\.h$" )`},
@@ -51,7 +55,7 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 			t.Errorf("%q: %v", tt.args, err)
 		}
 	}
-	for _, args := range [][]string{nil, {"-is", "x"}, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"},
+	for _, args := range [][]string{nil, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"},
 		{"-g", "[", "x"}, {"-g", "{a", "x"}, {"-g", "!src/[a", "x"}, {"-g", "*.{c,h", "--files"}, {"-lc", "x"}, {"--files", "-c"}} {
 		if exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, args...)...); exit != 2 || errs == "" {
 			t.Errorf("%q: exit %d: %s", args, exit, errs)

@@ -1,6 +1,9 @@
 package cli
 
 import (
+	"slices"
+	"strconv"
+
 	"github.com/spf13/pflag"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -8,12 +11,22 @@ import (
 
 // patternFlags say what trawl grep and trawl search look for, and in which files.
 type patternFlags struct {
-	patterns   []string
-	globs      []string
-	fixed      bool
-	word       bool
-	ignoreCase bool
+	patterns []string
+	globs    []string
+	fixed    bool
+	word     bool
+	letters  letterCase
 }
+
+// letterCase says how letters compare, by the last of the flags about it, as in ripgrep.
+type letterCase uint8
+
+const (
+	caseByDefault letterCase = iota
+	caseIgnored
+	caseSensitive
+	caseSmart
+)
 
 // declare declares the flags. The rest is what else stands on the command line beside -e.
 func (f *patternFlags) declare(flags *pflag.FlagSet, rest string) {
@@ -21,11 +34,26 @@ func (f *patternFlags) declare(flags *pflag.FlagSet, rest string) {
 	flags.StringArrayVarP(&f.globs, "glob", "g", nil, "only paths like this glob, such as '*.go' or 'src/**'; with ! before it none of them")
 	flags.BoolVarP(&f.fixed, "fixed-strings", "F", false, "patterns are texts without special characters, not regular expressions")
 	flags.BoolVarP(&f.word, "word-regexp", "w", false, "find whole words only")
-	flags.BoolVarP(&f.ignoreCase, "ignore-case", "i", false, "in any case")
+	f.caseFlag(flags, caseIgnored, "ignore-case", "i", "in any case")
+	f.caseFlag(flags, caseSmart, "smart-case", "S", "in any case if the pattern has no capital")
 }
 
-// checkGlobs refuses globs that can only be mistakes.
+func (f *patternFlags) caseFlag(flags *pflag.FlagSet, letters letterCase, name, short, usage string) {
+	flags.BoolFuncP(name, short, usage, func(value string) error {
+		on, err := strconv.ParseBool(value)
+		switch {
+		case on:
+			f.letters = letters
+		case f.letters == letters:
+			f.letters = caseByDefault
+		}
+		return err //nolint:wrapcheck // pflag says which flag it is
+	})
+}
+
+// checkGlobs refuses globs that can only be mistakes. An empty one says nothing, as in ripgrep.
 func (f *patternFlags) checkGlobs() error {
+	f.globs = slices.DeleteFunc(f.globs, func(glob string) bool { return glob == "" })
 	for _, glob := range f.globs {
 		if err := query.CheckGlob(glob); err != nil {
 			return usageError{err}
