@@ -152,7 +152,7 @@ func (r refs) selected(ctx context.Context, want string) ([]string, error) {
 	case ref == want:
 		return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no %q", want))
 	}
-	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; for a tag write %s%[1]s", want, tagPrefix))
+	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; for a tag write %s%s", want, tagPrefix, strings.TrimPrefix(want, "tags/")))
 }
 
 // matching returns the refs that a pattern selects, in the order of their names.

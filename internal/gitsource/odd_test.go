@@ -34,6 +34,8 @@ var oddObjects = []struct {
 	}},
 	{what: "a commit without people", write: commit("\n\nx\n")},
 	{what: "a commit with two authors, and bad dates", write: commit("\nauthor a 01 +0\nauthor <a> <b> 99999999999999999999 +9999999\ncommitter a\n\nx\n")},
+	{what: "a commit whose names and dates run together", write: commit("\nauthor a <a>1 +0000\ncommitter a <a>1 +051800\n\nx\n")},
+	{what: "an entry .GIT", write: file(".GIT", "x")},
 	{what: "a commit with a zero in its message", write: commit("\nauthor a <a> 1 +0000\ncommitter a <a> 1 +0000\n\nx\x00y\n")},
 
 	{what: "an entry ..", write: tree("100644 ..\x00%[1]s100644 a\x00%[1]s"), refused: "hasDotdot"},

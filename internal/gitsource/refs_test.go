@@ -116,6 +116,7 @@ func TestWantedBranchOfCloneWithoutBranches(t *testing.T) {
 		}
 		for want, words := range map[string]string{
 			"v1":                    `no branch "v1"; for a tag write refs/tags/v1`,
+			"tags/v1":               `no branch "tags/v1"; for a tag write refs/tags/v1`,
 			"origin/main":           `no branch "origin/main"; for a tag write refs/tags/origin/main`,
 			commit[:12]:             `no branch "` + commit[:12] + `"; for a tag`,
 			"v*":                    "no branch like v*",
