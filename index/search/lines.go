@@ -26,6 +26,8 @@ const (
 	// lineReach is how far before and after a match the ends of its line are looked for, and how far after a line the body of what it
 	// defines: in C, a function without one is only declared.
 	lineReach = 256
+	// linesPerLook is how many lines are rated, in some 100 µs, between two looks at the clock.
+	linesPerLook = 256
 	// nextTo is the most bytes between two texts that stand next to each other.
 	nextTo = 3
 	// shortText is the length up to which parts of words are not marked in a line with a rarer text.
@@ -173,8 +175,45 @@ type line struct {
 	most       float64 // the weight of its rarest text
 }
 
-// chooseLines returns the marks of the best lines, as many lines and marks as are shown.
-func (s *search) chooseLines(h *hit, marks []mark) ([]mark, error) {
+// rated is memory for the lines of a file.
+type rated struct {
+	lines []line
+	// By mark.
+	qualities []rank.Quality
+	scores    []float32
+	chosen    []int
+}
+
+// chooseLines returns the marks of the best lines, as many lines and marks as are shown, and the scores of their lines, which are valid until the
+// next call. It returns all marks if all may be shown.
+func (s *search) chooseLines(h *hit, marks []mark) ([]mark, []float32, error) {
+	r, err := s.rateLines(h, marks)
+	if err != nil || len(marks) <= s.opts.mostUnchosen() {
+		return marks, r.scores, err
+	}
+	lines, chosen := r.lines, r.chosen[:0]
+	slices.SortFunc(lines, func(a, b line) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.first, b.first)) })
+	if most := s.opts.MaxLinesPerFile; most > 0 && len(lines) > most {
+		lines = lines[:most]
+	}
+	for _, l := range lines {
+		for i := l.first; i < l.end && len(chosen) < s.opts.MaxMatchesPerFile; i++ {
+			if r.says(&l, &marks[i], r.qualities[i]) {
+				chosen = append(chosen, i)
+			}
+		}
+	}
+	slices.Sort(chosen)
+	shown := make([]mark, len(chosen))
+	for at, i := range chosen {
+		shown[at], r.scores[at] = marks[i], r.scores[i] // i is not before at
+	}
+	s.rated.chosen = chosen
+	return shown, r.scores[:len(chosen)], nil
+}
+
+// rateLines rates all lines with marks.
+func (s *search) rateLines(h *hit, marks []mark) (*lineRater, error) {
 	var matches []int
 	for _, m := range marks {
 		for len(matches) <= int(m.text) {
@@ -182,49 +221,45 @@ func (s *search) chooseLines(h *hit, marks []mark) ([]mark, error) {
 		}
 		matches[m.text]++
 	}
-	r := lineRater{
-		s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches)), next: make([]float64, len(matches)),
+	r := &lineRater{
+		s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches)), next: make([]float64, len(matches)), rated: s.rated,
 		defines: slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Defined }),
 	}
+	r.lines, r.qualities, r.scores = r.lines[:0], r.qualities[:0], r.scores[:0]
 	var err error
 	if r.rules, err = s.rulesOf(h.doc); err != nil {
-		return nil, err
+		return r, err
 	}
-	var lines []line
 	for first := 0; first < len(marks); {
 		l, err := r.rate(marks, first)
 		if err != nil {
-			return nil, err
+			return r, err
 		}
-		lines, first = append(lines, l), l.end
-	}
-	slices.SortStableFunc(lines, func(a, b line) int { return cmp.Compare(b.score, a.score) })
-	if most := s.opts.MaxLinesPerFile; most > 0 && len(lines) > most {
-		lines = lines[:most]
-	}
-	var chosen []mark
-	for _, l := range lines {
-		for i := l.first; i < l.end && len(chosen) < s.opts.MaxMatchesPerFile; i++ {
-			if r.says(&l, &marks[i], r.qualities[i]) {
-				chosen = append(chosen, marks[i])
+		r.lines = append(r.lines, l)
+		for ; first < l.end; first++ {
+			r.scores = append(r.scores, float32(l.score))
+		}
+		if len(r.lines)%linesPerLook == 0 {
+			if err := s.look(); err != nil {
+				return r, err
 			}
 		}
 	}
-	slices.SortFunc(chosen, func(a, b mark) int { return compareSpans(a.span, b.span) })
-	return chosen, nil
+	s.rated = r.rated
+	return r, nil
 }
 
 // lineRater rates the lines of a content.
 type lineRater struct {
-	s         *search
-	h         *hit
-	weights   []float64         // by text
-	rules     *symbols.Language // of definitions; nil if the language has none
-	defines   bool              // the content defines a text
-	qualities []rank.Quality    // of the marks so far
-	best      []rank.Quality    // of the current line, by text
-	next      []float64         // to a text, what one that is before it in the query adds by standing next to it in the current line
-	defined   []symbols.Symbol  // in the current line
+	rated
+	s       *search
+	h       *hit
+	weights []float64         // by text
+	rules   *symbols.Language // of definitions; nil if the language has none
+	defines bool              // the content defines a text
+	best    []rank.Quality    // of the current line, by text
+	next    []float64         // to a text, what one that is before it in the query adds by standing next to it in the current line
+	defined []symbols.Symbol  // in the current line
 	// text is around the superblock that starts at a place, and begins at base.
 	text             []byte
 	superblock, base uint32
@@ -232,12 +267,12 @@ type lineRater struct {
 
 // rate rates the line of a mark, the first one in it.
 func (r *lineRater) rate(marks []mark, first int) (line, error) {
-	if err := r.load(marks[first].start); err != nil {
+	from, err := r.load(marks[first].start)
+	if err != nil {
 		return line{}, err
 	}
 	place := func(at uint32) int { return min(int(at-r.base), len(r.text)) }
-	from, to := place(marks[first].start), place(marks[first].end)
-	from = bytes.LastIndexByte(r.text[:from], '\n') + 1
+	to := place(marks[first].end)
 	if n := bytes.IndexByte(r.text[to:], '\n'); n >= 0 {
 		to += n
 	} else {
@@ -341,20 +376,35 @@ func (r *lineRater) says(l *line, m *mark, quality rank.Quality) bool {
 	return quality == rank.Word || m.end-m.start > shortText || r.weights[m.text] == l.most
 }
 
-// load has the text around the superblock of a place at hand.
-func (r *lineRater) load(at uint32) error {
-	from := at / docstore.SuperblockSize * docstore.SuperblockSize
-	if r.text != nil && from == r.superblock {
-		return nil
+// load has the text around the superblock of a place at hand, and returns where in it the line of the place begins. Text before the superblock
+// is read only where the line begins there.
+func (r *lineRater) load(at uint32) (from int, err error) {
+	superblock := at / docstore.SuperblockSize * docstore.SuperblockSize
+	if r.text == nil || superblock != r.superblock {
+		if err := r.read(superblock, superblock); err != nil {
+			return 0, err
+		}
 	}
+	from = bytes.LastIndexByte(r.text[:min(int(at-r.base), len(r.text))], '\n') + 1
+	if from == 0 && r.base == superblock && superblock > 0 {
+		if err := r.read(superblock, superblock-lineReach); err != nil {
+			return 0, err
+		}
+		from = bytes.LastIndexByte(r.text[:min(int(at-r.base), len(r.text))], '\n') + 1
+	}
+	return from, nil
+}
+
+// read reads text around a superblock from base on.
+func (r *lineRater) read(superblock, base uint32) error {
 	length, err := r.s.content.Len(r.h.blob)
 	if err != nil {
 		return err
 	}
-	r.superblock, r.base = from, from-min(from, lineReach)
-	size := min(from+docstore.SuperblockSize+lineReach, length) - r.base
-	if r.text = r.s.text.part(r.h.blob, r.base, size); r.text == nil {
-		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, r.base, size)
+	r.superblock, r.base = superblock, base
+	size := min(superblock+docstore.SuperblockSize+lineReach, length) - base
+	if r.text = r.s.text.part(r.h.blob, base, size); r.text == nil {
+		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, base, size)
 		r.text = r.s.edge
 	}
 	return err
@@ -362,7 +412,12 @@ func (r *lineRater) load(at uint32) error {
 
 // isComment reports whether a line seems to be a comment, in any language.
 func isComment(text []byte) bool {
-	text = bytes.TrimLeft(text, " \t")
+	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
+		text = text[1:]
+	}
+	if len(text) == 0 || ngram.IsWord(text[0]) {
+		return false
+	}
 	for _, start := range []string{"//", "/*", "*", "# ", "--", ";", "<!--", `"""`, "%"} {
 		if len(text) >= len(start) && string(text[:len(start)]) == start {
 			return true

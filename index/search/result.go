@@ -57,6 +57,8 @@ type Options struct {
 	// Symbols fills FileMatch.Symbols. This reads the whole content of each file that is shown, up
 	// to 4 MiB.
 	Symbols bool
+	// LineScores fills Range.LineScore of what is shown of contents.
+	LineScores bool
 
 	// pieces, in tests, is the number of helpers that search small pieces of the shard.
 	pieces int

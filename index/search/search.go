@@ -104,6 +104,7 @@ type scratch struct {
 	symbols   knownSymbols
 	overlap   []span
 	waiting   []candidate // of the queue
+	rated     rated
 	wordScratch
 }
 
@@ -169,6 +170,9 @@ func (s *search) release() {
 	}
 	if cap(s.queue.waiting) > cap(s.waiting) && cap(s.queue.waiting) <= keptCandidates {
 		s.waiting = s.queue.waiting[:0]
+	}
+	if cap(s.rated.lines) > keptCandidates || cap(s.rated.scores) > keptCandidates {
+		s.rated = rated{}
 	}
 	scratches.Put(s.scratch)
 }

@@ -62,14 +62,14 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 	if room < 0 {
 		return f, snippet.ErrNoRoom
 	}
-	marks, all, err := s.marks(&h)
+	picked, err := s.pick(&h)
 	if err != nil {
 		return f, err
 	}
-	if f.MatchCount = h.matches; all {
-		f.MatchCount = len(marks)
+	if f.MatchCount = h.matches; picked.all {
+		f.MatchCount = len(picked.marks)
 	}
-	if f.Chunks, err = s.chunks(&h, marks, f.Path, room); err == nil && s.opts.Symbols {
+	if f.Chunks, err = s.chunks(&h, picked, f.Path, room); err == nil && s.opts.Symbols {
 		err = s.addSymbols(&f)
 	}
 	return f, err
@@ -111,38 +111,52 @@ func (s *search) branches() (names []string, commit string, err error) {
 	return names, commit, nil
 }
 
-// marks returns the marks that are shown of a hit. all says that there may be no others.
-func (s *search) marks(h *hit) (marks []mark, all bool, err error) {
+// picked are the marks that are shown of a hit.
+type picked struct {
+	marks []mark
+	// scores are those of their lines, with Options.LineScores in a content.
+	scores []float32
+	// all says that there may be no other marks.
+	all bool
+}
+
+// pick returns the marks that are shown of a hit.
+func (s *search) pick(h *hit) (p picked, err error) {
 	most := s.opts.mostUnchosen()
 	if most == 0 {
-		return nil, false, nil
+		return p, nil
 	}
 	switch {
 	case h.onPath:
-		marks = h.marks[:min(len(h.marks), s.opts.MaxMatchesPerFile)]
-		return marks, len(marks) < s.opts.MaxMatchesPerFile, nil
+		p.marks = h.marks[:min(len(h.marks), s.opts.MaxMatchesPerFile)]
+		p.all = len(p.marks) < s.opts.MaxMatchesPerFile
+		return p, nil
 	case len(h.inWords) == 0:
-		marks = s.beginning(h.marks, math.MaxUint32)
+		p.marks = s.beginning(h.marks, math.MaxUint32)
 	case h.matches <= most:
-		marks, err = s.allMarks(h)
+		p.marks, err = s.allMarks(h)
 	default:
-		marks, err = s.firstMarks(h)
+		p.marks, err = s.firstMarks(h)
 	}
-	if err != nil || len(marks) <= most {
-		return marks, len(marks) < most, err
+	if p.all = len(p.marks) < most; err != nil || len(p.marks) <= most && !s.opts.LineScores {
+		return p, err
 	}
-	marks, err = s.chooseLines(h, marks)
-	return marks, false, err
+	if p.marks, p.scores, err = s.chooseLines(h, p.marks); !s.opts.LineScores {
+		p.scores = nil
+	}
+	return p, err
 }
 
 // chunks cuts out what is shown of the content, or of the path.
-func (s *search) chunks(h *hit, marks []mark, path []byte, room int64) (chunks []snippet.Chunk, err error) {
-	if len(marks) == 0 {
+func (s *search) chunks(h *hit, p picked, path []byte, room int64) (chunks []snippet.Chunk, err error) {
+	if len(p.marks) == 0 {
 		return nil, nil
 	}
-	ranges := s.ranges.Take(len(marks))
-	for i, m := range marks {
-		ranges[i] = snippet.Match(m.start, m.end)
+	ranges := s.ranges.Take(len(p.marks))
+	for i, m := range p.marks {
+		if ranges[i] = snippet.Match(m.start, m.end); p.scores != nil {
+			ranges[i].LineScore = p.scores[i]
+		}
 	}
 	if h.onPath {
 		return []snippet.Chunk{snippet.OfPath(path, ranges)}, nil

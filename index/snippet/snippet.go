@@ -32,6 +32,8 @@ type Range struct {
 	// body the match starts; 0 if unknown. Definition says that it starts in the name.
 	Symbol     int
 	Definition bool
+	// LineScore is how good the line is in which the match starts; 0 if it was not rated.
+	LineScore float32
 }
 
 // Location is a place in a document.

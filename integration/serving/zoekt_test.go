@@ -199,6 +199,7 @@ func withoutNewlines(f *searchv1.FileMatch, offsets []int) (kept []int) {
 	return kept
 }
 
+// chunkBytes are the offsets of the bytes that match, ascending.
 func (f *zoektFile) chunkBytes() (offsets []int) {
 	for _, c := range f.ChunkMatches {
 		for _, r := range c.Ranges {
@@ -208,6 +209,7 @@ func (f *zoektFile) chunkBytes() (offsets []int) {
 			offsets = appendRange(offsets, r.Start.ByteOffset, r.End.ByteOffset)
 		}
 	}
+	slices.Sort(offsets) // they come best first
 	return offsets
 }
 
@@ -220,6 +222,7 @@ func (f *zoektFile) lineBytes() (offsets []int) {
 			offsets = appendRange(offsets, m.Offset, m.Offset+m.MatchLength)
 		}
 	}
+	slices.Sort(offsets)
 	return offsets
 }
 

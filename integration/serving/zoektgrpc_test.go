@@ -2,6 +2,7 @@ package serving_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -166,6 +167,9 @@ func (c *cluster) streamed(req *webserverv1.SearchRequest) (files []*webserverv1
 func describeZoekt(files []*webserverv1.FileMatch) (lines []string) {
 	for _, f := range files {
 		var ranges []string
+		slices.SortFunc(f.ChunkMatches, func(a, b *webserverv1.ChunkMatch) int { // they come best first
+			return cmp.Compare(a.ContentStart.ByteOffset, b.ContentStart.ByteOffset)
+		})
 		for _, chunk := range f.ChunkMatches {
 			for _, r := range chunk.Ranges {
 				ranges = append(ranges, fmt.Sprintf("%v:%d-%d", chunk.FileName, r.Start.ByteOffset, r.End.ByteOffset))

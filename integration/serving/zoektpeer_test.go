@@ -3,6 +3,7 @@ package serving_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -53,6 +54,11 @@ func TestSameAsZoekt(t *testing.T) {
 			if a, b := describePeer(got.Files), describePeer(want.Files); !slices.Equal(a, b) {
 				t.Errorf("%s, chunks %v:\n here %q\nzoekt %q", text, chunks, a, b)
 			}
+			for side, files := range map[string][]*webserverv1.FileMatch{"here": got.Files, "zoekt": want.Files} {
+				if wrong := notBestFirst(files, side == "zoekt"); wrong != "" {
+					t.Errorf("%s, chunks %v, %s: %s", text, chunks, side, wrong)
+				}
+			}
 			found += len(want.Files)
 			// A text that stands twice in a query counts twice here, and once with zoekt.
 			if words := strings.Fields(strings.ReplaceAll(text, "(", "")); chunks && len(words) == len(unique(words)) && (got.Stats.MatchCount != want.Stats.MatchCount || got.Stats.FileCount != want.Stats.FileCount) {
@@ -89,6 +95,30 @@ func unique(words []string) map[string]bool {
 		set[word] = true
 	}
 	return set
+}
+
+// notBestFirst says what is wrong if lines or chunks of contents have no score, are not best first, or have a best line without a match. A line in which
+// all matches begin and end beside bytes like their own scores nothing with zoekt, which then names no best line.
+func notBestFirst(files []*webserverv1.FileMatch, unnamed bool) string {
+	for _, f := range files {
+		last := math.Inf(1)
+		inOrder := func(score float64) bool {
+			ok := score > 0 && score <= last
+			last = score
+			return ok
+		}
+		for _, l := range f.LineMatches {
+			if !l.FileName && !inOrder(l.Score) {
+				return fmt.Sprintf("%s: line %d has score %v", f.FileName, l.LineNumber, l.Score)
+			}
+		}
+		for _, c := range f.ChunkMatches {
+			if !c.FileName && (!inOrder(c.Score) || (!unnamed || c.BestLineMatch > 0) && !slices.ContainsFunc(c.Ranges, func(r *webserverv1.Range) bool { return r.Start.LineNumber == c.BestLineMatch })) {
+				return fmt.Sprintf("%s: chunk at %v with best line %d has score %v", f.FileName, c.ContentStart, c.BestLineMatch, c.Score)
+			}
+		}
+	}
+	return ""
 }
 
 // describePeer writes each file with its chunks or lines as one line, in order of the lines.

@@ -73,6 +73,9 @@ func (m *messages) someRanges(in []snippet.Range) []*searchv1.Range {
 		out[i] = &m.ranges[i]
 		out[i].Start, out[i].End = m.location(in[i].Start), m.location(in[i].End)
 		out[i].Symbol, out[i].Definition = uint32(in[i].Symbol), in[i].Definition
+		if in[i].LineScore > 0 {
+			out[i].LineScore = &in[i].LineScore
+		}
 	}
 	m.ranges, m.rangeList = m.ranges[n:], m.rangeList[n:]
 	return out

@@ -53,6 +53,7 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 		Mode: o.Mode, MaxFiles: o.MaxFiles, MaxMatchesPerFile: o.MaxMatchesPerFile, ContextLines: o.ContextLines,
 		MaxBytes: o.MaxBytes, RequireComplete: o.RequireComplete, Consistency: o.Consistency, SyntaxVersion: o.SyntaxVersion, Explain: o.Explain,
 		Symbols: o.Symbols, Facets: o.Facets, MaxFacetValues: o.MaxFacetValues, CountOnly: o.CountOnly, MaxLineBytes: o.MaxLineBytes, MaxLinesPerFile: o.MaxLinesPerFile,
+		LineScores: o.LineScores,
 	}
 	if unknown := o.ProtoReflect().GetUnknown(); len(unknown) > 0 {
 		c.ProtoReflect().SetUnknown(unknown)
@@ -87,6 +88,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos []string) 
 		After:             after,
 		Explain:           o.Explain,
 		Symbols:           o.Symbols,
+		LineScores:        o.LineScores,
 	}
 }
 

@@ -1307,8 +1307,10 @@ type SearchOptions struct {
 	// Most lines in which the matches returned for one file begin; default as many as max_matches_per_file leaves. Of a file with more, the best
 	// are returned.
 	MaxLinesPerFile uint32 `protobuf:"varint,15,opt,name=max_lines_per_file,json=maxLinesPerFile,proto3" json:"max_lines_per_file,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Return how good the line of each match in a content is. That takes a look at each line that is returned.
+	LineScores    bool `protobuf:"varint,16,opt,name=line_scores,json=lineScores,proto3" json:"line_scores,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *SearchOptions) Reset() {
@@ -1444,6 +1446,13 @@ func (x *SearchOptions) GetMaxLinesPerFile() uint32 {
 		return x.MaxLinesPerFile
 	}
 	return 0
+}
+
+func (x *SearchOptions) GetLineScores() bool {
+	if x != nil {
+		return x.LineScores
+	}
+	return false
 }
 
 // FacetCounts counts the files of an answer by one facet.
@@ -2933,7 +2942,10 @@ type Range struct {
 	// begins; 0 if there is none or it is unknown.
 	Symbol uint32 `protobuf:"varint,3,opt,name=symbol,proto3" json:"symbol,omitempty"`
 	// The match begins in the name of that symbol, where it is defined.
-	Definition    bool `protobuf:"varint,4,opt,name=definition,proto3" json:"definition,omitempty"`
+	Definition bool `protobuf:"varint,4,opt,name=definition,proto3" json:"definition,omitempty"`
+	// With SearchOptions.line_scores: the score of the line in which the match begins (docs/ranking.md). Higher is better. Comparable
+	// within one file.
+	LineScore     *float32 `protobuf:"fixed32,5,opt,name=line_score,json=lineScore,proto3,oneof" json:"line_score,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2994,6 +3006,13 @@ func (x *Range) GetDefinition() bool {
 		return x.Definition
 	}
 	return false
+}
+
+func (x *Range) GetLineScore() float32 {
+	if x != nil && x.LineScore != nil {
+		return *x.LineScore
+	}
+	return 0
 }
 
 // Location is a place in a document.
@@ -6130,7 +6149,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fKIND_FILE_MATCH\x10\x01\x12\x12\n" +
 	"\x0eKIND_FILE_NAME\x10\x02\x12\r\n" +
-	"\tKIND_REPO\x10\x03\"\xce\x05\n" +
+	"\tKIND_REPO\x10\x03\"\xef\x05\n" +
 	"\rSearchOptions\x123\n" +
 	"\x04mode\x18\x01 \x01(\x0e2\x15.trawl.search.v1.ModeB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04mode\x12%\n" +
 	"\tmax_files\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bmaxFiles\x12:\n" +
@@ -6149,7 +6168,9 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\n" +
 	"count_only\x18\r \x01(\bR\tcountOnly\x12/\n" +
 	"\x0emax_line_bytes\x18\x0e \x01(\rB\t\xbaH\x06*\x04\x18\x80\x80@R\fmaxLineBytes\x126\n" +
-	"\x12max_lines_per_file\x18\x0f \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\x0fmaxLinesPerFile\"\xc4\x01\n" +
+	"\x12max_lines_per_file\x18\x0f \x01(\rB\t\xbaH\x06*\x04\x18\xa0\x8d\x06R\x0fmaxLinesPerFile\x12\x1f\n" +
+	"\vline_scores\x18\x10 \x01(\bR\n" +
+	"lineScores\"\xc4\x01\n" +
 	"\vFacetCounts\x12,\n" +
 	"\x05facet\x18\x01 \x01(\x0e2\x16.trawl.search.v1.FacetR\x05facet\x123\n" +
 	"\x06values\x18\x02 \x03(\v2\x1b.trawl.search.v1.FacetValueR\x06values\x12&\n" +
@@ -6267,14 +6288,17 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\tcut_after\x18\a \x01(\rR\bcutAfter\x12\x1d\n" +
 	"\n" +
 	"cut_ranges\x18\b \x01(\rR\tcutRanges\x12\x12\n" +
-	"\x04text\x18\t \x01(\tR\x04text\"\x9d\x01\n" +
+	"\x04text\x18\t \x01(\tR\x04text\"\xd0\x01\n" +
 	"\x05Range\x12/\n" +
 	"\x05start\x18\x01 \x01(\v2\x19.trawl.search.v1.LocationR\x05start\x12+\n" +
 	"\x03end\x18\x02 \x01(\v2\x19.trawl.search.v1.LocationR\x03end\x12\x16\n" +
 	"\x06symbol\x18\x03 \x01(\rR\x06symbol\x12\x1e\n" +
 	"\n" +
 	"definition\x18\x04 \x01(\bR\n" +
-	"definition\"d\n" +
+	"definition\x12\"\n" +
+	"\n" +
+	"line_score\x18\x05 \x01(\x02H\x00R\tlineScore\x88\x01\x01B\r\n" +
+	"\v_line_score\"d\n" +
 	"\bLocation\x12\x1f\n" +
 	"\vbyte_offset\x18\x01 \x01(\rR\n" +
 	"byteOffset\x12\x1f\n" +
@@ -6869,6 +6893,7 @@ func file_trawl_search_v1_search_proto_init() {
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
 	}
+	file_trawl_search_v1_search_proto_msgTypes[27].OneofWrappers = []any{}
 	file_trawl_search_v1_search_proto_msgTypes[58].OneofWrappers = []any{
 		(*FileAnswer_File)(nil),
 		(*FileAnswer_Error)(nil),

@@ -120,6 +120,9 @@ func (w *writer) textRange(r *searchv1.Range) {
 	}
 	w.uint32(`"symbol":`, r.Symbol)
 	w.bool(`,"definition":`, r.Definition)
+	if r.LineScore != nil {
+		w.float(`,"lineScore":`, *r.LineScore)
+	}
 	w.raw(`}`)
 }
 
@@ -202,10 +205,14 @@ func (w *writer) uint64(key string, value uint64) {
 	w.raw(`"`)
 }
 
-func (w *writer) double(key string, value float64) {
+func (w *writer) double(key string, value float64) { w.number(key, value, 64) }
+
+func (w *writer) float(key string, value float32) { w.number(key, float64(value), 32) }
+
+func (w *writer) number(key string, value float64, bits int) {
 	w.raw(key)
 	w.valid = w.valid && !math.IsNaN(value) && !math.IsInf(value, 0)
-	w.text = strconv.AppendFloat(w.text, value, 'g', -1, 64)
+	w.text = strconv.AppendFloat(w.text, value, 'g', -1, bits)
 }
 
 // enum appends a name, or the number of a value without one.

@@ -3,6 +3,7 @@ package zoekt
 import (
 	"bytes"
 	"iter"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -61,6 +62,8 @@ type span struct {
 	at textRange
 	// symbol is the definition whose name it is in, if that is known.
 	symbol *symbolInfo
+	// score is that of its first line, with two decimals: an answer has thousands of them.
+	score float64
 }
 
 // span finds the range in text. It refuses a range outside of it, which no searcher sends.
@@ -71,7 +74,7 @@ func (p *passage) span(r *searchv1.Range) (s span, ok bool) {
 	}
 	s.start, s.end = int(from-p.offset), int(to-p.offset)
 	s.first, s.last = p.lineOf(s.start), p.lineOf(s.end-1)
-	s.at = textRange{place(r.Start), place(r.End)}
+	s.at, s.score = textRange{place(r.Start), place(r.End)}, math.Round(float64(r.GetLineScore())*100)/100
 	if p.text[s.end-1] == '\n' { // it ends in the line of that newline
 		s.at.End.LineNumber = p.line + uint32(s.last)
 		s.at.End.Column = uint32(utf8.RuneCount(p.text[p.start(s.last):s.end])) + 1
@@ -117,6 +120,9 @@ func (p *passage) chunk(group []span, context int) chunkMatch {
 	}
 	for i, s := range group {
 		m.Ranges = append(m.Ranges, s.at)
+		if s.score > m.Score {
+			m.Score, m.BestLineMatch = s.score, p.line+uint32(s.first)
+		}
 		if s.symbol != nil {
 			if m.SymbolInfo == nil {
 				m.SymbolInfo = make([]*symbolInfo, len(group))
@@ -144,7 +150,7 @@ func (p *passage) lineMatches(ranges []*searchv1.Range, context int) (out []line
 				out, number = append(out, p.lineMatch(i, context)), i
 			}
 			m := &out[len(out)-1]
-			m.LineFragments = append(m.LineFragments, f)
+			m.LineFragments, m.Score = append(m.LineFragments, f), max(m.Score, s.score)
 		}
 	}
 	return out

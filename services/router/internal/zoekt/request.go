@@ -111,7 +111,7 @@ func (o *searchOptions) ask(q question, limits Limits) *searchv1.SearchRequest {
 	}
 	return &searchv1.SearchRequest{Query: q.text, Tree: q.tree, Options: &searchv1.SearchOptions{
 		Mode: o.mode(), MaxFiles: files, MaxMatchesPerFile: uint32(matches), MaxBytes: limits.Bytes,
-		ContextLines: uint32(o.context()) + 1, Explain: o.DebugScore,
+		ContextLines: uint32(o.context()) + 1, Explain: o.DebugScore, LineScores: true,
 	}}
 }
 

@@ -1,6 +1,9 @@
 package zoekt
 
 import (
+	"bytes"
+	"cmp"
+	"slices"
 	"unicode/utf8"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -84,62 +87,100 @@ func describe(f *searchv1.FileMatch, id uint32) fileMatch {
 	return m
 }
 
-// chunks translates the matches of a file to chunks with at most limit ranges, zero for
+// chunks translates the matches of a file to chunks, the best first, with at most limit ranges, zero for
 // all. N is the number of ranges.
 func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]chunkMatch, 0, len(matches))
 	p := passage{file: f}
 	for _, c := range matches {
-		if limit > 0 && n == limit {
-			break
-		}
-		ranges := first(c.Ranges, limit-n, limit > 0)
-		n += len(ranges)
 		if c.FileName {
-			out = append(out, nameChunk(c, ranges))
+			out = append(out, nameChunk(c, c.Ranges))
 			continue
 		}
 		p.set(c)
-		for group := range p.groups(ranges, o.context()) {
+		for group := range p.groups(c.Ranges, o.context()) {
 			out = append(out, p.chunk(group, o.context()))
 		}
 	}
-	return out, n
+	return limited(bestFirst(out, func(m *chunkMatch) float64 { return m.Score }), limit, func(m *chunkMatch) int { return len(m.Ranges) }, func(m *chunkMatch, n int) { m.cut(n, o.context()) })
 }
 
-// lines translates the matches of a file to lines with at most limit fragments, zero for
+// cut keeps the first ranges of a chunk, and of its content the lines up to the last of them with their context.
+func (m *chunkMatch) cut(ranges, context int) {
+	m.Ranges, m.SymbolInfo = m.Ranges[:ranges], m.SymbolInfo[:min(len(m.SymbolInfo), ranges)]
+	if m.FileName {
+		return
+	}
+	last, end := m.Ranges[ranges-1], 0
+	m.BestLineMatch = min(m.BestLineMatch, last.Start.LineNumber) // which is shown
+	for range int(last.End.LineNumber-m.ContentStart.LineNumber) + context + 1 {
+		n := bytes.IndexByte(m.Content[end:], '\n')
+		if n < 0 {
+			return
+		}
+		end += n + 1
+	}
+	m.Content = m.Content[:end]
+}
+
+// lines translates the matches of a file to lines, the best first, with at most limit fragments, zero for
 // all. N is the number of fragments.
 func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch, n int) {
 	matches := matchesOf(f)
 	out = make([]lineMatch, 0, len(matches))
 	p := passage{file: f}
 	for _, c := range matches {
-		if limit > 0 && n == limit {
-			break
-		}
 		if c.FileName {
-			m := nameLine(c, first(c.Ranges, limit-n, limit > 0))
-			out, n = append(out, m), n+len(m.LineFragments)
+			out = append(out, nameLine(c, c.Ranges))
 			continue
 		}
 		p.set(c)
-		for _, m := range p.lineMatches(c.Ranges, o.context()) {
-			if limit > 0 && n == limit {
-				break
-			}
-			m.LineFragments = first(m.LineFragments, limit-n, limit > 0)
-			out, n = append(out, m), n+len(m.LineFragments)
-		}
+		out = append(out, p.lineMatches(c.Ranges, o.context())...)
 	}
-	return out, n
+	return limited(bestFirst(out, func(m *lineMatch) float64 { return m.Score }), limit, func(m *lineMatch) int { return len(m.LineFragments) }, func(m *lineMatch, n int) { m.LineFragments = m.LineFragments[:n] })
 }
 
-func first[T any](list []T, n int, limited bool) []T {
-	if limited {
-		return list[:min(len(list), n)]
+// bestFirst orders the parts of a file by descending score, and those of the same score as in the file. It compares
+// places rather than parts, which are large.
+func bestFirst[T any](parts []T, score func(*T) float64) []T {
+	type place struct {
+		score float64
+		at    int
 	}
-	return list
+	order, sorted := make([]place, len(parts)), true
+	for i := range parts {
+		order[i] = place{score(&parts[i]), i}
+		sorted = sorted && (i == 0 || order[i].score <= order[i-1].score)
+	}
+	if sorted {
+		return parts
+	}
+	slices.SortFunc(order, func(a, b place) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.at, b.at)) })
+	for i := range parts {
+		at := order[i].at
+		for at < i { // what was there has given way to another
+			at = order[at].at
+		}
+		parts[i], parts[at] = parts[at], parts[i]
+	}
+	return parts
+}
+
+// limited keeps the first parts with at most limit matches in all, zero for all, and cuts the last of them to what is left. N is the number of
+// matches.
+func limited[T any](parts []T, limit int, matches func(*T) int, cut func(*T, int)) (kept []T, n int) {
+	for i := range parts {
+		more := matches(&parts[i])
+		if limit > 0 && n+more >= limit {
+			if n+more > limit {
+				cut(&parts[i], limit-n)
+			}
+			return parts[:i+1], limit
+		}
+		n += more
+	}
+	return parts, n
 }
 
 // matchesOf are the file's chunks. A file without matches, such as lang:go finds, matches
