@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"google.golang.org/protobuf/proto"
-
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -14,7 +12,7 @@ import (
 func scored(scores ...float32) *searchv1.FileMatch {
 	f := file("r", "a.go", strings.Repeat("line\n", len(scores)))
 	for i, s := range scores {
-		f.Chunks[0].Ranges[i].LineScore = proto.Float32(s)
+		f.Chunks[0].Ranges[i].LineScore = new(s)
 	}
 	return f
 }
