@@ -110,9 +110,6 @@ func (it *Iterator) Defined() bool { return it.tail.defs.at(it.i) }
 // DefinedAt is Defined for superblock i of those that Block returned last.
 func (it *Iterator) DefinedAt(i int) bool { return it.tail.defs.at(i) }
 
-// AnyDefined reports whether the word is defined in any superblock of the list's current block.
-func (it *Iterator) AnyDefined() bool { return it.tail.defs.any() }
-
 // Mask returns the blocks of the superblock in which the term starts, bit j for block j, or 0 after
 // an error. Only calls of it and of Masks read masks.
 func (it *Iterator) Mask() uint8 {

@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -94,23 +93,19 @@ func readWords(t failer, x *Index) (first error) {
 		}
 	}
 	var it Iterator
-	var r Reader
-	if err := r.reset(x); err != nil {
-		return err
-	}
 	for word := range min(x.Terms(), 200) {
-		_, err := r.Open(word)
-		for superblocks, counts := r.Block(); err == nil && len(superblocks) > 0; superblocks, counts = r.Block() {
-			if superblocks[len(superblocks)-1] >= x.Superblocks() || len(counts) != len(superblocks) || slices.Contains(counts, 0) {
-				t.Fatalf("superblocks %v of %d, counts %v", superblocks, x.Superblocks(), counts)
-			}
-		}
-		keep(cmp.Or(err, r.Err()))
 		list, err := x.list(word)
 		if err != nil {
 			keep(err)
 			continue
 		}
+		it.Reset(list)
+		for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+			if superblocks[len(superblocks)-1] >= x.Superblocks() || len(counts) != len(superblocks) || slices.Contains(counts, 0) {
+				t.Fatalf("superblocks %v of %d, counts %v", superblocks, x.Superblocks(), counts)
+			}
+		}
+		keep(it.Err())
 		keep(walkWords(t, x, &it, list))
 		for target := uint32(0); target < 1<<30; target = target*2 + 1 {
 			it.Reset(list)
@@ -213,8 +208,7 @@ func TestCountsAreBounded(t *testing.T) {
 	}
 }
 
-// TestDefinitions reads back which postings are definitions, posting by posting, in blocks, and
-// by a Reader.
+// TestDefinitions reads back which postings are definitions, posting by posting and in blocks.
 func TestDefinitions(t *testing.T) {
 	lists := randomWords(newRandom(t), 300, 2000)
 	x, err := openWords(t, writeWords(t, lists, 2000))
@@ -222,10 +216,6 @@ func TestDefinitions(t *testing.T) {
 		t.Fatal(err)
 	}
 	var it Iterator
-	var r Reader
-	if err := r.reset(x); err != nil {
-		t.Fatal(err)
-	}
 	for word, want := range lists {
 		list, err := x.list(uint32(word))
 		if err != nil {
@@ -238,21 +228,15 @@ func TestDefinitions(t *testing.T) {
 		if !slices.Equal(got, want.defined) {
 			t.Fatalf("word %d is defined in %v, want %v (%v)", word, got, want.defined, it.Err())
 		}
-		if _, err := r.Open(uint32(word)); err != nil {
-			t.Fatal(err)
-		}
 		got = got[:0]
-		for s, _ := r.Block(); len(s) > 0; s, _ = r.Block() {
-			first := len(got)
+		it.Reset(list)
+		for s, _ := it.Block(); len(s) > 0; s, _ = it.Block() {
 			for i := range s {
-				got = append(got, r.DefinedAt(i))
-			}
-			if r.AnyDefined() != slices.Contains(got[first:], true) {
-				t.Fatalf("word %d: AnyDefined is %v of %v", word, r.AnyDefined(), got[first:])
+				got = append(got, it.DefinedAt(i))
 			}
 		}
 		if !slices.Equal(got, want.defined) {
-			t.Fatalf("word %d is defined in %v, want %v (%v)", word, got, want.defined, r.Err())
+			t.Fatalf("word %d is defined in %v, want %v (%v)", word, got, want.defined, it.Err())
 		}
 	}
 }

@@ -159,9 +159,6 @@ func (x *Words) Superblocks() uint32 { return x.lists.Superblocks() }
 // List returns the posting list of a word, or one of a Part.
 func (x *Words) List(word uint32) (List, error) { return x.lists.list(word) }
 
-// Read prepares a reader for the posting lists of the words.
-func (x *Words) Read(r *Reader) error { return r.reset(x.lists) }
-
 // Postings returns the number of postings of all words and parts.
 func (x *Words) Postings() uint64 { return x.lists.Postings() }
 

@@ -131,7 +131,7 @@ func benchPostings(b *testing.B, run *search, text string, least int, masks bool
 	b.Helper()
 	words, postings := found(b, run, text, least)
 	for b.Loop() {
-		if _, err := run.tallies(words, masks); err != nil {
+		if _, err := run.tallies(words, masks, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -149,25 +149,25 @@ func benchArray(b *testing.B, run *search) int {
 	return int(run.words.Superblocks())
 }
 
-// benchSeeks looks words up in some blobs.
+// benchSeeks looks words up in some blobs by seeks.
 func benchSeeks(b *testing.B, run *search) int {
 	words, _ := found(b, run, "err", longList)
-	run.among = &among{}
+	var some []uint32
 	for blob := uint32(0); blob < run.content.Blobs(); blob += 20 {
-		run.among.blobs = append(run.among.blobs, docstore.Run{From: blob, To: blob + 1})
-	}
-	defer func() { run.among = nil }()
-	if _, err := run.among.superblocks(run.content); err != nil {
-		b.Fatal(err)
+		some = append(some, blob)
 	}
 	for b.Loop() {
 		for i := range words {
-			if err := run.seekAmong(words[i].word, func(uint32, uint16) {}); err != nil {
+			list, err := run.words.List(words[i].word)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := run.appendThoseOf(nil, list, some); err != nil {
 				b.Fatal(err)
 			}
 		}
 	}
-	return len(run.among.blobs) * len(words)
+	return len(some) * len(words)
 }
 
 func benchBlocks(b *testing.B, run *search) int {
@@ -192,7 +192,7 @@ func benchBlocksAndPostings(b *testing.B, run *search) int {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := run.tallies(words, false); err != nil {
+		if _, err := run.tallies(words, false, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -101,7 +101,7 @@ func (p *phrase) lead() error {
 	p.least, p.most = piece.starts()
 	p.counted = true
 	var err error
-	p.tallies, err = p.s.tallies(piece.words, true)
+	p.tallies, err = p.s.tallies(piece.words, true, nil)
 	return err
 }
 
@@ -177,7 +177,7 @@ func (p *phrase) meet(piece *piece) error {
 	if seeks < piece.df {
 		found, err = p.s.talliesNear(piece.words, p.tallies, least, most)
 	} else {
-		found, err = p.s.tallies(piece.words, true)
+		found, err = p.s.tallies(piece.words, true, nil)
 	}
 	p.tallies = keepNear(p.tallies, found, least, most)
 	return err

@@ -172,7 +172,7 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 	if lead == nil || len(lead.words) > mostPlaceWords {
 		return nil, nil
 	}
-	tallies, err := s.tallies(lead.words, true)
+	tallies, err := s.tallies(lead.words, true, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -251,7 +251,7 @@ func (s *search) wholePieces(l regex.Literal, most uint64) ([]wholePiece, error)
 		}
 		most -= found[i].df
 		var err error
-		if found[i].tallies, err = s.tallies(spelled[i], false); err != nil {
+		if found[i].tallies, err = s.tallies(spelled[i], false, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -176,7 +176,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 		return nil, err
 	}
 	p := &wordPlaces{least: -farthestWord, counted: true}
-	if p.tallies, err = s.tallies(found, true); err != nil {
+	if p.tallies, err = s.tallies(found, true, nil); err != nil {
 		return nil, err
 	}
 	if err := s.addOpaque(p, l); err != nil {

@@ -8,10 +8,10 @@ import (
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// The documents of a blob wait in a queue, ordered by the highest score that they may have. The search takes the first, learns the next
-// cheaper fact of it, and puts it back with a lower bound, or looks at its documents when nothing cheaper is left. It ends when no bound in
-// the queue reaches the threshold: the score of the last of the wanted number of documents. This is the threshold algorithm (Fagin, Lotem
-// and Naor, Optimal aggregation algorithms for middleware, 2001).
+// The documents of a blob wait in a queue, ordered by the highest score that they may have. The search takes the first, lowers its
+// bound by its path, puts it back if it is no longer the first, and looks at its documents otherwise. It ends when no bound in the queue
+// reaches the threshold: the score of the last of the wanted number of documents. This is the threshold algorithm (Fagin, Lotem and Naor,
+// Optimal aggregation algorithms for middleware, 2001).
 
 // candidate is a blob in the queue.
 type candidate struct {
@@ -19,8 +19,8 @@ type candidate struct {
 	blob  uint32 // its documents have this number or a higher one
 	// several says that several documents have the blob, counted that they were counted as matches.
 	several, counted bool
-	// byPath says that names, spelling and low are those of the blob's one document, byText that line is what its text says.
-	byPath, byText bool
+	// byPath says that names, spelling and low are those of the blob's one document.
+	byPath bool
 	// The bound is the rank.Total of these parts, and the most for a repo.
 	// They are whole numbers.
 	low                  bool
@@ -116,20 +116,11 @@ func (s *search) admits(score float64, doc uint32) bool {
 	return s.best.admits(score, doc) && (s.workers == nil || s.workers.admits(score, doc))
 }
 
-// settle looks at the documents of a candidate, once nothing cheaper than that may exclude them.
+// settle looks at the documents of a candidate, once its path does not exclude them.
 func (s *search) settle(c *candidate) error {
-	for c.bound < unknown {
-		switch {
-		case !c.several && !c.byPath:
-			if err := s.boundByPath(c); err != nil {
-				return err
-			}
-		case !c.byText && !s.together.known(c.blob):
-			if err := s.boundByText(c); err != nil {
-				return err
-			}
-		default:
-			return s.lookAt(c)
+	if c.bound < unknown && !c.several && !c.byPath {
+		if err := s.boundByPath(c); err != nil {
+			return err
 		}
 		c.bound = s.total(c)
 		if !s.admits(c.bound, c.blob) {
@@ -180,13 +171,6 @@ func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 		spelling = 0
 	}
 	return names, spelling
-}
-
-// boundByText takes into account how the words stand together in the text.
-func (s *search) boundByText(c *candidate) error {
-	err := s.readTogether(c.blob)
-	c.byText, c.line = true, float32(s.together.mostIn(c.blob))
-	return err
 }
 
 // lookAt decides the documents of a candidate.

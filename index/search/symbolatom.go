@@ -111,27 +111,22 @@ func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err er
 	if err := s.announceLists(found); err != nil {
 		return nil, err
 	}
-	r := &s.wordReader
-	if err := s.words.Read(r); err != nil {
-		return nil, err
-	}
+	it := &s.wordIterator
 	for i := range found {
-		df, err := r.Open(found[i].word)
+		list, err := s.words.List(found[i].word)
 		if err != nil {
 			return nil, err
 		}
-		s.reads.Postings += uint64(df)
-		for superblocks, _ := r.Block(); len(superblocks) > 0; superblocks, _ = r.Block() {
-			if !r.AnyDefined() {
-				continue
-			}
+		s.reads.Postings += uint64(list.DF())
+		it.Reset(list)
+		for superblocks := it.DefinedBlock(); len(superblocks) > 0; superblocks = it.DefinedBlock() {
 			for i, superblock := range superblocks {
-				if r.DefinedAt(i) {
+				if it.DefinedAt(i) {
 					tallies = append(tallies, tally{superblock: superblock, matches: oneOf(rank.Inside)})
 				}
 			}
 		}
-		if err := cmp.Or(r.Err(), s.tick()); err != nil {
+		if err := cmp.Or(it.Err(), s.tick()); err != nil {
 			return nil, err
 		}
 		if len(tallies) > int(s.words.Superblocks()) { // with many words, each superblock may be there several times

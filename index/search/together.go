@@ -122,15 +122,18 @@ func (s *search) placesRead(q *Query) (places []uint32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	spans, err := s.known[q.texts[q.bare[i]]].read.superblocks(s.content)
-	for _, span := range spans {
+	read := s.known[q.texts[q.bare[i]]].read
+	if err := read.findSuperblocks(s.content); err != nil {
+		return nil, err
+	}
+	for _, span := range read.spans {
 		for superblock := span.first; superblock < span.end; superblock++ {
 			if _, hidden := opaque.Find(uint64(superblock)); !hidden {
 				places = append(places, superblock)
 			}
 		}
 	}
-	return places, err
+	return places, nil
 }
 
 // placesByBlob finds the blobs of the places.

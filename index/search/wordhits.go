@@ -1,8 +1,6 @@
 package search
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -112,8 +110,7 @@ func (s *search) partOf(m *matching) (words []wordMatch, postings int, err error
 	return words, postings, nil
 }
 
-// wordHits returns the hits of an expression. It looks only in the blobs that can match if that is
-// cheaper.
+// wordHits returns the hits of an expression, only those in the blobs that can match.
 func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if known := s.known[m]; known.hits != nil {
 		return known.hits, nil
@@ -123,16 +120,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h.words, err = s.matchingWords(m); err != nil {
 		return nil, err
 	}
-	few, err := s.fewAmong(h.words)
-	if err != nil {
-		return nil, err
-	}
-	if few {
-		h.tallies, err = s.talliesAmong(h.words)
-	} else {
-		h.tallies, err = s.tallies(h.words, false)
-	}
-	if err != nil {
+	if h.tallies, err = s.tallies(h.words, false, s.among); err != nil {
 		return nil, err
 	}
 	opaque, err := s.opaqueTallies(nil, m)
@@ -148,36 +136,6 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	s.known[m] = known
 	return h, nil
 }
-
-// fewAmong reports whether to look words up only in the blobs that can match, rather than in all:
-// if these are few and the words are in more, or if seeking takes less than reading all postings.
-func (s *search) fewAmong(found []wordMatch) (bool, error) {
-	if s.among == nil || len(found) == 0 {
-		return false, nil
-	}
-	all, few := float64(max(s.content.Blobs(), 1)), float64(s.among.blobs.count())
-	if len(found) > countedWords {
-		return few*amongShare <= all, nil
-	}
-	if err := s.announceLists(found); err != nil {
-		return false, err
-	}
-	outside := 1 - few/all // approximate share of the postings
-	seeks, postings := float64(len(s.among.blobs)*len(found)*seekPostings), 0.0
-	for i := range found {
-		list, err := s.words.List(found[i].word)
-		if err != nil {
-			return false, err
-		}
-		if postings += float64(list.DF()); postings*outside > seeks || few*amongShare <= all && postings > few {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// countedWords is the most words whose postings are counted.
-const countedWords = 1 << 12
 
 // readRather reports whether reading the blobs that can match takes less than finding the words in
 // which an expression matches.
@@ -219,123 +177,38 @@ const (
 type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
-	spans []superblocks // of the blobs, once needed
-	bits  []uint64      // one for each superblock: whether it is in spans
+	spans []superblocks // of the blobs, once bits are known
+	bits  []uint64      // one for each superblock: whether it is in spans; nil until needed
 	read  bool          // read all of them instead of looking words up
 }
 
 // superblocks is the superblocks [first, end) of a run of blobs.
 type superblocks struct{ first, end uint32 }
 
-// superblocks returns the superblocks of the blobs. It sets bits.
-func (w *among) superblocks(content *docstore.Content) ([]superblocks, error) {
-	if w.spans != nil {
-		return w.spans, nil
+// findSuperblocks finds the superblocks of the blobs.
+func (w *among) findSuperblocks(content *docstore.Content) error {
+	if w.bits != nil {
+		return nil
 	}
+	bits := make([]uint64, content.Superblocks()/64+1)
 	for _, run := range w.blobs {
 		first, err := content.FirstSuperblock(run.From)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		last, length, err := content.Span(run.To - 1)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		w.spans = append(w.spans, superblocks{first, last + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize})
-	}
-	w.bits = make([]uint64, content.Superblocks()/64+1)
-	for _, span := range w.spans {
-		for superblock := span.first; superblock < min(span.end, content.Superblocks()); superblock++ {
-			w.bits[superblock/64] |= 1 << (superblock % 64)
+		span := superblocks{first, min(last+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize, content.Superblocks())}
+		w.spans = append(w.spans, span)
+		for superblock := span.first; superblock < span.end; superblock++ {
+			bits[superblock/64] |= 1 << (superblock % 64)
 		}
 	}
-	return w.spans, nil
+	w.bits = bits
+	return nil
 }
 
-// Words are looked up in at most mostAmong blobs rather than everywhere, and always, if there are
-// very many words, in at most one in amongShare of all blobs. A seek costs as much as reading
-// seekPostings postings of a long list: 435 to 694 ns against 77 to 121 (BenchmarkCosts).
-const (
-	mostAmong    = 1 << 14
-	amongShare   = 16
-	seekPostings = 6
-)
-
-// talliesAmong is tallies in only the blobs that can match.
-func (s *search) talliesAmong(found []wordMatch) ([]tally, error) {
-	defer s.explain.during(PhasePostings)()
-	spans, err := s.among.superblocks(s.content)
-	if err != nil {
-		return nil, err
-	}
-	s.stats.ListsRead += uint64(len(found))
-	if err := s.announceLists(found); err != nil {
-		return nil, err
-	}
-	superblocks := 0
-	for _, span := range spans {
-		superblocks += int(span.end - span.first)
-	}
-	if err := s.words.Read(&s.wordReader); err != nil {
-		return nil, err
-	}
-	var tallies []tally
-	for i := range found {
-		if len(found) > 1 && len(tallies) > superblocks/sparseShare {
-			return s.denseTallies(found, false, spans)
-		}
-		if err := s.eachAmong(found[i].word, func(superblock uint32, count uint16) {
-			tallies = append(tallies, tally{superblock: superblock, matches: wordSums(count) * found[i].matches})
-		}); err != nil {
-			return nil, err
-		}
-	}
-	if len(found) > 1 {
-		slices.SortFunc(tallies, func(a, b tally) int { return int(a.superblock) - int(b.superblock) })
-		tallies = joinTallies(tallies)
-	}
-	return tallies, nil
-}
-
-// eachAmong calls f for each posting of a word in the blobs that can match. It seeks in a long list
-// and reads a short one. The caller has prepared wordReader and the superblocks of s.among.
-func (s *search) eachAmong(word uint32, f func(superblock uint32, count uint16)) error {
-	w, r := s.among, &s.wordReader
-	df, err := r.Open(word)
-	if err != nil {
-		return err
-	}
-	if uint64(df) > uint64(len(w.spans))*seekPostings {
-		return s.seekAmong(word, f)
-	}
-	s.reads.Postings += uint64(df)
-	for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
-		for i, superblock := range superblocks {
-			if w.bits[superblock/64]>>(superblock%64)&1 == 1 {
-				f(superblock, counts[i])
-			}
-		}
-	}
-	return cmp.Or(r.Err(), s.tick())
-}
-
-// seekAmong is eachAmong by seeks.
-func (s *search) seekAmong(word uint32, f func(superblock uint32, count uint16)) error {
-	list, err := s.words.List(word)
-	if err != nil {
-		return err
-	}
-	it := &s.wordIterator
-	it.Reset(list)
-	for _, span := range s.among.spans {
-		ok := it.SeekGE(span.first)
-		for ; ok && it.Superblock() < span.end; ok = it.Next() {
-			s.reads.Postings++
-			f(it.Superblock(), it.Count())
-		}
-		if !ok {
-			break
-		}
-	}
-	return cmp.Or(it.Err(), s.tick())
-}
+// mostAmong is the most blobs to which the lookup of words is restricted.
+const mostAmong = 1 << 14

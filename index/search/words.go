@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -202,15 +201,21 @@ const (
 	sparseShare = 16
 )
 
-// tallies adds up the postings of words to one tally per superblock, ascending.
-func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
+// tallies adds up the postings of words to one tally per superblock, ascending, with masks of blocks if they are requested. It leaves out
+// those of blobs that are not in w, unless w is nil.
+func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
+	if w != nil {
+		if err := w.findSuperblocks(s.content); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.announceLists(found); err != nil {
 		return nil, err
 	}
 	if len(found) > sparseLists {
-		return s.denseTallies(found, masks, nil)
+		return s.denseTallies(found, masks, w)
 	}
 	total := uint64(0)
 	s.lists = s.lists[:0]
@@ -223,12 +228,15 @@ func (s *search) tallies(found []wordMatch, masks bool) ([]tally, error) {
 		s.lists = append(s.lists, l)
 	}
 	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
-		return s.denseTallies(found, masks, nil)
+		return s.denseTallies(found, masks, w)
 	}
-	s.reads.Postings += total
-	tallies, ends := make([]tally, 0, total), make([]int, 0, len(found))
+	room := total
+	if w != nil {
+		room = 0 // few may be left
+	}
+	tallies, ends := make([]tally, 0, room), make([]int, 0, len(found))
 	for i := range found {
-		if err := s.eachPosting(s.lists[i], masks, func(superblock uint32, count uint16, blocks uint8) {
+		if err := s.eachPosting(s.lists[i], masks, w, func(superblock uint32, count uint16, blocks uint8) {
 			tallies = append(tallies, tally{superblock, blocks, false, wordSums(count) * found[i].matches})
 		}); err != nil {
 			return nil, err
@@ -295,26 +303,30 @@ func mergeTallies(a, b []tally) []tally {
 	return joinTallies(append(merged, a...))
 }
 
-// eachPosting calls f for each posting of a list; without masks, blocks are 0.
-func (s *search) eachPosting(l inverted.List, masks bool, f func(superblock uint32, count uint16, blocks uint8)) error {
+// eachPosting calls f for each posting of a list, of the blobs in w unless that is nil; without masks, blocks are 0.
+func (s *search) eachPosting(l inverted.List, masks bool, w *among, f func(superblock uint32, count uint16, blocks uint8)) error {
+	s.reads.Postings += uint64(l.DF())
 	it := &s.wordIterator
 	it.Reset(l)
 	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
 		if err := s.tick(); err != nil {
 			return err
 		}
-		if !masks {
-			for i, superblock := range superblocks {
-				f(superblock, counts[i], 0)
+		var blocks []uint8
+		if masks {
+			var err error
+			if blocks, err = it.Masks(); err != nil {
+				return err
 			}
-			continue
-		}
-		blocks, err := it.Masks()
-		if err != nil {
-			return err
 		}
 		for i, superblock := range superblocks {
-			f(superblock, counts[i], blocks[i])
+			switch {
+			case w != nil && w.bits[superblock/64]>>(superblock%64)&1 == 0:
+			case masks:
+				f(superblock, counts[i], blocks[i])
+			default:
+				f(superblock, counts[i], 0)
+			}
 		}
 	}
 	return it.Err()
@@ -326,20 +338,29 @@ type dense struct {
 	blocks []uint8
 }
 
-// denseTallies is tallies through an array of all superblocks. If spans is not nil, it returns only
-// the tallies in spans.
-func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks) ([]tally, error) {
+// denseTallies is tallies through an array of all superblocks.
+func (s *search) denseTallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
 	n, d := int(s.words.Superblocks()), &s.dense
 	if len(d.sums) < n {
 		*d = dense{make([]wordSums, n), make([]uint8, n)}
 	}
-	if err := s.addUp(found, masks, spans); err != nil {
-		clear(d.sums)
-		clear(d.blocks)
-		return nil, err
+	for i := range found {
+		list, err := s.words.List(found[i].word)
+		if err == nil {
+			err = s.eachPosting(list, masks, w, func(superblock uint32, count uint16, blocks uint8) {
+				d.sums[superblock] += wordSums(count) * found[i].matches
+				d.blocks[superblock] |= blocks
+			})
+		}
+		if err != nil {
+			clear(d.sums)
+			clear(d.blocks)
+			return nil, err
+		}
 	}
-	if spans == nil {
-		spans = []superblocks{{0, uint32(n)}}
+	spans := []superblocks{{0, uint32(n)}}
+	if w != nil {
+		spans = w.spans
 	}
 	used := 0
 	for _, span := range spans {
@@ -359,74 +380,6 @@ func (s *search) denseTallies(found []wordMatch, masks bool, spans []superblocks
 		}
 	}
 	return tallies, nil
-}
-
-// addUp adds the postings to dense.
-func (s *search) addUp(found []wordMatch, masks bool, spans []superblocks) error {
-	switch {
-	case spans != nil:
-		return s.addUpAmong(found)
-	case masks:
-		return s.addUpMasks(found)
-	}
-	r := &s.wordReader
-	if err := s.words.Read(r); err != nil {
-		return err
-	}
-	for i := range found {
-		w := &found[i]
-		df, err := r.Open(w.word)
-		if err != nil {
-			return err
-		}
-		s.reads.Postings += uint64(df)
-		for superblocks, counts := r.Block(); len(superblocks) > 0; superblocks, counts = r.Block() {
-			for i, superblock := range superblocks {
-				s.dense.add(superblock, counts[i], w)
-			}
-		}
-		if err := cmp.Or(r.Err(), s.tick()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addUpAmong is addUp in only the blobs that can match.
-func (s *search) addUpAmong(found []wordMatch) error {
-	if err := s.words.Read(&s.wordReader); err != nil {
-		return err
-	}
-	for i := range found {
-		w := &found[i]
-		if err := s.eachAmong(w.word, func(superblock uint32, count uint16) { s.dense.add(superblock, count, w) }); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// addUpMasks is addUp with the masks of blocks.
-func (s *search) addUpMasks(found []wordMatch) error {
-	for i := range found {
-		w := &found[i]
-		list, err := s.words.List(w.word)
-		if err != nil {
-			return err
-		}
-		s.reads.Postings += uint64(list.DF())
-		if err := s.eachPosting(list, true, func(superblock uint32, count uint16, blocks uint8) {
-			s.dense.add(superblock, count, w)
-			s.dense.blocks[superblock] |= blocks
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *dense) add(superblock uint32, count uint16, w *wordMatch) {
-	d.sums[superblock] += wordSums(count) * w.matches
 }
 
 // blobTally is the sum of the tallies of one blob's superblocks.
@@ -484,7 +437,6 @@ type wordScratch struct {
 	lexicon      inverted.Block
 	lists        []inverted.List
 	wordIterator inverted.Iterator
-	wordReader   inverted.Reader
 	dense        dense
 }
 
