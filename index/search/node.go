@@ -155,22 +155,8 @@ func (n *andNode) plan() (plan, error) {
 	return all, nil
 }
 
-// parts returns the plans of the filter and the children without a text, and those of the texts. If counting a text is enough, it lets paths
-// and columns decide all that they can.
+// parts returns the plans of the filter and the children without a text, and those of the texts.
 func (n *andNode) parts() (parts, texts []plan, err error) {
-	counted := uint64(0)
-	for _, c := range n.rest {
-		p, err := c.plan()
-		if err != nil {
-			return nil, nil, err
-		}
-		if p.counted && (counted == 0 || p.estimate < counted) {
-			counted = max(p.estimate, 1)
-		}
-	}
-	if err := n.decide(looksPerCount * counted); err != nil {
-		return nil, nil, err
-	}
 	if n.filtered {
 		blobs, err := n.filterBlobs()
 		if err != nil {
@@ -191,9 +177,6 @@ func (n *andNode) parts() (parts, texts []plan, err error) {
 	}
 	return parts, texts, nil
 }
-
-// looksPerCount is how many paths may be looked at for each document that is then counted instead of looked at. It is a guess.
-const looksPerCount = 2
 
 // looksPay is how many paths may be looked at for each candidate that this may save. A look takes
 // some 0.2 µs, and verifying a candidate takes 2.5 µs and more. If nothing has to be verified, only
