@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"math"
 	"strings"
+	"sync"
 )
 
 // LooseWord is a text of a loose query. A document needs at least one of them, and rarer ones count more.
@@ -16,7 +17,7 @@ type LooseWord struct {
 // NewLooseWord weighs a text by the table of common words. The weight does not depend on what is searched, so that scores of different
 // shards can be compared.
 func NewLooseWord(text string) *LooseWord {
-	weight, common := commonWords[strings.ToLower(text)]
+	weight, common := commonWords()[strings.ToLower(text)]
 	if !common {
 		weight = 1
 	}
@@ -42,7 +43,7 @@ var common string
 // files.
 var commonWeights = [...]float64{.2, .4, .6}
 
-var commonWords = func() map[string]float64 {
+var commonWords = sync.OnceValue(func() map[string]float64 {
 	weights := map[string]float64{}
 	for i, line := range strings.Split(strings.TrimSpace(common), "\n") {
 		for word := range strings.FieldsSeq(line) {
@@ -50,4 +51,4 @@ var commonWords = func() map[string]float64 {
 		}
 	}
 	return weights
-}()
+})

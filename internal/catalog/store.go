@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"regexp"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -63,14 +63,14 @@ type Store struct {
 
 // prefixes matches folders: the records of one prefix are never among those of
 // another.
-var prefixes = regexp.MustCompile(`^/([A-Za-z0-9._-]+/)+$`)
+var prefixes = lazyregexp.New(`^/([A-Za-z0-9._-]+/)+$`)
 
 // maxPrefix bounds a prefix in bytes.
 const maxPrefix = 128
 
 // CheckPrefix returns an error if prefix cannot begin the keys of a store.
 func CheckPrefix(prefix string) error {
-	if len(prefix) > maxPrefix || !prefixes.MatchString(prefix) {
+	if len(prefix) > maxPrefix || !prefixes().MatchString(prefix) {
 		return fmt.Errorf("prefix %q: want at most %d bytes like /trawl/v1/", prefix, maxPrefix)
 	}
 	return nil

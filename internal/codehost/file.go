@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -104,7 +104,7 @@ func (f file) check(lines []int) ([]*ingestv1.Source, error) {
 }
 
 // goType matches the names of Go types in the decoder's messages.
-var goType = regexp.MustCompile(` (in type|into) [^\s]+`)
+var goType = lazyregexp.New(` (in type|into) [^\s]+`)
 
 // plain rewrites the decoder's errors for people. It quotes no values, since one may be
 // a misplaced secret.
@@ -115,13 +115,13 @@ func plain(err error) error {
 	}
 	var lines []string
 	for _, e := range typed.Errors {
-		e = quoted.ReplaceAllString(goType.ReplaceAllString(e, ""), "a value")
+		e = quoted().ReplaceAllString(goType().ReplaceAllString(e, ""), "a value")
 		lines = append(lines, strings.ReplaceAll(e, "not found", "is not known"))
 	}
 	return errors.New(strings.Join(lines, "; "))
 }
 
-var quoted = regexp.MustCompile("`[^`]*`")
+var quoted = lazyregexp.New("`[^`]*`")
 
 // lines returns the lines at which the sources start.
 func lines(text []byte) (at []int) {

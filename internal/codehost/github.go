@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strconv"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -64,12 +64,12 @@ func readGitHub(body []byte, at *url.URL, header http.Header) (page, error) {
 	return answer, nil
 }
 
-var link = regexp.MustCompile(`<([^<>]*)>\s*;[^<]*\brel="?next"?`)
+var link = lazyregexp.New(`<([^<>]*)>\s*;[^<]*\brel="?next"?`)
 
 // nextLink finds the next page in the header Link (RFC 8288).
 func nextLink(header http.Header, at *url.URL) string {
 	for _, value := range header.Values("Link") {
-		if m := link.FindStringSubmatch(value); m != nil {
+		if m := link().FindStringSubmatch(value); m != nil {
 			if next, err := at.Parse(m[1]); err == nil {
 				return next.String()
 			}

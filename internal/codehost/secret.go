@@ -6,10 +6,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/config"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -21,8 +21,8 @@ const SecretPrefix = "TRAWL_SECRET_"
 const maxSecret = 64 << 10
 
 var (
-	variable = regexp.MustCompile(`^` + SecretPrefix + `[A-Z0-9_]+$`)
-	fileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	variable = lazyregexp.New(`^` + SecretPrefix + `[A-Z0-9_]+$`)
+	fileName = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
 func checkSecrets(s *ingestv1.Source) error {
@@ -46,9 +46,9 @@ func checkSecret(ref *ingestv1.SecretRef) error {
 	switch {
 	case (ref.GetEnv() == "") == (ref.GetFile() == ""):
 		return errors.New("want one of env and file")
-	case ref.GetEnv() != "" && !variable.MatchString(ref.GetEnv()):
+	case ref.GetEnv() != "" && !variable().MatchString(ref.GetEnv()):
 		return fmt.Errorf("env: want %s followed by capitals, digits and underscores", SecretPrefix)
-	case ref.GetFile() != "" && !fileName.MatchString(ref.GetFile()):
+	case ref.GetFile() != "" && !fileName().MatchString(ref.GetFile()):
 		return errors.New("file: want the name of a file in the folder for credentials, without a slash")
 	}
 	return nil

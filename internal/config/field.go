@@ -3,10 +3,11 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // field is one setting.
@@ -19,12 +20,12 @@ type field struct {
 }
 
 // keyPart matches a valid tag: one part of a key.
-var keyPart = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+var keyPart = lazyregexp.New(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
 
 // serviceLink matches the variables that Kubernetes sets in a container for the
 // services in its namespace. With a service named trawl-searcher they look like
 // settings of the searcher, so no setting may have such a name.
-var serviceLink = regexp.MustCompile(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var serviceLink = lazyregexp.New(`_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 
 // fieldsOf lists the settings of a struct in the order of their declaration.
 func fieldsOf(role string, settings Settings) ([]*field, error) {
@@ -49,7 +50,7 @@ func fieldsOf(role string, settings Settings) ([]*field, error) {
 		if other, ok := seen[f.env]; ok {
 			return nil, fmt.Errorf("%s and %s share the variable %s", f.key, other, f.env)
 		}
-		if serviceLink.MatchString(f.env) {
+		if serviceLink().MatchString(f.env) {
 			return nil, fmt.Errorf("%s: the variable %s can be taken for one that Kubernetes sets", f.key, f.env)
 		}
 		seen[f.env] = f.key
@@ -85,7 +86,7 @@ func walk(fields []*field, prefix string, v reflect.Value) ([]*field, error) {
 		switch {
 		case t.Anonymous && !tagged && nested:
 			fields, err = walk(fields, prefix, v.Field(i))
-		case !keyPart.MatchString(tag):
+		case !keyPart().MatchString(tag):
 			err = fmt.Errorf("field %s%s has no usable config tag: %q", prefix, t.Name, tag)
 		case nested:
 			fields, err = walk(fields, prefix+tag+".", v.Field(i))

@@ -83,7 +83,7 @@ func (s *Set) envLayer(environ []string) (layer, error) {
 		if key, ok := keys[name]; ok {
 			return key, value
 		}
-		if serviceLink.MatchString(name) {
+		if serviceLink().MatchString(name) {
 			return "", nil
 		}
 		return name, value

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unicode"
 
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/sandbox"
 )
 
@@ -188,7 +189,7 @@ const askpassFailed = "unable to read askpass response"
 const unknownCheck = "warning: Skipping unknown msg id"
 
 // userinfo is the part of a URL that can hold credentials.
-var userinfo = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@`)
+var userinfo = lazyregexp.New(`([A-Za-z][A-Za-z0-9+.-]*://)[^/\s]*@`)
 
 // sanitize reduces git's output to one line for people: the decisive messages, bounded,
 // without control characters and credentials.
@@ -203,7 +204,7 @@ func sanitize(stderr string) string {
 			kept = append(kept, line)
 		}
 	}
-	text := userinfo.ReplaceAllString(strings.Join(kept, "; "), "$1")
+	text := userinfo().ReplaceAllString(strings.Join(kept, "; "), "$1")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || r == unicode.ReplacementChar {
 			return -1

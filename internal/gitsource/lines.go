@@ -2,8 +2,9 @@ package gitsource
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // maxKept bounds how much of git's error output is kept, in bytes: its end, which holds
@@ -36,7 +37,7 @@ func (w *lineWriter) end(keep bool) {
 	if w.onLine != nil {
 		w.onLine(string(w.line))
 	}
-	if keep && !progressLine.Match(w.line) {
+	if keep && !progressLine().Match(w.line) {
 		w.kept = append(append(w.kept, w.line...), '\n')
 		w.kept = w.kept[max(0, len(w.kept)-maxKept):]
 	}
@@ -52,11 +53,11 @@ func (w *lineWriter) text() string {
 }
 
 // progressLine matches lines such as "Receiving objects:  45% (450/1000), 12.00 MiB".
-var progressLine = regexp.MustCompile(`^(?:remote: )?(\w+ \w+): +\d+%? \(?(?:(\d+)/(\d+)\))?`)
+var progressLine = lazyregexp.New(`^(?:remote: )?(\w+ \w+): +\d+%? \(?(?:(\d+)/(\d+)\))?`)
 
 // receiving parses git's progress of received objects.
 func receiving(line string) (Progress, bool) {
-	m := progressLine.FindStringSubmatch(line)
+	m := progressLine().FindStringSubmatch(line)
 	if m == nil || m[1] != "Receiving objects" || m[3] == "" {
 		return Progress{}, false
 	}

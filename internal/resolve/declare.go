@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/symbols"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // declaration is a declaration of a name in the function around a place.
@@ -125,7 +126,7 @@ func goTypeName(text []byte) string {
 			break
 		}
 	}
-	name := typeBeginning.FindString(t)
+	name := typeBeginning().FindString(t)
 	if goKeywords[name] {
 		return ""
 	}
@@ -133,7 +134,7 @@ func goTypeName(text []byte) string {
 }
 
 var (
-	typeBeginning = regexp.MustCompile(`^(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*`)
+	typeBeginning = lazyregexp.New(`^(?:[A-Za-z_]\w*\.)?[A-Za-z_]\w*`)
 	goKeywords    = map[string]bool{
 		"struct": true, "interface": true, "in": true, "range": true, "if": true, "for": true, "case": true, "return": true, "else": true, "func": true, "chan": true, "map": true,
 	}
@@ -193,11 +194,11 @@ func (s style) declared(d *Definition, l link) string {
 			}
 			after = after[end+1:]
 		}
-		if m := colonType.FindSubmatch(after); m != nil {
+		if m := colonType().FindSubmatch(after); m != nil {
 			return string(m[1])
 		}
 	case typeBefore:
-		if m := typeBeforeName.FindSubmatch(d.Text[:d.At]); m != nil && !notTypes[string(m[1])] {
+		if m := typeBeforeName().FindSubmatch(d.Text[:d.At]); m != nil && !notTypes[string(m[1])] {
 			return string(m[1])
 		}
 	}
@@ -205,11 +206,11 @@ func (s style) declared(d *Definition, l link) string {
 }
 
 var (
-	colonType      = regexp.MustCompile(`^\??\s*(?::|->)\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+|dyn\s+|impl\s+)*((?:\w+(?:\.|::))*[A-Za-z_]\w*)`)
-	typeBeforeName = regexp.MustCompile(`((?:\w+::)*[A-Za-z_]\w*)(?:<[^;(){}]*>)?(?:\[\])*[\s*&]+(?:\w+::)*$`)
-	goValue        = regexp.MustCompile(`^\s*:?=\s*&?((?:\w+\.)?[A-Za-z_]\w*)([{(])`)
-	goList         = regexp.MustCompile(`^(?:\s*,\s*\w+)+`)
-	goNamed        = regexp.MustCompile(`^\s*[A-Za-z_]\w*\s+[\w*\[<.]`)
+	colonType      = lazyregexp.New(`^\??\s*(?::|->)\s*(?:&\s*(?:'\w+\s+)?)?(?:mut\s+|dyn\s+|impl\s+)*((?:\w+(?:\.|::))*[A-Za-z_]\w*)`)
+	typeBeforeName = lazyregexp.New(`((?:\w+::)*[A-Za-z_]\w*)(?:<[^;(){}]*>)?(?:\[\])*[\s*&]+(?:\w+::)*$`)
+	goValue        = lazyregexp.New(`^\s*:?=\s*&?((?:\w+\.)?[A-Za-z_]\w*)([{(])`)
+	goList         = lazyregexp.New(`^(?:\s*,\s*\w+)+`)
+	goNamed        = lazyregexp.New(`^\s*[A-Za-z_]\w*\s+[\w*\[<.]`)
 )
 
 func goDeclaredType(after []byte, l link) string {
@@ -233,8 +234,8 @@ func goDeclaredType(after []byte, l link) string {
 		}
 		return goTypeName(after)
 	}
-	after = after[len(goList.Find(after)):]
-	m := goValue.FindSubmatch(after)
+	after = after[len(goList().Find(after)):]
+	m := goValue().FindSubmatch(after)
 	if m == nil {
 		return goTypeName(after)
 	}
@@ -258,11 +259,11 @@ func goResult(results [][]byte, n int) string {
 	if n >= len(results) {
 		return ""
 	}
-	if !slices.ContainsFunc(results, func(r []byte) bool { return goNamed.Match(r) }) {
+	if !slices.ContainsFunc(results, func(r []byte) bool { return goNamed().Match(r) }) {
 		return goTypeName(results[n])
 	}
 	for _, r := range results[n:] { // the first with a type has it for those before
-		if goNamed.Match(r) {
+		if goNamed().Match(r) {
 			_, t, _ := bytes.Cut(bytes.TrimLeft(r, " \t\n"), []byte(" "))
 			return goTypeName(t)
 		}

@@ -3,11 +3,11 @@ package resolve
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // imported is an import of a file.
@@ -97,21 +97,21 @@ func takesImport(d *Definition) bool {
 }
 
 var (
-	goDeclaration = regexp.MustCompile(`(?m)^(func|type|var|const)\b`)
-	goImport      = regexp.MustCompile("(?m)^[ \\t]*(?:import\\s+)?([\\w.]+\\s+)?[\"`]([^\"`\\n]+)[\"`]")
-	goVersion     = regexp.MustCompile(`^v\d+$`)
+	goDeclaration = lazyregexp.New(`(?m)^(func|type|var|const)\b`)
+	goImport      = lazyregexp.New("(?m)^[ \\t]*(?:import\\s+)?([\\w.]+\\s+)?[\"`]([^\"`\\n]+)[\"`]")
+	goVersion     = lazyregexp.New(`^v\d+$`)
 )
 
 func goImports(p *Place) (found []imported) {
 	head := p.Text
-	if end := goDeclaration.FindIndex(head); end != nil {
+	if end := goDeclaration().FindIndex(head); end != nil {
 		head = head[:end[0]]
 	}
-	for _, m := range goImport.FindAllSubmatch(head, -1) {
+	for _, m := range goImport().FindAllSubmatch(head, -1) {
 		e := elements(string(m[2]))
 		i := imported{elements: e}
 		n := len(e) - 1
-		if n > 0 && goVersion.MatchString(e[n]) {
+		if n > 0 && goVersion().MatchString(e[n]) {
 			n--
 		}
 		switch name := string(bytes.TrimSpace(m[1])); name {
@@ -126,8 +126,8 @@ func goImports(p *Place) (found []imported) {
 			i.names = []string{name}
 		}
 		found = append(found, i)
-		if slices.ContainsFunc(e, goVersion.MatchString) { // the folder may be without its version
-			i.elements = slices.DeleteFunc(slices.Clone(e), goVersion.MatchString)
+		if slices.ContainsFunc(e, goVersion().MatchString) { // the folder may be without its version
+			i.elements = slices.DeleteFunc(slices.Clone(e), goVersion().MatchString)
 			found = append(found, i)
 		}
 	}
@@ -135,15 +135,15 @@ func goImports(p *Place) (found []imported) {
 }
 
 var (
-	scriptFrom    = regexp.MustCompile(`(?s)\b(?:import|export)\s+([\w$\s{},*]+?)\s*\bfrom\s*['"]([^'"\n]+)['"]`)
-	scriptRequire = regexp.MustCompile(`(?:const|let|var)\s+([\w$]+|\{[\w$\s,:]*\})\s*=\s*require\(\s*['"]([^'"\n]+)['"]`)
-	word          = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
+	scriptFrom    = lazyregexp.New(`(?s)\b(?:import|export)\s+([\w$\s{},*]+?)\s*\bfrom\s*['"]([^'"\n]+)['"]`)
+	scriptRequire = lazyregexp.New(`(?:const|let|var)\s+([\w$]+|\{[\w$\s,:]*\})\s*=\s*require\(\s*['"]([^'"\n]+)['"]`)
+	word          = lazyregexp.New(`[A-Za-z_$][\w$]*`)
 )
 
 func scriptImports(p *Place) (found []imported) {
-	for _, m := range append(scriptFrom.FindAllSubmatch(p.Text, -1), scriptRequire.FindAllSubmatch(p.Text, -1)...) {
+	for _, m := range append(scriptFrom().FindAllSubmatch(p.Text, -1), scriptRequire().FindAllSubmatch(p.Text, -1)...) {
 		i := imported{}
-		for _, w := range word.FindAll(m[1], -1) {
+		for _, w := range word().FindAll(m[1], -1) {
 			if name := string(w); name != "as" && name != "type" {
 				i.names = append(i.names, name)
 			}
@@ -167,17 +167,17 @@ func scriptImports(p *Place) (found []imported) {
 }
 
 var (
-	pythonFrom   = regexp.MustCompile(`(?m)^[ \t]*from\s+(\.*)([\w.]*)\s+import\s+(\([^)]*\)|[^\n(]+)`)
-	pythonImport = regexp.MustCompile(`(?m)^[ \t]*import\s+([\w., \t]+)`)
+	pythonFrom   = lazyregexp.New(`(?m)^[ \t]*from\s+(\.*)([\w.]*)\s+import\s+(\([^)]*\)|[^\n(]+)`)
+	pythonImport = lazyregexp.New(`(?m)^[ \t]*import\s+([\w., \t]+)`)
 )
 
 func pythonImports(p *Place) (found []imported) {
-	for _, m := range pythonFrom.FindAllSubmatch(p.Text, -1) {
+	for _, m := range pythonFrom().FindAllSubmatch(p.Text, -1) {
 		i, from := imported{rooted: len(m[1]) > 0}, strings.ReplaceAll(string(m[2]), ".", "/")
 		if i.rooted {
 			from = path.Join(dirOf(p.Path), strings.Repeat("../", len(m[1])-1), from)
 		}
-		for _, w := range word.FindAll(m[3], -1) {
+		for _, w := range word().FindAll(m[3], -1) {
 			if string(w) != "as" {
 				i.names = append(i.names, string(w))
 			}
@@ -188,7 +188,7 @@ func pythonImports(p *Place) (found []imported) {
 			found = append(found, imported{names: []string{name}, elements: append(elements(from), name), rooted: i.rooted})
 		}
 	}
-	for _, m := range pythonImport.FindAllSubmatch(p.Text, -1) {
+	for _, m := range pythonImport().FindAllSubmatch(p.Text, -1) {
 		for part := range bytes.SplitSeq(m[1], []byte(",")) {
 			words := strings.Fields(string(part))
 			if len(words) == 0 {
@@ -202,17 +202,17 @@ func pythonImports(p *Place) (found []imported) {
 }
 
 var (
-	rustUse = regexp.MustCompile(`(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);`)
-	rustMod = regexp.MustCompile(`(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;`)
+	rustUse = lazyregexp.New(`(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?use\s+([^;]+);`)
+	rustMod = lazyregexp.New(`(?m)^[ \t]*(?:pub(?:\([^)]*\))?\s+)?mod\s+(\w+)\s*;`)
 )
 
 func rustImports(p *Place) (found []imported) {
-	for _, m := range rustUse.FindAllSubmatch(p.Text, -1) {
+	for _, m := range rustUse().FindAllSubmatch(p.Text, -1) {
 		prefix, names, _ := strings.Cut(string(m[1]), "{")
 		prefix, as, _ := strings.Cut(prefix, " as ")
 		parts := slices.DeleteFunc(strings.Split(strings.Join(strings.Fields(prefix), ""), "::"), func(s string) bool { return s == "" || s == "*" || s == "crate" || s == "self" || s == "super" })
 		i := imported{}
-		i.names = append(i.names, word.FindAllString(names, -1)...)
+		i.names = append(i.names, word().FindAllString(names, -1)...)
 		if len(parts) > 0 && names == "" {
 			i.names = append(i.names, parts[len(parts)-1])
 			if as = strings.TrimSpace(as); as != "" {
@@ -226,29 +226,29 @@ func rustImports(p *Place) (found []imported) {
 		i.elements = parts
 		found = append(found, i)
 	}
-	for _, m := range rustMod.FindAllSubmatch(p.Text, -1) {
+	for _, m := range rustMod().FindAllSubmatch(p.Text, -1) {
 		found = append(found, imported{names: []string{string(m[1])}, elements: append(elements(dirOf(p.Path)), string(m[1])), rooted: true})
 	}
 	return found
 }
 
-var dottedImport = regexp.MustCompile(`(?m)^[ \t]*(?:import|using)\s+(?:static\s+)?([\w.]+)(\.\*|\.\{[^}]*\})?`)
+var dottedImport = lazyregexp.New(`(?m)^[ \t]*(?:import|using)\s+(?:static\s+)?([\w.]+)(\.\*|\.\{[^}]*\})?`)
 
 // dottedImports are those of Java, Kotlin, Scala and C#.
 func dottedImports(p *Place) (found []imported) {
-	for _, m := range dottedImport.FindAllSubmatch(p.Text, -1) {
+	for _, m := range dottedImport().FindAllSubmatch(p.Text, -1) {
 		e := strings.Split(string(m[1]), ".")
 		i := imported{elements: e, names: []string{e[len(e)-1]}}
-		i.names = append(i.names, word.FindAllString(string(m[2]), -1)...)
+		i.names = append(i.names, word().FindAllString(string(m[2]), -1)...)
 		found = append(found, i)
 	}
 	return found
 }
 
-var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*(?:include|import)[ \t]*["<]([^">\n]+)[">]`)
+var include = lazyregexp.New(`(?m)^[ \t]*#[ \t]*(?:include|import)[ \t]*["<]([^">\n]+)[">]`)
 
 func includes(p *Place) (found []imported) {
-	for _, m := range include.FindAllSubmatch(p.Text, -1) {
+	for _, m := range include().FindAllSubmatch(p.Text, -1) {
 		file := path.Clean(string(m[1]))
 		e := elements(strings.TrimSuffix(file, path.Ext(file)))
 		for len(e) > 0 && e[0] == ".." {
@@ -259,10 +259,10 @@ func includes(p *Place) (found []imported) {
 	return found
 }
 
-var rubyRequire = regexp.MustCompile(`(?m)^[ \t]*require(_relative)?[ (]+['"]([^'"\n]+)['"]`)
+var rubyRequire = lazyregexp.New(`(?m)^[ \t]*require(_relative)?[ (]+['"]([^'"\n]+)['"]`)
 
 func rubyImports(p *Place) (found []imported) {
-	for _, m := range rubyRequire.FindAllSubmatch(p.Text, -1) {
+	for _, m := range rubyRequire().FindAllSubmatch(p.Text, -1) {
 		i, from := imported{rooted: len(m[1]) > 0}, string(m[2])
 		if i.rooted {
 			from = path.Join(dirOf(p.Path), from)
@@ -273,10 +273,10 @@ func rubyImports(p *Place) (found []imported) {
 	return found
 }
 
-var phpUse = regexp.MustCompile(`(?m)^[ \t]*use\s+(?:function\s+|const\s+)?\\?([\w\\]+)(?:\s+as\s+(\w+))?`)
+var phpUse = lazyregexp.New(`(?m)^[ \t]*use\s+(?:function\s+|const\s+)?\\?([\w\\]+)(?:\s+as\s+(\w+))?`)
 
 func phpImports(p *Place) (found []imported) {
-	for _, m := range phpUse.FindAllSubmatch(p.Text, -1) {
+	for _, m := range phpUse().FindAllSubmatch(p.Text, -1) {
 		e := strings.Split(string(m[1]), `\`)
 		i := imported{elements: e[max(0, len(e)-2):], names: []string{e[len(e)-1]}}
 		if len(m[2]) > 0 {

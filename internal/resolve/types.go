@@ -2,11 +2,11 @@ package resolve
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/symbols"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // useAt reads the text around a name.
@@ -76,11 +76,11 @@ func (r *resolver) braces(at, outer int) (types []typ, ok bool) {
 	return nil, false
 }
 
-var ending = regexp.MustCompile(`(?:[A-Za-z_]\w*(?:\.|::))?[A-Za-z_]\w*$`)
+var ending = lazyregexp.New(`(?:[A-Za-z_]\w*(?:\.|::))?[A-Za-z_]\w*$`)
 
 // typeEnding is the name at the end of a text, with its package.
 func typeEnding(text []byte) string {
-	t := string(ending.Find(text[max(0, len(text)-200):]))
+	t := string(ending().Find(text[max(0, len(text)-200):]))
 	switch t {
 	case "else", "do", "try", "return", "struct", "interface", "range", "select", "switch", "if", "for", "func":
 		return ""
@@ -270,27 +270,27 @@ func (r *resolver) typesOfDeclaration(d declaration, l link, at, depth int) ([]t
 }
 
 var (
-	madeOf     = regexp.MustCompile(`^(?:new|make)\(\s*[\[\]*&]*((?:\w+\.)?[A-Za-z_]\w*)|^(?:new|await new)\s+((?:\w+(?:\.|::))*[A-Za-z_]\w*)`)
-	leading    = regexp.MustCompile(`^(?:[&*(\s]|await\s|<-|\[\w*\])+`)
-	composite  = regexp.MustCompile(`^((?:[A-Za-z_]\w*\.)?[A-Z_a-z]\w*)(?:\[[^\]\n]*\])?\{`)
-	identifier = regexp.MustCompile(`^[A-Za-z_$]\w*`)
+	madeOf     = lazyregexp.New(`^(?:new|make)\(\s*[\[\]*&]*((?:\w+\.)?[A-Za-z_]\w*)|^(?:new|await new)\s+((?:\w+(?:\.|::))*[A-Za-z_]\w*)`)
+	leading    = lazyregexp.New(`^(?:[&*(\s]|await\s|<-|\[\w*\])+`)
+	composite  = lazyregexp.New(`^((?:[A-Za-z_]\w*\.)?[A-Z_a-z]\w*)(?:\[[^\]\n]*\])?\{`)
+	identifier = lazyregexp.New(`^[A-Za-z_$]\w*`)
 )
 
 // expressionAt reads an expression: its parts, or what type it makes.
 func (r *resolver) expressionAt(at int) (chain []link, made string) {
 	text := r.place.Text[at:min(at+4096, len(r.place.Text))]
-	if m := madeOf.FindSubmatch(text); m != nil {
+	if m := madeOf().FindSubmatch(text); m != nil {
 		return nil, string(m[1]) + string(m[2])
 	}
-	text = text[len(leading.Find(text)):]
-	if m := madeOf.FindSubmatch(text); m != nil {
+	text = text[len(leading().Find(text)):]
+	if m := madeOf().FindSubmatch(text); m != nil {
 		return nil, string(m[1]) + string(m[2])
 	}
-	if m := composite.FindSubmatch(text); m != nil && r.family == golang {
+	if m := composite().FindSubmatch(text); m != nil && r.family == golang {
 		return nil, string(m[1])
 	}
 	for {
-		name := identifier.Find(text)
+		name := identifier().Find(text)
 		if name == nil {
 			return chain, ""
 		}

@@ -31,6 +31,8 @@ import (
 	"regexp"
 	"syscall"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // Box is what a program may do. The zero value only lets it read the system's
@@ -149,12 +151,12 @@ func (e *LimitError) Unwrap() error { return e.Err }
 var signs = []struct {
 	limit  Limit
 	signal syscall.Signal
-	said   *regexp.Regexp
+	said   func() *regexp.Regexp
 }{
-	{Memory, 0, regexp.MustCompile(`(?i)out of memory|cannot allocate memory|memory exhausted|unable to create thread`)},
-	{CPU, syscall.SIGXCPU, regexp.MustCompile(fmt.Sprintf(`(?i)died of signal %d\b|CPU time limit exceeded`, syscall.SIGXCPU))},
-	{FileSize, syscall.SIGXFSZ, regexp.MustCompile(fmt.Sprintf(`(?i)died of signal %d\b|file too large`, syscall.SIGXFSZ))},
-	{Machine, syscall.SIGKILL, regexp.MustCompile(fmt.Sprintf(`died of signal %d\b`, syscall.SIGKILL))},
+	{Memory, 0, lazyregexp.New(`(?i)out of memory|cannot allocate memory|memory exhausted|unable to create thread`)},
+	{CPU, syscall.SIGXCPU, lazyregexp.New(fmt.Sprintf(`(?i)died of signal %d\b|CPU time limit exceeded`, syscall.SIGXCPU))},
+	{FileSize, syscall.SIGXFSZ, lazyregexp.New(fmt.Sprintf(`(?i)died of signal %d\b|file too large`, syscall.SIGXFSZ))},
+	{Machine, syscall.SIGKILL, lazyregexp.New(fmt.Sprintf(`died of signal %d\b`, syscall.SIGKILL))},
 }
 
 // Explain makes a *LimitError of a program's failure if a limit caused it, and otherwise
@@ -166,7 +168,7 @@ func Explain(err error, said string) error {
 	}
 	status, _ := exit.Sys().(syscall.WaitStatus)
 	for _, s := range signs {
-		if s.signal != 0 && status.Signaled() && status.Signal() == s.signal || s.said.MatchString(said) {
+		if s.signal != 0 && status.Signaled() && status.Signal() == s.signal || s.said().MatchString(said) {
 			return &LimitError{s.limit, err}
 		}
 	}

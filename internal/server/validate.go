@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"buf.build/go/protovalidate"
@@ -13,6 +12,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // maxViolations bounds how many broken rules one answer lists.
@@ -64,7 +65,7 @@ func Validate(msg proto.Message) error {
 }
 
 // oneOf finds the plural after a 1, which the rules have.
-var oneOf = regexp.MustCompile(`\b1 (character|byte|item|value|pair)s\b`)
+var oneOf = lazyregexp.New(`\b1 (character|byte|item|value|pair)s\b`)
 
 func invalid(violations []*protovalidate.Violation) error {
 	details := &errdetails.BadRequest{}
@@ -72,7 +73,7 @@ func invalid(violations []*protovalidate.Violation) error {
 	for _, v := range violations[:min(len(violations), maxViolations)] {
 		field := &errdetails.BadRequest_FieldViolation{
 			Field:       protovalidate.FieldPathString(v.Proto.GetField()),
-			Description: oneOf.ReplaceAllString(v.Proto.GetMessage(), "1 $1"),
+			Description: oneOf().ReplaceAllString(v.Proto.GetMessage(), "1 $1"),
 			Reason:      reason(v.Proto.GetRuleId()),
 		}
 		if first == "" {

@@ -58,6 +58,15 @@ func TestCommandReference(t *testing.T) {
 	testrun.Golden(t, "../../../../docs/cli.md", want.Bytes())
 }
 
+// TestRootOfCommand: the command that a command line begins with is there, whichever others are not.
+func TestRootOfCommand(t *testing.T) {
+	for _, c := range newRoot(Process{}).Commands() {
+		if found, _, err := newRoot(Process{}, c.Name()).Find([]string{c.Name()}); err != nil || found.Name() != c.Name() || found.GroupID != c.GroupID {
+			t.Errorf("%s: %v", c.Name(), err)
+		}
+	}
+}
+
 // TestGeneratedHelp: completion and manual pages know the commands.
 func TestGeneratedHelp(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,7 @@ type Process struct {
 // or ctx ends, and returns the exit status: 0, 1 for an error, 2 for a command
 // line that cannot be understood. A search has its own: 1 if it finds nothing, 2 for any error.
 func Run(ctx context.Context, args []string, p Process) int {
-	makeGarbageRoom(p.Environ)
-	root := newRoot(p)
+	root := newRoot(p, args...)
 	root.SetArgs(append([]string{}, args...)) // with nil, cobra takes those of the process
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
@@ -72,7 +72,8 @@ type usageError struct{ error }
 // Unwrap returns what is wrong with it.
 func (e usageError) Unwrap() error { return e.error }
 
-func newRoot(p Process) *cobra.Command {
+// newRoot returns all commands, or at least the one that args begin with.
+func newRoot(p Process, args ...string) *cobra.Command {
 	version := false
 	root := &cobra.Command{
 		Use:   "trawl",
@@ -107,8 +108,13 @@ Search it:                          trawl search 'func main lang:go'`,
 		}
 	}
 	add(use, newSearch(p), newDef(p), newRefs(p), newCat(p), newOpen(p), newIndex(p), newRepos(p), newDelete(p), newSources(p), newJobs(p), newSearchers(p), newLimits(p), newMCP(p))
+	add(tools, newGrep(p), newShard(p), newVersion(p))
+	// It takes a millisecond to declare the settings of the roles, too long for a search that does not need them.
+	if len(args) > 0 && slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == args[0] }) {
+		return root
+	}
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newCanary(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
-	add(tools, newGrep(p), newShard(p), newVersion(p), newMan())
+	add(tools, newMan())
 	return root
 }
 

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -52,7 +53,7 @@ func (s *Service) ListDeadLetters(ctx context.Context, req *ingestv1.ListDeadLet
 // GetDeadLetter implements ingestv1.IngestServiceServer.
 func (s *Service) GetDeadLetter(ctx context.Context, req *ingestv1.GetDeadLetterRequest) (*ingestv1.GetDeadLetterResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoLetter
+		return nil, errNoLetter()
 	}
 	letter, err := s.jobs.DeadLetter(ctx, req.Name)
 	if err != nil {
@@ -66,7 +67,7 @@ func (s *Service) GetDeadLetter(ctx context.Context, req *ingestv1.GetDeadLetter
 // letter goes last, so that its reason is kept until the job is back.
 func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLetterRequest) (*ingestv1.RetryDeadLetterResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoLetter
+		return nil, errNoLetter()
 	}
 	if err := s.quota.take(ctx, 0); err != nil {
 		return nil, err
@@ -125,14 +126,16 @@ func letterOf(l queue.DeadLetter) *ingestv1.DeadLetter {
 }
 
 // errNoLetter is also the error for a repo that the caller may not see.
-var errNoLetter = searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
+var errNoLetter = sync.OnceValue(func() error {
+	return searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
+})
 
 // queueError is the status of an error of the queue. The queue has its own timeout, so a
 // deadline error of it does not mean that the caller's deadline has passed.
 func queueError(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, queue.ErrNoLetter):
-		return errNoLetter
+		return errNoLetter()
 	case ctx.Err() != nil:
 		return status.FromContextError(ctx.Err()).Err()
 	}

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 
@@ -17,7 +18,7 @@ import (
 // about the repos that it may delete.
 func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoDeletion
+		return nil, errNoDeletion()
 	}
 	revision, err := s.deletedAt(ctx, req)
 	if err != nil {
@@ -34,7 +35,9 @@ func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequ
 }
 
 // errNoDeletion is also the error for a repo that the caller may not see.
-var errNoDeletion = searchapi.FieldError(codes.NotFound, "name", "no deletion of a repo with this name is recorded")
+var errNoDeletion = sync.OnceValue(func() error {
+	return searchapi.FieldError(codes.NotFound, "name", "no deletion of a repo with this name is recorded")
+})
 
 func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionRequest) (int64, error) {
 	if len(req.RevisionToken) > 0 {
@@ -46,7 +49,7 @@ func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionReques
 	}
 	revision, err := s.store.DeletedAt(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {
-		return 0, errNoDeletion
+		return 0, errNoDeletion()
 	}
 	if err != nil {
 		return 0, storeError("get deletion", err)

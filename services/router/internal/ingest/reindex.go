@@ -34,7 +34,7 @@ func NewAdmin(etcd *clientv3.Client, store *catalog.Store, jobs queue.Publisher,
 // ReindexRepo implements adminv1.AdminServiceServer.
 func (s *Admin) ReindexRepo(ctx context.Context, req *adminv1.ReindexRepoRequest) (*adminv1.ReindexRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo
+		return nil, errNoRepo()
 	}
 	since := time.Now()
 	if at := req.UnlessBuiltSince; at != nil && at.AsTime().Before(since) {

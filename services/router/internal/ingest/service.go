@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -133,7 +134,7 @@ func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 // DeleteRepo implements ingestv1.IngestServiceServer.
 func (s *Service) DeleteRepo(ctx context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo
+		return nil, errNoRepo()
 	}
 	revision, err := s.store.DeleteRepo(ctx, req.Name)
 	if err != nil {
@@ -146,7 +147,7 @@ func (s *Service) DeleteRepo(ctx context.Context, req *ingestv1.DeleteRepoReques
 // GetRepo implements ingestv1.IngestServiceServer.
 func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo
+		return nil, errNoRepo()
 	}
 	repo, err := s.store.RepoStatus(ctx, req.Name)
 	if err != nil {
@@ -193,13 +194,15 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 
 // errNoRepo is the error for a repo that does not exist and for one that the caller may
 // not see: it must not reveal which.
-var errNoRepo = searchapi.FieldError(codes.NotFound, "name", "there is no such repo")
+var errNoRepo = sync.OnceValue(func() error {
+	return searchapi.FieldError(codes.NotFound, "name", "there is no such repo")
+})
 
 // storeError is the status of an error of the catalog.
 func storeError(what string, err error) error {
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
-		return errNoRepo
+		return errNoRepo()
 	case errors.Is(err, catalog.ErrName), errors.Is(err, catalog.ErrTooLarge):
 		return searchapi.FieldError(codes.InvalidArgument, "name", err.Error())
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):

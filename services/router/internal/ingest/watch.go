@@ -15,7 +15,7 @@ import (
 // UNAVAILABLE, so that the caller watches through another router.
 func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
 	if !access.Sees(stream.Context(), req.Name) {
-		return errNoRepo
+		return errNoRepo()
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()

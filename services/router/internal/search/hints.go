@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -160,10 +161,10 @@ var elsewhere = map[string]string{
 }
 
 var (
-	looksLikeField = regexp.MustCompile(`^[A-Za-z][A-Za-z.]*:`)
-	literalCall    = regexp.MustCompile(`^[\w.:>-]*\w\([\w., &*-]*\)[;{]?$`)
-	folder         = regexp.MustCompile(`^(?:\./)?[\w@-][\w.@-]*(?:/[\w.@-]+)*/$`)
-	literalIndex   = regexp.MustCompile(`^[\w.]+\[\w+\]$`)
+	looksLikeField = lazyregexp.New(`^[A-Za-z][A-Za-z.]*:`)
+	literalCall    = lazyregexp.New(`^[\w.:>-]*\w\([\w., &*-]*\)[;{]?$`)
+	folder         = lazyregexp.New(`^(?:\./)?[\w@-][\w.@-]*(?:/[\w.@-]+)*/$`)
+	literalIndex   = lazyregexp.New(`^[\w.]+\[\w+\]$`)
 	escapes        = strings.NewReplacer("(", `\(`, ")", `\)`, "[", `\[`, "]", `\]`, "*", `\*`, ".", `\.`, "{", `\{`)
 )
 
@@ -222,7 +223,7 @@ func (h *hinter) usual() string {
 }
 
 // The group of a search for whole words, which -w of the command line writes.
-var wholeWord = regexp.MustCompile(`^(\(\?P<` + regex.WholeWord + `>(?:\\b)?)(.*?)((?:\\b)?\))$`)
+var wholeWord = lazyregexp.New(`^(\(\?P<` + regex.WholeWord + `>(?:\\b)?)(.*?)((?:\\b)?\))$`)
 
 // hasCapital reports whether a capital of the term makes its letters count. An escape, such as \x41, can be one.
 func (h *hinter) hasCapital(t query.Term) (found bool) {
@@ -258,7 +259,7 @@ func (h *hinter) content(t query.Term) {
 		return
 	}
 	again := func(value string) string { return t.Field + query.Quote(value) }
-	if group := wholeWord.FindStringSubmatch(t.Value); group != nil {
+	if group := wholeWord().FindStringSubmatch(t.Value); group != nil {
 		t.Value = group[2]
 		again = func(value string) string { return t.Field + query.Quote(group[1]+value+group[3]) }
 	}
@@ -269,7 +270,7 @@ func (h *hinter) content(t query.Term) {
 	} else if at >= 0 && !strings.HasSuffix(t.Value[:at], `\r?`) {
 		h.addf(t, again(t.Value[:at]+`\r?`+t.Value[at:]), `$ of %s does not match before the carriage return of a line that ends in CRLF; \r?$ does`, quoted(t.Value))
 	}
-	prefix := looksLikeField.FindString(t.Value)
+	prefix := looksLikeField().FindString(t.Value)
 	instead, operator := operators[t.Value]
 	switch {
 	case !t.Quoted && operator:
@@ -281,12 +282,12 @@ func (h *hinter) content(t query.Term) {
 	case !t.Quoted && t.Value == "NOT":
 		h.addf(t, "", `"NOT" is a text: a dash before a term negates it, as in -file:test`)
 	case !t.Quoted && t.Field == "" && prefix != "" && h.field(t, prefix):
-	case !t.Quoted && t.Field == "" && folder.MatchString(t.Value) && t.Value != h.text:
+	case !t.Quoted && t.Field == "" && folder().MatchString(t.Value) && t.Value != h.text:
 		below := "^" + regexp.QuoteMeta(strings.TrimPrefix(t.Value, "./"))
 		h.addf(t, "file:"+query.Quote(below), "%s is a text like the others; file:%s finds files below a folder", quoted(t.Value), below)
-	case literalCall.MatchString(t.Value):
+	case literalCall().MatchString(t.Value):
 		h.addf(t, again(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
-	case literalIndex.MatchString(t.Value):
+	case literalIndex().MatchString(t.Value):
 		h.addf(t, again(escapes.Replace(t.Value)), `the brackets of %s are a class of characters; \[ and \] are brackets of the text`, quoted(t.Value))
 	case !strings.Contains(h.text, "case:") && h.hasCapital(t):
 		if len(h.hints) == 0 || !strings.Contains(h.hints[len(h.hints)-1].Text, "case:no") {

@@ -25,7 +25,7 @@ type asset struct {
 	url string
 }
 
-var assets = func() map[string]asset {
+var assets = sync.OnceValue(func() map[string]asset {
 	all := map[string]asset{}
 	for _, name := range assetNames {
 		content, err := files.ReadFile("assets/" + name)
@@ -36,13 +36,13 @@ var assets = func() map[string]asset {
 		all[name] = asset{content, "/assets/" + name + "?v=" + hex.EncodeToString(sum[:8])}
 	}
 	return all
-}()
+})
 
 // assetAge is how long browsers keep a file whose address has its digest.
 const assetAge = "public, max-age=31536000, immutable"
 
 func serveAsset(w http.ResponseWriter, r *http.Request) {
-	a, ok := assets[r.PathValue("name")]
+	a, ok := assets()[r.PathValue("name")]
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -62,7 +62,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 var templates = sync.OnceValue(func() map[string]*template.Template {
 	all := map[string]*template.Template{}
 	functions := template.FuncMap{
-		"asset":   func(name string) string { return assets[name].url },
+		"asset":   func(name string) string { return assets()[name].url },
 		"grouped": grouped,
 		"clock":   func(t time.Time) string { return t.Format("15:04:05 MST") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },

@@ -5,11 +5,11 @@ import (
 	"context"
 	"html/template"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -76,7 +76,7 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 	l.entry = list.GetRepos()[i]
 	for n, b := range l.entry.GetBranches() {
 		isBranch := at.rev == b.GetName() || n == 0 && (at.rev == "" || at.rev == "HEAD")
-		if isBranch || isCommit.MatchString(at.rev) && strings.HasPrefix(b.GetCommit(), at.rev) {
+		if isBranch || isCommit().MatchString(at.rev) && strings.HasPrefix(b.GetCommit(), at.rev) {
 			l.branch, l.commit, l.head = b.GetName(), b.GetCommit(), n == 0
 			return l, nil
 		}
@@ -85,7 +85,7 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 }
 
 // isCommit holds for a commit or the beginning of one.
-var isCommit = regexp.MustCompile(`^[0-9a-f]{7,64}$`)
+var isCommit = lazyregexp.New(`^[0-9a-f]{7,64}$`)
 
 // missing is the problem of an error. That of a file or folder that does not exist has the text, and links to the nearest ones.
 func (l located) missing(err error, text string) *problem {

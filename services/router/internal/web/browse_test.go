@@ -144,7 +144,7 @@ func TestNearestOfMissing(t *testing.T) {
 func TestEveryPageIsProtected(t *testing.T) {
 	f := pond()
 	h := f.serve(t, true)
-	for _, target := range []string{"/", "/?q=x", "/?q=(", "/repos", "/help", "/r/host/pond", "/r/none", "/r/", "/login", assets["page.js"].url} {
+	for _, target := range []string{"/", "/?q=x", "/?q=(", "/repos", "/help", "/r/host/pond", "/r/none", "/r/", "/login", assets()["page.js"].url} {
 		w := visit(t, h, target)
 		for name, want := range map[string]string{
 			"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "Cross-Origin-Opener-Policy": "same-origin",
@@ -178,7 +178,7 @@ func TestEveryPageIsProtected(t *testing.T) {
 			t.Errorf("%+v: status %d", c, w.Code)
 		}
 	}
-	if w := visit(t, h, assets["style.css"].url); w.Header().Get("Cache-Control") != assetAge || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
+	if w := visit(t, h, assets()["style.css"].url); w.Header().Get("Cache-Control") != assetAge || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/css") {
 		t.Errorf("the style has the headers %v", w.Header())
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -174,11 +174,11 @@ func (c *completer) repos(ctx context.Context) {
 }
 
 // isPath holds for a part of a path, as it stands in an expression.
-var isPath = regexp.MustCompile(`^\^?[\w./\\-]+$`)
+var isPath = lazyregexp.New(`^\^?[\w./\\-]+$`)
 
 // files offers the paths in which the value is, of those where the query looks: as a shell does, each as far as the next slash.
 func (c *completer) files(ctx context.Context) {
-	if !isPath.MatchString(c.value) {
+	if !isPath().MatchString(c.value) {
 		return
 	}
 	resp, err := c.answers.Search(ctx, &searchv1.SearchRequest{Query: "f:" + quote(c.value) + c.scope(), Options: &searchv1.SearchOptions{
@@ -221,12 +221,12 @@ func (c *completer) languages(ctx context.Context) {
 }
 
 // isName holds for the beginning of an identifier, as it stands in an expression.
-var isName = regexp.MustCompile(`^\^?[A-Za-z_]\w*$`)
+var isName = lazyregexp.New(`^\^?[A-Za-z_]\w*$`)
 
 // names offers identifiers that begin with the value, of those that are defined where the query looks.
 func (c *completer) names(ctx context.Context) {
 	typed := strings.TrimPrefix(c.value, "^")
-	if len(typed) < leastName || !isName.MatchString(c.value) {
+	if len(typed) < leastName || !isName().MatchString(c.value) {
 		return
 	}
 	query := "sym:^" + typed + c.scope()
@@ -249,7 +249,7 @@ func (c *completer) names(ctx context.Context) {
 func (c *completer) name(typed string, s *searchv1.Symbol) {
 	name := s.GetName()
 	known := func(o offer) bool { return o.Shown == name }
-	if len(name) < len(typed) || !strings.EqualFold(name[:len(typed)], typed) || !isName.MatchString(name) || slices.ContainsFunc(c.found, known) {
+	if len(name) < len(typed) || !strings.EqualFold(name[:len(typed)], typed) || !isName().MatchString(name) || slices.ContainsFunc(c.found, known) {
 		return
 	}
 	text := c.field + name
@@ -264,7 +264,7 @@ func (c *completer) name(typed string, s *searchv1.Symbol) {
 
 // scope are the terms of the query that say where it looks; none of a query with alternatives.
 func (c *completer) scope() (terms string) {
-	if orWord.MatchString(c.before) || strings.ContainsAny(c.before, "()") {
+	if orWord().MatchString(c.before) || strings.ContainsAny(c.before, "()") {
 		return ""
 	}
 	for _, t := range indexquery.Terms(c.before, syntaxVersion) {

@@ -1,11 +1,11 @@
 package web
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -100,12 +100,12 @@ func withoutSelect(query string) string {
 }
 
 // orWord is the operator that binds less tightly than a term at its side.
-var orWord = regexp.MustCompile(`(^|[\s)])or($|[\s(])`)
+var orWord = lazyregexp.New(`(^|[\s)])or($|[\s(])`)
 
 // narrow is the query with one more term; empty if there is no such query.
 func narrow(query, term string) string {
 	narrowed := strings.TrimSpace(query) + " " + term
-	if orWord.MatchString(query) {
+	if orWord().MatchString(query) {
 		narrowed = term + " (" + strings.TrimSpace(query) + " )"
 	}
 	if _, err := searchapi.Parse(narrowed, syntaxVersion); err != nil {
@@ -117,10 +117,10 @@ func narrow(query, term string) string {
 // quote writes an expression, or a text, as a value of the query language. One that needs no
 // quotes has none.
 func quote(expression string) string {
-	if plainValue.MatchString(expression) {
+	if plainValue().MatchString(expression) {
 		return expression
 	}
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
 }
 
-var plainValue = regexp.MustCompile(`^[\w./\\^$+#-]+$`)
+var plainValue = lazyregexp.New(`^[\w./\\^$+#-]+$`)

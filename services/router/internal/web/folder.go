@@ -98,7 +98,7 @@ func list(ctx context.Context, answers Answers, l located, dir string) (of listi
 		path, to := string(e.GetPath()), &files
 		if e.GetKind() == searchv1.TreeEntry_KIND_FOLDER {
 			to = &of.Entries
-		} else if isReadme.MatchString(path[len(dir):]) && !isMarkdown.MatchString(of.readme) {
+		} else if isReadme().MatchString(path[len(dir):]) && !isMarkdown().MatchString(of.readme) {
 			of.readme = path
 		}
 		if len(*to) == maxEntries {

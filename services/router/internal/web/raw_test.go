@@ -96,7 +96,7 @@ func TestRawFileChanges(t *testing.T) {
 // TestPagesAreCompressed: pages, styles and scripts are compressed for clients that want it. A file as it is keeps its length.
 func TestPagesAreCompressed(t *testing.T) {
 	h := pond().serve(t, true)
-	for _, target := range []string{"/help", "/r/host/pond", assets["style.css"].url, assets["page.js"].url} {
+	for _, target := range []string{"/help", "/r/host/pond", assets()["style.css"].url, assets()["page.js"].url} {
 		plain := visit(t, h, target)
 		w := visit(t, h, target, "Accept-Encoding", "gzip, br")
 		if w.Header().Get("Content-Encoding") != "gzip" || !strings.Contains(w.Header().Get("Vary"), "Accept-Encoding") || plain.Header().Get("Content-Encoding") != "" {

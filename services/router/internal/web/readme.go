@@ -6,7 +6,6 @@ import (
 	"html/template"
 	"net/url"
 	"path"
-	"regexp"
 	"strings"
 
 	"github.com/yuin/goldmark"
@@ -16,6 +15,7 @@ import (
 	mdtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -31,8 +31,8 @@ type readme struct {
 }
 
 var (
-	isReadme   = regexp.MustCompile(`^(?i:readme(\.(md|markdown|txt|rst|adoc|org))?)$`)
-	isMarkdown = regexp.MustCompile(`\.(?i:md|markdown)$`)
+	isReadme   = lazyregexp.New(`^(?i:readme(\.(md|markdown|txt|rst|adoc|org))?)$`)
+	isMarkdown = lazyregexp.New(`\.(?i:md|markdown)$`)
 )
 
 // Bounds of a README in bytes: what is read of it, and what it takes as HTML. Hostile Markdown takes time with the square of its length:
@@ -56,7 +56,7 @@ func (l located) says(ctx context.Context, answers Answers, name string) *readme
 	if r.Cut {
 		content = content[:bytes.LastIndexByte(content, '\n')+1]
 	}
-	if isMarkdown.MatchString(name) {
+	if isMarkdown().MatchString(name) {
 		r.Text = l.markdown(content, folder(name))
 	}
 	if r.Plain = r.Text == ""; r.Plain {

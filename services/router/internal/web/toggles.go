@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -49,20 +50,20 @@ func matchCase(query string, terms []indexquery.Term) (on bool, changed string) 
 }
 
 var (
-	word        = regexp.MustCompile(`^\w+$`)
-	bordered    = regexp.MustCompile(`^\\b(\w+)\\b$`)
+	word        = lazyregexp.New(`^\w+$`)
+	bordered    = lazyregexp.New(`^\\b(\w+)\\b$`)
 	ofTexts     = []string{"", "content:", "c:"}
-	escapedByte = regexp.MustCompile(`\\([^\w\s])`)
+	escapedByte = lazyregexp.New(`\\([^\w\s])`)
 )
 
 // wholeWords puts borders at the texts that are words, or takes them away.
 func wholeWords(query string, terms []indexquery.Term) (on bool, changed string) {
 	texts := slices.DeleteFunc(slices.Clone(terms), func(t indexquery.Term) bool {
-		return !slices.Contains(ofTexts, t.Field) || !word.MatchString(t.Value) && !bordered.MatchString(t.Value)
+		return !slices.Contains(ofTexts, t.Field) || !word().MatchString(t.Value) && !bordered().MatchString(t.Value)
 	})
-	on = len(texts) > 0 && !slices.ContainsFunc(texts, func(t indexquery.Term) bool { return word.MatchString(t.Value) })
+	on = len(texts) > 0 && !slices.ContainsFunc(texts, func(t indexquery.Term) bool { return word().MatchString(t.Value) })
 	for _, t := range slices.Backward(texts) {
-		value := bordered.ReplaceAllString(t.Value, "$1")
+		value := bordered().ReplaceAllString(t.Value, "$1")
 		if !on {
 			value = `\b` + value + `\b`
 		}
@@ -74,7 +75,7 @@ func wholeWords(query string, terms []indexquery.Term) (on bool, changed string)
 // asItIs makes a query of texts one text without operators, or the other way round.
 func asItIs(query string, terms []indexquery.Term) (on bool, changed string) {
 	if len(terms) == 1 && terms[0].Field == "" && terms[0].Quoted && terms[0].Start == 0 && terms[0].End == len(query) {
-		text := escapedByte.ReplaceAllString(terms[0].Value, "$1")
+		text := escapedByte().ReplaceAllString(terms[0].Value, "$1")
 		if on = regexp.QuoteMeta(text) == terms[0].Value; !on {
 			text = ""
 		}

@@ -177,7 +177,7 @@ func TestPagesAreSmall(t *testing.T) {
 		t.Helper()
 		return len(show(t, (&fake{search: resp}).serve(t, false), "/?q=fish"))
 	}
-	most := 100_000 - len(assets["style.css"].content) - len(assets["page.js"].content)
+	most := 100_000 - len(assets()["style.css"].content) - len(assets()["page.js"].content)
 	many := make([]*searchv1.FileMatch, pageFiles)
 	for i := range many {
 		many[i] = hit("host/"+strings.Repeat("r", 90), strings.Repeat("path/", 20)+"file.go", chunk(strings.Repeat("func fish(fish int) fish { return \"fish\" } // fish\n", 2000), "fish", 1))

@@ -1,4 +1,4 @@
-package cli
+package garbage
 
 import (
 	"fmt"
@@ -30,15 +30,15 @@ func TestGrowthPercent(t *testing.T) {
 	}
 }
 
-// followEnv makes TestFollowCollections follow, in a process of its own: here other tests have made
-// the process follow with another room, and have heaps of their own.
+// followEnv makes TestFollowCollections follow, in a process of its own: with GOGC, so that the package does
+// not follow already, with another room.
 const followEnv = "TRAWL_TEST_FOLLOW_COLLECTIONS"
 
 // TestFollowCollections: the allowed growth follows the live heap, collection by collection.
 func TestFollowCollections(t *testing.T) {
 	if os.Getenv(followEnv) == "" {
 		self := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFollowCollections$")
-		self.Env = append(os.Environ(), followEnv+"=1")
+		self.Env = append(os.Environ(), followEnv+"=1", "GOGC=100")
 		if out, err := self.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
