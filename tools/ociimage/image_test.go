@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,7 +23,7 @@ import (
 
 func made(t *testing.T) []byte {
 	t.Helper()
-	image := Image{Version: "0.1.0", Revision: "0123abc", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Platforms: []Platform{
+	image := Image{Target: Serving, Version: "0.1.0", Revision: "0123abc", Created: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Platforms: []Platform{
 		{Architecture: "amd64", Binary: []byte("for amd64"), Bill: []byte("bill of amd64")},
 		{Architecture: "arm64", Binary: []byte("for arm64"), Bill: []byte("bill of arm64")},
 	}}
@@ -141,21 +142,28 @@ func checkImage(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// TestSameAsDockerfile: the settings equal those of the image that `make images` builds.
+// TestSameAsDockerfile: the settings equal those of the images that `make images` builds.
 func TestSameAsDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../images/Dockerfile")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, serving, _ := strings.Cut(string(text), " AS serving\n")
-	serving, _, _ = strings.Cut(serving, "\nFROM ")
+	for _, target := range []Target{Serving, Indexing} {
+		t.Run(string(target), func(t *testing.T) { sameSettings(t, target, string(text)) })
+	}
+}
+
+func sameSettings(t *testing.T, target Target, dockerfile string) {
+	t.Helper()
+	_, part, _ := strings.Cut(dockerfile, " AS "+string(target)+"\n")
+	part, _, _ = strings.Cut(part, "\nFROM ")
 	lines := map[string]string{}
-	for line := range strings.Lines(serving) {
+	for line := range strings.Lines(part) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			lines[key] = value
 		}
 	}
-	s := (&Image{}).settings()
+	s := (&Image{Target: target}).settings()
 	var ports []string
 	for port := range s.ExposedPorts {
 		ports = append(ports, strings.TrimSuffix(port, "/tcp"))
@@ -167,13 +175,14 @@ func TestSameAsDockerfile(t *testing.T) {
 	}
 	for key, got := range map[string]string{
 		"USER": s.User, "ENV": strings.Join(s.Env[1:], " "), "EXPOSE": strings.Join(ports, " "), "ENTRYPOINT": string(entrypoint),
+		"VOLUME": strings.Join(slices.Collect(maps.Keys(s.Volumes)), " "),
 	} {
 		if got != lines[key] {
 			t.Errorf("%s %s, in the Dockerfile %s", key, got, lines[key])
 		}
 	}
 	for _, label := range []string{"title", "description", "source", "licenses"} {
-		if name := "org.opencontainers.image." + label; !strings.Contains(serving, fmt.Sprintf("%s=%q", name, s.Labels[name])) {
+		if name := "org.opencontainers.image." + label; !strings.Contains(part, fmt.Sprintf("%s=%q", name, s.Labels[name])) {
 			t.Errorf("the label %s is not that of the Dockerfile: %s", name, s.Labels[name])
 		}
 	}

@@ -1,9 +1,10 @@
-// Command ociimage writes the image that routers and searchers run, for several architectures, as one file: a tar
-// archive of an OCI image layout. It needs neither a registry nor a container engine. The image holds
-// the binary, its bill of materials, Mozilla's certificate authorities as the module
-// golang.org/x/crypto/x509roots/fallback has them, and a folder for the cache. The same input makes the same bytes.
+// Command ociimage writes an image for several architectures as one file: a tar archive of an OCI image layout. It needs neither a registry
+// nor a container engine. The image for the target serving, which routers and searchers run, holds the binary, its bill of materials,
+// Mozilla's certificate authorities as the module golang.org/x/crypto/x509roots/fallback has them, and a folder for the cache. That for
+// indexing also holds the Debian packages in a folder, which dpkg-deb unpacks. The same input makes the same bytes.
 //
-//	ociimage --version=0.1.0 --revision=0123abc --created=2026-01-02T03:04:05Z amd64=trawl,trawl.cdx.json arm64=… > image.tar
+//	ociimage --target=serving --version=0.1.0 --revision=0123abc --created=2026-01-02T03:04:05Z amd64=trawl,trawl.cdx.json arm64=… > image.tar
+//	ociimage --target=indexing … amd64=trawl,trawl.cdx.json,packages-amd64 arm64=… > image.tar
 //	skopeo copy --all oci-archive:image.tar docker://REGISTRY/trawl-router:0.1.0
 package main
 
@@ -17,6 +18,7 @@ import (
 )
 
 var (
+	target   = flag.String("target", string(Serving), "what the image is for: serving or indexing")
 	version  = flag.String("version", "", "version of Trawl")
 	revision = flag.String("revision", "", "commit that the binaries were built from")
 	created  = flag.String("created", "", "time of everything in the image, as in RFC 3339")
@@ -38,14 +40,18 @@ func run(args []string) error {
 	if *version == "" || len(args) == 0 {
 		return errors.New("want --version, and ARCHITECTURE=BINARY,BILL for each architecture")
 	}
-	image := Image{Version: *version, Revision: *revision, Created: at.UTC()}
+	if t := Target(*target); t != Serving && t != Indexing {
+		return fmt.Errorf("--target is %q: want serving or indexing", t)
+	}
+	image := Image{Target: Target(*target), Version: *version, Revision: *revision, Created: at.UTC()}
 	for _, arg := range args {
 		architecture, files, _ := strings.Cut(arg, "=")
 		binary, bill, ok := strings.Cut(files, ",")
-		if !ok {
-			return fmt.Errorf("%q: want ARCHITECTURE=BINARY,BILL", arg)
+		bill, packages, debian := strings.Cut(bill, ",")
+		if !ok || debian != (image.Target == Indexing) {
+			return fmt.Errorf("%q: want ARCHITECTURE=BINARY,BILL, and for indexing ,PACKAGES after it", arg)
 		}
-		p := Platform{Architecture: architecture}
+		p := Platform{Architecture: architecture, Packages: packages}
 		if p.Binary, err = os.ReadFile(binary); err != nil {
 			return fmt.Errorf("read the binary: %w", err)
 		}

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Makes the files of a release in $OUT (dist): for each platform an archive of the binary with its manual
 # pages and completions and with compose.yaml, and its bill of materials; Debian packages, a Homebrew
-# formula, the image of routers and searchers, the chart, checksums, and a statement of
-# provenance. The same commit makes the same bytes: all times are that of the commit.
-# Debian packages need dpkg-deb.
+# formula, the image of routers and searchers and that of indexers, the chart, checksums, and a statement of
+# provenance. The same commit makes the same bytes: all times are that of the commit, and the indexers' image has
+# the Debian packages of debian.lock. It needs dpkg-deb and curl.
 #
 #   VERSION=0.1.0 OUT=dist tools/release/release.sh
 set -eu
@@ -66,6 +66,7 @@ END
 	SOURCE_DATE_EPOCH=$time dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$root" "$out/trawl_${VERSION}_$1.deb" > /dev/null
 }
 
+for arch in amd64 arm64; do tools/release/debs.sh "$arch" "$work/debs-$arch"; done # before the long work: a mirror may be down
 (cd tools && go build -o "$work/" ./sbom ./ociimage)
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/trawl"
 shared=$work/shared # what all platforms have; settings of whoever makes the release must not be in it
@@ -75,7 +76,7 @@ env -i "$work/trawl" completion bash > "$shared/completions/trawl.bash"
 env -i "$work/trawl" completion zsh > "$shared/completions/_trawl"
 env -i "$work/trawl" completion fish > "$shared/completions/trawl.fish"
 cp LICENSE README.md CHANGELOG.md UPGRADING.md compose.yaml "$shared/"
-images=
+serving='' indexing=''
 for platform in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 	os=${platform%-*} arch=${platform#*-} name=trawl-$VERSION-$platform
 	cp -R "$shared" "$work/$name"
@@ -85,14 +86,22 @@ for platform in linux-amd64 linux-arm64 darwin-amd64 darwin-arm64; do
 	if [ "$os" = linux ]; then
 		deb "$arch" "$work/$name"
 		"$work/sbom" --name=trawl-serving --version="$VERSION" --binary="$work/$name/trawl" > "$work/serving-$arch.cdx.json"
-		images="$images $arch=$work/$name/trawl,$work/serving-$arch.cdx.json"
+		"$work/sbom" --name=trawl-indexing --version="$VERSION" --binary="$work/$name/trawl" --dpkg="$work/debs-$arch/status" > "$work/indexing-$arch.cdx.json"
+		serving="$serving $arch=$work/$name/trawl,$work/serving-$arch.cdx.json"
+		indexing="$indexing $arch=$work/$name/trawl,$work/indexing-$arch.cdx.json,$work/debs-$arch"
 	fi
 done
 digest() { sha256sum "$out/trawl-$VERSION-$1.tar.gz" | cut -d ' ' -f 1; }
 sed -e "s|@VERSION@|$VERSION|" -e "s|@SOURCE@|$source|g" -e "s|@DARWIN_AMD64@|$(digest darwin-amd64)|" -e "s|@DARWIN_ARM64@|$(digest darwin-arm64)|" \
 	-e "s|@LINUX_AMD64@|$(digest linux-amd64)|" -e "s|@LINUX_ARM64@|$(digest linux-arm64)|" tools/release/trawl.rb > "$out/trawl.rb"
+created=$(date --utc --date="@$time" +%Y-%m-%dT%H:%M:%SZ)
+# image TARGET PLATFORM…: the image of that target.
+image() {
+	target=$1 && shift
+	"$work/ociimage" --target="$target" --version="$VERSION" --revision="$commit" --created="$created" "$@" > "$out/trawl-$target-$VERSION.oci.tar"
+}
 # shellcheck disable=SC2086 # a word for each platform
-"$work/ociimage" --version="$VERSION" --revision="$commit" --created="$(date --utc --date="@$time" +%Y-%m-%dT%H:%M:%SZ)" $images > "$out/trawl-serving-$VERSION.oci.tar"
+image serving $serving && image indexing $indexing
 git archive --prefix=chart/ HEAD charts/trawl | tar --extract --directory="$work"
 pack "$out/trawl-chart-$VERSION.tgz" "$work/chart/charts" trawl
 
