@@ -71,7 +71,7 @@ for arch in amd64 arm64; do tools/release/debs.sh "$arch" "$work/debs-$arch"; do
 build "$(go env GOHOSTOS)" "$(go env GOHOSTARCH)" "$work/trawl"
 shared=$work/shared # what all platforms have; settings of whoever makes the release must not be in it
 mkdir -p "$shared/completions"
-env -i "$work/trawl" man "$shared/man"
+env -i SOURCE_DATE_EPOCH="$time" TZ=UTC "$work/trawl" man "$shared/man" # else they have the month of today
 env -i "$work/trawl" completion bash > "$shared/completions/trawl.bash"
 env -i "$work/trawl" completion zsh > "$shared/completions/_trawl"
 env -i "$work/trawl" completion fish > "$shared/completions/trawl.fish"
