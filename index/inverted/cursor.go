@@ -121,7 +121,7 @@ func (h *cursorHeap) next(b *batch) error {
 	for len(*h) > 0 && (*h)[0].key == key && bytes.Equal((*h)[0].word, word) {
 		c := (*h)[0]
 		at := c.ends.read()
-		b.refs, b.refBytes = append(b.refs, listRef{c.source, at}), b.refBytes+at.bytes()
+		b.refs, b.refBytes = append(b.refs, listRef{c.source, c.next - 1, at}), b.refBytes+at.bytes()
 		more, err := c.advance()
 		if err != nil {
 			return err

@@ -46,7 +46,7 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 	if err := dictionary.close(); err != nil {
 		return err
 	}
-	lists, parts := newWriter(wordTags, b.blocks, inMemory), newPartBuilder(components.parts())
+	lists, parts := newWriter(wordTags, b.blocks, inMemory), newPartBuilder(&components)
 	for keys := range slices.Chunk(b.keys, fetchedAhead) {
 		for _, key := range keys {
 			b.fetched += b.pool.fetch(key.number)
@@ -56,7 +56,7 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 			if err := lists.append(&b.run); err != nil {
 				return err
 			}
-			parts.add(0, key.number, b.table.word(key.number))
+			parts.add(0, key.number, b.table.word(key.number), true)
 		}
 	}
 	partLists, err := parts.write(w, lists, func(h partHolder, to *run) error {

@@ -68,7 +68,17 @@ type mergeSource struct {
 	words  *Words // nil for n-grams
 	places []uint32
 	table  *table
+	stay   []staying // of each word
 }
+
+// staying says whether a word of a source stays.
+type staying uint8
+
+const (
+	_        staying = iota // it does not
+	repeated                // an earlier source has it, too
+	first                   // it is the first source with the word
+)
 
 func newMerger(tags Tags, superblocks uint32, opts MergeOptions) *merger {
 	blocks := make([]uint8, superblocks)
@@ -87,6 +97,9 @@ func (m *merger) add(s mergeSource) (err error) {
 		if place != Gone {
 			m.blocks[place] = s.table.blocks.at(uint32(superblock))
 		}
+	}
+	if s.words != nil {
+		s.stay = make([]staying, s.words.Len())
 	}
 	m.sources, m.files = append(m.sources, s), append(m.files, s.index.table.File())
 	return nil
@@ -117,6 +130,7 @@ type batch struct {
 // listRef refers to a list of a source.
 type listRef struct {
 	source int
+	term   uint32 // its number there
 	at     span
 }
 
@@ -196,6 +210,13 @@ func (m *merger) take(queue *inorder.Queue[*batch]) error {
 			return err
 		}
 		m.components.add(b.word(i))
+		for j, ref := range b.refsOf(i) {
+			stay := repeated
+			if j == 0 {
+				stay = first
+			}
+			m.sources[ref.source].stay[ref.term] = stay
+		}
 	}
 	defer batches.Put(b)
 	return m.writer.hold(&b.encoder)
@@ -207,6 +228,14 @@ func (b *batch) word(i int) []byte {
 		return b.text[:b.ends[0]]
 	}
 	return b.text[b.ends[i-1]:b.ends[i]]
+}
+
+// refsOf returns the lists of term i, in the order of sources.
+func (b *batch) refsOf(i int) []listRef {
+	if i == 0 {
+		return b.refs[:b.refEnds[0]]
+	}
+	return b.refs[b.refEnds[i-1]:b.refEnds[i]]
 }
 
 // joiner is memory for joining lists.

@@ -64,7 +64,7 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 
 // parts writes the parts of the words that stay, and their posting lists, from those of the sources.
 func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err error) {
-	b, block, it := newPartBuilder(m.components.parts()), new(Block), new(Iterator)
+	b, block, it := newPartBuilder(&m.components), new(Block), new(Iterator)
 	ahead := 0 // bytes of lists that were read since the last Pace
 	err = format.GuardFiles(m.files, func() error {
 		for i, s := range m.sources {
@@ -73,7 +73,9 @@ func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err
 					return err
 				}
 				for j := range block.Len() {
-					b.add(uint32(i), block.First+uint32(j), block.Word(j))
+					if word := block.First + uint32(j); s.stay[word] != 0 {
+						b.add(uint32(i), word, block.Word(j), s.stay[word] == first)
+					}
 				}
 			}
 		}
@@ -93,6 +95,9 @@ func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err
 		})
 		return err
 	})
+	if e, ok := errors.AsType[errPartCount](err); ok {
+		return 0, m.sources[e.source].index.lists.Corruptf(0, "%v", err)
+	}
 	return lists, err
 }
 

@@ -137,65 +137,87 @@ func (c *partCounter) parts() (parts []string) {
 	return parts
 }
 
-// partFinder finds the listed parts in words. It is safe for concurrent use.
-type partFinder struct {
+// Bounds on the parts of a shard. Parts beyond mostParts are not listed, and none is if words hold more than mostHeld each, on average, or more
+// than mostHolders in all. Words of code hold one to five (3.4 million in 381 MB of WebKit), but a file can be made whose words of 128 letters
+// hold hundreds each, and adding up their lists would take minutes and gigabytes.
+const (
+	mostParts   = math.MaxUint16 - 1
+	mostHeld    = 16
+	mostHolders = 1 << 24
+)
+
+// partBuilder adds up the posting lists of words to those of the parts that they hold.
+type partBuilder struct {
 	parts []string
 	first [26 * 26 * 26]uint16 // number + 1 of the first part that begins with three letters, or 0
+
+	holders [][]partHolder // of each part
+	left    int            // how many words may still hold parts, counting each word once
+	found   []foundPart    // in the current word
+	slots   []uint16       // of each part, its index in found + 1, or 0
 }
 
 // foundPart says how often a word holds a part, and where the last match ends.
 type foundPart struct{ part, ends, inside, end int }
 
-// mostParts bounds the parts of a shard. Those beyond are not listed.
-const mostParts = math.MaxUint16 - 1
+// partHolder is a word that holds a part, by its number in a source.
+type partHolder struct {
+	source, word uint32
+	sum          partSum // of each posting of the word, if it is defined there
+}
 
-func newPartFinder(parts []string) *partFinder {
-	f := &partFinder{parts: parts[:min(len(parts), mostParts)]}
-	for i, part := range slices.Backward(f.parts) {
-		f.first[threeLetters(part)] = uint16(i + 1)
+// newPartBuilder returns a builder of the parts among the components of all words.
+func newPartBuilder(components *partCounter) *partBuilder {
+	parts := components.parts()
+	b := &partBuilder{parts: parts[:min(len(parts), mostParts)], left: min(mostHeld*int(components.n), mostHolders)}
+	for i, part := range slices.Backward(b.parts) {
+		b.first[threeLetters(part)] = uint16(i + 1)
 	}
-	return f
+	b.holders, b.slots = make([][]partHolder, len(b.parts)), make([]uint16, len(b.parts))
+	return b
 }
 
 func threeLetters[T string | []byte](text T) int {
 	return (int(lower[text[0]]-'a')*26+int(lower[text[1]]-'a'))*26 + int(lower[text[2]]-'a')
 }
 
-// appendIn appends the parts that a word holds, except the word itself. Of matches that overlap, the first counts.
-func (f *partFinder) appendIn(found []foundPart, word []byte) []foundPart {
+// find finds the parts that a word holds, except the word itself. Of matches that overlap, the first counts.
+func (b *partBuilder) find(word []byte) {
+	for _, f := range b.found {
+		b.slots[f.part] = 0
+	}
+	b.found = b.found[:0]
 	for at := 0; at+leastPart <= len(word); at++ {
 		if !isLetter(word[at]) || !isLetter(word[at+1]) || !isLetter(word[at+2]) {
 			continue
 		}
-		first := f.first[threeLetters(word[at:])]
+		first := b.first[threeLetters(word[at:])]
 		if first == 0 {
 			continue
 		}
-		for i := int(first) - 1; i < len(f.parts) && hasPrefixFolded(word[at:], f.parts[i][:leastPart]); i++ {
-			if part := f.parts[i]; len(part) < len(word) && hasPrefixFolded(word[at:], part) {
-				found = appendMatch(found, i, at, at+len(part), len(word))
+		for i := int(first) - 1; i < len(b.parts) && hasPrefixFolded(word[at:], b.parts[i][:leastPart]); i++ {
+			if part := b.parts[i]; len(part) < len(word) && hasPrefixFolded(word[at:], part) {
+				b.match(i, at, at+len(part), len(word))
 			}
 		}
 	}
-	return found
 }
 
-// appendMatch counts a match unless it overlaps the one before.
-func appendMatch(all []foundPart, part, from, to, length int) []foundPart {
-	n := slices.IndexFunc(all, func(f foundPart) bool { return f.part == part })
-	if n < 0 {
-		n, all = len(all), append(all, foundPart{part: part})
+// match counts a match unless it overlaps the one before.
+func (b *partBuilder) match(part, from, to, length int) {
+	if b.slots[part] == 0 {
+		b.found = append(b.found, foundPart{part: part})
+		b.slots[part] = uint16(len(b.found)) // a word has at most 128 places, with 14 parts each
 	}
-	found := &all[n]
+	found := &b.found[b.slots[part]-1]
 	if from < found.end {
-		return all
+		return
 	}
 	if found.end = to; from == 0 || to == length {
 		found.ends++
 	} else {
 		found.inside++
 	}
-	return all
 }
 
 // hasPrefixFolded reports whether a text begins with a part, which is in small letters, without case.
@@ -211,17 +233,27 @@ func hasPrefixFolded(text []byte, part string) bool {
 	return true
 }
 
-// partBuilder adds up the posting lists of words to those of the parts that they hold.
-type partBuilder struct {
-	finder  *partFinder
-	holders [][]partHolder // of each part
-	found   []foundPart
-}
-
-// partHolder is a word that holds a part, by its number in a source.
-type partHolder struct {
-	source, word uint32
-	sum          partSum // of each posting of the word, if it is defined there
+// add adds a word of a source. first says that no earlier source has the word.
+func (b *partBuilder) add(source, number uint32, word []byte, first bool) {
+	if len(b.parts) == 0 {
+		return
+	}
+	if b.find(word); first {
+		if b.left -= len(b.found); b.left < 0 {
+			b.parts, b.holders = nil, nil
+			return
+		}
+	}
+	for _, f := range b.found {
+		h := partHolder{source, number, partSum(f.inside)<<insideShift | partSum(f.ends)}
+		if f.ends > 0 {
+			h.sum |= definedPart
+		}
+		if f.inside > 0 {
+			h.sum |= definedPart << insideShift
+		}
+		b.holders[f.part] = append(b.holders[f.part], h)
+	}
 }
 
 // partSum counts matches of a part in a superblock. From the lowest bit on, it has 16 bits for those at the ends of words, and 16 for those inside.
@@ -234,32 +266,27 @@ const (
 	definedBits = definedPart<<insideShift | definedPart
 )
 
-// add adds the postings of a word: matches are those in one occurrence of it.
-func (s *partSum) add(matches partSum, count uint16, defined bool) {
+// errPartCount says that the lists of a source have more matches of a part in a superblock than there is room for.
+type errPartCount struct{ source uint32 }
+
+func (errPartCount) Error() string {
+	return "more matches of a part of words than a superblock has room for"
+}
+
+// add adds the postings of a word: matches are those in one occurrence of it. It returns false if there are more than a superblock has room for:
+// three letters and the byte that ends a word or begins the next match leave less than MaxCount.
+func (s *partSum) add(matches partSum, count uint16, defined bool) bool {
+	for shift := 0; shift <= insideShift; shift += insideShift {
+		each, sum := uint32(matches>>shift)&(definedPart-1), uint32(*s>>shift)&(definedPart-1)
+		if sum+each*uint32(count) > MaxCount {
+			return false
+		}
+	}
 	*s += matches &^ definedBits * partSum(count)
 	if defined {
 		*s |= matches & definedBits
 	}
-}
-
-func newPartBuilder(parts []string) *partBuilder {
-	f := newPartFinder(parts)
-	return &partBuilder{finder: f, holders: make([][]partHolder, len(f.parts))}
-}
-
-// add adds a word of a source.
-func (b *partBuilder) add(source, number uint32, word []byte) {
-	b.found = b.finder.appendIn(b.found[:0], word)
-	for _, f := range b.found {
-		h := partHolder{source, number, partSum(f.inside)<<insideShift | partSum(f.ends)}
-		if f.ends > 0 {
-			h.sum |= definedPart
-		}
-		if f.inside > 0 {
-			h.sum |= definedPart << insideShift
-		}
-		b.holders[f.part] = append(b.holders[f.part], h)
-	}
+	return true
 }
 
 // runs calls f for the lists of all parts, in their order. read reads the postings of a holder, without masks and in any order. blocks has the
@@ -273,7 +300,9 @@ func (b *partBuilder) runs(blocks []uint8, read func(h partHolder, to *run) erro
 				return err
 			}
 			for i, superblock := range r.superblocks {
-				sums[superblock].add(h.sum, r.counts[i], r.defined[i])
+				if !sums[superblock].add(h.sum, r.counts[i], r.defined[i]) {
+					return errPartCount{h.source}
+				}
 			}
 		}
 		for _, list := range []struct{ flag, shift uint32 }{{hasEnds, 0}, {hasInside, insideShift}} {
@@ -311,7 +340,7 @@ func (b *partBuilder) write(w format.SectionWriter, lists *writer, read func(h p
 		return 0, err
 	}
 	data := make([]byte, 0, len(entries)*partEntry)
-	for i, part := range b.finder.parts {
+	for i, part := range b.parts {
 		data = append(append(data, part...), make([]byte, mostPart-len(part))...)
 		data = binary.LittleEndian.AppendUint32(data, entries[i])
 	}

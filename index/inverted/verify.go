@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/symbols"
@@ -130,17 +131,17 @@ func (v *Verifier) parts(tick func() error) (*partBuilder, error) {
 			components.add(block.Word(i))
 		}
 	}
-	return newPartBuilder(components.parts()), nil
+	return newPartBuilder(&components), nil
 }
 
 // compareParts compares the parts and their lists with those that the words make up.
 func (v *Verifier) compareParts(parts *partBuilder) error {
 	x := v.x
-	if listed := x.parts.Len() / partEntry; listed != int64(len(parts.finder.parts)) {
-		return x.parts.Corruptf(0, "%d parts of words, not %d", listed, len(parts.finder.parts))
+	if listed := x.parts.Len() / partEntry; listed != int64(len(parts.parts)) {
+		return x.parts.Corruptf(0, "%d parts of words, not %d", listed, len(parts.parts))
 	}
 	var words, it Iterator
-	n, postings, want := x.Len(), uint64(0), make([]Part, len(parts.finder.parts))
+	n, postings, want := x.Len(), uint64(0), make([]Part, len(parts.parts))
 	err := parts.runs(v.blocks, func(h partHolder, to *run) error {
 		list, err := x.List(h.word)
 		if err != nil {
@@ -167,16 +168,19 @@ func (v *Verifier) compareParts(parts *partBuilder) error {
 			return it.Err()
 		}
 		if at < len(r.superblocks) || int(list.DF()) != at {
-			return x.parts.Corruptf(int64(part)*partEntry, "the lists of the part %q are not those of its words", parts.finder.parts[part])
+			return x.parts.Corruptf(int64(part)*partEntry, "the lists of the part %q are not those of its words", parts.parts[part])
 		}
 		postings += uint64(at)
 		n++
 		return nil
 	})
+	if _, ok := errors.AsType[errPartCount](err); ok {
+		return x.lists.lists.Corruptf(0, "%v", err)
+	}
 	if err != nil {
 		return err
 	}
-	for i, part := range parts.finder.parts {
+	for i, part := range parts.parts {
 		listed, ok, err := x.Part(part)
 		if err != nil {
 			return err
@@ -223,7 +227,7 @@ func (v *Verifier) lists(tick func() error, parts *partBuilder) (sum, windowSum 
 			if it.Err() != nil {
 				return 0, 0, it.Err()
 			}
-			parts.add(0, block.First+uint32(i), word)
+			parts.add(0, block.First+uint32(i), word, true)
 		}
 		if number%ngram.BlocksPerSuperblock == ngram.BlocksPerSuperblock-1 || number == v.x.Blocks()-1 {
 			windowSum += found.sum(number / ngram.BlocksPerSuperblock)

@@ -35,11 +35,12 @@ func (e evidence) both(o evidence) evidence {
 	return evidence{e.content + o.content, e.unknown + o.unknown, e.sure && o.sure, e.single || o.single, e.counted && o.counted, e.matches + o.matches}
 }
 
-// either combines the evidence of two parts of a query, at least one of which must match.
+// either combines the evidence of two parts of a query, at least one of which must match. Matches are counted only if both match in the same
+// documents of the blob.
 func (e evidence) either(o evidence) evidence {
 	joined := e.both(o)
 	joined.sure, joined.single = e.sure || o.sure, !(e.sure && !e.single || o.sure && !o.single)
-	joined.counted = joined.counted && e.sure && o.sure
+	joined.counted = joined.counted && e.sure && o.sure && e.single == o.single
 	return joined
 }
 
