@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 
 	"google.golang.org/protobuf/proto"
@@ -59,6 +60,18 @@ func (v *SourceView) Get(name string) (*ingestv1.Source, error) {
 		return s, nil
 	}
 	return nil, ErrNotFound
+}
+
+// All returns the sources by name, which the caller must not change. It never blocks, and may be behind etcd: before the
+// first listing there are none.
+func (v *SourceView) All() []*ingestv1.Source {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	all := make([]*ingestv1.Source, 0, len(v.sources))
+	for _, name := range slices.Sorted(maps.Keys(v.sources)) {
+		all = append(all, v.sources[name])
+	}
+	return all
 }
 
 // apply applies a change. Only the following goroutine calls it.

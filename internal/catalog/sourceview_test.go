@@ -43,4 +43,7 @@ func TestSourceView(t *testing.T) {
 	if got, err := view.Get("a"); err != nil || got.GetOwner() != "x" {
 		t.Errorf("%v, %v", got, err)
 	}
+	if all := view.All(); len(all) != 1 || all[0].GetName() != "a" {
+		t.Errorf("all are %v", all)
+	}
 }

@@ -21,7 +21,7 @@ func CheckSource(s *ingestv1.Source) error {
 	if !name().MatchString(s.GetName()) {
 		return fmt.Errorf("name %q: want 1 to 63 small letters, digits and dashes, not starting with a dash", s.GetName())
 	}
-	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkCloneHosts(s), checkSecrets(s), checkTimes(s))
+	return errors.Join(checkPlace(s), checkPatterns(s), checkBranches(s), checkCloneHosts(s), checkLinks(s), checkSecrets(s), checkTimes(s))
 }
 
 // checkPlace checks the fields that locate the repos.

@@ -38,6 +38,7 @@ type (
 		Overrides     []override     `yaml:"overrides"`
 		Ranks         []rankRule     `yaml:"ranks"`
 		HostIDs       bool           `yaml:"host_ids"`
+		Links         *links         `yaml:"links"`
 		Token         *reference     `yaml:"token"`
 		Username      string         `yaml:"username"`
 		WebhookSecret *reference     `yaml:"webhook_secret"`
@@ -51,6 +52,11 @@ type (
 	rankRule struct {
 		Match string `yaml:"match"`
 		Rank  uint32 `yaml:"rank"`
+	}
+	links struct {
+		File    string `yaml:"file"`
+		Blame   string `yaml:"blame"`
+		History string `yaml:"history"`
 	}
 	reference struct {
 		Env  string `yaml:"env"`
@@ -152,6 +158,9 @@ func (e entry) source() *ingestv1.Source {
 	}
 	for _, r := range e.Ranks {
 		s.Ranks = append(s.Ranks, &ingestv1.RankRule{Match: r.Match, Rank: r.Rank})
+	}
+	if e.Links != nil {
+		s.Links = &ingestv1.Links{File: e.Links.File, Blame: e.Links.Blame, History: e.Links.History}
 	}
 	if e.Every != nil {
 		s.Every = durationpb.New(*e.Every)

@@ -180,7 +180,7 @@ func (r *Router) Run(ctx context.Context) error {
 	space := ingest.NewSpace(store, r.tel.Metrics(), log)
 	repos := ingest.New(store, r.deps.Queue, puts, space, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)
-	pages := r.servePages(searches, repos)
+	pages := r.servePages(searches, repos, sources)
 	defer pages.Close()
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source.Policy))
 	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, r.limits(), log))
@@ -251,9 +251,9 @@ func (r *Router) serveJSON() error {
 
 // servePages serves the pages for people. The calls of one page see the same state of the
 // index.
-func (r *Router) servePages(searches *search.Service, repos *ingest.Service) *web.Pages {
+func (r *Router) servePages(searches *search.Service, repos *ingest.Service, sources *catalog.SourceView) *web.Pages {
 	cfg := web.Config{
-		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, WallTime: r.cfg.defaultTimeout(), Log: r.tel.Logger(),
+		Open: func() web.Answers { return searches.Session(nil) }, Statuses: repos, Sources: sources.All, WallTime: r.cfg.defaultTimeout(), Log: r.tel.Logger(),
 	}
 	if r.cfg.Access.Asked() {
 		cfg.Admit = r.guard.Admit

@@ -63,7 +63,9 @@ type Source struct {
 	// The first that matches a repo decides its rank; without one it is 0.
 	Ranks []*RankRule `protobuf:"bytes,18,rep,name=ranks,proto3" json:"ranks,omitempty"`
 	// RepoFacts.id of a repo is the host's id of it, if that is a number of 32 bits.
-	HostIds       bool `protobuf:"varint,19,opt,name=host_ids,json=hostIds,proto3" json:"host_ids,omitempty"`
+	HostIds bool `protobuf:"varint,19,opt,name=host_ids,json=hostIds,proto3" json:"host_ids,omitempty"`
+	// Where the host shows files; absent means where hosts of this kind do. They hold for all repos that are cloned from the host.
+	Links         *Links `protobuf:"bytes,20,opt,name=links,proto3" json:"links,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -231,6 +233,77 @@ func (x *Source) GetHostIds() bool {
 	return false
 }
 
+func (x *Source) GetLinks() *Links {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+// Links are templates of addresses, http or https, of the pages of a file at its host. {repo} stands for the path of the
+// repo below the host's URL, without .git; {commit}, {path} and {line} are as their names say.
+type Links struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Page of the content. Links need one.
+	File string `protobuf:"bytes,1,opt,name=file,proto3" json:"file,omitempty"`
+	// Pages of who changed which line, and of the commits; empty if the host has none.
+	Blame         string `protobuf:"bytes,2,opt,name=blame,proto3" json:"blame,omitempty"`
+	History       string `protobuf:"bytes,3,opt,name=history,proto3" json:"history,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Links) Reset() {
+	*x = Links{}
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Links) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Links) ProtoMessage() {}
+
+func (x *Links) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Links.ProtoReflect.Descriptor instead.
+func (*Links) Descriptor() ([]byte, []int) {
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Links) GetFile() string {
+	if x != nil {
+		return x.File
+	}
+	return ""
+}
+
+func (x *Links) GetBlame() string {
+	if x != nil {
+		return x.Blame
+	}
+	return ""
+}
+
+func (x *Links) GetHistory() string {
+	if x != nil {
+		return x.History
+	}
+	return ""
+}
+
 // RankRule ranks the repos that match a pattern.
 type RankRule struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -244,7 +317,7 @@ type RankRule struct {
 
 func (x *RankRule) Reset() {
 	*x = RankRule{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -256,7 +329,7 @@ func (x *RankRule) String() string {
 func (*RankRule) ProtoMessage() {}
 
 func (x *RankRule) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[1]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -269,7 +342,7 @@ func (x *RankRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RankRule.ProtoReflect.Descriptor instead.
 func (*RankRule) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{1}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *RankRule) GetMatch() string {
@@ -298,7 +371,7 @@ type BranchRule struct {
 
 func (x *BranchRule) Reset() {
 	*x = BranchRule{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +383,7 @@ func (x *BranchRule) String() string {
 func (*BranchRule) ProtoMessage() {}
 
 func (x *BranchRule) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[2]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +396,7 @@ func (x *BranchRule) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchRule.ProtoReflect.Descriptor instead.
 func (*BranchRule) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{2}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *BranchRule) GetMatch() string {
@@ -353,7 +426,7 @@ type SecretRef struct {
 
 func (x *SecretRef) Reset() {
 	*x = SecretRef{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -365,7 +438,7 @@ func (x *SecretRef) String() string {
 func (*SecretRef) ProtoMessage() {}
 
 func (x *SecretRef) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[3]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -378,7 +451,7 @@ func (x *SecretRef) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SecretRef.ProtoReflect.Descriptor instead.
 func (*SecretRef) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{3}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *SecretRef) GetEnv() string {
@@ -405,7 +478,7 @@ type ApplySourcesRequest struct {
 
 func (x *ApplySourcesRequest) Reset() {
 	*x = ApplySourcesRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +490,7 @@ func (x *ApplySourcesRequest) String() string {
 func (*ApplySourcesRequest) ProtoMessage() {}
 
 func (x *ApplySourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[4]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +503,7 @@ func (x *ApplySourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplySourcesRequest.ProtoReflect.Descriptor instead.
 func (*ApplySourcesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{4}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *ApplySourcesRequest) GetSources() []*Source {
@@ -453,7 +526,7 @@ type ApplySourcesResponse struct {
 
 func (x *ApplySourcesResponse) Reset() {
 	*x = ApplySourcesResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -465,7 +538,7 @@ func (x *ApplySourcesResponse) String() string {
 func (*ApplySourcesResponse) ProtoMessage() {}
 
 func (x *ApplySourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[5]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -478,7 +551,7 @@ func (x *ApplySourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplySourcesResponse.ProtoReflect.Descriptor instead.
 func (*ApplySourcesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{5}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *ApplySourcesResponse) GetAdded() []string {
@@ -512,7 +585,7 @@ type GetSourceRequest struct {
 
 func (x *GetSourceRequest) Reset() {
 	*x = GetSourceRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -524,7 +597,7 @@ func (x *GetSourceRequest) String() string {
 func (*GetSourceRequest) ProtoMessage() {}
 
 func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[6]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -537,7 +610,7 @@ func (x *GetSourceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceRequest.ProtoReflect.Descriptor instead.
 func (*GetSourceRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{6}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *GetSourceRequest) GetName() string {
@@ -563,7 +636,7 @@ type GetSourceResponse struct {
 
 func (x *GetSourceResponse) Reset() {
 	*x = GetSourceResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -575,7 +648,7 @@ func (x *GetSourceResponse) String() string {
 func (*GetSourceResponse) ProtoMessage() {}
 
 func (x *GetSourceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[7]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -588,7 +661,7 @@ func (x *GetSourceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetSourceResponse.ProtoReflect.Descriptor instead.
 func (*GetSourceResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{7}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GetSourceResponse) GetStatus() *SourceStatus {
@@ -628,7 +701,7 @@ type ListSourcesRequest struct {
 
 func (x *ListSourcesRequest) Reset() {
 	*x = ListSourcesRequest{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +713,7 @@ func (x *ListSourcesRequest) String() string {
 func (*ListSourcesRequest) ProtoMessage() {}
 
 func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[8]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +726,7 @@ func (x *ListSourcesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesRequest.ProtoReflect.Descriptor instead.
 func (*ListSourcesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{8}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{9}
 }
 
 // ListSourcesResponse holds them in order of name.
@@ -666,7 +739,7 @@ type ListSourcesResponse struct {
 
 func (x *ListSourcesResponse) Reset() {
 	*x = ListSourcesResponse{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -678,7 +751,7 @@ func (x *ListSourcesResponse) String() string {
 func (*ListSourcesResponse) ProtoMessage() {}
 
 func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[9]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -691,7 +764,7 @@ func (x *ListSourcesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListSourcesResponse.ProtoReflect.Descriptor instead.
 func (*ListSourcesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{9}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *ListSourcesResponse) GetSources() []*SourceStatus {
@@ -718,7 +791,7 @@ type SourceStatus struct {
 
 func (x *SourceStatus) Reset() {
 	*x = SourceStatus{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -730,7 +803,7 @@ func (x *SourceStatus) String() string {
 func (*SourceStatus) ProtoMessage() {}
 
 func (x *SourceStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[10]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -743,7 +816,7 @@ func (x *SourceStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceStatus.ProtoReflect.Descriptor instead.
 func (*SourceStatus) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{10}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SourceStatus) GetSource() *Source {
@@ -807,7 +880,7 @@ type SourceReport struct {
 
 func (x *SourceReport) Reset() {
 	*x = SourceReport{}
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +892,7 @@ func (x *SourceReport) String() string {
 func (*SourceReport) ProtoMessage() {}
 
 func (x *SourceReport) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[11]
+	mi := &file_trawl_ingest_v1_sources_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +905,7 @@ func (x *SourceReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SourceReport.ProtoReflect.Descriptor instead.
 func (*SourceReport) Descriptor() ([]byte, []int) {
-	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{11}
+	return file_trawl_ingest_v1_sources_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SourceReport) GetReason() string {
@@ -902,7 +975,7 @@ var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\n" +
-	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xfa\x06\n" +
+	"\x1dtrawl/ingest/v1/sources.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa8\a\n" +
 	"\x06Source\x124\n" +
 	"\x04name\x18\x01 \x01(\tB \xbaH\x1dr\x1b2\x19^[a-z0-9][a-z0-9-]{0,62}$R\x04name\x12Z\n" +
 	"\x04kind\x18\x02 \x01(\tBF\xbaHCrAR\x03gitR\x06githubR\x06gitlabR\x05giteaR\tbitbucketR\x10bitbucket-serverR\x06gerritR\x04kind\x12\x1a\n" +
@@ -924,7 +997,13 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\vclone_hosts\x18\x11 \x03(\tB\x13\xbaH\x10\x92\x01\r\x10\x10\x18\x01\"\ar\x05\x10\x01(\x84\x02R\n" +
 	"cloneHosts\x12:\n" +
 	"\x05ranks\x18\x12 \x03(\v2\x19.trawl.ingest.v1.RankRuleB\t\xbaH\x06\x92\x01\x03\x10\xe8\aR\x05ranks\x12\x19\n" +
-	"\bhost_ids\x18\x13 \x01(\bR\ahostIds\"I\n" +
+	"\bhost_ids\x18\x13 \x01(\bR\ahostIds\x12,\n" +
+	"\x05links\x18\x14 \x01(\v2\x16.trawl.ingest.v1.LinksR\x05links\"k\n" +
+	"\x05Links\x12\x1e\n" +
+	"\x04file\x18\x01 \x01(\tB\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04file\x12\x1e\n" +
+	"\x05blame\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x05blame\x12\"\n" +
+	"\ahistory\x18\x03 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\ahistory\"I\n" +
 	"\bRankRule\x12 \n" +
 	"\x05match\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\bR\x05match\x12\x1b\n" +
@@ -987,50 +1066,52 @@ func file_trawl_ingest_v1_sources_proto_rawDescGZIP() []byte {
 	return file_trawl_ingest_v1_sources_proto_rawDescData
 }
 
-var file_trawl_ingest_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
+var file_trawl_ingest_v1_sources_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
 var file_trawl_ingest_v1_sources_proto_goTypes = []any{
 	(*Source)(nil),                // 0: trawl.ingest.v1.Source
-	(*RankRule)(nil),              // 1: trawl.ingest.v1.RankRule
-	(*BranchRule)(nil),            // 2: trawl.ingest.v1.BranchRule
-	(*SecretRef)(nil),             // 3: trawl.ingest.v1.SecretRef
-	(*ApplySourcesRequest)(nil),   // 4: trawl.ingest.v1.ApplySourcesRequest
-	(*ApplySourcesResponse)(nil),  // 5: trawl.ingest.v1.ApplySourcesResponse
-	(*GetSourceRequest)(nil),      // 6: trawl.ingest.v1.GetSourceRequest
-	(*GetSourceResponse)(nil),     // 7: trawl.ingest.v1.GetSourceResponse
-	(*ListSourcesRequest)(nil),    // 8: trawl.ingest.v1.ListSourcesRequest
-	(*ListSourcesResponse)(nil),   // 9: trawl.ingest.v1.ListSourcesResponse
-	(*SourceStatus)(nil),          // 10: trawl.ingest.v1.SourceStatus
-	(*SourceReport)(nil),          // 11: trawl.ingest.v1.SourceReport
-	(*durationpb.Duration)(nil),   // 12: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 13: google.protobuf.Timestamp
+	(*Links)(nil),                 // 1: trawl.ingest.v1.Links
+	(*RankRule)(nil),              // 2: trawl.ingest.v1.RankRule
+	(*BranchRule)(nil),            // 3: trawl.ingest.v1.BranchRule
+	(*SecretRef)(nil),             // 4: trawl.ingest.v1.SecretRef
+	(*ApplySourcesRequest)(nil),   // 5: trawl.ingest.v1.ApplySourcesRequest
+	(*ApplySourcesResponse)(nil),  // 6: trawl.ingest.v1.ApplySourcesResponse
+	(*GetSourceRequest)(nil),      // 7: trawl.ingest.v1.GetSourceRequest
+	(*GetSourceResponse)(nil),     // 8: trawl.ingest.v1.GetSourceResponse
+	(*ListSourcesRequest)(nil),    // 9: trawl.ingest.v1.ListSourcesRequest
+	(*ListSourcesResponse)(nil),   // 10: trawl.ingest.v1.ListSourcesResponse
+	(*SourceStatus)(nil),          // 11: trawl.ingest.v1.SourceStatus
+	(*SourceReport)(nil),          // 12: trawl.ingest.v1.SourceReport
+	(*durationpb.Duration)(nil),   // 13: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 14: google.protobuf.Timestamp
 }
 var file_trawl_ingest_v1_sources_proto_depIdxs = []int32{
-	2,  // 0: trawl.ingest.v1.Source.overrides:type_name -> trawl.ingest.v1.BranchRule
-	3,  // 1: trawl.ingest.v1.Source.token:type_name -> trawl.ingest.v1.SecretRef
-	3,  // 2: trawl.ingest.v1.Source.webhook_secret:type_name -> trawl.ingest.v1.SecretRef
-	12, // 3: trawl.ingest.v1.Source.every:type_name -> google.protobuf.Duration
-	12, // 4: trawl.ingest.v1.Source.grace:type_name -> google.protobuf.Duration
-	1,  // 5: trawl.ingest.v1.Source.ranks:type_name -> trawl.ingest.v1.RankRule
-	0,  // 6: trawl.ingest.v1.ApplySourcesRequest.sources:type_name -> trawl.ingest.v1.Source
-	10, // 7: trawl.ingest.v1.GetSourceResponse.status:type_name -> trawl.ingest.v1.SourceStatus
-	10, // 8: trawl.ingest.v1.ListSourcesResponse.sources:type_name -> trawl.ingest.v1.SourceStatus
-	0,  // 9: trawl.ingest.v1.SourceStatus.source:type_name -> trawl.ingest.v1.Source
-	11, // 10: trawl.ingest.v1.SourceStatus.report:type_name -> trawl.ingest.v1.SourceReport
-	13, // 11: trawl.ingest.v1.SourceStatus.applied_at:type_name -> google.protobuf.Timestamp
-	13, // 12: trawl.ingest.v1.SourceReport.looked_at:type_name -> google.protobuf.Timestamp
-	13, // 13: trawl.ingest.v1.SourceReport.succeeded_at:type_name -> google.protobuf.Timestamp
-	13, // 14: trawl.ingest.v1.SourceReport.next_at:type_name -> google.protobuf.Timestamp
-	4,  // 15: trawl.ingest.v1.SourceService.ApplySources:input_type -> trawl.ingest.v1.ApplySourcesRequest
-	8,  // 16: trawl.ingest.v1.SourceService.ListSources:input_type -> trawl.ingest.v1.ListSourcesRequest
-	6,  // 17: trawl.ingest.v1.SourceService.GetSource:input_type -> trawl.ingest.v1.GetSourceRequest
-	5,  // 18: trawl.ingest.v1.SourceService.ApplySources:output_type -> trawl.ingest.v1.ApplySourcesResponse
-	9,  // 19: trawl.ingest.v1.SourceService.ListSources:output_type -> trawl.ingest.v1.ListSourcesResponse
-	7,  // 20: trawl.ingest.v1.SourceService.GetSource:output_type -> trawl.ingest.v1.GetSourceResponse
-	18, // [18:21] is the sub-list for method output_type
-	15, // [15:18] is the sub-list for method input_type
-	15, // [15:15] is the sub-list for extension type_name
-	15, // [15:15] is the sub-list for extension extendee
-	0,  // [0:15] is the sub-list for field type_name
+	3,  // 0: trawl.ingest.v1.Source.overrides:type_name -> trawl.ingest.v1.BranchRule
+	4,  // 1: trawl.ingest.v1.Source.token:type_name -> trawl.ingest.v1.SecretRef
+	4,  // 2: trawl.ingest.v1.Source.webhook_secret:type_name -> trawl.ingest.v1.SecretRef
+	13, // 3: trawl.ingest.v1.Source.every:type_name -> google.protobuf.Duration
+	13, // 4: trawl.ingest.v1.Source.grace:type_name -> google.protobuf.Duration
+	2,  // 5: trawl.ingest.v1.Source.ranks:type_name -> trawl.ingest.v1.RankRule
+	1,  // 6: trawl.ingest.v1.Source.links:type_name -> trawl.ingest.v1.Links
+	0,  // 7: trawl.ingest.v1.ApplySourcesRequest.sources:type_name -> trawl.ingest.v1.Source
+	11, // 8: trawl.ingest.v1.GetSourceResponse.status:type_name -> trawl.ingest.v1.SourceStatus
+	11, // 9: trawl.ingest.v1.ListSourcesResponse.sources:type_name -> trawl.ingest.v1.SourceStatus
+	0,  // 10: trawl.ingest.v1.SourceStatus.source:type_name -> trawl.ingest.v1.Source
+	12, // 11: trawl.ingest.v1.SourceStatus.report:type_name -> trawl.ingest.v1.SourceReport
+	14, // 12: trawl.ingest.v1.SourceStatus.applied_at:type_name -> google.protobuf.Timestamp
+	14, // 13: trawl.ingest.v1.SourceReport.looked_at:type_name -> google.protobuf.Timestamp
+	14, // 14: trawl.ingest.v1.SourceReport.succeeded_at:type_name -> google.protobuf.Timestamp
+	14, // 15: trawl.ingest.v1.SourceReport.next_at:type_name -> google.protobuf.Timestamp
+	5,  // 16: trawl.ingest.v1.SourceService.ApplySources:input_type -> trawl.ingest.v1.ApplySourcesRequest
+	9,  // 17: trawl.ingest.v1.SourceService.ListSources:input_type -> trawl.ingest.v1.ListSourcesRequest
+	7,  // 18: trawl.ingest.v1.SourceService.GetSource:input_type -> trawl.ingest.v1.GetSourceRequest
+	6,  // 19: trawl.ingest.v1.SourceService.ApplySources:output_type -> trawl.ingest.v1.ApplySourcesResponse
+	10, // 20: trawl.ingest.v1.SourceService.ListSources:output_type -> trawl.ingest.v1.ListSourcesResponse
+	8,  // 21: trawl.ingest.v1.SourceService.GetSource:output_type -> trawl.ingest.v1.GetSourceResponse
+	19, // [19:22] is the sub-list for method output_type
+	16, // [16:19] is the sub-list for method input_type
+	16, // [16:16] is the sub-list for extension type_name
+	16, // [16:16] is the sub-list for extension extendee
+	0,  // [0:16] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_sources_proto_init() }
@@ -1044,7 +1125,7 @@ func file_trawl_ingest_v1_sources_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_ingest_v1_sources_proto_rawDesc), len(file_trawl_ingest_v1_sources_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   12,
+			NumMessages:   13,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

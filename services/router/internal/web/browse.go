@@ -165,7 +165,7 @@ func (p *Pages) head(r *http.Request, l located) head {
 		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), cmp.Or(query, only(l.repo)+" ")),
 		Repo:  name(cut(l.repo, nameBytes)), Branch: name(cut(l.branch, nameBytes)), Name: name(cutFront(base, nameBytes)),
 		Commit: short(l.commit), RepoURL: place{l.repo, l.rev, ""}.address(), Permalink: place{l.repo, l.commit, l.path}.address(),
-		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostOf(l.entry.GetUrl(), l.commit, l.path),
+		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostOf(p.cfg.sources(), l.entry.GetUrl(), l.commit, l.path),
 	}
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), maxChoices)] {
 		h.Branches = append(h.Branches, choice{plain(cut(b.GetName(), 60)), marked(place{l.repo, b.GetName(), l.path}.address(), query), b.GetName() == l.branch})

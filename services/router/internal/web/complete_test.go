@@ -147,34 +147,3 @@ func TestOfferedFields(t *testing.T) {
 		}
 	}
 }
-
-// TestHosts: a file leads to its commit at the host, to its blame and its history, if the host's software is known.
-func TestHosts(t *testing.T) {
-	const commit = "0123"
-	pages := func(repo, file, blame, history string) host {
-		const path = "/a/b%20%3F%23%25.go"
-		return host{repo, repo + "/" + file + path, repo + "/" + blame + path, repo + "/" + history + path}
-	}
-	for clone, want := range map[string]host{
-		"https://github.com/o/r.git":                pages("https://github.com/o/r", "blob/0123", "blame/0123", "commits/0123"),
-		"https://gitlab.example.org/g/s/r":          pages("https://gitlab.example.org/g/s/r", "-/blob/0123", "-/blame/0123", "-/commits/0123"),
-		"https://git.forgejo.dev:3000/o/r":          pages("https://git.forgejo.dev:3000/o/r", "src/commit/0123", "blame/commit/0123", "commits/commit/0123"),
-		"https://user:secret@codeberg.org/o/r.git/": pages("https://codeberg.org/o/r", "src/commit/0123", "blame/commit/0123", "commits/commit/0123"),
-		"https://git.sr.ht/~o/r":                    pages("https://git.sr.ht/~o/r", "tree/0123/item", "blame/0123", "log/0123/item"),
-		"https://example.org/github/r":              {Repo: "https://example.org/github/r"},
-		"git@github.com:o/r.git":                    {},
-		"http://github.com/o/r":                     {},
-		"javascript:alert(1)":                       {},
-		"":                                          {},
-	} {
-		if got := hostOf(clone, commit, "a/b ?#%.go"); got != want {
-			t.Errorf("%s: %+v, want %+v", clone, got, want)
-		}
-		if got := hostOf(clone, commit, "a/"); got.Repo != want.Repo || got.File+got.Blame+got.History != "" {
-			t.Errorf("a folder of %s: %+v", clone, got)
-		}
-	}
-	if got := hostOf("https://github.com/o/r", commit, strings.Repeat("a", maxURL)); got.Repo == "" || got.File+got.Blame+got.History != "" {
-		t.Errorf("a long path: %+v", got)
-	}
-}

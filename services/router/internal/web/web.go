@@ -50,12 +50,21 @@ type Config struct {
 	// Open starts a page.
 	Open     func() Answers
 	Statuses Statuses
+	// Sources are those that say where hosts show files; nil if none do. The caller does not change them.
+	Sources func() []*ingestv1.Source
 	// Admit returns an error that says why a token is not valid for searching. Admit is nil without
 	// authentication.
 	Admit func(ctx context.Context, token access.Text) error
 	// WallTime bounds the time of a page.
 	WallTime time.Duration
 	Log      *slog.Logger
+}
+
+func (c *Config) sources() []*ingestv1.Source {
+	if c.Sources == nil {
+		return nil
+	}
+	return c.Sources()
 }
 
 // Pages serves the pages. It is safe for concurrent use.

@@ -222,7 +222,7 @@ const keys = {
   p: () => step(-1),
   b: () => {
     const l = document.querySelector("[data-blame]");
-    if (l) location.assign(l.href + atHost());
+    if (l) l.click();
     else say("No blame is known for what is open.");
   },
   y: () => {
@@ -302,15 +302,12 @@ function step(by) {
   next.scrollIntoView({ block: "center" });
 }
 
-// atHost is the line that the address names, as hosts write it.
-function atHost() {
-  const found = lineRange.exec(location.hash);
-  return found ? "#L" + found[1] : "";
-}
-
+// Links to the host lead to the line that the address names.
 document.addEventListener("click", (e) => {
-  const link = e.target.closest?.("[data-host]");
-  if (link) link.hash = atHost();
+  const link = e.target.closest?.("[data-host]"), line = lineRange.exec(location.hash)?.[1];
+  if (!link) return;
+  link.dataset.plain ??= link.href;
+  link.href = line ? link.dataset.host.replaceAll("{line}", line) : link.dataset.plain;
 }, true);
 
 // --- Names in a file. ---
