@@ -1,8 +1,10 @@
 package web
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"time"
 
 	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
@@ -30,6 +32,28 @@ type facetValue struct {
 var facetNames = map[searchv1.Facet]string{
 	searchv1.Facet_FACET_REPO: "Repos", searchv1.Facet_FACET_LANGUAGE: "Languages",
 	searchv1.Facet_FACET_DIRECTORY: "Folders", searchv1.Facet_FACET_BRANCH: "Branches",
+}
+
+// pageFacets are the facets of a page of results.
+var pageFacets = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_LANGUAGE, searchv1.Facet_FACET_DIRECTORY}
+
+// count completes the answer of a search for the best files by the facets and the numbers of all files. It reports whether they
+// could be counted in countTime. A count that takes longer is cancelled: one that misses a deadline is a failure in the metrics.
+func count(ctx context.Context, answers Answers, query string, resp *searchv1.SearchResponse) bool {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer time.AfterFunc(countTime, cancel).Stop()
+	counted, err := answers.Search(ctx, &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
+		CountOnly: true, Facets: pageFacets, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
+	}})
+	if err != nil {
+		return false
+	}
+	resp.Facets = counted.GetFacets()
+	if is, were := resp.GetStatistics(), counted.GetStatistics(); is != nil && resp.GetCoverage().GetComplete() && counted.GetCoverage().GetComplete() {
+		is.Matches, is.FilesMatched, is.CountsExact = were.GetMatches(), were.GetFilesMatched(), were.GetCountsExact()
+	}
+	return true
 }
 
 // facetsOf are the facets of an answer. One that all files share narrows nothing and is left out.

@@ -45,8 +45,9 @@ const (
 	headBytes = pageBytes / pageFiles
 	// answerBytes bounds the answer that a page is made of.
 	answerBytes = 2 << 20
-	// liveTime bounds a search while somebody types.
-	liveTime = time.Second
+	// liveTime bounds a search while somebody types, and countTime how long all that matches is counted after it.
+	liveTime  = time.Second
+	countTime = 250 * time.Millisecond
 	// colourTime bounds how long results wait for their colours.
 	colourTime = 40 * time.Millisecond
 	// syntaxVersion is that of queries of this package.
@@ -63,7 +64,9 @@ type results struct {
 	Account *account
 	Files   []resultFile
 	Facets  []facet
-	Toggles []toggle
+	// Uncounted: the time was over before the facets were counted.
+	Uncounted bool
+	Toggles   []toggle
 	// Selected is what the query lists in place of files.
 	Selected *facet
 	Empty    *empty
@@ -113,24 +116,26 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	if whole {
 		req.Options.MaxFiles, req.Options.MaxMatchesPerFile, req.Options.MaxLinesPerFile, req.Options.ContextLines = 1, wholeLines, 0, 0
 	}
+	searching := ctx
 	if live {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, liveTime)
+		searching, cancel = context.WithTimeout(ctx, liveTime)
 		defer cancel()
 		req.Options.Mode = searchv1.Mode_MODE_TOP_K
 	} else {
-		req.Options.Facets = []searchv1.Facet{searchv1.Facet_FACET_REPO, searchv1.Facet_FACET_LANGUAGE, searchv1.Facet_FACET_DIRECTORY}
+		req.Options.Facets = pageFacets
 	}
 	var err error
 	if req.PageToken, err = base64.RawURLEncoding.DecodeString(token); err != nil || len(req.PageToken) > maxPath {
 		page.Problem = &problem{Status: http.StatusBadRequest, Text: "This page of results has no valid address. Search again."}
 		return page.reply()
 	}
-	resp, err := answers.Search(ctx, req)
+	resp, err := answers.Search(searching, req)
 	if err != nil {
 		page.Problem = problemOf(query, err)
 		return page.reply()
 	}
+	page.Uncounted = live && !count(ctx, answers, query, resp)
 	// The session knows its repos by now; without them the account has no number.
 	repos, _ := answers.Repos(ctx)
 	page.Account = newAccount(resp, repos, time.Now())

@@ -25,14 +25,11 @@ function live(form, input, part, extra) {
     request?.abort();
     const own = (request = new AbortController());
     const late = setTimeout(() => own.abort(), patience);
-    const url = new URL(form.action, location.href);
-    url.search = new URLSearchParams({ [input.name]: input.value });
-    const shown = url.href;
-    for (const [name, value] of Object.entries(extra)) url.searchParams.set(name, value);
+    const shown = new URL("?" + new URLSearchParams({ [input.name]: input.value }), form.action).href;
     const old = document.querySelector(part);
     old.classList.add("waiting");
     try {
-      const answer = await fetch(url, { signal: own.signal, headers: { Accept: "text/html" } });
+      const answer = await fetch(shown + extra, { signal: own.signal, headers: { Accept: "text/html" } });
       if (answer.redirected) {
         location.assign(shown); // the token is not good any more
         return;
@@ -53,9 +50,9 @@ function live(form, input, part, extra) {
 }
 
 // On the pages of a repo, the box begins a search, and what is open stays until Enter.
-if (location.pathname === "/") live(box.form, box, "#main", { part: "1", live: "1" });
+if (location.pathname === "/") live(box.form, box, "#main", "&part=1&live=1");
 const finder = document.querySelector("form[data-live]");
-if (finder) live(finder, finder.querySelector("input"), "#entries", { part: "1" });
+if (finder) live(finder, finder.querySelector("input"), "#entries", "&part=1");
 
 // --- Completions of the search box, and earlier searches, which only this browser knows. ---
 
