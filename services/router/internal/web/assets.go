@@ -64,6 +64,7 @@ var templates = sync.OnceValue(func() map[string]*template.Template {
 	functions := template.FuncMap{
 		"asset":   func(name string) string { return assets()[name].url },
 		"grouped": grouped,
+		"parted":  parted,
 		"clock":   func(t time.Time) string { return t.Format("15:04:05 MST") },
 		"stamp":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"plural":  plural[uint64],

@@ -126,6 +126,11 @@ func plain(text string) string {
 	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
 }
 
+// parted is a plain text that is broken behind slashes where it does not fit, rather than within a word.
+func parted(text string) template.HTML {
+	return template.HTML(strings.ReplaceAll(template.HTMLEscapeString(text), "/", "/<wbr>")) //nolint:gosec // the text is escaped
+}
+
 // cut is text of at most about limit bytes.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
