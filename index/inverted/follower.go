@@ -27,41 +27,12 @@ type follower struct {
 	// near has the postings of the superblock before the anchor's, of the anchor's own, and of the
 	// next one.
 	near [3]place
-	worth
 }
 
 // reset prepares the follower for the n-gram of a literal with that anchor.
 func (f *follower) reset(p *planned, anchor ngram.Window) {
 	f.it.Reset(*p.list)
-	f.related, f.worth = p.relate(anchor), worth{balance: worthLoan}
-}
-
-// worth is what a list has saved so far minus what it has cost, in nanoseconds. It starts with a
-// loan that the list may lose. It is measured rather than estimated, since the n-grams of a literal
-// depend on each other: if a few lists agree on a superblock, the others mostly do too.
-type worth struct {
-	balance int32
-	idle    bool
-}
-
-// Verifying a superblock means decoding a unit and scanning a text. If the next posting of a list
-// is far away, a block has to be decoded, and another one of masks.
-const (
-	verifyCost = 4000
-	blockCost  = 600
-	askCost    = 50
-	worthLoan  = 4000
-	worthMost  = 4 * verifyCost // earlier savings are not enough to keep a list for long
-)
-
-// pay counts one answer that needed that many decoded blocks, and stops using the list if it is not
-// worth it.
-func (w *worth) pay(blocks uint32, refused bool) {
-	w.balance -= askCost + int32(blocks)*blockCost
-	if refused {
-		w.balance = min(w.balance+verifyCost, worthMost)
-	}
-	w.idle = w.balance < 0
+	f.related = p.relate(anchor)
 }
 
 // meet looks for the window around superblock. If it is not there, next is the least superblock

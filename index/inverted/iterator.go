@@ -20,7 +20,6 @@ type Iterator struct {
 	i      int    // in the block
 	first  uint64 // least superblock that may be in the block
 	tail   tailReader
-	loads  uint32 // blocks opened, of superblocks or of masks
 	done   bool
 	err    error
 }
@@ -34,7 +33,7 @@ func (it *Iterator) Reset(l List) {
 // rewind moves before the first posting.
 func (it *Iterator) rewind() {
 	it.block, it.known, it.number, it.i, it.first = nil, 0, -1, 0, 0
-	it.done, it.err, it.loads = false, nil, 0
+	it.done, it.err = false, nil
 	it.tail.reset()
 }
 
@@ -139,9 +138,6 @@ func (it *Iterator) maskOf(number, i int) (uint8, error) {
 	if number == it.number {
 		superblocks = it.block[:it.known]
 	}
-	if number != it.tail.number {
-		it.loads++
-	}
 	mask, err := it.tail.mask(&it.list, number, i, superblocks)
 	if err != nil && it.err == nil {
 		it.err = err
@@ -169,7 +165,6 @@ func (it *Iterator) load(number int) bool {
 	if it.err != nil {
 		return false
 	}
-	it.loads++
 	block, err := it.reader.open(&it.list.raw, number, &it.values)
 	if err != nil {
 		return it.fail(it.list.corrupt(err))

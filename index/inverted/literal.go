@@ -136,15 +136,14 @@ const maxFollowers = 12
 // Candidates walks the superblocks in which a literal may be. It allocates nothing. It is not safe
 // for concurrent use.
 type Candidates struct {
-	anchor     ngram.Window
-	lead       Iterator
-	followers  []follower
-	exhaustive bool // uses every list to the end, even if it is not worth it
-	started    bool
-	settled    bool // the lead is at a candidate
-	done       bool
-	blocks     uint8
-	err        error
+	anchor    ngram.Window
+	lead      Iterator
+	followers []follower
+	started   bool
+	settled   bool // the lead is at a candidate
+	done      bool
+	blocks    uint8
+	err       error
 }
 
 // walks has the released Candidates.
@@ -168,7 +167,7 @@ func (c *Candidates) Release() {
 		c.followers[i].it.release()
 	}
 	c.followers = c.followers[:0]
-	c.exhaustive, c.started, c.settled, c.done, c.blocks, c.err = false, false, false, false, 0, nil
+	c.started, c.settled, c.done, c.blocks, c.err = false, false, false, 0, nil
 	walks.Put(c)
 }
 
@@ -251,14 +250,7 @@ func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uin
 func (c *Candidates) meet() (next uint32, more bool) {
 	superblock := c.lead.Superblock()
 	for i := range c.followers {
-		f := &c.followers[i]
-		if f.idle {
-			continue
-		}
-		loads := f.it.loads
-		ok, next, more := f.meet(superblock)
-		c.pay(f, loads, !ok)
-		if !ok {
+		if ok, next, more := c.followers[i].meet(superblock); !ok {
 			return next, more
 		}
 	}
@@ -269,26 +261,13 @@ func (c *Candidates) meet() (next uint32, more bool) {
 func (c *Candidates) match() uint8 {
 	blocks, err := c.lead.maskOf(c.lead.number, c.lead.i)
 	for i := 0; err == nil && blocks != 0 && i < len(c.followers); i++ {
-		f := &c.followers[i]
-		if f.idle {
-			continue
-		}
-		loads := f.it.loads
-		blocks, err = f.allow(blocks)
-		c.pay(f, loads, blocks == 0)
+		blocks, err = c.followers[i].allow(blocks)
 	}
 	if err != nil {
 		c.err = err
 		return 0
 	}
 	return blocks
-}
-
-// pay counts an answer of a follower. loads is the number of blocks that it had decoded before.
-func (c *Candidates) pay(f *follower, loads uint32, refused bool) {
-	if !c.exhaustive {
-		f.worth.pay(f.it.loads-loads, refused)
-	}
 }
 
 // finish ends the walk and keeps the first error of a list.
