@@ -11,8 +11,8 @@ import (
 // seems to be in memory, announcing does nothing; see format.Section.Announces.
 
 // announceTables announces the tables into which nearly every search of contents looks.
-func (s *search) announceTables(q *Query) {
-	if !q.inContent || !s.content.Announces() {
+func (s *search) announceTables() {
+	if !s.query.inContent || !s.content.Announces() {
 		return
 	}
 	s.content.Announce()

@@ -10,18 +10,18 @@ import (
 
 // compile makes a tree ready for this shard; see node. Properties of the shard alone, such as a
 // repo's name, become constants.
-func (s *search) compile(p *Query, q query.Q) (node, error) {
+func (s *search) compile(q query.Q) (node, error) {
 	switch q := q.(type) {
 	case *query.Const:
 		return constNode(q.Value), nil
 	case *query.And:
-		return s.and(p, q.Children)
+		return s.and(q.Children)
 	case *query.Or:
-		children, err := s.nodes(p, q.Children)
+		children, err := s.nodes(q.Children)
 		return newOr(children), err
 	case *query.Not:
 		names, words, defining := len(s.nameAtoms), len(s.wordAtoms), len(s.defining)
-		child, err := s.node(p, q.Child)
+		child, err := s.node(q.Child)
 		s.nameAtoms, s.wordAtoms, s.defining = s.nameAtoms[:names], s.wordAtoms[:words], s.defining[:defining] // the child's ranges are not shown
 		if c, ok := child.(constNode); ok {
 			return !c, err
@@ -29,18 +29,18 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 		return &notNode{s, child}, err
 	case *query.Type:
 		words := len(s.wordAtoms)
-		child, err := s.node(p, q.Child)
+		child, err := s.node(q.Child)
 		if q.Kind == query.KindFileName {
 			s.wordAtoms = s.wordAtoms[:words] // ranges in the content are not shown
 			return &fileNameNode{child}, err
 		}
 		return child, err
 	case *query.Substring, *query.Regexp:
-		return s.atom(p, p.texts[q])
+		return s.atom(s.query.texts[q])
 	case *query.Symbol:
-		return s.symbolAtom(q, p.texts[q])
+		return s.symbolAtom(q, s.query.texts[q])
 	case *query.Reference:
-		return s.referenceAtom(p.texts[q])
+		return s.referenceAtom(s.query.texts[q])
 	case *query.Branch:
 		return &branchNode{q: q}, nil
 	case *query.Language:
@@ -50,7 +50,7 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 		}
 		return &languageNode{s.docs, id}, nil
 	case *query.Repo, *query.Meta, *query.RepoSet, *query.RepoFact:
-		return s.repoAtom(p, q)
+		return s.repoAtom(q)
 	}
 	return nil, fmt.Errorf("query node %T cannot be evaluated in a shard", q)
 }
@@ -58,19 +58,19 @@ func (s *search) compile(p *Query, q query.Q) (node, error) {
 // and first prepares the parts that repos, columns and paths decide. If they exclude the whole
 // shard, no posting list of the content is touched. Otherwise the words are looked up in the
 // documents that are left.
-func (s *search) and(p *Query, qs []query.Q) (node, error) {
-	parts := order(p, qs)
+func (s *search) and(qs []query.Q) (node, error) {
+	parts := s.order(qs)
 	outer := s.among
 	defer func() { s.among = outer }()
 	all := &andNode{s: s}
 	for i := range parts {
 		if parts[i].kind >= byWords && (i == 0 || parts[i-1].kind < byWords) {
-			if none, err := s.filterParts(p, all, parts[i:]); err != nil || none {
+			if none, err := s.filterParts(all, parts[i:]); err != nil || none {
 				return constNode(false), err
 			}
 		}
 		part := parts[i]
-		n, err := s.node(p, part.q)
+		n, err := s.node(part.q)
 		if err != nil || n == constNode(false) {
 			return n, err
 		}
@@ -102,11 +102,11 @@ const (
 )
 
 // order puts what is cheap to decide first.
-func order(p *Query, qs []query.Q) []part {
+func (s *search) order(qs []query.Q) []part {
 	parts := make([]part, len(qs))
 	for i, q := range qs {
 		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
-		m := p.texts[q]
+		m := s.query.texts[q]
 		switch {
 		case !isText(q):
 			parts[i].kind = byColumns
@@ -124,7 +124,7 @@ func order(p *Query, qs []query.Q) []part {
 // the words of the rest are looked up, if a few paths decide, and again once the cost of those
 // words is known. It reports whether no document is left. Of the rest, the part in the fewest
 // blocks of the lexicon comes first.
-func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, err error) {
+func (s *search) filterParts(all *andNode, rest []part) (none bool, err error) {
 	if err := s.filter(all, firstBlocks); err != nil || all.filtered && len(all.filter) == 0 {
 		return true, err
 	}
@@ -133,7 +133,7 @@ func (s *search) filterParts(p *Query, all *andNode, rest []part) (none bool, er
 			continue
 		}
 		done := s.explain.charge(rest[i].q, PhasePlan)
-		found, err := s.candidateWords(p.texts[rest[i].q])
+		found, err := s.candidateWords(s.query.texts[rest[i].q])
 		done()
 		if err != nil {
 			return false, err
@@ -236,17 +236,17 @@ func inContents(q query.Q) (found bool) {
 }
 
 // node makes a tree ready for this shard, and has the explainer watch it.
-func (s *search) node(p *Query, q query.Q) (node, error) {
+func (s *search) node(q query.Q) (node, error) {
 	defer s.explain.charge(q, PhasePlan)()
-	n, err := s.compile(p, q)
+	n, err := s.compile(q)
 	s.explain.made(q, n)
 	return n, err
 }
 
-func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
+func (s *search) nodes(qs []query.Q) ([]node, error) {
 	nodes := make([]node, 0, len(qs))
 	for _, q := range qs {
-		n, err := s.node(p, q)
+		n, err := s.node(q)
 		if err != nil {
 			return nil, err
 		}
@@ -257,7 +257,7 @@ func (s *search) nodes(p *Query, qs []query.Q) ([]node, error) {
 
 // contentAtom prepares finding a text in the content: by the index of words where that knows all
 // matches.
-func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err error) {
+func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 	if m.loose != nil && !m.withinWords && (s.among == nil || s.among.blobs.count() > mostRead) {
 		hits, ok, err := s.looseHits(m)
 		if err != nil {
@@ -290,7 +290,7 @@ func (s *search) contentAtom(p *Query, n *atomNode, m *matching, keep int) (err 
 		s.known[m] = known
 		return nil
 	}
-	if err := a.prepare(); err != nil || len(p.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {
+	if err := a.prepare(); err != nil || len(s.query.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {
 		return err
 	}
 	if places := a.wordPlaces(); places != nil && places.Cost() > uint64(s.opts.MaxFiles)*leastBounded {
@@ -309,14 +309,14 @@ func (s *search) newWordAtom(m *matching, hits *wordHits) *wordAtom {
 }
 
 // atom makes a Substring or Regexp ready.
-func (s *search) atom(p *Query, m *matching) (node, error) {
+func (s *search) atom(m *matching) (node, error) {
 	n := &atomNode{loose: m.loose}
 	if m.scope != query.FileName {
 		keep := 0
-		if len(p.texts) == 1 { // no other atom's ranges can overlap its own
+		if len(s.query.texts) == 1 { // no other atom's ranges can overlap its own
 			keep = s.mostConsidered()
 		}
-		if err := s.contentAtom(p, n, m, keep); err != nil {
+		if err := s.contentAtom(n, m, keep); err != nil {
 			return nil, err
 		}
 		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && len(a.hits.words) == 0) {

@@ -39,7 +39,7 @@ func BenchmarkCosts(b *testing.B) {
 		{"place in the text", benchPlaces},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			err := s.with(context.Background(), Options{}, func(run *search) error {
+			err := s.with(context.Background(), nil, Options{}, func(run *search) error {
 				units := c.run(b, run)
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(units), "ns/unit")
 				return nil

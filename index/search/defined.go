@@ -156,9 +156,9 @@ type compound struct {
 }
 
 // prepareCompound finds the blobs with a name that the query's words make up.
-func (s *search) prepareCompound(q *Query) error {
+func (s *search) prepareCompound() error {
 	s.compound = compound{}
-	for _, m := range q.compound {
+	for _, m := range s.query.compound {
 		in, err := s.nameIn(m, true)
 		if err != nil {
 			return err

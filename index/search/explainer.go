@@ -34,7 +34,7 @@ type explained struct {
 
 // watch starts to explain the search if the caller asked for it and may read the whole shard: the
 // reads depend on other repos too.
-func (s *search) watch(q *Query) error {
+func (s *search) watch() error {
 	if !s.opts.Explain {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *search) watch(q *Query) error {
 		}
 	}
 	e := &explainer{s: s, of: map[any]*explained{}, began: time.Now()}
-	e.list(q.tree, 0)
+	e.list(s.query.tree, 0)
 	e.root, e.payer, e.mark = e.nodes[0], &e.other, s.allReads(e.began)
 	s.explain = e
 	return nil

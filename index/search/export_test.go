@@ -11,18 +11,18 @@ func InPieces(o Options, helpers int) Options {
 
 // Help searches the whole shard as a helper does.
 func (s *Shard) Help(ctx context.Context, q *Query) error {
-	run := s.begin(ctx, Options{MaxFiles: 1})
+	run := s.begin(ctx, q, Options{MaxFiles: 1})
 	defer run.release()
 	_ = run.repos.reset(s.Docs, &run.opts)
 	run.workers, run.queue.waiting = &workers{}, []candidate{{bound: unknown}}
-	return run.help(q)
+	return run.help()
 }
 
 // MatchingPaths enumerates the documents whose path matches q, a single atom. Its first budget is step looks at
 // paths, and each further one is twice as large. It returns the documents and the number of looks.
 func (s *Shard) MatchingPaths(ctx context.Context, q *Query, step uint64) (docs []uint32, looks uint64, err error) {
-	err = s.with(ctx, Options{}, func(run *search) error {
-		root, err := run.node(q, q.tree)
+	err = s.with(ctx, q, Options{}, func(run *search) error {
+		root, err := run.node(q.tree)
 		if err != nil {
 			return err
 		}

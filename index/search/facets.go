@@ -99,8 +99,8 @@ type Counted struct {
 func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (*Counted, error) {
 	counted := &Counted{Facets: make([]FacetCounts, len(by))}
 	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays}
-	err := s.with(ctx, opts, func(run *search) error {
-		err := run.count(q, by, counted.Facets)
+	err := s.with(ctx, q, opts, func(run *search) error {
+		err := run.count(by, counted.Facets)
 		if err != nil && isContextError(err) {
 			counted.Incomplete, err = err, nil
 		}
@@ -121,12 +121,12 @@ type facetKey struct {
 	folder string
 }
 
-func (s *search) count(q *Query, by []Facet, counts []FacetCounts) error {
+func (s *search) count(by []Facet, counts []FacetCounts) error {
 	documents := make([]map[facetKey]uint64, len(by))
 	for i := range by {
 		documents[i] = map[facetKey]uint64{}
 	}
-	err := s.scan(q, func() error {
+	err := s.scan(func() error {
 		for i, f := range by {
 			if err := f.count(&s.doc, documents[i]); err != nil {
 				return err

@@ -11,20 +11,20 @@ import (
 )
 
 // find finds the documents that the query matches, or the best of them.
-func (s *search) find(q *Query) error {
-	s.announceTables(q)
-	if err := s.begin(q); err != nil || s.root == constNode(false) {
+func (s *search) find() error {
+	s.announceTables()
+	if err := s.prepare(); err != nil || s.root == constNode(false) {
 		return err
 	}
 	if err := s.fill(); err != nil {
 		return err
 	}
-	return s.drain(q)
+	return s.drain()
 }
 
 // drain takes candidates from the queue until none may be among the best, alone at first. If there is more to do, it continues with the free
 // processors.
-func (s *search) drain(q *Query) error {
+func (s *search) drain() error {
 	defer s.explain.scanning()()
 	for asked := false; ; {
 		c, ok, err := s.next()
@@ -39,7 +39,7 @@ func (s *search) drain(q *Query) error {
 		}
 		if !asked && s.worked() {
 			asked = true
-			if err := s.spread(q); err != nil {
+			if err := s.spread(); err != nil {
 				return err
 			}
 		}
@@ -48,33 +48,29 @@ func (s *search) drain(q *Query) error {
 	return nil
 }
 
-// begin prepares the query for this shard.
-func (s *search) begin(q *Query) (err error) {
+// prepare prepares the query for this shard.
+func (s *search) prepare() (err error) {
 	if err := s.ctx.Err(); err != nil {
 		return err
 	}
-	s.terms, s.loose, s.asksForLow, s.allMatch, s.showsAll = q.terms, len(q.loose) > 0, q.asksForLow, q.allMatch, q.showsAll
-	s.oneText, s.windows = len(q.texts) == 1, q.windows
-	s.nameAtoms, s.wordAtoms, s.anchors, s.wholeTexts = nil, nil, nil, 0
-	s.defining, s.defined, s.among = nil, nil, nil
 	if err := s.prepareFloor(); err != nil {
 		return err
 	}
-	if s.root, err = s.node(q, q.tree); err != nil {
+	if s.root, err = s.node(s.query.tree); err != nil {
 		return err
 	}
-	if err := s.prepareCompound(q); err != nil {
+	if err := s.prepareCompound(); err != nil {
 		return err
 	}
 	slices.Sort(s.defined)
-	if err := s.prepareTogether(q); err != nil {
+	if err := s.prepareTogether(); err != nil {
 		return err
 	}
 	p, err := s.root.plan()
 	if err != nil {
 		return err
 	}
-	s.candidates = everyBlob{s.content.Blobs(), q.terms}
+	s.candidates = everyBlob{s.content.Blobs(), s.query.terms}
 	if p.narrow() {
 		s.candidates, err = p.iterator(anyCost)
 	}
@@ -82,9 +78,9 @@ func (s *search) begin(q *Query) (err error) {
 }
 
 // scan calls found for every matching document, blob by blob.
-func (s *search) scan(q *Query, found func() error) error {
-	s.announceTables(q)
-	if err := s.begin(q); err != nil {
+func (s *search) scan(found func() error) error {
+	s.announceTables()
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	always := func() (bool, error) { return true, nil }
@@ -245,7 +241,7 @@ func (s *search) rate(h *hit) error {
 		return err
 	}
 	h.features.LowPriority = s.low(path)
-	h.features.Spelled = !s.loose && spells(path, s.gathered.name)
+	h.features.Spelled = len(s.query.loose) == 0 && spells(path, s.gathered.name)
 	h.score = h.features.Score()
 	return nil
 }
@@ -262,7 +258,7 @@ func spells(path []byte, ranges []span) bool {
 }
 
 // low reports whether a document has low priority. None has if the query asks for such documents.
-func (s *search) low(path []byte) bool { return !s.asksForLow && rank.LowPriority(path) }
+func (s *search) low(path []byte) bool { return !s.query.asksForLow && rank.LowPriority(path) }
 
 // beforePage reports whether the document belongs to an earlier page.
 func (s *search) beforePage(h *hit) (bool, error) {

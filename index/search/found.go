@@ -81,11 +81,11 @@ func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, er
 func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error) {
 	opts.loose = q.loose
 	found := &Found{Options: opts}
-	err := s.with(ctx, opts, func(run *search) error {
-		if err := run.watch(q); err != nil {
+	err := s.with(ctx, q, opts, func(run *search) error {
+		if err := run.watch(); err != nil {
 			return err
 		}
-		err := run.find(q)
+		err := run.find()
 		if err == nil || isContextError(err) {
 			found.Incomplete = err
 			found.Hits, err = run.hits()
@@ -113,7 +113,7 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 // Statistics and explanation cover showing alone.
 func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) {
 	res, began := &Result{}, time.Now()
-	err := s.with(ctx, found.Options, func(run *search) error {
+	err := s.with(ctx, nil, found.Options, func(run *search) error {
 		err := run.files(found.Hits[:n], res)
 		if err != nil && isContextError(err) {
 			res.Incomplete, err = err, nil

@@ -46,7 +46,7 @@ func (p Part) of(size uint32) (from, n uint32) {
 // the part needs.
 func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay, part Part) (f *File, err error) {
 	opts := Options{Overlays: map[string]Overlay{repo: overlay}}
-	err = s.with(ctx, opts, func(run *search) error {
+	err = s.with(ctx, nil, opts, func(run *search) error {
 		f, err = run.getFile(repo, path, branch, part)
 		return err
 	})

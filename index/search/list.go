@@ -31,8 +31,8 @@ type ListResult struct {
 // Errors are those of Search.
 func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResult, error) {
 	res := new(ListResult)
-	err := s.with(ctx, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
-		matched, err := run.matchedRepos(q)
+	err := s.with(ctx, q, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
+		matched, err := run.matchedRepos()
 		if err != nil && !isContextError(err) {
 			return err
 		}
@@ -56,9 +56,9 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 }
 
 // matchedRepos finds the repos with a match. It leaves a repo at its first match.
-func (s *search) matchedRepos(q *Query) (matched []bool, err error) {
+func (s *search) matchedRepos() (matched []bool, err error) {
 	matched = make([]bool, s.docs.Repos())
-	err = s.scan(q, func() error {
+	err = s.scan(func() error {
 		matched[s.doc.repo] = true
 		s.repos.hide(s.doc.repo)
 		return nil

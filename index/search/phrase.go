@@ -164,7 +164,7 @@ func (p *phrase) meet(piece *piece) error {
 		}
 	}
 	seeks := left * uint64(len(piece.words)) * seekPays
-	if p.counted && p.s.opts.Mode == TopK && p.s.oneText {
+	if p.counted && p.s.opts.Mode == TopK && len(p.s.query.texts) == 1 {
 		left = min(left, mostVerified)
 	}
 	if piece.words == nil || min(piece.df, seeks) > verifyPays*left {

@@ -135,7 +135,7 @@ func (p *Query) addWindows(needs regex.Needs) {
 
 // literalWindows returns the windows of a literal, which the caller may change.
 func (s *search) literalWindows(l regex.Literal) []ngram.Window {
-	if known, ok := s.windows[l]; ok {
+	if known, ok := s.query.windows[l]; ok {
 		return slices.Clone(known)
 	}
 	return ngram.LiteralWindows(l.Text, l.CaseSensitive)

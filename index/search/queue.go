@@ -167,7 +167,7 @@ func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 			spelling++
 		}
 	}
-	if s.overlap = ranges; s.loose || !spells(path, ranges) {
+	if s.overlap = ranges; len(s.query.loose) > 0 || !spells(path, ranges) {
 		spelling = 0
 	}
 	return names, spelling
@@ -228,7 +228,7 @@ func (s *search) fill() error {
 		documents := shared.documents(blob)
 		c := candidate{blob: blob, several: documents > 1}
 		if found.matches == 0 && found.counted {
-			found.matches, found.counted = path.ranges, !c.several && s.unlisted == 0 && s.showsAll
+			found.matches, found.counted = path.ranges, !c.several && s.unlisted == 0 && s.query.showsAll
 		}
 		if visible && found.sure && found.counted && !(found.single && c.several) {
 			c.counted = true
@@ -287,10 +287,10 @@ func (s *search) bound(c *candidate, found *evidence, path *pathEvidence) error 
 
 // mostSpelling returns the most terms that may spell a file's name.
 func (s *search) mostSpelling() int {
-	if s.loose {
+	if len(s.query.loose) > 0 {
 		return 0
 	}
-	return s.terms
+	return s.query.terms
 }
 
 // mostDefined bounds what definitions and a compound add.
@@ -299,8 +299,8 @@ func (s *search) mostDefined(blob uint32) (most float64) {
 		return 0
 	}
 	each := rank.Defined(1) // for one term; several together get less
-	if s.allMatch {
-		each = rank.Defined(s.terms)
+	if s.query.allMatch {
+		each = rank.Defined(s.query.terms)
 	}
 	for _, name := range s.defining {
 		if name.mayDefine(blob) {
@@ -309,7 +309,7 @@ func (s *search) mostDefined(blob uint32) (most float64) {
 	}
 	if holds(s.compound.blobs, blob) {
 		defined := slices.ContainsFunc(s.compound.names, func(n nameIn) bool { return n.mayDefine(blob) })
-		most += rank.CompoundScore(s.terms, defined)
+		most += rank.CompoundScore(s.query.terms, defined)
 	}
 	return most
 }

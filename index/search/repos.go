@@ -129,9 +129,9 @@ func (s *search) repo(i int) (*docstore.Repo, error) {
 
 // repoAtom decides an atom about repos for each repo of the shard. The node is
 // a constant if the result is the same for all live ones.
-func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
+func (s *search) repoAtom(q query.Q) (node, error) {
 	n := &repoNode{s: s, in: make([]bool, s.docs.Repos())}
-	if err := s.decideRepos(p, q, n.in); err != nil {
+	if err := s.decideRepos(q, n.in); err != nil {
 		return nil, err
 	}
 	some, all := slices.Contains(n.in, true), !slices.Contains(n.in, false)
@@ -156,7 +156,7 @@ func (s *search) repoAtom(p *Query, q query.Q) (node, error) {
 }
 
 // decideRepos sets in for the repos that match an atom.
-func (s *search) decideRepos(p *Query, q query.Q, in []bool) error {
+func (s *search) decideRepos(q query.Q, in []bool) error {
 	if set, ok := q.(*query.RepoSet); ok && len(set.Names) < len(in) {
 		return s.findRepos(set, in)
 	}
@@ -165,7 +165,7 @@ func (s *search) decideRepos(p *Query, q query.Q, in []bool) error {
 			return err
 		}
 		var err error
-		if in[i], err = s.decideRepo(p, q, i); err != nil {
+		if in[i], err = s.decideRepo(q, i); err != nil {
 			return err
 		}
 	}
@@ -186,11 +186,11 @@ func (s *search) findRepos(set *query.RepoSet, in []bool) error {
 	return nil
 }
 
-func (s *search) decideRepo(p *Query, q query.Q, i int) (bool, error) {
+func (s *search) decideRepo(q query.Q, i int) (bool, error) {
 	switch q := q.(type) {
 	case *query.Repo:
 		name, err := s.docs.RepoName(i)
-		return err == nil && p.repos[q].MatchString(name), err
+		return err == nil && s.query.repos[q].MatchString(name), err
 	case *query.RepoSet:
 		name, err := s.docs.RepoName(i)
 		return q.Names[name], err
@@ -202,7 +202,7 @@ func (s *search) decideRepo(p *Query, q query.Q, i int) (bool, error) {
 	switch q := q.(type) {
 	case *query.Meta:
 		v, ok := r.Meta[q.Key]
-		return ok && p.repos[q].MatchString(v), nil
+		return ok && s.query.repos[q].MatchString(v), nil
 	case *query.RepoFact:
 		return fact(r, q.Fact) == q.Value, nil
 	}

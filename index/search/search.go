@@ -11,7 +11,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/inverted"
-	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/snippet"
@@ -35,14 +34,8 @@ type search struct {
 	names     *inverted.Index
 	words     *inverted.Words // nil if the shard has none
 
-	opts     Options
-	terms    int  // the most texts that count for a document's score
-	loose    bool // some of them are words of a match:any
-	allMatch bool // all of them match in each document
-	showsAll bool // the ranges of all that match are shown
-	oneText  bool // the query has one text
-	// asksForLow says that no document has low priority.
-	asksForLow bool
+	query *Query // nil while files are shown
+	opts  Options
 
 	root      node
 	nameAtoms []*nameAtom     // with ranges that are shown
@@ -51,8 +44,7 @@ type search struct {
 	// wholeTexts counts the texts for which contents are read whole.
 	wholeTexts int
 	known      map[*matching]knownWords
-	windows    map[regex.Literal][]ngram.Window // of the query
-	places     map[regex.Literal]*wordPlaces    // see contentPlaces
+	places     map[regex.Literal]*wordPlaces // see contentPlaces
 	spelled    map[regex.Literal]spelled
 	among      *among // bounds the texts that are being prepared and must match together with others
 	// defined are the blobs, ascending, that may define a literal of the query, or have a name that the literals make up: compound.
@@ -120,9 +112,9 @@ const keptText = 4 << 20
 // keptCandidates is the most candidates for which a scratch keeps room.
 const keptCandidates = 1 << 15
 
-// with runs f on a fresh search and turns a fault of the mapping into an error.
-func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) error {
-	run := s.begin(ctx, opts)
+// with runs f on a fresh search for a query, if there is one, and turns a fault of the mapping into an error.
+func (s *Shard) with(ctx context.Context, q *Query, opts Options, f func(*search) error) error {
+	run := s.begin(ctx, q, opts)
 	defer run.release()
 	return s.Guard(func() error {
 		if err := run.repos.reset(s.Docs, &opts); err != nil {
@@ -133,7 +125,7 @@ func (s *Shard) with(ctx context.Context, opts Options, f func(*search) error) e
 }
 
 // begin creates a search in pooled memory, which release gives back.
-func (s *Shard) begin(ctx context.Context, opts Options) *search {
+func (s *Shard) begin(ctx context.Context, q *Query, opts Options) *search {
 	mem, ok := scratches.Get().(*scratch)
 	if !ok {
 		mem = new(scratch)
@@ -141,7 +133,7 @@ func (s *Shard) begin(ctx context.Context, opts Options) *search {
 	run := &search{
 		shard: s, ctx: ctx, docs: s.Docs, content: s.Content, shardText: s.Text, names: s.Names, words: s.Words,
 		known: map[*matching]knownWords{}, queue: &queue{waiting: mem.waiting[:0]},
-		opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
+		query: q, opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
 	_, most := s.Docs.Ranks()
 	run.mostOfRepo = rank.Repo(most)

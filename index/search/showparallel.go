@@ -38,7 +38,7 @@ func (s *search) showInParallel(hits []Hit) *parallelShow {
 	}
 	p := &parallelShow{hits: hits, release: release, end: len(hits), files: make([]*FileMatch, len(hits)), panics: make([]any, n)}
 	for i := range n {
-		helper := s.shard.begin(s.ctx, s.opts)
+		helper := s.shard.begin(s.ctx, nil, s.opts)
 		helper.repos = s.repos
 		p.helpers = append(p.helpers, helper)
 		p.done.Go(func() {

@@ -71,7 +71,7 @@ type floor struct {
 var errWorkerFailed = errors.New("another part of the search failed")
 
 // spread settles the queue together with the free processors, if there are any.
-func (s *search) spread(q *Query) error {
+func (s *search) spread() error {
 	n, release := s.helpers()
 	defer release()
 	if n == 0 {
@@ -84,12 +84,12 @@ func (s *search) spread(q *Query) error {
 	panics := make([]any, n)
 	var wg sync.WaitGroup
 	for i := range parts {
-		parts[i] = s.shard.begin(s.ctx, s.opts)
+		parts[i] = s.shard.begin(s.ctx, s.query, s.opts)
 		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
 		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
-			errs[i] = parts[i].help(q)
+			errs[i] = parts[i].help()
 		})
 	}
 	errs[n] = s.work()
@@ -117,9 +117,9 @@ func (s *search) sharePlaces() {
 }
 
 // help runs a helper.
-func (s *search) help(q *Query) error {
+func (s *search) help() error {
 	return s.shard.Guard(func() error {
-		err := s.begin(q)
+		err := s.prepare()
 		if err == nil {
 			s.stats = Stats{} // the search has counted these lists already
 			err = s.work()

@@ -31,16 +31,16 @@ type together struct {
 
 // prepareTogether finds the superblocks that may have all words of the query in a line.
 // Opaque superblocks do not count, since their words are not all known.
-func (s *search) prepareTogether(q *Query) (err error) {
+func (s *search) prepareTogether() (err error) {
 	t := &s.together
-	*t = together{line: q.line, terms: q.terms}
-	if q.line == nil || s.opts.MaxFiles == 0 {
+	t.line, t.terms = s.query.line, s.query.terms
+	if t.line == nil || s.opts.MaxFiles == 0 {
 		return nil
 	}
-	if hits := s.bareHits(q); len(hits) > 0 {
+	if hits := s.bareHits(); len(hits) > 0 {
 		t.places, err = s.commonPlaces(hits)
 	} else {
-		t.places, err = s.placesRead(q)
+		t.places, err = s.placesRead()
 	}
 	if len(t.places) == 0 || err != nil {
 		return err
@@ -77,9 +77,9 @@ func (s *search) markSequences() error {
 }
 
 // bareHits returns the hits of the query's words that were looked up, in ascending order of their superblocks.
-func (s *search) bareHits(q *Query) (hits []*wordHits) {
-	for _, b := range q.bare {
-		if known := s.known[q.texts[b]].hits; known != nil {
+func (s *search) bareHits() (hits []*wordHits) {
+	for _, b := range s.query.bare {
+		if known := s.known[s.query.texts[b]].hits; known != nil {
 			hits = append(hits, known)
 		}
 	}
@@ -113,8 +113,8 @@ func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 }
 
 // placesRead returns all superblocks, except opaque ones, of the few contents that are read because no word was looked up.
-func (s *search) placesRead(q *Query) (places []uint32, err error) {
-	i := slices.IndexFunc(q.bare, func(b *query.Substring) bool { return s.known[q.texts[b]].read != nil })
+func (s *search) placesRead() (places []uint32, err error) {
+	i := slices.IndexFunc(s.query.bare, func(b *query.Substring) bool { return s.known[s.query.texts[b]].read != nil })
 	if i < 0 { // paths have excluded all documents
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (s *search) placesRead(q *Query) (places []uint32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	read := s.known[q.texts[q.bare[i]]].read
+	read := s.known[s.query.texts[s.query.bare[i]]].read
 	if err := read.findSuperblocks(s.content); err != nil {
 		return nil, err
 	}

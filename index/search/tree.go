@@ -45,7 +45,7 @@ type TreeEntry struct {
 // Tree lists the files and folders of a repo on a branch, as far as they are in the shard. It reads
 // paths and no content.
 func (s *Shard) Tree(ctx context.Context, repo string, overlay Overlay, opts TreeOptions) (tree *Tree, err error) {
-	err = s.with(ctx, Options{Overlays: map[string]Overlay{repo: overlay}}, func(run *search) error {
+	err = s.with(ctx, nil, Options{Overlays: map[string]Overlay{repo: overlay}}, func(run *search) error {
 		tree, err = run.tree(repo, &opts)
 		return err
 	})
