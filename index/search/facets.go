@@ -101,7 +101,7 @@ func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (
 	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays}
 	err := s.with(ctx, q, opts, func(run *search) error {
 		err := run.count(by, counted.Facets)
-		if err != nil && isContextError(err) {
+		if isContextError(err) {
 			counted.Incomplete, err = err, nil
 		}
 		run.countReads()

@@ -26,18 +26,12 @@ func (s *search) find() error {
 // processors.
 func (s *search) drain() error {
 	defer s.explain.scanning()()
-	for asked := false; ; {
-		c, ok, err := s.next()
-		if err != nil {
+	for asked, more := false, true; more; {
+		var err error
+		if more, err = s.step(); err != nil {
 			return err
 		}
-		if !ok {
-			break
-		}
-		if err := cmp.Or(s.tick(), s.settle(&c)); err != nil {
-			return err
-		}
-		if !asked && s.worked() {
+		if more && !asked && s.worked() {
 			asked = true
 			if err := s.spread(); err != nil {
 				return err
@@ -46,6 +40,15 @@ func (s *search) drain() error {
 	}
 	s.leaveOutQueue()
 	return nil
+}
+
+// step settles the next candidate. It returns false once none may be among the best.
+func (s *search) step() (more bool, err error) {
+	c, more, err := s.next()
+	if !more || err != nil {
+		return false, err
+	}
+	return true, cmp.Or(s.tick(), s.settle(&c))
 }
 
 // prepare prepares the query for this shard.

@@ -90,7 +90,7 @@ func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error
 			found.Incomplete = err
 			found.Hits, err = run.hits()
 		}
-		if err != nil && isContextError(err) {
+		if isContextError(err) {
 			found.Incomplete, err = err, nil
 		}
 		// What a search for the best leaves out depends on documents that a caller may not see. Whether the hits take
@@ -115,7 +115,7 @@ func (s *Shard) Show(ctx context.Context, found *Found, n int) (*Result, error) 
 	res, began := &Result{}, time.Now()
 	err := s.with(ctx, nil, found.Options, func(run *search) error {
 		err := run.files(found.Hits[:n], res)
-		if err != nil && isContextError(err) {
+		if isContextError(err) {
 			res.Incomplete, err = err, nil
 		}
 		run.countReads()

@@ -187,9 +187,7 @@ func (s *search) lookAt(c *candidate) error {
 		if s.admits(one.bound, s.doc.id) {
 			return true, nil
 		}
-		if s.leaveOut(&one); !c.counted {
-			s.stats.CountsInexact = true
-		}
+		s.leaveOut(&one)
 		return false, nil
 	}, func() error { return s.hit(c) })
 }

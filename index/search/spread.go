@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"runtime"
@@ -133,14 +132,11 @@ func (s *search) help() error {
 // work settles candidates until none may be among the best. An error ends the work of all.
 func (s *search) work() error {
 	for {
-		c, ok, err := s.next()
-		if err == nil && ok {
-			err = cmp.Or(s.tick(), s.settle(&c))
-		}
+		more, err := s.step()
 		if err != nil {
 			s.workers.failed.Store(true)
 		}
-		if err != nil || !ok {
+		if err != nil || !more {
 			return err
 		}
 	}
