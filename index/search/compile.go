@@ -20,18 +20,16 @@ func (s *search) compile(q query.Q) (node, error) {
 		children, err := s.nodes(q.Children)
 		return newOr(children), err
 	case *query.Not:
-		names, words, defining := len(s.nameAtoms), len(s.wordAtoms), len(s.defining)
+		names, defining := len(s.nameAtoms), len(s.defining)
 		child, err := s.node(q.Child)
-		s.nameAtoms, s.wordAtoms, s.defining = s.nameAtoms[:names], s.wordAtoms[:words], s.defining[:defining] // the child's ranges are not shown
+		s.nameAtoms, s.defining = s.nameAtoms[:names], s.defining[:defining] // the child's ranges are not shown
 		if c, ok := child.(constNode); ok {
 			return !c, err
 		}
 		return &notNode{s, child}, err
 	case *query.Type:
-		words := len(s.wordAtoms)
 		child, err := s.node(q.Child)
 		if q.Kind == query.KindFileName {
-			s.wordAtoms = s.wordAtoms[:words] // ranges in the content are not shown
 			return &fileNameNode{child}, err
 		}
 		return child, err
@@ -264,7 +262,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 			return err
 		}
 		if ok {
-			n.content = s.newWordAtom(m, hits)
+			n.content = &wordAtom{matching: m, s: s, hits: hits}
 			return nil
 		}
 	}
@@ -279,7 +277,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 		if err != nil {
 			return err
 		}
-		n.content = s.newWordAtom(m, hits)
+		n.content = &wordAtom{matching: m, s: s, hits: hits}
 		return nil
 	}
 	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, text: m.number, keep: keep}
@@ -301,12 +299,6 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 
 // leastBounded is the least number of places, for each document that is wanted, for which the whole words of a text are looked up.
 const leastBounded = 16
-
-func (s *search) newWordAtom(m *matching, hits *wordHits) *wordAtom {
-	a := &wordAtom{matching: m, s: s, hits: hits}
-	s.wordAtoms = append(s.wordAtoms, a)
-	return a
-}
 
 // atom makes a Substring or Regexp ready.
 func (s *search) atom(m *matching) (node, error) {

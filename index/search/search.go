@@ -39,7 +39,6 @@ type search struct {
 
 	root      node
 	nameAtoms []*nameAtom     // with ranges that are shown
-	wordAtoms []*wordAtom     // with ranges that are shown
 	anchors   []*literalBlobs // of all texts that are read
 	// wholeTexts counts the texts for which contents are read whole.
 	wholeTexts int

@@ -140,12 +140,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 // readRather reports whether reading the blobs that can match takes less than finding the words in
 // which an expression matches.
 func (s *search) readRather(m *matching) (bool, error) {
-	switch {
-	case s.among == nil:
-		return false, nil
-	case s.among.read:
-		return true, nil
-	case s.among.blobs.count() > mostRead:
+	if s.among == nil || s.among.blobs.count() > mostRead {
 		return false, nil
 	}
 	candidates, err := s.candidateWords(m)
@@ -179,7 +174,6 @@ type among struct {
 	blobs runs
 	spans []superblocks // of the blobs, once bits are known
 	bits  []uint64      // one for each superblock: whether it is in spans; nil until needed
-	read  bool          // read all of them instead of looking words up
 }
 
 // superblocks is the superblocks [first, end) of a run of blobs.
