@@ -75,7 +75,7 @@ func (x *Words) Announce() {
 	x.ngrams.Announce()
 	x.lists.Announce()
 	x.parts.Soon(0, x.parts.Len())
-	for _, c := range []*eliasfano.Column{&x.offsets, &x.starts, &x.opaque} {
+	for _, c := range []*eliasfano.Column{&x.offsets, &x.opaque} {
 		c.Announce()
 	}
 }
