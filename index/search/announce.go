@@ -40,7 +40,7 @@ func (s *search) announceShown(hits []Hit) error {
 	var superblocks []uint32
 	for i := range hits {
 		h := &hits[i].hit
-		first, length, err := s.content.Span(h.blob)
+		first, end, err := s.superblocksOf(h.blob)
 		if err != nil {
 			return err
 		}
@@ -55,12 +55,12 @@ func (s *search) announceShown(hits []Hit) error {
 			if h.matches > s.opts.mostUnchosen() {
 				break
 			}
-			for _, t := range h.inWords[j].of(first + uint32(units(length))) {
+			for _, t := range h.inWords[j].of(end) {
 				superblocks = append(superblocks, t.superblock)
 			}
 		}
 		if len(superblocks) == before { // its text is read from the start
-			superblocks = appendFirst(superblocks, first, length, startSuperblocks)
+			superblocks = appendFirst(superblocks, first, end, startSuperblocks)
 		}
 	}
 	return s.announceText(superblocks)
@@ -79,9 +79,9 @@ const startSuperblocks = consideredUnits
 // wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
 const wholeSuperblocks = 32
 
-// appendFirst appends the first superblocks of a content, at most that many.
-func appendFirst(superblocks []uint32, first, length uint32, most int) []uint32 {
-	for i := range uint32(min(most, units(length))) {
+// appendFirst appends the superblocks [first, end) of a content, at most that many.
+func appendFirst(superblocks []uint32, first, end uint32, most int) []uint32 {
+	for i := range uint32(min(most, int(end-first))) {
 		superblocks = append(superblocks, first+i)
 	}
 	return superblocks
@@ -105,15 +105,15 @@ func (s *search) announceQueue() error {
 	}
 	var superblocks []uint32
 	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
-		first, length, err := s.content.Span(c.blob)
+		first, end, err := s.superblocksOf(c.blob)
 		if err != nil {
 			return err
 		}
 		if s.wholeTexts > 0 {
-			superblocks = appendFirst(superblocks, first, length, wholeSuperblocks)
+			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
 		}
 		for _, l := range s.anchors {
-			for _, t := range l.known.in(first, first+uint32(units(length))) {
+			for _, t := range l.known.in(first, end) {
 				superblocks = append(superblocks, t.superblock)
 			}
 		}
@@ -160,11 +160,11 @@ func (b *blobsAhead) announce(s *search, blob uint32) error {
 	b.announced = to
 	var superblocks []uint32
 	for _, blob := range b.blobs[from:to] {
-		first, length, err := s.content.Span(blob)
+		first, end, err := s.superblocksOf(blob)
 		if err != nil {
 			return err
 		}
-		superblocks = appendFirst(superblocks, first, length, b.most)
+		superblocks = appendFirst(superblocks, first, end, b.most)
 	}
 	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
 }
@@ -190,7 +190,7 @@ func (q *sequence) announce(s *search, blob uint32) error {
 	if !s.content.Announces() {
 		return nil
 	}
-	first, length, err := s.content.Span(blob)
+	first, end, err := s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}
@@ -199,7 +199,7 @@ func (q *sequence) announce(s *search, blob uint32) error {
 	} else {
 		q.ahead = min(max(2*q.ahead, leastAhead), mostAhead)
 	}
-	q.end = first + uint32(units(length))
+	q.end = end
 	if q.announced > q.end && q.announced-q.end > q.ahead/2 {
 		return nil
 	}

@@ -278,12 +278,12 @@ func (s *search) recordPlaces(blob uint32) error {
 	if len(s.anchors) == 0 {
 		return nil
 	}
-	first, length, err := s.content.Span(blob)
+	first, end, err := s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}
 	for _, l := range s.anchors {
-		if err := l.record(first, first+uint32(units(length))); err != nil {
+		if err := l.record(first, end); err != nil {
 			return err
 		}
 	}
@@ -395,6 +395,12 @@ func (c *sharedBlobs) documents(blob uint32) int {
 		c.next, c.some = c.it.Next()
 	}
 	return n
+}
+
+// superblocksOf returns the superblocks [first, end) of a blob.
+func (s *search) superblocksOf(blob uint32) (first, end uint32, err error) {
+	first, length, err := s.content.Span(blob)
+	return first, first + uint32(units(length)), err
 }
 
 // units converts a length in bytes to the unit of scores.

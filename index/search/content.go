@@ -167,19 +167,18 @@ func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
 	if places == nil || a.s.opts.Mode != TopK {
 		return 0, false
 	}
-	first, length, err := a.s.content.Span(blob)
+	first, end, err := a.s.superblocksOf(blob)
 	if err != nil { // reading the blob reports the error
 		return 0, false
 	}
-	end := first + uint32(units(length))
 	matches := places.mostIn(first, end)
-	words := matches
+	words, length := matches, int(end-first)
 	for i := range a.whole {
 		if !places.opaqueIn(first, end) {
 			words = min(words, a.whole[i].in(first, end))
 		}
 	}
-	return max(rank.Content(rank.Word, words, units(length)), rank.Content(rank.Partial, matches, units(length))), true
+	return max(rank.Content(rank.Word, words, length), rank.Content(rank.Partial, matches, length)), true
 }
 
 // wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.

@@ -191,14 +191,14 @@ func (s *search) appendThoseOf(blobs []uint32, list inverted.List, some []uint32
 	it := &s.wordIterator
 	it.Reset(list)
 	for _, blob := range some {
-		first, length, err := s.content.Span(blob)
+		first, end, err := s.superblocksOf(blob)
 		if err := cmp.Or(err, s.tick()); err != nil {
 			return blobs, err
 		}
 		if !it.SeekGE(first) {
 			break
 		}
-		if it.Superblock() < first+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize {
+		if it.Superblock() < end {
 			blobs = append(blobs, blob)
 		}
 	}

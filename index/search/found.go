@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"time"
-
-	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // A search has two phases. Find ranks the documents of one shard, and Show reads what is shown of
@@ -167,11 +165,10 @@ func (s *search) detach(h *hit) error {
 	if len(h.inWords) == 0 {
 		return nil
 	}
-	first, length, err := s.content.Span(h.blob)
+	_, end, err := s.superblocksOf(h.blob)
 	if err != nil {
 		return err
 	}
-	end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
 	for i := range h.inWords {
 		w := &h.inWords[i]
 		w.tallies = s.tallyShelf.Copy(w.of(end))

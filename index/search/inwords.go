@@ -51,7 +51,7 @@ func placed(tallies []tally) (some bool) {
 // that are not all there are, or wrong.
 func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
 	list.reset(w.number)
-	first, _, err := s.content.Span(blob)
+	first, _, err := s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}

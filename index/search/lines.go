@@ -94,16 +94,16 @@ func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
 
 // firstMarks finds marks of a hit whose matches were only counted, at the start of its content: more than are shown, if there are.
 func (s *search) firstMarks(h *hit) ([]mark, error) {
-	first, length, err := s.content.Span(h.blob)
+	first, end, err := s.superblocksOf(h.blob)
 	if err != nil {
 		return nil, err
 	}
 	if slices.ContainsFunc(h.inWords, func(in inWords) bool { return in.opaque }) {
-		return s.marksInText(h, length)
+		return s.marksInText(h)
 	}
-	all := uint32(units(length))
+	all := end - first
 	for matches := s.opts.mostUnchosen() + 1; ; matches *= 2 {
-		to := min((firstWith(matches, h.inWords, first, first+all)+consideredUnits-1)/consideredUnits*consideredUnits, all)
+		to := min((firstWith(matches, h.inWords, first, end)+consideredUnits-1)/consideredUnits*consideredUnits, all)
 		marks, err := s.marksUpTo(h, to)
 		if err != nil {
 			return nil, err
@@ -115,7 +115,11 @@ func (s *search) firstMarks(h *hit) ([]mark, error) {
 }
 
 // marksInText is firstMarks where it is not known in which superblocks the matches are.
-func (s *search) marksInText(h *hit, length uint32) (marks []mark, err error) {
+func (s *search) marksInText(h *hit) (marks []mark, err error) {
+	length, err := s.content.Len(h.blob)
+	if err != nil {
+		return nil, err
+	}
 	g := &s.gathered
 	g.reset()
 	s.showing = grown(s.showing, len(h.inWords))

@@ -55,12 +55,12 @@ func (h *wordHits) addText(a *contentAtom, blob uint32, m *matching) (err error)
 	if err != nil || a.counts.All() == 0 {
 		return err
 	}
-	first, length, err := a.s.content.Span(blob)
+	first, end, err := a.s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}
 	t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
-	m.rate(&t, units(length))
+	m.rate(&t, int(end-first))
 	h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
 	return nil
 }

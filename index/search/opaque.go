@@ -54,11 +54,10 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 			if err != nil {
 				return dst, err
 			}
-			first, length, err := s.content.Span(blob)
+			first, end, err := s.superblocksOf(blob)
 			if err != nil {
 				return dst, err
 			}
-			end := first + (length+docstore.SuperblockSize-1)/docstore.SuperblockSize
 			if run.from < first || run.from >= end {
 				return dst, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
 			}

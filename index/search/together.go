@@ -123,7 +123,7 @@ func (s *search) placesRead() (places []uint32, err error) {
 		return nil, err
 	}
 	read := s.known[s.query.texts[s.query.bare[i]]].read
-	if err := read.findSuperblocks(s.content); err != nil {
+	if err := read.findSuperblocks(s); err != nil {
 		return nil, err
 	}
 	for _, span := range read.spans {

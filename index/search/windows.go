@@ -34,14 +34,13 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	if err != nil {
 		return err
 	}
-	first, err := w.s.content.FirstSuperblock(blob)
+	first, end, err := w.s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}
-	last := first + uint32((int64(size)+docstore.SuperblockSize-1)/docstore.SuperblockSize)
 	w.blob, w.size, w.rest = blob, int64(size), w.all[:0]
 	for _, l := range literals {
-		for _, t := range l.known.in(first, last) {
+		for _, t := range l.known.in(first, end) {
 			w.add(l, &t, first)
 			if err := w.s.tick(); err != nil {
 				return err

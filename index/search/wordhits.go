@@ -3,7 +3,6 @@ package search
 import (
 	"strings"
 
-	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -180,21 +179,21 @@ type among struct {
 type superblocks struct{ first, end uint32 }
 
 // findSuperblocks finds the superblocks of the blobs.
-func (w *among) findSuperblocks(content *docstore.Content) error {
+func (w *among) findSuperblocks(s *search) error {
 	if w.bits != nil {
 		return nil
 	}
-	bits := make([]uint64, content.Superblocks()/64+1)
+	bits := make([]uint64, s.content.Superblocks()/64+1)
 	for _, run := range w.blobs {
-		first, err := content.FirstSuperblock(run.From)
+		first, err := s.content.FirstSuperblock(run.From)
 		if err != nil {
 			return err
 		}
-		last, length, err := content.Span(run.To - 1)
+		_, end, err := s.superblocksOf(run.To - 1)
 		if err != nil {
 			return err
 		}
-		span := superblocks{first, min(last+(length+docstore.SuperblockSize-1)/docstore.SuperblockSize, content.Superblocks())}
+		span := superblocks{first, end}
 		w.spans = append(w.spans, span)
 		for superblock := span.first; superblock < span.end; superblock++ {
 			bits[superblock/64] |= 1 << (superblock % 64)

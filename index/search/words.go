@@ -207,7 +207,7 @@ func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, erro
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
 	if w != nil {
-		if err := w.findSuperblocks(s.content); err != nil {
+		if err := w.findSuperblocks(s); err != nil {
 			return nil, err
 		}
 	}
