@@ -283,9 +283,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, text: m.number, keep: keep}
 	n.content = a
 	if a.verifies = read; read {
-		known := s.known[m]
-		known.read = s.among
-		s.known[m] = known
+		s.knownOf(m).read = s.among
 		return nil
 	}
 	if err := a.prepare(); err != nil || len(s.query.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {

@@ -13,8 +13,8 @@ import (
 )
 
 // A document scores more if it defines a literal of the query as a whole word, or has a name that the words of
-// the query make up. These documents are few, and posting lists know them. A TopK search looks at all of them,
-// so its bounds for the other documents leave both out.
+// the query make up. These documents are few, and posting lists know them:
+// the bounds of all others leave both out.
 
 // nameIn says where a literal is a whole word. All lists of blobs ascend.
 type nameIn struct {
@@ -28,8 +28,8 @@ type nameIn struct {
 	blobs []uint32
 }
 
-// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those that a
-// search for the best looks at. A shard that other rules marked returns none.
+// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those with a higher bound.
+// It returns none in a shard that other rules marked.
 func (s *search) definedIn(m *matching) (nameIn, error) {
 	if !s.words.Marked() {
 		return nameIn{}, nil
@@ -113,8 +113,9 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 	if !ok || !m.withinWords || m.followed {
 		return in, nil
 	}
-	if known := s.known[m].name; known != nil {
-		return *known, nil
+	known := s.knownOf(m)
+	if known.name != nil {
+		return *known.name, nil
 	}
 	in.literal = literal
 	_, lists, err := s.spellings(literal)
@@ -143,9 +144,7 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		slices.Sort(*blobs)
 		*blobs = slices.Compact(*blobs)
 	}
-	known := s.known[m]
 	known.name = &in
-	s.known[m] = known
 	return in, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // looseHits finds the blobs that hold such a text. ok is false if the text has no n-grams that say
 // where it may be.
 func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
-	known := s.known[m]
+	known := s.knownOf(m)
 	if known.hits != nil {
 		return known.hits, true, nil
 	}
@@ -34,7 +34,6 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 		}
 	}
 	known.hits = h
-	s.known[m] = known
 	return h, true, nil
 }
 

@@ -44,7 +44,7 @@ const pathsPerSuperblock = 100
 
 // prepare looks up the needs in the n-grams of the names.
 func (a *nameAtom) prepare() (err error) {
-	a.hits = a.s.known[a.matching].names
+	a.hits = a.s.knownOf(a.matching).names
 	a.candidates, err = a.s.nameCandidates(a.needs)
 	return err
 }
@@ -105,9 +105,7 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 		return false, err
 	}
 	a.hits = &w.found
-	known := a.s.known[a.matching]
-	known.names = a.hits
-	a.s.known[a.matching] = known
+	a.s.knownOf(a.matching).names = a.hits
 	return true, nil
 }
 

@@ -42,7 +42,7 @@ type search struct {
 	anchors   []*literalBlobs // of all texts that are read
 	// wholeTexts counts the texts for which contents are read whole.
 	wholeTexts int
-	known      map[*matching]knownWords
+	known      map[*matching]*knownWords
 	places     map[regex.Literal]*wordPlaces // see contentPlaces
 	spelled    map[regex.Literal]spelled
 	among      *among // bounds the texts that are being prepared and must match together with others
@@ -131,7 +131,7 @@ func (s *Shard) begin(ctx context.Context, q *Query, opts Options) *search {
 	}
 	run := &search{
 		shard: s, ctx: ctx, docs: s.Docs, content: s.Content, shardText: s.Text, names: s.Names, words: s.Words,
-		known: map[*matching]knownWords{}, queue: &queue{waiting: mem.waiting[:0]},
+		known: map[*matching]*knownWords{}, queue: &queue{waiting: mem.waiting[:0]},
 		query: q, opts: opts, best: best{limit: opts.MaxFiles, maxBytes: opts.MaxBytes}, repos: &mem.view, scratch: mem,
 	}
 	_, most := s.Docs.Ranks()

@@ -85,7 +85,10 @@ func (s *search) spread() error {
 	for i := range parts {
 		parts[i] = s.shard.begin(s.ctx, s.query, s.opts)
 		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
-		parts[i].known, parts[i].places = maps.Clone(s.known), maps.Clone(s.places)
+		parts[i].places = maps.Clone(s.places)
+		for m, known := range s.known {
+			*parts[i].knownOf(m) = *known
+		}
 		wg.Go(func() {
 			defer func() { panics[i] = recover() }()
 			errs[i] = parts[i].help()

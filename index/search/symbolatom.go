@@ -68,7 +68,7 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 // marks, by the text where superblocks are opaque, and all blobs whose marks do not fit all of
 // their documents.
 func (s *search) definingBlobs(m *matching) ([]uint32, error) {
-	known := s.known[m]
+	known := s.knownOf(m)
 	if known.defining != nil {
 		return known.defining, nil
 	}
@@ -98,9 +98,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 		found = append(found, byBlob[i].blob)
 	}
 	slices.Sort(found)
-	known = s.known[m]
 	known.defining = slices.Compact(found)
-	s.known[m] = known
 	return known.defining, nil
 }
 

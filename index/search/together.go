@@ -79,7 +79,7 @@ func (s *search) markSequences() error {
 // bareHits returns the hits of the query's words that were looked up, in ascending order of their superblocks.
 func (s *search) bareHits() (hits []*wordHits) {
 	for _, b := range s.query.bare {
-		if known := s.known[s.query.texts[b]].hits; known != nil {
+		if known := s.knownOf(s.query.texts[b]).hits; known != nil {
 			hits = append(hits, known)
 		}
 	}
@@ -114,7 +114,7 @@ func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 
 // placesRead returns all superblocks, except opaque ones, of the few contents that are read because no word was looked up.
 func (s *search) placesRead() (places []uint32, err error) {
-	i := slices.IndexFunc(s.query.bare, func(b *query.Substring) bool { return s.known[s.query.texts[b]].read != nil })
+	i := slices.IndexFunc(s.query.bare, func(b *query.Substring) bool { return s.knownOf(s.query.texts[b]).read != nil })
 	if i < 0 { // paths have excluded all documents
 		return nil, nil
 	}
@@ -122,7 +122,7 @@ func (s *search) placesRead() (places []uint32, err error) {
 	if err != nil {
 		return nil, err
 	}
-	read := s.known[s.query.texts[s.query.bare[i]]].read
+	read := s.knownOf(s.query.texts[s.query.bare[i]]).read
 	if err := read.findSuperblocks(s); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,7 @@ type wordHits struct {
 	blobs   []blobTally
 }
 
-// knownWords is what the index of words and the paths know of an atom. All parts of a search share
-// it.
+// knownWords is what the index of words and the paths know of an atom. Helpers begin with a copy.
 type knownWords struct {
 	candidates *candidateWords
 	hits       *wordHits
@@ -23,6 +22,16 @@ type knownWords struct {
 	names      *nameHits
 	defining   []uint32 // blobs with a symbol that may match
 	name       *nameIn
+}
+
+// knownOf returns what is known of an atom. Callers add to it.
+func (s *search) knownOf(m *matching) *knownWords {
+	known := s.known[m]
+	if known == nil {
+		known = new(knownWords)
+		s.known[m] = known
+	}
+	return known
 }
 
 // candidateWords are the blocks of the lexicon with words in which an expression may match.
@@ -40,7 +49,7 @@ const postingsPerBlock = 64
 
 // candidateWords returns the blocks for an expression.
 func (s *search) candidateWords(m *matching) (*candidateWords, error) {
-	known := s.known[m]
+	known := s.knownOf(m)
 	if known.candidates != nil {
 		return known.candidates, nil
 	}
@@ -59,7 +68,6 @@ func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 		}
 	}
 	known.candidates = c
-	s.known[m] = known
 	return c, nil
 }
 
@@ -111,7 +119,8 @@ func (s *search) partOf(m *matching) (words []wordMatch, postings int, err error
 
 // wordHits returns the hits of an expression, only those in the blobs that can match.
 func (s *search) wordHits(m *matching) (*wordHits, error) {
-	if known := s.known[m]; known.hits != nil {
+	known := s.knownOf(m)
+	if known.hits != nil {
 		return known.hits, nil
 	}
 	h := &wordHits{}
@@ -130,9 +139,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h.blobs, err = s.byBlob(h.tallies, m.rate); err != nil {
 		return nil, err
 	}
-	known := s.known[m]
 	known.hits = h
-	s.known[m] = known
 	return h, nil
 }
 
