@@ -99,7 +99,7 @@ func TestConcurrentSearches(t *testing.T) {
 		var all sync.WaitGroup
 		for worker := range 4 {
 			all.Go(func() {
-				opts := search.InPieces(concurrentOptions, 2)
+				opts := search.WithHelpers(concurrentOptions, 2)
 				opts.Overlays, opts.Mode = p.overlays, search.Mode(worker%2)
 				for i := range queries {
 					q := queries[(i+worker/2*len(queries)/2)%len(queries)]
@@ -144,7 +144,7 @@ func TestConcurrentFloors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opts = search.InPieces(opts, 2)
+			opts = search.WithHelpers(opts, 2)
 			ranking := search.NewRanking(opts.MaxFiles, 0)
 			var mu sync.Mutex // of ranking
 			var floor atomic.Pointer[search.Key]
@@ -182,7 +182,7 @@ func TestConcurrentRepos(t *testing.T) {
 	for _, text := range []string{`c:comm\w+n`, "-c:nowhere", "common"} {
 		asked := 0
 		opts := search.Options{MaxFiles: repos, MaxMatchesPerFile: 1, Repos: func(string) bool { asked++; runtime.Gosched(); return true }}
-		got := run(t, s, prepare(t, parse(t, text)), search.InPieces(opts, 3))
+		got := run(t, s, prepare(t, parse(t, text)), search.WithHelpers(opts, 3))
 		if asked != repos || got.Stats.FilesMatched != repos {
 			t.Errorf("%s: asked for %d repos, %d files", text, asked, got.Stats.FilesMatched)
 		}

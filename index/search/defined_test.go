@@ -49,7 +49,7 @@ func definitions(seed uint64) *indextest.Corpus {
 
 // TestDefinitionsRank: documents score as in the oracle, which looks for definitions in their text.
 // The best files are the first of the exhaustive search: in one shard, in a merged one, in two with
-// a floor, and in pieces.
+// a floor, and with helpers.
 func TestDefinitionsRank(t *testing.T) {
 	texts := []string{
 		"foo", "case:yes Foo", "c:foo", "f:foo", "foo bar", "foo or bar", "foo -bar", "x", "k", "task lang:go", "foo f:tests", "test foo", "foobar", "bar foo x",
@@ -75,8 +75,8 @@ func TestDefinitionsRank(t *testing.T) {
 				opts := search.Options{MaxFiles: 1 + rnd.IntN(12), MaxMatchesPerFile: 3, After: somewhere(s, q, rnd)}
 				want := run(t, s, q, opts)
 				opts.Mode = search.TopK
-				for pieces := range 2 {
-					got := run(t, s, q, search.InPieces(opts, pieces))
+				for helpers := range 2 {
+					got := run(t, s, q, search.WithHelpers(opts, helpers))
 					if !sameFiles(got.Files, want.Files) {
 						t.Fatalf("seed %d, %s, best %d after %v:\n%+v\nwant\n%+v", seed, text, opts.MaxFiles, opts.After, got.Files, want.Files)
 					}

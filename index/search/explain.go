@@ -17,7 +17,7 @@ type Explanation struct {
 	Candidates uint64
 	// Bulk counts documents that match but were only counted, not looked at.
 	Bulk uint64
-	// Inexact says that there may be more matches than were counted, since better files let the search stop early.
+	// Inexact says that there may be more matches than were counted, since what cannot be among the best was not looked at.
 	Inexact bool
 }
 

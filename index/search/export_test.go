@@ -2,10 +2,9 @@ package search
 
 import "context"
 
-// InPieces returns options with which that many helpers search the shard in small pieces, however little work
-// there is.
-func InPieces(o Options, helpers int) Options {
-	o.pieces = helpers
+// WithHelpers returns options with which that many helpers join the search, however little work there is.
+func WithHelpers(o Options, helpers int) Options {
+	o.helpers = helpers
 	return o
 }
 

@@ -153,7 +153,7 @@ func sameBest(t *testing.T, s *search.Shard, q query.Q, text string) {
 	t.Helper()
 	all := mustSearch(t, s, q, search.Options{MaxFiles: 1 << 20})
 	for _, limit := range []int{0, 1, 3, 20} {
-		for _, opts := range []search.Options{{MaxFiles: limit}, {MaxFiles: limit, Mode: search.TopK}, search.InPieces(search.Options{MaxFiles: limit}, 2)} {
+		for _, opts := range []search.Options{{MaxFiles: limit}, {MaxFiles: limit, Mode: search.TopK}, search.WithHelpers(search.Options{MaxFiles: limit}, 2)} {
 			got := mustSearch(t, s, q, opts)
 			if !sameFiles(got.Files, all.Files[:min(limit, len(all.Files))]) {
 				t.Fatalf("%s, the best %d of mode %d: %v, want %v", text, limit, opts.Mode, got.Files, all.Files[:min(limit, len(all.Files))])

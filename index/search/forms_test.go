@@ -79,7 +79,7 @@ func (f form) pager() indextest.Pager {
 		if a := ask.After; a != nil {
 			opts.After = &search.Key{Score: a.Score, Repo: a.Repo, Path: []byte(a.Path), Blob: a.Object}
 		}
-		opts = search.InPieces(opts, ask.Helpers)
+		opts = search.WithHelpers(opts, ask.Helpers)
 		res, err := searchParts(f.parts, ready, opts)
 		if err != nil {
 			return page, err

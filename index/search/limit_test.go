@@ -26,7 +26,7 @@ func TestMaxBytesKeepsTheBeginning(t *testing.T) {
 		whole := mustSearch(t, s, q, opts)
 		opts.MaxBytes = rapid.Int64Range(1, 6000).Draw(t, "bytes")
 		if helpers := rapid.IntRange(0, 3).Draw(t, "helpers"); helpers > 0 {
-			opts = search.InPieces(opts, helpers)
+			opts = search.WithHelpers(opts, helpers)
 		}
 		for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
 			opts.Mode = mode

@@ -1,18 +1,65 @@
 package search
 
 import (
-	"slices"
+	"cmp"
 
 	"github.com/trawl-search/trawl/index/rank"
 )
 
-// missingWords returns the words of a match:any that a document lacks, up to
-// MaxMissingWords.
-func (s *search) missingWords(h *hit) (missing []string) {
-	for _, word := range s.opts.loose {
-		if len(missing) < MaxMissingWords && !slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Loose == word }) {
-			missing = append(missing, word.Text)
+// Words do not decide some texts of a match:any, such as naïve or foo.bar. The search looks for
+// these at the places of their n-grams, once, before it looks at documents. They then have tallies
+// as words have, and the best documents for a thousand words are found without looking at the other
+// files.
+
+// looseHits finds the blobs that hold such a text. ok is false if the text has no n-grams that say
+// where it may be.
+func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
+	known := s.knownOf(m)
+	if known.hits != nil {
+		return known.hits, true, nil
+	}
+	a, anchors := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}, s.anchors
+	defer func() { s.anchors = anchors }()
+	if err := a.prepare(); err != nil || a.planned.blobs == nil {
+		return nil, false, err
+	}
+	h = &wordHits{}
+	s.anchors = a.anchors
+	for blob, ok, err := a.planned.blobs.seek(0); ok || err != nil; blob, ok, err = a.planned.blobs.seek(blob + 1) {
+		if err := cmp.Or(err, s.tick(), s.recordPlaces(blob)); err != nil {
+			return nil, false, err
+		}
+		if err := h.addText(a, blob, m); err != nil {
+			return nil, false, err
 		}
 	}
-	return missing
+	known.hits = h
+	return h, true, nil
+}
+
+// addText adds a blob if it holds the text of an atom. It counts matches for the whole blob: one
+// tally serves as well as those of opaque superblocks, since showing a file searches its whole
+// text.
+func (h *wordHits) addText(a *contentAtom, blob uint32, m *matching) (err error) {
+	a.spans.reset(m.number)
+	a.counts = rank.Counts{}
+	if a.anchors != nil {
+		err = a.searchWindows(blob)
+	} else {
+		var text []byte
+		if text, err = a.s.text.load(a.s, blob); err == nil {
+			err = a.searchText(text)
+		}
+	}
+	if err != nil || a.counts.All() == 0 {
+		return err
+	}
+	first, end, err := a.s.superblocksOf(blob)
+	if err != nil {
+		return err
+	}
+	t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
+	m.rate(&t, int(end-first))
+	h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
+	return nil
 }

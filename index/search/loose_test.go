@@ -63,7 +63,7 @@ func TestAny(t *testing.T) {
 						key := whole.Files[n-1].Key()
 						opts.Floor = &key
 					}
-					got := run(t, s, ready, search.InPieces(opts, helpers))
+					got := run(t, s, ready, search.WithHelpers(opts, helpers))
 					if !sameFiles(got.Files, whole.Files) {
 						t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
 					}

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// node is a query tree prepared for one shard. The search calls matches and collect for each
-// document in ascending order of blobs, after plan's candidates have reached its blob.
+// node is a query tree prepared for one shard. The search calls matches and collect for the documents of
+// plan's candidates, in any order of blobs.
 type node interface {
 	// documents returns the matching documents, if paths and columns alone decide. It looks at up
 	// to budget paths. ok is false if more than paths and columns decides, or if the budget is too

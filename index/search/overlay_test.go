@@ -109,11 +109,11 @@ func compareSearches(t *testing.T, what string, have, want *search.Shard, q *sea
 	t.Helper()
 	whole := run(t, want, q, opts)
 	opts.Overlays = overlays
-	if got := run(t, have, q, search.InPieces(opts, helpers)); !sameAnswer(got, whole) {
+	if got := run(t, have, q, search.WithHelpers(opts, helpers)); !sameAnswer(got, whole) {
 		t.Fatalf("%s: %+v\nwant %+v", what, got, whole)
 	}
 	opts.Mode = search.TopK
-	got := run(t, have, q, search.InPieces(opts, helpers))
+	got := run(t, have, q, search.WithHelpers(opts, helpers))
 	if !sameFiles(got.Files, whole.Files) || got.Stats.FilesMatched > whole.Stats.FilesMatched {
 		t.Fatalf("%s, best %d after %v: %v of %d\nwant %v of %d", what, opts.MaxFiles, opts.After,
 			got.Files, got.Stats.FilesMatched, whole.Files, whole.Stats.FilesMatched)

@@ -106,7 +106,7 @@ func TestPartsOfWords(t *testing.T) {
 					opts.Repos = func(name string) bool { return name != "r1" }
 				}
 				if rnd.IntN(3) == 0 {
-					opts = search.InPieces(opts, 2)
+					opts = search.WithHelpers(opts, 2)
 				}
 				want := run(t, s, q, opts)
 				opts.Mode = search.TopK

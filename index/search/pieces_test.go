@@ -42,8 +42,8 @@ func wide(text []byte) []byte {
 	return []byte(strings.NewReplacer("a ", "ä€", "bb", "𝔟\xe2\x82", "xx", "x\x80\x80").Replace(string(text)))
 }
 
-// TestLargeFilesInPieces: a search of a large file in pieces finds the matches of the whole.
-func TestLargeFilesInPieces(t *testing.T) {
+// TestLargeFilesWithHelpers: a search of a large file in pieces finds the matches of the whole.
+func TestLargeFilesWithHelpers(t *testing.T) {
 	const seed = 3
 	text := largeText(seed, 400_000)
 	t.Run("ASCII", func(t *testing.T) { checkPieces(t, text) })

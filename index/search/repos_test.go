@@ -52,7 +52,7 @@ func TestReposAreAskedOnce(t *testing.T) {
 		for _, helpers := range []int{0, 3} {
 			asked := map[string]int{}
 			opts := search.Options{MaxFiles: 1000, Repos: func(name string) bool { asked[name]++; return true }}
-			got := run(t, s, prepare(t, parse(t, c.query)), search.InPieces(opts, helpers))
+			got := run(t, s, prepare(t, parse(t, c.query)), search.WithHelpers(opts, helpers))
 			if len(got.Files) != c.found || len(asked) > c.most {
 				t.Errorf("%s: %d files, want %d; %d repos asked, at most %d", c.query, len(got.Files), c.found, len(asked), c.most)
 			}

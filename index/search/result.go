@@ -60,8 +60,8 @@ type Options struct {
 	// LineScores fills Range.LineScore of what is shown of contents.
 	LineScores bool
 
-	// pieces, in tests, is the number of helpers that search small pieces of the shard.
-	pieces int
+	// helpers, in tests, is how many goroutines join the search, however little work there is.
+	helpers int
 	// loose are the words of the query's match:any.
 	loose []*rank.LooseWord
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/snippet"
 )
 
@@ -73,6 +75,17 @@ func (s *search) file(found *Hit, room int64) (f FileMatch, err error) {
 		err = s.addSymbols(&f)
 	}
 	return f, err
+}
+
+// missingWords returns the words of a match:any that a document lacks, up to
+// MaxMissingWords.
+func (s *search) missingWords(h *hit) (missing []string) {
+	for _, word := range s.opts.loose {
+		if len(missing) < MaxMissingWords && !slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Loose == word }) {
+			missing = append(missing, word.Text)
+		}
+	}
+	return missing
 }
 
 // namedBranches are the branches of the last document. Most other documents have the same ones.

@@ -28,7 +28,7 @@ type parallelShow struct {
 
 // showInParallel starts to show hits on the free processors; it returns nil if there are none.
 func (s *search) showInParallel(hits []Hit) *parallelShow {
-	if len(hits) < leastParallel && s.opts.pieces == 0 || s.opts.Explain || s.opts.MaxMatchesPerFile == 0 {
+	if len(hits) < leastParallel && s.opts.helpers == 0 || s.opts.Explain || s.opts.MaxMatchesPerFile == 0 {
 		return nil
 	}
 	n, release := s.helpers()

@@ -29,7 +29,7 @@ func (s *search) worked() bool {
 	if s.opts.Mode == TopK {
 		enough *= 4
 	}
-	return s.opts.pieces > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
+	return s.opts.helpers > 0 || s.reader.BytesDecoded+s.stats.FilesConsidered*documentWork >= enough
 }
 
 // helpers takes the free processors until the caller calls release. A search that is explained stays alone, so that what it reads does not
@@ -38,8 +38,8 @@ func (s *search) helpers() (n int, release func()) {
 	if s.explain != nil {
 		return 0, func() {}
 	}
-	if s.opts.pieces > 0 {
-		return s.opts.pieces, func() {}
+	if s.opts.helpers > 0 {
+		return s.opts.helpers, func() {}
 	}
 	most := int32(runtime.GOMAXPROCS(0) - 1)
 	for int32(n) < most {

@@ -105,7 +105,7 @@ func TestOwnFields(t *testing.T) {
 			opts := search.Options{MaxFiles: 1 + i%7, MaxMatchesPerFile: 5}
 			whole := run(t, s, ready, opts)
 			opts.Mode = search.TopK
-			if got := run(t, s, ready, search.InPieces(opts, i%3)); !sameFiles(got.Files, whole.Files) {
+			if got := run(t, s, ready, search.WithHelpers(opts, i%3)); !sameFiles(got.Files, whole.Files) {
 				t.Fatalf("seed %d, %s, best %d:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, got.Files, whole.Files)
 			}
 		}

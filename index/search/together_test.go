@@ -75,7 +75,7 @@ func TestTogether(t *testing.T) {
 					key := whole.Files[n-1].Key()
 					opts.Floor = &key // the last file is not after it
 				}
-				if got := run(t, s, ready, search.InPieces(opts, helpers)); !sameFiles(got.Files, whole.Files) {
+				if got := run(t, s, ready, search.WithHelpers(opts, helpers)); !sameFiles(got.Files, whole.Files) {
 					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
 				}
 			}

@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/internal/testrun"
 )
 
-// TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in pages and in pieces. The files
+// TestTopKIsTheBeginningOfTheWhole searches random corpora for the best few, in pages and with helpers. The files
 // must be those of the exhaustive search, and the counts no higher.
 func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 	ended, seeds := 0, testrun.Rounds[uint64](12, 40)
@@ -30,11 +30,11 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 			whole := run(t, s, ready, opts)
 			for helpers := range 3 {
 				opts.Mode = search.Exhaustive
-				if got := run(t, s, ready, search.InPieces(opts, helpers)); !sameAnswer(got, whole) {
+				if got := run(t, s, ready, search.WithHelpers(opts, helpers)); !sameAnswer(got, whole) {
 					t.Fatalf("seed %d, %s, %d helpers: %+v\nwant %+v", seed, q.Text, helpers, got, whole)
 				}
 				opts.Mode = search.TopK
-				got := run(t, s, ready, search.InPieces(opts, helpers))
+				got := run(t, s, ready, search.WithHelpers(opts, helpers))
 				if !sameFiles(got.Files, whole.Files) {
 					t.Fatalf("seed %d, %s, best %d after %v, %d helpers:\n%v\nwant\n%v", seed, q.Text, opts.MaxFiles, opts.After, helpers, got.Files, whole.Files)
 				}
