@@ -109,7 +109,7 @@ const longList = 500
 func found(b *testing.B, run *search, text string, least int) (words []wordMatch, postings int) {
 	b.Helper()
 	l := regex.Literal{Text: text}
-	words, err := run.matchWords(nil, literalInWords(l), l)
+	words, err := run.matchWords(literalInWords(l), l)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func benchSeeks(b *testing.B, run *search) int {
 func benchBlocks(b *testing.B, run *search) int {
 	m := literalInWords(regex.Literal{Text: "err"})
 	for b.Loop() {
-		if _, err := run.matchBlocks(nil, m, nil, true); err != nil {
+		if _, err := run.matchBlocks(m, nil, true); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func benchBlocksAndPostings(b *testing.B, run *search) int {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		words, err := run.matchBlocks(nil, literalInWords(l), blocks, false)
+		words, err := run.matchBlocks(literalInWords(l), blocks, false)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -127,13 +127,24 @@ func (n *andNode) documents(budget uint64) (runs, bool, error) {
 	return n.filter, true, nil
 }
 
-// plan intersects the parts, the smallest leading.
+// plan intersects the filter and the other children, the smallest leading.
 func (n *andNode) plan() (plan, error) {
-	parts, texts, err := n.parts()
-	if err != nil {
-		return plan{}, err
+	var all plan
+	var parts []plan
+	if n.filtered {
+		blobs, err := n.filterBlobs()
+		if err != nil {
+			return plan{}, err
+		}
+		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
 	}
-	parts = append(parts, texts...)
+	for _, c := range n.rest {
+		p, err := c.plan()
+		if err != nil {
+			return plan{}, err
+		}
+		parts, all.texts = append(parts, p), all.texts+p.texts
+	}
 	slices.SortStableFunc(parts, func(a, b plan) int {
 		switch {
 		case a.narrow() == b.narrow():
@@ -143,39 +154,12 @@ func (n *andNode) plan() (plan, error) {
 		}
 		return 1
 	})
-	all := plan{}
-	for _, p := range parts {
-		all.texts += p.texts
-	}
 	if len(parts) == 0 || !parts[0].narrow() {
 		return all, nil
 	}
 	all.estimate, all.counted = parts[0].estimate, parts[0].counted
 	all.open = func(budget uint64) (blobs, error) { return n.s.openAll(parts, budget) }
 	return all, nil
-}
-
-// parts returns the plans of the filter and the children without a text, and those of the texts.
-func (n *andNode) parts() (parts, texts []plan, err error) {
-	if n.filtered {
-		blobs, err := n.filterBlobs()
-		if err != nil {
-			return nil, nil, err
-		}
-		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
-	}
-	for _, c := range n.rest {
-		p, err := c.plan()
-		if err != nil {
-			return nil, nil, err
-		}
-		if p.texts > 0 {
-			texts = append(texts, p)
-		} else {
-			parts = append(parts, p)
-		}
-	}
-	return parts, texts, nil
 }
 
 // looksPay is how many paths may be looked at for each candidate that this may save. A look takes

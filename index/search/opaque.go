@@ -16,17 +16,17 @@ import (
 // opaqueRun is the superblocks [from, to), all opaque, in which an expression may match.
 type opaqueRun struct{ from, to uint32 }
 
-// opaqueTallies appends the tallies of the extended words that start in opaque superblocks, where
+// opaqueTallies returns the tallies of the extended words that start in opaque superblocks, where
 // the text decides. It reads only those superblocks that have the n-grams of the needs, of the blobs that can match. The longest
 // match has m.most bytes; 0 means that it may be longer than a piece.
-func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
+func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
-		return dst, err
+		return nil, err
 	}
 	candidates, all, err := s.opaqueCandidates(&opaque, m.needs)
 	if err != nil {
-		return dst, err
+		return nil, err
 	}
 	if all {
 		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
@@ -41,34 +41,34 @@ func (s *search) opaqueTallies(dst []tally, m *matching) ([]tally, error) {
 			return !s.among.blobs.has(blob)
 		})
 		if err != nil {
-			return dst, err
+			return nil, err
 		}
 	}
 	runs := opaqueRuns(&opaque, candidates, m.most)
 	if err := s.announceRuns(runs); err != nil {
-		return dst, err
+		return nil, err
 	}
 	for _, run := range runs {
 		for run.from < run.to {
 			blob, err := s.content.BlobOf(run.from)
 			if err != nil {
-				return dst, err
+				return nil, err
 			}
 			first, end, err := s.superblocksOf(blob)
 			if err != nil {
-				return dst, err
+				return nil, err
 			}
 			if run.from < first || run.from >= end {
-				return dst, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
+				return nil, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
 			}
 			part := opaqueRun{run.from, min(run.to, end)}
 			run.from = part.to
-			if dst, err = s.tallyOpaque(dst, m, opaquePart(&opaque, blob, first, part), first); err != nil {
-				return dst, err
+			if tallies, err = s.tallyOpaque(tallies, m, opaquePart(&opaque, blob, first, part), first); err != nil {
+				return nil, err
 			}
 		}
 	}
-	return dst, nil
+	return tallies, nil
 }
 
 // opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its

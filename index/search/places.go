@@ -171,7 +171,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if size < leastLookup {
 		return nil, nil
 	}
-	found, err := s.matchWords(nil, literalInWords(l), l)
+	found, err := s.matchWords(literalInWords(l), l)
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 		return nil, err
 	}
 	slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
-	opaque, err := s.opaqueTallies(nil, m)
+	opaque, err := s.opaqueTallies(m)
 	if err != nil {
 		return nil, err
 	}

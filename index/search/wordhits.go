@@ -80,7 +80,7 @@ func (s *search) matchingWords(m *matching) ([]wordMatch, error) {
 	if candidates.words != nil {
 		return candidates.words, nil
 	}
-	return s.matchBlocks(nil, m.inWords, candidates.blocks, candidates.all)
+	return s.matchBlocks(m.inWords, candidates.blocks, candidates.all)
 }
 
 // partOf returns the spellings of a text, and the lists of the part of words that it is, with the number of their postings; nil if the shard
@@ -131,7 +131,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h.tallies, err = s.tallies(h.words, false, s.among); err != nil {
 		return nil, err
 	}
-	opaque, err := s.opaqueTallies(nil, m)
+	opaque, err := s.opaqueTallies(m)
 	if err != nil {
 		return nil, err
 	}

@@ -34,39 +34,39 @@ func literalInWords(l regex.Literal) wordMatcher {
 	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
 }
 
-// matchWords appends the words in which an expression matches, by ascending number. Its matches are
+// matchWords returns the words in which an expression matches, by ascending number. Its matches are
 // within words (regex.WithinWords), and hold the needs.
-func (s *search) matchWords(dst []wordMatch, m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
+func (s *search) matchWords(m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
 	blocks, all, err := s.lexiconBlocks(needs)
 	if err != nil {
-		return dst, err
+		return nil, err
 	}
-	return s.matchBlocks(dst, m, blocks, all)
+	return s.matchBlocks(m, blocks, all)
 }
 
 // matchBlocks is matchWords for some blocks, or for all.
-func (s *search) matchBlocks(dst []wordMatch, m wordMatcher, blocks []uint32, all bool) (_ []wordMatch, err error) {
+func (s *search) matchBlocks(m wordMatcher, blocks []uint32, all bool) (found []wordMatch, err error) {
 	defer s.explain.during(PhaseWords)()
 	if all {
 		for number := range s.words.Blocks() {
-			if dst, err = s.matchBlock(dst, m, number); err != nil {
-				return dst, err
+			if found, err = s.matchBlock(found, m, number); err != nil {
+				return nil, err
 			}
 		}
-		return dst, nil
+		return found, nil
 	}
 	if err := s.words.AnnounceBlocks(blocks); err != nil {
-		return dst, err
+		return nil, err
 	}
 	for _, number := range blocks {
-		if dst, err = s.matchBlock(dst, m, number); err != nil {
-			return dst, err
+		if found, err = s.matchBlock(found, m, number); err != nil {
+			return nil, err
 		}
 	}
-	return dst, nil
+	return found, nil
 }
 
-// matchBlock is matchWords for one block. The text has one word per line: the byte next to a word
+// matchBlock appends what matchWords returns of one block. The text has one word per line: the byte next to a word
 // is not a word byte, as in every text, and no match continues into the next word.
 func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wordMatch, error) {
 	if err := s.tick(); err != nil {
