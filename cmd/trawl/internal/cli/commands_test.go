@@ -81,6 +81,9 @@ func TestGeneratedHelp(t *testing.T) {
 	if exit, _, errs := run(t, nil, "man", dir); exit != 0 {
 		t.Fatal(errs)
 	}
+	if page, err := os.ReadFile(filepath.Join(dir, "trawl-def.1")); !strings.Contains(string(page), ".EX\ntrawl def NewReader\ntrawl def NewReader 'r:kubernetes lang:go -f:vendor/'\n.EE\n") {
+		t.Errorf("the examples of trawl def are not as they are: %v\n%s", err, page)
+	}
 	words := 0
 	for _, cmd := range allCommands(newRoot(Process{})) {
 		page, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"))

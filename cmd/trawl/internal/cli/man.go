@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -35,10 +36,18 @@ func newMan() *cobra.Command {
 var markdown = regexp.MustCompile(`[\\*_<\[]`)
 
 // escapeMarkdown escapes the texts of a command and of those below it. The generator takes them for Markdown, in which backslashes, stars and
-// underscores would be lost. It takes examples as they are.
+// underscores would be lost. Lines that begin with two spaces, which are examples and tables, become blocks of code: these are taken as they are.
 func escapeMarkdown(cmd *cobra.Command) {
 	escape := func(text string) string { return markdown.ReplaceAllString(text, `\$0`) }
-	cmd.Short, cmd.Long = escape(cmd.Short), escape(cmd.Long)
+	lines := strings.Split(cmd.Long, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "  ") {
+			lines[i] = "  " + line
+		} else {
+			lines[i] = escape(line)
+		}
+	}
+	cmd.Short, cmd.Long = escape(cmd.Short), strings.Join(lines, "\n")
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) { f.Usage = escape(f.Usage) })
 	for _, sub := range cmd.Commands() {
 		escapeMarkdown(sub)
