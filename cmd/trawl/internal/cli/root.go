@@ -130,10 +130,23 @@ func withSubcommands(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command
 func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+			return usageError{fmt.Errorf("%w; see %s --help", inWords(err, cmd, args), cmd.CommandPath())}
 		}
 		return nil
 	}
+}
+
+// inWords says of an error of cobra about the number of arguments which ones are wanted, rather than how many.
+func inWords(err error, cmd *cobra.Command, args []string) error {
+	_, want, ok := strings.Cut(cmd.Use, " ")
+	if !ok || !strings.Contains(err.Error(), "arg(s)") {
+		return err
+	}
+	got := "nothing"
+	if len(args) > 0 {
+		got = fmt.Sprintf("%q", args)
+	}
+	return fmt.Errorf("want %s, got %s", want, got)
 }
 
 // isTerminal reports whether w is a terminal, or a pager on one.

@@ -47,7 +47,7 @@ func TestSearchers(t *testing.T) {
 		{[][]*adminv1.Searcher{draining, gone}, []string{"drain", "b"}, 0, []string{"b is drained"}},
 		{[][]*adminv1.Searcher{draining, active}, []string{"drain", "b"}, 1, []string{"undid the drain"}},
 		{[][]*adminv1.Searcher{active}, []string{"drain", "b", "--undo"}, 0, []string{"b takes shards again"}},
-		{nil, []string{"drain"}, 2, []string{"accepts 1 arg"}},
+		{nil, []string{"drain"}, 2, []string{"want ID, got nothing"}},
 	} {
 		s := &scripted{searchers: c.script}
 		exit, out, errs := trawl(t, s, append([]string{"searchers"}, c.args...)...)
