@@ -68,6 +68,9 @@ func FileNotFound(req *searchv1.GetFileRequest, elsewhere string, nearest []stri
 	if elsewhere != "" {
 		text += fmt.Sprintf(", but on branch %q", elsewhere)
 	}
+	if slices.Contains(nearest, strings.TrimSuffix(string(req.GetPath()), "/")+"/") {
+		text += ", but a folder"
+	}
 	return NotFound("path", text, nearest)
 }
 

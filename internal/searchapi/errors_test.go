@@ -107,6 +107,7 @@ func TestNotFoundNamesTheNearest(t *testing.T) {
 		{"", "", nil, `path: no file "a.go" in host/pond on any branch`, nil},
 		{"main", "", []string{"b.go", long, "\xff\x1b"}, `path: no file "a.go" in host/pond on branch "main"; the nearest: "b.go", "\xff\x1b"`, []string{"b.go", "\ufffd\x1b"}},
 		{"main", "dev", nil, `path: no file "a.go" in host/pond on branch "main", but on branch "dev"`, nil},
+		{"", "", []string{"a.go/"}, `path: no file "a.go" in host/pond on any branch, but a folder; the nearest: "a.go/"`, []string{"a.go/"}},
 	} {
 		err := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("a.go"), Branch: tt.branch}, tt.elsewhere, tt.nearest)
 		d := searchapi.NotFoundOf(err)

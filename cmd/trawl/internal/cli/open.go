@@ -23,8 +23,8 @@ func newOpen(p Process) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "open REPO[:PATH[:LINE]]",
-		Short: "Open the page of a repo, a file or a line in a browser",
-		Long: `Open the page of a repo, a file or a line in a browser, named as trawl search prints them:
+		Short: "Open the page of a repo, a folder, a file or a line in a browser",
+		Long: `Open the page of a repo, a folder, a file or a line in a browser, named as trawl search prints them:
 
   trawl open github.com/org/name:README.md
   trawl open "$(trawl search -F 'struct pond' | fzf)"
@@ -60,7 +60,7 @@ The browser is $BROWSER, or that of the desktop. Without one the address is prin
 // triedLines bounds at how many numbers in a name a file is looked for before them.
 const triedLines = 4
 
-// pageOf is the address of the page of REPO:PATH, or of a line of it, which may be followed by its text, or of a repo.
+// pageOf is the address of the page of REPO:PATH, a file or a folder, or of a line of it, which may be followed by its text, or of a repo.
 func pageOf(ctx context.Context, c client, name, branch string) (at string, err error) {
 	var found *searchv1.GetFileRequest
 	exists := func(req *searchv1.GetFileRequest) error {
@@ -87,6 +87,15 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 		return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
 	case name == "":
 		return "", usageError{errors.New("the name is empty: want REPO[:PATH[:LINE]]")}
+	case searchapi.FieldOf(err) == "path":
+		folder := forFile(name, branch, func(req *searchv1.GetFileRequest) error {
+			found = req
+			_, err := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: req.GetRepo(), Path: req.GetPath(), Branch: branch, MaxEntries: 1})
+			return err
+		})
+		if folder == nil {
+			return searchapi.PageOf(found.GetRepo(), branch, strings.TrimSuffix(string(found.GetPath()), "/")+"/"), nil
+		}
 	}
 	// The name of a repo may have a colon, as with a port.
 	_, none := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, Branch: branch, MaxEntries: 1})

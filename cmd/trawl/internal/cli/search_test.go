@@ -346,6 +346,9 @@ func (*branched) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*se
 	if req.GetRepo() != "pond" {
 		return nil, noRepo(req.GetRepo())
 	}
+	if path := string(req.GetPath()); path != "" && path != "src" && path != "src/" {
+		return nil, searchapi.FolderNotFound(req, "main", nil)
+	}
 	return &searchv1.ListTreeResponse{}, noBranch(req.GetBranch())
 }
 
@@ -368,6 +371,9 @@ func TestFilesAndBranches(t *testing.T) {
 		{"cat -b main pond:missing", "", []string{`no file "missing" in pond`}, 1},
 		{"open --pages http://p pond:rel:1:text", "http://p/r/pond/-/rel#L1\n", nil, 0},
 		{"open --pages http://p pond", "http://p/r/pond\n", nil, 0},
+		{"open --pages http://p pond:src", "http://p/r/pond/-/src/\n", nil, 0},
+		{"open --pages http://p pond:src/ -b main", "http://p/r/pond@main/-/src/\n", nil, 0},
+		{"open --pages http://p pond:missing", "", []string{`no file "missing" in pond`}, 1},
 		{"open --pages http://p pnod", "", []string{`no repo "pnod" is published; the nearest: "pond"`}, 1},
 		{"open --pages http://p nosuch", "", []string{`no repo "nosuch"`}, 1},
 		{"open --pages http://p pond:rel -b main", "", []string{`no file "rel" in pond on branch "main", but on branch "release/1"`}, 1},
