@@ -385,7 +385,7 @@ func datedBy(ctx context.Context) string {
 func bearer(shown []string) (Text, error) {
 	switch len(shown) {
 	case 0:
-		return "", errors.New("want a token, got none: send it as Authorization: Bearer TOKEN")
+		return "", errors.New("want a token, got none")
 	case 1:
 	default:
 		return "", fmt.Errorf("want one token, got %d", len(shown))

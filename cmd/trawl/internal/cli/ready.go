@@ -58,7 +58,7 @@ func readyLines(services map[string]service, servers *embedded.Embedded, s upSet
 		lines += "page: " + scheme + "://" + reachable(r.HTTPAddr()) + "/\n"
 	}
 	if s.Access.Asked() { // only this user may enter the folder of the socket
-		lines += "tokens: trawl tokens create --etcd-endpoints " + servers.EtcdEndpoint() + "\n"
+		lines += "tokens: trawl tokens create --etcd-endpoints " + servers.EtcdEndpoint() + " --name me --allow '**' --scopes search,ingest\n"
 	}
 	return lines
 }

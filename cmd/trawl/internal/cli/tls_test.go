@@ -124,6 +124,10 @@ func TestUpOverTLS(t *testing.T) {
 	}
 	addr, _, _ := strings.Cut(strings.TrimPrefix(lines[0], "ready: gRPC "), ", ")
 	etcd := strings.TrimPrefix(lines[2], "tokens: trawl tokens create --etcd-endpoints ")
+	etcd, flags, _ := strings.Cut(etcd, " ")
+	if want := "--name me --allow '**' --scopes search,ingest"; flags != want {
+		t.Errorf("the command that makes tokens has the flags %s, not %s", flags, want)
+	}
 	exit, token, errs := run(t, nil, "tokens", "create", "--name", "t", "--allow", "**", "--etcd-endpoints", etcd)
 	if exit != 0 {
 		t.Fatal(errs)
