@@ -35,8 +35,8 @@ type refs struct {
 	commits map[string]string // by ref
 }
 
-// listRefs lists the remote repository's branches, and HEAD and the tags if they are wanted or if
-// there are no branches.
+// listRefs lists the remote repository's branches, and HEAD and the tags if they are wanted, if the default branch may
+// come first or if there are no branches.
 func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	r := refs{commits: make(map[string]string)}
 	// With --heads and --tags the server need not send other refs, which can be a hundred times
@@ -45,7 +45,7 @@ func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	if !slices.ContainsFunc(want, func(name string) bool { return strings.HasPrefix(name, tagPrefix) }) {
 		args = slices.Delete(args, 3, 4)
 	}
-	all := len(want) == 0 || slices.Contains(want, "HEAD")
+	all := len(want) == 0 || slices.Contains(want, "HEAD") || headFirst(want)
 	if all {
 		// These patterns also match ends of names, such as refs/remotes/origin/HEAD.
 		args = []string{"ls-remote", "--quiet", "--symref", "--", s.url, "HEAD", "refs/heads/*", "refs/tags/*"}
@@ -63,7 +63,24 @@ func (s *session) listRefs(ctx context.Context, want []string) (refs, error) {
 	if len(r.commits) == 0 && !all {
 		return s.listRefs(ctx, nil) // a repository without branches need not be empty
 	}
+	if r.head == "HEAD" && headFirst(want) && !slices.Contains(want, "HEAD") && r.hasBranch() {
+		delete(r.commits, r.head) // the pattern stands for branches, and HEAD is on none
+	}
 	return r, nil
+}
+
+// headFirst reports whether the first wanted name is a pattern that may stand for the default branch.
+func headFirst(want []string) bool {
+	return len(want) > 0 && strings.Contains(want[0], "*") && !strings.HasPrefix(want[0], tagPrefix)
+}
+
+func (r *refs) hasBranch() bool {
+	for ref := range r.commits {
+		if strings.HasPrefix(ref, "refs/heads/") {
+			return true
+		}
+	}
+	return false
 }
 
 const tagPrefix = "refs/tags/"
@@ -95,7 +112,7 @@ const maxBranches = 1024
 
 var errManyBranches = failure(TooLarge, nil, fmt.Sprintf("more than %d branches are wanted, which is the limit", maxBranches))
 
-// choose returns the wanted branches, those of one pattern in the order of their names. It leaves
+// choose returns the wanted branches, those of one pattern in the order of their names; the default branch comes before them. It leaves
 // out those that do not exist, which may have been deleted since they were wanted, unless
 // none is left. The repository chose the number of its branches: each is looked at once for each pattern, until
 // there are too many or ctx ends.
@@ -155,7 +172,7 @@ func (r refs) selected(ctx context.Context, want string) ([]string, error) {
 	return nil, failure(NoBranch, nil, fmt.Sprintf("the repository has no branch %q; for a tag write %s%s", want, tagPrefix, strings.TrimPrefix(want, "tags/")))
 }
 
-// matching returns the refs that a pattern selects, in the order of their names.
+// matching returns the refs that a pattern selects: the default branch, if HEAD was listed, then the others in the order of their names.
 func (r refs) matching(ctx context.Context, pattern string) (refs []string, err error) {
 	for ref := range r.commits {
 		if ctx.Err() != nil {
@@ -172,6 +189,9 @@ func (r refs) matching(ctx context.Context, pattern string) (refs []string, err 
 		return nil, failure(NoBranch, nil, "the repository has no branch like "+pattern)
 	}
 	slices.Sort(refs)
+	if at := slices.Index(refs, r.head); at > 0 {
+		refs = slices.Insert(slices.Delete(refs, at, at+1), 0, r.head)
+	}
 	return refs, nil
 }
 

@@ -205,16 +205,18 @@ func TestBranchesAreNamedAsInGit(t *testing.T) {
 	}
 }
 
-// TestBranchPatterns: a pattern stands for the branches that it matches at the time.
+// TestBranchPatterns: a pattern stands for the branches that it matches at the time, the default branch first.
 func TestBranchPatterns(t *testing.T) {
 	r := gitsourcetest.New(t)
-	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix"} {
+	for _, branch := range []string{"main", "release/2", "release/1", "release/x/fix", "feature"} {
 		r.Files(branch, "a", branch)
 	}
 	f := newFetcher(t, local(r))
 	for _, c := range []struct{ want, got []string }{
+		{[]string{"**"}, []string{"main", "feature", "release/1", "release/2", "release/x/fix"}},
+		{[]string{"release/*", "**"}, []string{"release/1", "release/2", "main", "feature", "release/x/fix"}},
 		{[]string{"release/*"}, []string{"release/1", "release/2"}},
-		{[]string{"main", "**"}, []string{"main", "release/1", "release/2", "release/x/fix"}},
+		{[]string{"main", "**"}, []string{"main", "feature", "release/1", "release/2", "release/x/fix"}},
 		{[]string{"HEAD", "none*", "m*"}, []string{"main"}},
 	} {
 		branches, err := f.Branches(t.Context(), r.Dir, c.want)
