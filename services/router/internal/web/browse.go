@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	indexquery "github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -98,6 +101,21 @@ func (l located) missing(err error, text string) *problem {
 		p.Nearest = append(p.Nearest, nearest{plain(cutFront(path, nameBytes)), l.at(path).address()})
 	}
 	return p
+}
+
+// noFile is the problem of a file that cannot be read. If another branch has the file, it leads there.
+func (l located) noFile(ctx context.Context, answers Answers, err error) *problem {
+	file := plain(cut(l.path, nameBytes))
+	text := "There is no file " + file + " on branch " + plain(cut(l.branch, nameBytes))
+	if status.Code(err) == codes.NotFound && l.rev != "" {
+		elsewhere, err := answers.GetFile(ctx, &searchv1.GetFileRequest{Repo: l.repo, Path: []byte(l.path), MaxBytes: readBytes})
+		if on := elsewhere.GetBranches(); err == nil && len(on) > 0 {
+			branch := plain(cut(on[0], nameBytes))
+			there := place{l.repo, on[0], l.path}.address()
+			return &problem{Status: http.StatusNotFound, Text: text + ", but on branch " + branch + ".", Nearest: []nearest{{file + " on " + branch, there}}}
+		}
+	}
+	return l.missing(err, text+".")
 }
 
 // noRevision is the problem of an unknown revision. It names those that are indexed, and links to the nearest branches.

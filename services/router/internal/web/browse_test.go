@@ -35,6 +35,7 @@ func TestFilePage(t *testing.T) {
 	}
 	for target, want := range map[string]string{
 		"/r/host/pond/-/none":       "There is no file none on branch main.",
+		"/r/host/pond@main/-/none":  "There is no file none on branch main.",
 		"/r/host/lake":              "There is no repo host/lake, or you may not see it.",
 		"/r/host/pond@gone/-/x":     "Revision gone is not indexed, or no longer. Indexed are: main at 0123456789ab, dev at dddddddddddd.",
 		"/r/host/pond@012345/-/x":   "Revision 012345 is not indexed",
@@ -122,14 +123,18 @@ func TestFolderPage(t *testing.T) {
 	}
 }
 
-// TestNearestOfMissing: the page of what does not exist links to what comes nearest.
+// TestNearestOfMissing: the page of what does not exist links to what comes nearest, and to the branch that has the file.
 func TestNearestOfMissing(t *testing.T) {
-	h := pond().serve(t, false)
+	f := pond()
+	f.files["host/pond"]["dev only"] = "x"
+	h := f.serve(t, false)
 	for target, want := range map[string]string{
-		"/r/host/pnod":                   `<a href="/r/host/pond"><bdi>host/pond</bdi></a>`,
-		"/r/host/pond@mian/-/go.mod":     `<a href="/r/host/pond@main/-/go.mod"><bdi>main</bdi></a>`,
-		"/r/host/pond/-/a/fihs.go":       `<a href="/r/host/pond/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
-		"/r/host/pond@main/-/a/fish.go/": `<a href="/r/host/pond@main/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
+		"/r/host/pnod":                    `<a href="/r/host/pond"><bdi>host/pond</bdi></a>`,
+		"/r/host/pond@mian/-/go.mod":      `<a href="/r/host/pond@main/-/go.mod"><bdi>main</bdi></a>`,
+		"/r/host/pond/-/a/fihs.go":        `<a href="/r/host/pond/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
+		"/r/host/pond@main/-/dev%20only":  `branch main, but on branch dev.</p>`,
+		"/r/host/pond@main/-/dev%20only?": `<a href="/r/host/pond@dev/-/dev%20only"><bdi>dev only on dev</bdi></a>`,
+		"/r/host/pond@main/-/a/fish.go/":  `<a href="/r/host/pond@main/-/a/fish.go"><bdi>a/fish.go</bdi></a>`,
 	} {
 		w := visit(t, h, target)
 		if harmless(t, target, w.Body.String()); w.Code != http.StatusNotFound {

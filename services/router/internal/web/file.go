@@ -116,7 +116,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		}
 	}
 	if err != nil {
-		return p.failed(r, l.missing(err, "There is no file "+plain(cut(l.path, nameBytes))+" on branch "+plain(cut(l.branch, nameBytes))+"."))
+		return p.failed(r, l.noFile(ctx, answers, err))
 	}
 	if commit := c.resp.GetCommit(); commit != "" {
 		l.commit = commit

@@ -227,7 +227,7 @@ func describe(f *searchv1.FileMatch, query string) resultFile {
 		branch = f.GetBranches()[0]
 	}
 	file := resultFile{
-		Repo: name(cut(f.GetRepo(), nameBytes)), Path: name(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
+		Repo: pathName(cut(f.GetRepo(), nameBytes)), Path: pathName(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
 		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
 	}
 	at := place{f.GetRepo(), branch, path}

@@ -19,6 +19,18 @@ type span struct {
 // name is a name of a repo, path or branch as a page shows it.
 func name(text string) template.HTML { return code([]byte(text), nil, nil) }
 
+// pathName is the name of a path. It is broken behind slashes where it does not fit, rather than within a word.
+func pathName(path string) template.HTML {
+	var b template.HTML
+	for part := range strings.SplitAfterSeq(path, "/") {
+		if b != "" {
+			b += "<wbr>"
+		}
+		b += name(part)
+	}
+	return b
+}
+
 // code is text as HTML, in colours and with marks, both ascending and not overlapping.
 // Nothing of the text becomes a tag or changes the direction of writing, and everything in
 // it can be seen. A span covers whole characters: one that begins or ends within a character
