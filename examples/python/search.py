@@ -2,6 +2,8 @@
 """Prints the matches of a query as PATH:LINE:TEXT: search.py http://127.0.0.1:7431 QUERY"""
 import base64, json, os, sys, urllib.error, urllib.request
 
+if len(sys.argv) != 3:
+    sys.exit(__doc__)
 address, query = sys.argv[1:]
 headers = {"Content-Type": "application/json"}
 if "TRAWL_TOKEN" in os.environ:
