@@ -3,6 +3,7 @@ package query
 import (
 	"fmt"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 	"unicode/utf8"
 )
@@ -31,7 +32,7 @@ func RepoGlob(glob string) string { return `(?i:^` + globBody(glob) + `$)` }
 
 // PathGlob returns the regular expression of a glob of paths, for the field file:. In a glob * stands
 // for any characters except /, ** for any characters, ? for one character except /, [a-z] and [!a-z] or [^a-z]
-// for one in or not in a class, {a,b} for either text, and \ for the character after it. A glob without / matches
+// for one in or not in a class but never /, {a,b} for either text, and \ for the character after it. A glob without / matches
 // base names in every folder. One that begins with / begins at the root, and one that ends in / matches all files
 // below a folder.
 func PathGlob(glob string) string {
@@ -139,11 +140,44 @@ func classEnd(glob string) int {
 	return 0
 }
 
-// class returns the expression for the inside of a class.
+// class returns the expression for the inside of a class. As in .gitignore, no class has the / that ends the name of a folder.
 func class(inside string) string {
 	not := ""
 	if inside[0] == '!' || inside[0] == '^' {
 		not, inside = "^", inside[1:]
 	}
-	return "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
+	text := "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
+	tree, err := syntax.Parse(text, syntax.Perl|syntax.ClassNL)
+	if err != nil {
+		return text // whoever compiles it says what is wrong
+	}
+	ranges, without := rangesOf(tree), []rune(nil)
+	for i := 0; i+1 < len(ranges); i += 2 {
+		if from, to := ranges[i], ranges[i+1]; from <= '/' && '/' <= to {
+			without = appendRange(appendRange(without, from, '/'-1), '/'+1, to)
+		} else {
+			without = append(without, from, to)
+		}
+	}
+	return (&syntax.Regexp{Op: syntax.OpCharClass, Rune: without}).String()
+}
+
+// rangesOf returns the runes of a class, however it was simplified.
+func rangesOf(class *syntax.Regexp) []rune {
+	switch class.Op {
+	case syntax.OpLiteral:
+		return []rune{class.Rune[0], class.Rune[0]}
+	case syntax.OpAnyChar:
+		return []rune{0, utf8.MaxRune}
+	case syntax.OpAnyCharNotNL:
+		return []rune{0, '\n' - 1, '\n' + 1, utf8.MaxRune}
+	}
+	return class.Rune
+}
+
+func appendRange(ranges []rune, from, to rune) []rune {
+	if from > to {
+		return ranges
+	}
+	return append(ranges, from, to)
 }

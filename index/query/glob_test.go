@@ -36,6 +36,9 @@ func TestGlobs(t *testing.T) {
 		{"[]a]x", "]x", true}, {"[]a]x", "bx", false}, {"[!]a]x", "]x", false}, {"[!]a]x", "bx", true}, {"[[a]]", "[]", true},
 		{"[^a-c]x", "bx", false}, {"[^a-c]x", "dx", true}, {"[^]a]x", "]x", false}, {`\[a\].go`, "[a].go", true}, {`\[a\].go`, "a.go", false},
 		{`a\ b`, "a b", true}, {`\{a\}/*`, "{a}/b", true}, {`a\`, `a\`, true}, {"/*.go", "b/a.go", false}, {"/a/*.go", "a/b.go", true},
+		{"a[!x]b", "a/b", false}, {"a[^x]b", "acb", true}, {"a[!x]*", "a/b", false}, {"a[+-9]b", "a/b", false}, {"a[+-9]b", "a.b", true}, {"a[+-9]b", "a9b", true},
+		{"a[/]b", "a/b", false}, {"a[b/]c", "a/c", false}, {"a[b/]c", "abc", true}, {"a[--/]b", "a/b", false}, {"a[--/]b", "a-b", true}, {"[!-a]x", "zx", true},
+		{"a[!\n]b", "a/b", false}, {"a[!\n]b", "acb", true}, {"a[\x00-\U0010ffff]b", "acb", true}, {"a[\x00-\U0010ffff]b", "a/b", false}, {"a[k]b", "akb", true},
 	} {
 		if got := regexp.MustCompile(query.PathGlob(tt.glob)).MatchString(tt.path); got != tt.want {
 			t.Errorf("%s on %s: %t", tt.glob, tt.path, got)
@@ -50,6 +53,7 @@ func TestGlobs(t *testing.T) {
 		{"/vendor/", "vendor/a.go", true}, {"/vendor/", "a/vendor/b.go", false}, {"src/deep", "src/deep/b.go", true}, {"src/deep", "x/src/deep/b.go", false},
 		{"src/deep/", "src/deep/b.go", true}, {"**/vendor", "a/vendor/b.go", true}, {"vendor/**", "vendor/a/b.go", true}, {"vendor/**", "a/vendor/b.go", false},
 		{"*.go", "a/b.go", true}, {"*.go", "b.gone", false}, {"*", "a/b", true}, {"*.d", "x.d/y", true}, {"node_*", "a/node_modules/b.js", true},
+		{"a[!x]b", "a/b", false}, {"a[!x]b", "acb/d", true},
 	} {
 		if got := regexp.MustCompile(query.ExcludedGlob(tt.glob)).MatchString(tt.path); got != tt.out {
 			t.Errorf("%s leaves out %s: %t", tt.glob, tt.path, got)
