@@ -204,7 +204,10 @@ func (f *finder) rubyMethod(indent uint32) {
 		return
 	}
 	for f.pos+2 < len(f.text) && (f.text[f.pos] == '.' && isNameStart(f.text[f.pos+1]) || f.text[f.pos] == ':' && isNameStart(f.text[f.pos+2])) {
-		for f.next() != tokenWord {
+		for kind := f.next(); kind != tokenWord; kind = f.next() {
+			if kind == tokenEnd {
+				return
+			}
 		}
 	}
 	name := f.token()
