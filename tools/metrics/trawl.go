@@ -84,7 +84,7 @@ func (t *Trawl) await(role string) error {
 			return nil
 		}
 	}
-	return errors.Join(errors.New("trawl did not log the address of its " + role), t.Stop())
+	return errors.Join(errors.New("trawl did not log the address of its "+role), t.Stop())
 }
 
 // Run runs a trawl command against this process.
