@@ -41,36 +41,6 @@ func (it *Iterator) Next() (uint64, bool) {
 	return v, true
 }
 
-// nearValues is the most values that Skip counts in their bits. Looking up a value takes as long as
-// counting those in a few words.
-const nearValues = blockBits
-
-// Skip makes value i the next one. It is faster than From if i is not far ahead.
-func (it *Iterator) Skip(i int) {
-	l := it.list
-	if l == nil {
-		return
-	}
-	left := i - it.i
-	if uint(left) > nearValues || i >= l.n {
-		*it = l.From(i)
-		return
-	}
-	for ones := bits.OnesCount64(it.bits); left >= ones; ones = bits.OnesCount64(it.bits) {
-		left -= ones
-		it.word++
-		if l.high+it.word*(wordBits/8) >= l.dir { // hostile: fewer ones than values
-			it.list = nil
-			return
-		}
-		it.bits = l.word(it.word)
-	}
-	for ; left > 0; left-- {
-		it.bits &= it.bits - 1
-	}
-	it.i = i
-}
-
 // Check reports whether an iterator and At agree on every value: in a list with damaged bits, a
 // lookup may not see what counting sees.
 func (l *List) Check() bool {

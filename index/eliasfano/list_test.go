@@ -3,7 +3,6 @@ package eliasfano
 import (
 	"bytes"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"sort"
 	"testing"
@@ -212,15 +211,6 @@ func exercise(t *testing.T, list *List) {
 			}
 			checkValue(v)
 		}
-		it = list.From(0)
-		for it.Skip(i); ; it.Skip(i) {
-			v, ok := it.Next()
-			if !ok {
-				break
-			}
-			checkValue(v)
-			i += 1 + i%700
-		}
 	}
 	for _, x := range []uint64{0, 1, 100, list.Universe() / 2, list.Universe() - 1, list.Universe(), math.MaxUint64} {
 		if i := list.Search(x); i < 0 || i > n {
@@ -279,44 +269,6 @@ func TestHostile(t *testing.T) {
 			if list, _, err := Open(bad); err == nil {
 				exercise(t, &list)
 			}
-		}
-	}
-}
-
-// TestSkip compares At with an iterator that skips near and far.
-func TestSkip(t *testing.T) {
-	random := rand.New(rand.NewPCG(3, 1))
-	for _, n := range []int{1, 2, 100, 5000} {
-		values := make([]uint64, n)
-		for i := 1; i < n; i++ {
-			values[i] = values[i-1] + uint64(random.IntN(1+random.IntN(1000)))
-		}
-		data, err := Append(nil, values, values[n-1]+1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list, _, _ := Open(data)
-		it := list.From(0)
-		for i := 0; i < n; i += 1 + random.IntN(1+random.IntN(2*nearValues)) {
-			it.Skip(i)
-			if v, ok := it.Next(); !ok || v != values[i] {
-				t.Fatalf("value %d of %d is %d %t, not %d", i, n, v, ok, values[i])
-			}
-			if random.IntN(2) == 0 {
-				continue
-			}
-			if i++; i < n {
-				if v, ok := it.Next(); !ok || v != values[i] {
-					t.Fatalf("value %d of %d is %d %t, not %d", i, n, v, ok, values[i])
-				}
-			}
-		}
-		if !list.Check() {
-			t.Fatalf("%d values are not what they are", n)
-		}
-		it.Skip(n)
-		if v, ok := it.Next(); ok {
-			t.Fatalf("%d follows the last of %d values", v, n)
 		}
 	}
 }

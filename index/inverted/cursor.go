@@ -136,33 +136,18 @@ func (h *cursorHeap) next(b *batch) error {
 	return nil
 }
 
-// endReader finds the lists of ascending terms.
+// endReader finds the lists of all terms, one after the other.
 type endReader struct {
 	table        *table
 	lists, tails eliasfano.Iterator
-	next         uint32 // the term whose ends come next
-	last         span   // of the term before
+	last         span // of the term before
 }
 
 func newEndReader(t *table) endReader {
 	return endReader{table: t, lists: t.listEnds.From(0), tails: t.tailEnds.From(0)}
 }
 
-// at returns the place of a term's list.
-func (r *endReader) at(term uint32) span {
-	if term < r.next {
-		*r = newEndReader(r.table)
-	}
-	if term > r.next {
-		r.lists.Skip(int(term - 1))
-		r.tails.Skip(int(term - 1))
-		r.read()
-	}
-	r.next = term + 1
-	return r.read()
-}
-
-// read reads the next ends.
+// read returns the place of the next list.
 func (r *endReader) read() span {
 	listEnd, _ := r.lists.Next()
 	tailEnd, _ := r.tails.Next()

@@ -149,7 +149,7 @@ func class(inside string) string {
 	text := "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
 	tree, err := syntax.Parse(text, syntax.Perl|syntax.ClassNL)
 	if err != nil {
-		return text // whoever compiles it says what is wrong
+		return text // compiling it will report the error
 	}
 	ranges, without := rangesOf(tree), []rune(nil)
 	for i := 0; i+1 < len(ranges); i += 2 {

@@ -35,7 +35,7 @@ func (e evidence) both(o evidence) evidence {
 	return evidence{e.content + o.content, e.unknown + o.unknown, e.sure && o.sure, e.single || o.single, e.counted && o.counted, e.matches + o.matches}
 }
 
-// either combines the evidence of two parts of a query, at least one of which must match. Matches are counted only if both match in the same
+// either combines the evidence of two parts of a query, one of which must match. It counts matches only if both parts match in the same
 // documents of the blob.
 func (e evidence) either(o evidence) evidence {
 	joined := e.both(o)

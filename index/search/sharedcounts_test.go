@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/search"
 )
 
-// TestCountsOfSharedContents: documents with the same content, of which some match by their path as well, are counted like any others in every
-// nest of two texts, a text in the path of one of them, and one that no document has.
+// TestCountsOfSharedContents: several documents have the same content, and some of them match by their path as well. Their matches are counted
+// as brute force counts them, in nested queries of two or three texts.
 func TestCountsOfSharedContents(t *testing.T) {
 	documents := []indextest.Document{
 		{Path: "a/nine.go", Content: []byte("key banana\n"), Branches: []string{"main"}},

@@ -70,7 +70,7 @@ func PagesOf(sources []*ingestv1.Source, cloneURL, commit, path string) Pages {
 	}
 	own := func(template string) string {
 		if checkLink(template) != nil {
-			return "" // whoever stored it did not check it
+			return "" // it was stored without a check
 		}
 		return filled(template, repo)
 	}
