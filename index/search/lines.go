@@ -231,6 +231,9 @@ func (s *search) rateLines(h *hit, marks []mark) (*lineRater, error) {
 	}
 	r.lines, r.qualities, r.scores = r.lines[:0], r.qualities[:0], r.scores[:0]
 	var err error
+	if r.length, err = s.content.Len(h.blob); err != nil {
+		return r, err
+	}
 	if r.rules, err = s.rulesOf(h.doc); err != nil {
 		return r, err
 	}
@@ -258,38 +261,32 @@ type lineRater struct {
 	rated
 	s       *search
 	h       *hit
+	length  uint32            // of the content
 	weights []float64         // by text
 	rules   *symbols.Language // of definitions; nil if the language has none
 	defines bool              // the content defines a text
 	best    []rank.Quality    // of the current line, by text
 	next    []float64         // to a text, what one that is before it in the query adds by standing next to it in the current line
 	defined []symbols.Symbol  // in the current line
-	// text is around the superblock that starts at a place, and begins at base.
-	text             []byte
-	superblock, base uint32
+	// text is a part of the content that begins at base.
+	text []byte
+	base uint32
 }
 
 // rate rates the line of a mark, the first one in it.
 func (r *lineRater) rate(marks []mark, first int) (line, error) {
-	from, err := r.load(marks[first].start)
+	begin, end, most, err := r.ends(marks[first])
 	if err != nil {
 		return line{}, err
 	}
-	place := func(at uint32) int { return min(int(at-r.base), len(r.text)) }
-	to := place(marks[first].end)
-	if n := bytes.IndexByte(r.text[to:], '\n'); n >= 0 {
-		to += n
-	} else {
-		to = len(r.text)
-	}
-	l, text := line{first: first, end: first}, r.text[from:to]
+	l, text := line{first: first, end: first}, r.text[begin-r.base:end-r.base]
+	place := func(at uint32) int { return int(min(at, end) - begin) }
 	clear(r.best)
 	clear(r.next)
 	last := uint32(0)
-	for ; l.end == first || l.end < len(marks) && place(marks[l.end].start) < to; l.end++ {
+	for ; l.end == first || l.end < len(marks) && marks[l.end].start < end; l.end++ {
 		m := marks[l.end]
-		start, end := place(m.start)-from, place(m.end)-from
-		quality := rank.Of(text, start, max(start, min(end, len(text))))
+		quality := rank.Of(text, place(m.start), place(m.end))
 		r.qualities = append(r.qualities, quality)
 		r.best[m.text] = max(r.best[m.text], quality)
 		if l.end > first && m.text != marks[l.end-1].text && m.start-last <= nextTo {
@@ -302,24 +299,29 @@ func (r *lineRater) rate(marks []mark, first int) (line, error) {
 	for _, n := range r.next {
 		l.score += n
 	}
-	l.score += definedShare * r.definition(marks[first:l.end], from, to)
+	length, comment := len(text), isComment(text) // finding definitions may read other text
+	defined, err := r.definition(marks[first:l.end], begin, min(end+lineReach, most))
+	if err != nil {
+		return line{}, err
+	}
+	l.score += definedShare * defined
 	for i, quality := range r.best {
 		if l.score += r.weights[i] * qualityShare[quality]; quality > rank.None {
 			l.most = max(l.most, r.weights[i])
 		}
 	}
-	l.score /= 1 + float64(len(text))/longLine
-	if isComment(text) {
+	l.score /= 1 + float64(length)/longLine
+	if comment {
 		l.score *= commentShare
 	}
 	return l, nil
 }
 
-// definition returns the weights of the texts that are the words of a name that the line defines. A name may be one text, or several with
-// nothing but underscores in between.
-func (r *lineRater) definition(marks []mark, from, to int) (best float64) {
+// definition returns the weights of the texts that are the words of a name that the line defines, which begins at from; what follows it is looked
+// at up to to. A name may be one text, or several with nothing but underscores in between.
+func (r *lineRater) definition(marks []mark, from, to uint32) (best float64, err error) {
 	if r.rules == nil {
-		return 0
+		return 0, nil
 	}
 	r.defined = r.defined[:0]
 	for first := 0; first < len(marks); {
@@ -329,18 +331,21 @@ func (r *lineRater) definition(marks []mark, from, to int) (best float64) {
 			continue
 		}
 		if len(r.defined) == 0 {
-			if r.defined = r.rules.Append(r.defined, r.text[from:min(to+lineReach, len(r.text))]); len(r.defined) == 0 {
-				return 0
+			if err := r.cover(from, to); err != nil {
+				return 0, err
+			}
+			if r.defined = r.rules.Append(r.defined, r.text[from-r.base:to-r.base]); len(r.defined) == 0 {
+				return 0, nil
 			}
 		}
 		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool {
-			return int(s.Start)+from == int(name.start-r.base) && int(s.End)+from == int(name.end-r.base)
+			return uint32(s.Start)+from == name.start && uint32(s.End)+from == name.end
 		}) {
 			best = max(best, r.weigh(marks[first:first+n]))
 		}
 		first += n
 	}
-	return best
+	return best, nil
 }
 
 // name returns the name that begins with a mark if marks cover it, and how many they are.
@@ -380,37 +385,45 @@ func (r *lineRater) says(l *line, m *mark, quality rank.Quality) bool {
 	return quality == rank.Word || m.end-m.start > shortText || r.weights[m.text] == l.most
 }
 
-// load has the text around the superblock of a place at hand, and returns where in it the line of the place begins. Text before the superblock
-// is read only where the line begins there.
-func (r *lineRater) load(at uint32) (from int, err error) {
-	superblock := at / docstore.SuperblockSize * docstore.SuperblockSize
-	if r.text == nil || superblock != r.superblock {
-		if err := r.read(superblock, superblock); err != nil {
-			return 0, err
+// ends returns where the line of a mark begins and ends, which the text then covers, and where no line that begins in the superblock of the mark
+// goes on. The ends are looked for near the mark first: mostly they are there, and decoding the rest of the superblock takes longer.
+func (r *lineRater) ends(m mark) (begin, end, most uint32, err error) {
+	superblock := m.start / docstore.SuperblockSize * docstore.SuperblockSize
+	least := superblock - min(superblock, lineReach)
+	most = min(superblock+docstore.SuperblockSize+lineReach, r.length)
+	from, to := max(superblock, m.start-min(m.start, lineReach)), min(m.end+lineReach, most)
+	for {
+		if err := r.cover(from, to); err != nil {
+			return 0, 0, 0, err
+		}
+		end = min(m.end, most)
+		before, after := r.text[from-r.base:m.start-r.base], r.text[end-r.base:to-r.base]
+		newline, next := bytes.LastIndexByte(before, '\n'), bytes.IndexByte(after, '\n')
+		switch {
+		case newline < 0 && from > superblock:
+			from = superblock
+		case newline < 0 && from > least:
+			from = least
+		case next < 0 && to < most:
+			to = most
+		case next < 0:
+			return from + uint32(newline+1), most, most, nil
+		default:
+			return from + uint32(newline+1), end + uint32(next), most, nil
 		}
 	}
-	from = bytes.LastIndexByte(r.text[:min(int(at-r.base), len(r.text))], '\n') + 1
-	if from == 0 && r.base == superblock && superblock > 0 {
-		if err := r.read(superblock, superblock-lineReach); err != nil {
-			return 0, err
-		}
-		from = bytes.LastIndexByte(r.text[:min(int(at-r.base), len(r.text))], '\n') + 1
-	}
-	return from, nil
 }
 
-// read reads text around a superblock from base on.
-func (r *lineRater) read(superblock, base uint32) error {
-	length, err := r.s.content.Len(r.h.blob)
-	if err != nil {
-		return err
+// cover has the bytes [from, to) of the content in the text.
+func (r *lineRater) cover(from, to uint32) (err error) {
+	if r.base <= from && to <= r.base+uint32(len(r.text)) {
+		return nil
 	}
-	r.superblock, r.base = superblock, base
-	size := min(superblock+docstore.SuperblockSize+lineReach, length) - base
-	if r.text = r.s.text.part(r.h.blob, base, size); r.text == nil {
-		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, base, size)
+	if r.text = r.s.text.part(r.h.blob, from, to-from); r.text == nil {
+		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, from, to-from)
 		r.text = r.s.edge
 	}
+	r.base = from
 	return err
 }
 
