@@ -286,17 +286,8 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 		s.knownOf(m).read = s.among
 		return nil
 	}
-	if err := a.prepare(); err != nil || len(s.query.texts) > 1 || len(m.literals) != 1 || s.opts.Mode != TopK {
-		return err
-	}
-	if places := a.wordPlaces(); places != nil && places.Cost() > uint64(s.opts.MaxFiles)*leastBounded {
-		a.whole, err = s.wholePieces(m.literals[0], places.Cost()*verifyPays)
-	}
-	return err
+	return a.prepare()
 }
-
-// leastBounded is the least number of places, for each document that is wanted, for which the whole words of a text are looked up.
-const leastBounded = 16
 
 // atom makes a Substring or Regexp ready.
 func (s *search) atom(m *matching) (node, error) {

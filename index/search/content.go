@@ -47,8 +47,6 @@ type contentAtom struct {
 	spans  spanList
 	counts rank.Counts // of all matches
 	keep   int         // how many spans are kept, 0 for all
-	// whole says where the rarest words of the text are.
-	whole []wholePiece
 }
 
 // prepare looks the needs up in the table of n-grams.
@@ -171,14 +169,7 @@ func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
 	if err != nil { // reading the blob reports the error
 		return 0, false
 	}
-	matches := places.mostIn(first, end)
-	words, length := matches, int(end-first)
-	for i := range a.whole {
-		if !places.opaqueIn(first, end) {
-			words = min(words, a.whole[i].in(first, end))
-		}
-	}
-	return max(rank.Content(rank.Word, words, length), rank.Content(rank.Partial, matches, length)), true
+	return rank.Content(rank.Word, places.mostIn(first, end), int(end-first)), true
 }
 
 // wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.

@@ -16,40 +16,6 @@ func (t *tally) around(least, most int) (first, last uint32) {
 	return first, uint32(max(0, int64(t.superblock)+int64(floorDiv(high, ngram.BlocksPerSuperblock))))
 }
 
-// talliesNear is tallies, with masks, for only the superblocks around others.
-func (s *search) talliesNear(found []wordMatch, others []tally, least, most int) ([]tally, error) {
-	defer s.explain.during(PhasePostings)()
-	s.stats.ListsRead += uint64(len(found))
-	var near []tally
-	ends := make([]int, 0, len(found))
-	it := &s.wordIterator
-	for i := range found {
-		list, err := s.words.List(found[i].word)
-		if err != nil {
-			return nil, err
-		}
-		it.Reset(list)
-		for j := range others {
-			if err := s.tick(); err != nil {
-				return nil, err
-			}
-			first, last := others[j].around(least, most)
-			ok := it.SeekGE(first)
-			for ; ok && it.Superblock() <= last; ok = it.Next() {
-				near = append(near, tally{superblock: it.Superblock(), blocks: it.Mask()})
-			}
-			if !ok {
-				break
-			}
-		}
-		if err := it.Err(); err != nil {
-			return nil, err
-		}
-		ends = append(ends, len(near))
-	}
-	return joinTallies(mergeRuns(near, ends)), nil
-}
-
 // keepNear keeps the tallies, and in them the blocks, that hold a place between least and most
 // bytes before a place of others. It reuses the memory of the tallies.
 func keepNear(tallies, others []tally, least, most int) []tally {

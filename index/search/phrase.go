@@ -52,21 +52,16 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *inverted.
 // fewPlaces is a number of places that is not worth narrowing further.
 const fewPlaces = 64
 
-// Costs are compared in postings: one of a long list with its mask takes 136 to 244 ns, a seek
-// 435 to 694 ns, finding the words of a block of the lexicon with their postings 4.2 to 10.4 µs,
+// Costs are compared in postings: one of a long list with its mask takes 136 to 244 ns, finding the words of a block of the lexicon with their postings 4.2 to 10.4 µs,
 // and verifying a place 6.6 to 20 µs (BenchmarkCosts, on a busy machine).
 const (
-	// verifyPays is how many postings are read for each place that they may save, and seekPays is
-	// the cost of a seek in postings.
+	// verifyPays is how many postings are read for each place that they may save.
 	verifyPays = 48
-	seekPays   = 4
 	// A piece may lead if its words are in at most fewBlocks of the lexicon, or in at most one
 	// block for each leadShare places of the rarest so far. After that, one block may be read for
 	// each place that is left.
 	fewBlocks = 8
 	leadShare = 32
-	// mostVerified is the most places whose text is read if bounds exclude the others.
-	mostVerified = 256
 )
 
 // lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest piece,
@@ -163,23 +158,12 @@ func (p *phrase) meet(piece *piece) error {
 			return err
 		}
 	}
-	seeks := left * uint64(len(piece.words)) * seekPays
-	if p.counted && p.s.opts.Mode == TopK && len(p.s.query.texts) == 1 {
-		left = min(left, mostVerified)
-	}
-	if piece.words == nil || min(piece.df, seeks) > verifyPays*left {
+	if piece.words == nil || piece.df > verifyPays*left {
 		return nil
 	}
+	found, err := p.s.tallies(piece.words, true, nil)
 	least, most := piece.starts()
-	least, most = least-p.most, most-p.least
-	var found []tally
-	var err error
-	if seeks < piece.df {
-		found, err = p.s.talliesNear(piece.words, p.tallies, least, most)
-	} else {
-		found, err = p.s.tallies(piece.words, true, nil)
-	}
-	p.tallies = keepNear(p.tallies, found, least, most)
+	p.tallies = keepNear(p.tallies, found, least-p.most, most-p.least)
 	return err
 }
 

@@ -46,25 +46,19 @@ func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok b
 }
 
 // mostIn bounds how many matches start in superblocks [first, end), all of one blob, up to rank.Enough. Calls mostly ascend.
-func (p *wordPlaces) mostIn(first, end uint32) int {
+func (p *wordPlaces) mostIn(first, end uint32) (most int) {
 	if p.countedAt > 0 && p.tallies[p.countedAt-1].superblock >= first {
 		p.countedAt = 0
 	}
 	p.countedAt = seekTally(p.tallies, p.countedAt, first)
-	most, _ := mostIn(p.tallies[p.countedAt:], end)
-	return most
-}
-
-// mostIn bounds the number of matches in the tallies of superblocks before end, up to rank.Enough. n is the number of these tallies.
-func mostIn(tallies []tally, end uint32) (most, n int) {
-	for ; n < len(tallies) && tallies[n].superblock < end; n++ {
-		if t := &tallies[n]; t.opaque || t.matches == 0 {
-			most = rank.Enough
-		} else {
-			most = min(most+t.matches.all(), rank.Enough)
+	for i := p.countedAt; i < len(p.tallies) && p.tallies[i].superblock < end; i++ {
+		t := &p.tallies[i]
+		if t.opaque || t.matches == 0 {
+			return rank.Enough
 		}
+		most += t.matches.all()
 	}
-	return most, n
+	return min(most, rank.Enough)
 }
 
 // in returns the places in superblocks [first, end).
@@ -78,16 +72,6 @@ func (p *wordPlaces) in(first, end uint32) []tally {
 		n++
 	}
 	return p.tallies[p.at:n]
-}
-
-// opaqueIn reports whether a place in superblocks [first, end) is opaque. It may be called after mostIn for the same superblocks.
-func (p *wordPlaces) opaqueIn(first, end uint32) bool {
-	for i := seekTally(p.tallies, p.countedAt, first); i < len(p.tallies) && p.tallies[i].superblock < end; i++ {
-		if p.tallies[i].opaque {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
