@@ -98,27 +98,3 @@ func TestFloorRises(t *testing.T) {
 		t.Errorf("%d searches ended earlier for a floor that rose", earlier)
 	}
 }
-
-// TestWordsOfPhrasesBoundScores searches for a phrase that many files have in parts of words and some as whole words. Only the latter
-// are read.
-func TestWordsOfPhrasesBoundScores(t *testing.T) {
-	const shown = 10
-	main := []string{"main"}
-	var documents []indextest.Document
-	for i := range 2000 {
-		text := strings.Repeat("print index\n", 20)
-		switch i % 40 {
-		case 7:
-			text = strings.Repeat("int i\n", 8)
-		case 8:
-			text = "print index; int here, i there\n"
-		}
-		documents = append(documents, indextest.Document{Path: fmt.Sprint(i), Content: fmt.Append(nil, i, text), Branches: main})
-	}
-	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: main, Documents: documents}}}))
-	q := prepare(t, &query.Substring{Pattern: "int i", Scope: query.Content})
-	res := run(t, s, q, search.Options{Mode: search.TopK, MaxFiles: shown, MaxMatchesPerFile: 5})
-	if len(res.Files) != shown || res.Stats.UnitsDecoded > 2*shown {
-		t.Errorf("%d units decoded for %d files; 50 files have the phrase as whole words", res.Stats.UnitsDecoded, len(res.Files))
-	}
-}

@@ -30,9 +30,7 @@ func BenchmarkCosts(b *testing.B) {
 		{"posting of long lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", longList, true) }},
 		{"posting of all lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, false) }},
 		{"posting of all lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, true) }},
-		{"posting of some lists, sorted", func(b *testing.B, run *search) int { return benchPostings(b, run, "Deadline", 0, false) }},
-		{"superblock of the array", benchArray},
-		{"seek", benchSeeks},
+		{"posting of some lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "Deadline", 0, false) }},
 		{"block of the lexicon", benchBlocks},
 		{"block of the lexicon, with postings", benchBlocksAndPostings},
 		{"byte of text", benchText},
@@ -136,38 +134,6 @@ func benchPostings(b *testing.B, run *search, text string, least int, masks bool
 		}
 	}
 	return postings
-}
-
-// benchArray adds up postings in the array of all superblocks.
-func benchArray(b *testing.B, run *search) int {
-	words, _ := found(b, run, "ErrFlightBusy", 0)
-	for b.Loop() {
-		if _, err := run.denseTallies(words, false, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-	return int(run.words.Superblocks())
-}
-
-// benchSeeks looks words up in some blobs by seeks.
-func benchSeeks(b *testing.B, run *search) int {
-	words, _ := found(b, run, "err", longList)
-	var some []uint32
-	for blob := uint32(0); blob < run.content.Blobs(); blob += 20 {
-		some = append(some, blob)
-	}
-	for b.Loop() {
-		for i := range words {
-			list, err := run.words.List(words[i].word)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := run.appendThoseOf(nil, list, some); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	return len(some) * len(words)
 }
 
 func benchBlocks(b *testing.B, run *search) int {

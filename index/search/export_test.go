@@ -62,19 +62,3 @@ func numbersOf(r runs) (numbers []uint32) {
 	}
 	return numbers
 }
-
-// MergeRuns sorts the numbers of ascending runs in the way in which the tallies of words are sorted.
-func MergeRuns(sorted [][]uint32) (numbers []uint32) {
-	var tallies []tally
-	var ends []int
-	for _, run := range sorted {
-		for _, n := range run {
-			tallies = append(tallies, tally{superblock: n})
-		}
-		ends = append(ends, len(tallies))
-	}
-	for _, t := range mergeRuns(tallies, ends) {
-		numbers = append(numbers, t.superblock)
-	}
-	return numbers
-}

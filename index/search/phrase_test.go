@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -70,24 +69,6 @@ func TestPhrases(t *testing.T) {
 		res, err := searchTree(s, &query.Substring{Pattern: phrase, CaseSensitive: sensitive, Scope: query.Content}, search.Options{MaxFiles: 10, MaxMatchesPerFile: 10})
 		if err != nil || res.Stats.Matches != uint64(want) {
 			t.Fatalf("seed %d: %q, case sensitive %t: %+v %v, want %d matches", seed, phrase, sensitive, res.Stats, err, want)
-		}
-	}
-}
-
-func TestRunsAreMerged(t *testing.T) {
-	rng := rand.New(rand.NewPCG(4, 4))
-	for n := range 20 {
-		sorted, want := make([][]uint32, n), []uint32(nil)
-		for i := range sorted {
-			for range rng.IntN(9) {
-				sorted[i] = append(sorted[i], rng.Uint32N(50))
-			}
-			slices.Sort(sorted[i])
-			want = append(want, sorted[i]...)
-		}
-		slices.Sort(want)
-		if got := search.MergeRuns(sorted); !slices.Equal(got, want) {
-			t.Fatalf("%v merged are %v", sorted, got)
 		}
 	}
 }

@@ -80,12 +80,11 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
 	opaque, err := s.opaqueTallies(m)
 	if err != nil {
 		return nil, err
 	}
-	byBlob, err := s.byBlob(mergeTallies(joinTallies(tallies), opaque), func(*blobTally, int) {})
+	byBlob, err := s.byBlob(mergeTallies(tallies, opaque), func(*blobTally, int) {})
 	if err != nil {
 		return nil, err
 	}
@@ -102,37 +101,35 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	return known.defining, nil
 }
 
-// definingSuperblocks returns the superblocks that define one of the words, in any order.
-func (s *search) definingSuperblocks(found []wordMatch) (tallies []tally, err error) {
+// definingSuperblocks returns the superblocks that define one of the words, ascending.
+func (s *search) definingSuperblocks(found []wordMatch) ([]tally, error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
 	if err := s.announceLists(found); err != nil {
 		return nil, err
 	}
-	it := &s.wordIterator
-	for i := range found {
-		list, err := s.words.List(found[i].word)
-		if err != nil {
-			return nil, err
-		}
-		s.reads.Postings += uint64(list.DF())
-		it.Reset(list)
-		for superblocks := it.DefinedBlock(); len(superblocks) > 0; superblocks = it.DefinedBlock() {
-			for i, superblock := range superblocks {
-				if it.DefinedAt(i) {
-					tallies = append(tallies, tally{superblock: superblock, matches: oneOf(rank.Inside)})
+	return s.addUp(func(sums *superblockSums) error {
+		it := &s.wordIterator
+		for i := range found {
+			list, err := s.words.List(found[i].word)
+			if err != nil {
+				return err
+			}
+			s.reads.Postings += uint64(list.DF())
+			it.Reset(list)
+			for superblocks := it.DefinedBlock(); len(superblocks) > 0; superblocks = it.DefinedBlock() {
+				for i, superblock := range superblocks {
+					if it.DefinedAt(i) {
+						sums.add(superblock, oneOf(rank.Inside), 0)
+					}
 				}
 			}
+			if err := cmp.Or(it.Err(), s.tick()); err != nil {
+				return err
+			}
 		}
-		if err := cmp.Or(it.Err(), s.tick()); err != nil {
-			return nil, err
-		}
-		if len(tallies) > int(s.words.Superblocks()) { // with many words, each superblock may be there several times
-			slices.SortFunc(tallies, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
-			tallies = joinTallies(tallies)
-		}
-	}
-	return tallies, nil
+		return nil
+	})
 }
 
 // symbolsOf returns the symbols of a document. They are valid until the next call for another

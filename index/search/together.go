@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -126,10 +127,11 @@ func (s *search) placesRead() (places []uint32, err error) {
 	if err := read.findSuperblocks(s); err != nil {
 		return nil, err
 	}
-	for _, span := range read.spans {
-		for superblock := span.first; superblock < span.end; superblock++ {
+	for i, word := range read.bits {
+		for ; word != 0; word &= word - 1 {
+			superblock := i*64 + bits.TrailingZeros64(word)
 			if _, hidden := opaque.Find(uint64(superblock)); !hidden {
-				places = append(places, superblock)
+				places = append(places, uint32(superblock))
 			}
 		}
 	}

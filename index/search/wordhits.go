@@ -178,12 +178,8 @@ const (
 type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
-	spans []superblocks // of the blobs, once bits are known
-	bits  []uint64      // one for each superblock: whether it is in spans; nil until needed
+	bits  []uint64 // one for each superblock of the shard: whether it is of the blobs; nil until needed
 }
-
-// superblocks is the superblocks [first, end) of a run of blobs.
-type superblocks struct{ first, end uint32 }
 
 // findSuperblocks finds the superblocks of the blobs.
 func (w *among) findSuperblocks(s *search) error {
@@ -200,9 +196,7 @@ func (w *among) findSuperblocks(s *search) error {
 		if err != nil {
 			return err
 		}
-		span := superblocks{first, end}
-		w.spans = append(w.spans, span)
-		for superblock := span.first; superblock < span.end; superblock++ {
+		for superblock := first; superblock < end; superblock++ {
 			bits[superblock/64] |= 1 << (superblock % 64)
 		}
 	}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"math/bits"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -194,13 +195,6 @@ type tally struct {
 	matches wordSums
 }
 
-// sparseLists is the most posting lists that are kept open, and sparseShare the part of the
-// superblocks that they may name, for postings to be sorted rather than counted in an array.
-const (
-	sparseLists = 256
-	sparseShare = 16
-)
-
 // tallies adds up the postings of words to one tally per superblock, ascending, with masks of blocks if they are requested. It leaves out
 // those of blobs that are not in w, unless w is nil.
 func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
@@ -214,93 +208,80 @@ func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, erro
 	if err := s.announceLists(found); err != nil {
 		return nil, err
 	}
-	if len(found) > sparseLists {
-		return s.denseTallies(found, masks, w)
-	}
-	total := uint64(0)
-	s.lists = s.lists[:0]
-	for i := range found {
-		l, err := s.words.List(found[i].word)
-		if err != nil {
-			return nil, err
+	return s.addUp(func(sums *superblockSums) error {
+		for i := range found {
+			list, err := s.words.List(found[i].word)
+			if err != nil {
+				return err
+			}
+			if err := s.eachPosting(list, masks, w, func(superblock uint32, count uint16, blocks uint8) {
+				sums.add(superblock, wordSums(count)*found[i].matches, blocks)
+			}); err != nil {
+				return err
+			}
 		}
-		total += uint64(l.DF())
-		s.lists = append(s.lists, l)
-	}
-	if len(found) > 1 && total > uint64(s.words.Superblocks()/sparseShare) {
-		return s.denseTallies(found, masks, w)
-	}
-	room := total
-	if w != nil {
-		room = 0 // few may be left
-	}
-	tallies, ends := make([]tally, 0, room), make([]int, 0, len(found))
-	for i := range found {
-		if err := s.eachPosting(s.lists[i], masks, w, func(superblock uint32, count uint16, blocks uint8) {
-			tallies = append(tallies, tally{superblock, blocks, false, wordSums(count) * found[i].matches})
-		}); err != nil {
-			return nil, err
-		}
-		ends = append(ends, len(tallies))
-	}
-	return joinTallies(mergeRuns(tallies, ends)), nil
+		return nil
+	})
 }
 
-// mergeRuns sorts tallies that consist of ascending runs, whose ends it is given, by merging two
-// runs at a time. It changes both arguments.
-func mergeRuns(tallies []tally, ends []int) []tally {
-	if len(ends) < 2 {
-		return tallies
+// addUp returns what add adds to the sums.
+func (s *search) addUp(add func(*superblockSums) error) ([]tally, error) {
+	if n := int(s.words.Superblocks()); len(s.sums.matches) < n {
+		s.sums = superblockSums{used: make([]uint64, (n+63)/64), matches: make([]wordSums, n), blocks: make([]uint8, n)}
 	}
-	for other := make([]tally, 0, len(tallies)); len(ends) > 1; {
-		merged, start := other[:0], 0
-		for i := 0; i < len(ends); i += 2 {
-			end := ends[min(i+1, len(ends)-1)]
-			a, b := tallies[start:ends[i]], tallies[ends[i]:end]
-			for len(a) > 0 && len(b) > 0 {
-				if a[0].superblock <= b[0].superblock {
-					merged, a = append(merged, a[0]), a[1:]
-				} else {
-					merged, b = append(merged, b[0]), b[1:]
-				}
-			}
-			merged = append(append(merged, a...), b...)
-			ends[i/2], start = end, end
+	err := add(&s.sums)
+	return s.sums.take(), err
+}
+
+// superblockSums adds up tallies by superblock. It is empty between uses.
+type superblockSums struct {
+	n       int      // superblocks in use
+	used    []uint64 // a bit for each superblock
+	matches []wordSums
+	blocks  []uint8
+}
+
+func (s *superblockSums) add(superblock uint32, matches wordSums, blocks uint8) {
+	word, bit := &s.used[superblock/64], superblock%64
+	s.n += int(^*word >> bit & 1)
+	*word |= 1 << bit
+	s.matches[superblock] += matches
+	s.blocks[superblock] |= blocks
+}
+
+// take returns the tallies, ascending, and empties the sums.
+func (s *superblockSums) take() []tally {
+	tallies := make([]tally, 0, s.n)
+	for i, word := range s.used {
+		if word == 0 {
+			continue
 		}
-		ends = ends[:(len(ends)+1)/2]
-		tallies, other = merged, tallies
+		for s.used[i] = 0; word != 0; word &= word - 1 {
+			at := i*64 + bits.TrailingZeros64(word)
+			tallies = append(tallies, tally{superblock: uint32(at), blocks: s.blocks[at], matches: s.matches[at]})
+			s.matches[at], s.blocks[at] = 0, 0
+		}
 	}
+	s.n = 0
 	return tallies
 }
 
-// joinTallies joins the tallies of each superblock.
-func joinTallies(tallies []tally) []tally {
-	kept := tallies[:0]
-	for _, t := range tallies {
-		if n := len(kept); n > 0 && kept[n-1].superblock == t.superblock {
-			last := &kept[n-1]
-			last.matches += t.matches
-			last.blocks |= t.blocks
-			last.opaque = last.opaque || t.opaque
-		} else {
-			kept = append(kept, t)
-		}
-	}
-	return kept
-}
-
-// mergeTallies merges two ascending lists and joins the tallies of the same superblock.
+// mergeTallies merges two ascending lists and joins the tallies of the same superblock. The second list is mostly short.
 func mergeTallies(a, b []tally) []tally {
 	if len(b) == 0 {
 		return a
 	}
 	merged := make([]tally, 0, len(a)+len(b))
 	for _, t := range b {
-		n, _ := slices.BinarySearchFunc(a, t.superblock, func(t tally, s uint32) int { return int(t.superblock) - int(s) })
-		merged = append(append(merged, a[:n]...), t)
-		a = a[n:]
+		n, same := slices.BinarySearchFunc(a, t.superblock, func(t tally, s uint32) int { return int(t.superblock) - int(s) })
+		merged = append(merged, a[:n]...)
+		if a = a[n:]; same {
+			t = tally{t.superblock, t.blocks | a[0].blocks, t.opaque || a[0].opaque, t.matches + a[0].matches}
+			a = a[1:]
+		}
+		merged = append(merged, t)
 	}
-	return joinTallies(append(merged, a...))
+	return append(merged, a...)
 }
 
 // eachPosting calls f for each posting of a list, of the blobs in w unless that is nil; without masks, blocks are 0.
@@ -330,56 +311,6 @@ func (s *search) eachPosting(l inverted.List, masks bool, w *among, f func(super
 		}
 	}
 	return it.Err()
-}
-
-// dense has an entry for each superblock of a shard. All are zero between uses.
-type dense struct {
-	sums   []wordSums
-	blocks []uint8
-}
-
-// denseTallies is tallies through an array of all superblocks.
-func (s *search) denseTallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
-	n, d := int(s.words.Superblocks()), &s.dense
-	if len(d.sums) < n {
-		*d = dense{make([]wordSums, n), make([]uint8, n)}
-	}
-	for i := range found {
-		list, err := s.words.List(found[i].word)
-		if err == nil {
-			err = s.eachPosting(list, masks, w, func(superblock uint32, count uint16, blocks uint8) {
-				d.sums[superblock] += wordSums(count) * found[i].matches
-				d.blocks[superblock] |= blocks
-			})
-		}
-		if err != nil {
-			clear(d.sums)
-			clear(d.blocks)
-			return nil, err
-		}
-	}
-	spans := []superblocks{{0, uint32(n)}}
-	if w != nil {
-		spans = w.spans
-	}
-	used := 0
-	for _, span := range spans {
-		for _, sum := range d.sums[span.first:span.end] {
-			if sum != 0 {
-				used++
-			}
-		}
-	}
-	tallies := make([]tally, 0, used)
-	for _, span := range spans {
-		for i := span.first; i < span.end; i++ {
-			if sum := d.sums[i]; sum != 0 {
-				tallies = append(tallies, tally{i, d.blocks[i], false, sum})
-				d.sums[i], d.blocks[i] = 0, 0
-			}
-		}
-	}
-	return tallies, nil
 }
 
 // blobTally is the sum of the tallies of one blob's superblocks.
@@ -435,9 +366,8 @@ func (m *matching) rate(t *blobTally, length int) {
 // wordScratch is memory for reading the index of words.
 type wordScratch struct {
 	lexicon      inverted.Block
-	lists        []inverted.List
 	wordIterator inverted.Iterator
-	dense        dense
+	sums         superblockSums
 }
 
 const blockWords = inverted.BlockWords
