@@ -132,7 +132,7 @@ var allowed = []struct{ from, reach, why string }{
 	{"services/router", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
 	{"services/router", module + "/internal/gitsource/origin", "the rules of URLs and names, without git"},
 	{"services/searcher", module + "/internal/gitsource/origin", "tokens name repos by its patterns; it runs no git"},
-	{"services/canary", module + "/internal/gitsource/origin", "the name of its repo, without git"},
+	{"services/canary", module + "/internal/gitsource/origin", "tokens name repos by its patterns; it runs no git"},
 	{"services/canary", module + "/internal/gitsource/language", "names of languages are understood alike everywhere"},
 	{"internal/tlsfiles/tlstest", "testing", "it is test code: certificates made for tests"},
 	{"internal/embedded/embeddedtest", "testing", "it is test code: an etcd that goes back in time"},

@@ -1,11 +1,14 @@
 package tlsfiles
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -101,6 +104,13 @@ func (c *Client) Config() *tls.Config {
 		return checkNames(leaf, c.names)
 	}
 	return conf
+}
+
+// Transport makes connections for HTTP, each with the files as they are then. It ignores the environment's proxy.
+func (c *Client) Transport() *http.Transport {
+	return &http.Transport{DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		return (&tls.Dialer{Config: c.Config()}).DialContext(ctx, network, address)
+	}}
 }
 
 // Certificate is the current certificate, or an empty one.

@@ -77,7 +77,7 @@ func (f *fake) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*inge
 	defer f.mu.Unlock()
 	f.urls[req.GetUrl()] = true
 	f.there = f.there || !f.stuck
-	return &ingestv1.PutRepoResponse{}, nil
+	return &ingestv1.PutRepoResponse{Name: strings.TrimSuffix(strings.TrimPrefix(req.GetUrl(), "http://"), ".git")}, nil
 }
 
 func (f *fake) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
@@ -98,7 +98,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	files := []any{}
 	if found {
-		files = append(files, map[string]any{"repo": "x", "Repository": "x"})
+		files = append(files, map[string]any{"path": needlePath, "FileName": needlePath})
 	}
 	switch r.URL.Path {
 	case "/login":
