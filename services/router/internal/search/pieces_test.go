@@ -46,3 +46,29 @@ func TestTheBestFirst(t *testing.T) {
 		}
 	})
 }
+
+// TestNothingComesAfterWhatHadNoRoom: when a file has no room in an exhaustive stream, or was cut so that it fits, no
+// later file is sent, however small, and the stream says that files are left out.
+func TestNothingComesAfterWhatHadNoRoom(t *testing.T) {
+	small, large := []int{100}, []int{1000, 1000, 1000, 1000}
+	for _, c := range []struct {
+		files [][]int // the bytes of their chunks
+		sent  int
+	}{{[][]int{large, small}, 1}, {[][]int{large, large}, 1}, {[][]int{small, large, small}, 1}, {[][]int{small, small, large, small}, 2}} {
+		stream := &sent{start: time.Now()}
+		page := &searchPage{options: &searchv1.SearchOptions{MaxFiles: 10, MaxBytes: 3500}, statistics: &searchv1.Statistics{}}
+		out := &pieces{to: sink{stream.Send, undivided}, execution: &execution{}, page: page, results: (&Service{}).newFileSet(), flowing: true}
+		for i, chunks := range c.files {
+			file := &searchv1.FileMatch{Repo: fmt.Sprint(i)}
+			for _, bytes := range chunks {
+				file.Chunks = append(file.Chunks, &searchv1.ChunkMatch{Content: make([]byte, bytes)})
+			}
+			files := out.results.open()
+			files.add(file)
+			out.add(&searchReply{files: files, statistics: &searchv1.Statistics{}})
+		}
+		if len(stream.files) != c.sent || out.reason() != searchv1.CutReason_CUT_REASON_MAX_BYTES {
+			t.Errorf("%v: sent %v, and the reason is %v", c.files, stream.files, out.reason())
+		}
+	}
+}

@@ -192,13 +192,13 @@ func (p *pieces) send(files []*searchv1.FileMatch) {
 	p.execution.setCommits(files)
 	room := int(p.page.options.MaxBytes) - p.bytes
 	if n := searchapi.FittingFiles(files, room); n < len(files) {
+		p.bytes = int(p.page.options.MaxBytes) // no later file is sent in the place of one that had no room
 		if n == 0 && p.files == 0 {
 			searchapi.CutFile(files[0], room)
 			n = 1
 		}
 		if n < len(files) {
 			p.cut = searchv1.CutReason_CUT_REASON_MAX_BYTES
-			p.bytes = int(p.page.options.MaxBytes) // later files have no room either
 		}
 		files = files[:n]
 	}
