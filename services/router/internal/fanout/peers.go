@@ -51,8 +51,12 @@ var ErrDisconnected = errors.New("no connection to the searcher")
 // concurrent use.
 type Ping func(context.Context, Target) error
 
-// pingWait is how long a searcher may be silent to a ping.
-const pingWait = 250 * time.Millisecond
+// pingWait is how long a searcher may be silent to a ping. One that answered a call in recently before the ping may have
+// lost it: a second one must stay unanswered too.
+const (
+	pingWait = 250 * time.Millisecond
+	recently = time.Second
+)
 
 // Shares bound repeated calls, as shares of first calls. Zero forbids them.
 type Shares struct {
@@ -86,8 +90,9 @@ type peer struct {
 
 	mu         sync.Mutex
 	answeredAt time.Time
-	// silentAt is when the last unanswered ping was sent.
-	silentAt time.Time
+	// missedAt is when the first of the last unanswered pings was sent, zero if the last ping was answered. silentAt is
+	// when the one was sent that opened the breaker last.
+	missedAt, silentAt time.Time
 }
 
 // NewPeers returns Peers without any knowledge. Ping must be safe for concurrent use.
@@ -152,7 +157,7 @@ func (p *Peers) permits(t Target) bool { return p.of(t).breaker.TryAcquirePermit
 func (p *Peers) healthy(t Target) bool { return p.of(t).breaker.IsClosed() }
 
 // probe pings a searcher that is late, unless a ping is under way, and opens its
-// breaker if it does not answer. It returns after the ping or when ctx ends.
+// breaker if it is silent. It returns after the ping or when ctx ends.
 func (p *Peers) probe(ctx context.Context, t Target) {
 	known := p.of(t)
 	if !known.pinged.CompareAndSwap(false, true) {
@@ -162,12 +167,28 @@ func (p *Peers) probe(ctx context.Context, t Target) {
 	asked := time.Now()
 	waiting, cancel := context.WithTimeout(ctx, pingWait)
 	defer cancel()
-	if err := p.ping(waiting, t); err != nil && ctx.Err() == nil && !known.answeredSince(asked) {
-		known.mu.Lock()
-		known.silentAt = asked
-		known.mu.Unlock()
+	if err := p.ping(waiting, t); (err == nil || ctx.Err() == nil) && known.silent(asked, err == nil) {
 		known.breaker.Open()
 	}
+}
+
+// silent learns from a ping, and reports whether the searcher is silent: since this ping, and since an earlier one if
+// it answered a call recently before.
+func (k *peer) silent(asked time.Time, answered bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if answered || !k.answeredAt.Before(asked) {
+		k.missedAt = time.Time{}
+		return false
+	}
+	if k.missedAt.IsZero() || !k.answeredAt.Before(k.missedAt) {
+		k.missedAt = asked
+		if asked.Sub(k.answeredAt) < recently {
+			return false
+		}
+	}
+	k.silentAt = asked
+	return true
 }
 
 // silentSince reports whether a ping sent since then got no answer. An open breaker
