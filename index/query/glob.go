@@ -100,9 +100,12 @@ func globBody(glob string) string {
 	return b.String()
 }
 
-// CheckGlob says what is wrong with a glob that PathGlob takes for a plain text and whose author did not mean one: a class or a
-// list of texts without an end.
+// CheckGlob says what is wrong with a glob that is not in UTF-8, that has a class which cannot be, such as [z-a], or that PathGlob
+// takes for a plain text and whose author did not mean one: a class or a list of texts without an end.
 func CheckGlob(glob string) error {
+	if !utf8.ValidString(glob) {
+		return fmt.Errorf("the glob %q is not in UTF-8", glob)
+	}
 	lists := 0
 	for i := 0; i < len(glob); i++ {
 		switch glob[i] {
@@ -112,6 +115,9 @@ func CheckGlob(glob string) error {
 			end := classEnd(glob[i:])
 			if end == 0 {
 				return fmt.Errorf("the glob %q has a [ without its ]: [[] stands for the character", glob)
+			}
+			if _, _, err := classTree(glob[i+1 : i+end]); err != nil {
+				return fmt.Errorf("the glob %q has the class %s, which cannot be: a range goes from the lesser character to the greater", glob, glob[i:i+end+1])
 			}
 			i += end
 		case '{':
@@ -142,12 +148,7 @@ func classEnd(glob string) int {
 
 // class returns the expression for the inside of a class. As in .gitignore, no class has the / that ends the name of a folder.
 func class(inside string) string {
-	not := ""
-	if inside[0] == '!' || inside[0] == '^' {
-		not, inside = "^", inside[1:]
-	}
-	text := "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
-	tree, err := syntax.Parse(text, syntax.Perl|syntax.ClassNL)
+	text, tree, err := classTree(inside)
 	if err != nil {
 		return text // compiling it will report the error
 	}
@@ -160,6 +161,17 @@ func class(inside string) string {
 		}
 	}
 	return (&syntax.Regexp{Op: syntax.OpCharClass, Rune: without}).String()
+}
+
+// classTree returns the class of an expression for the inside of one, as a text and parsed.
+func classTree(inside string) (text string, tree *syntax.Regexp, err error) {
+	not := ""
+	if inside[0] == '!' || inside[0] == '^' {
+		not, inside = "^", inside[1:]
+	}
+	text = "[" + not + strings.NewReplacer(`\`, `\\`, `[`, `\[`, `^`, `\^`).Replace(inside) + "]"
+	tree, err = syntax.Parse(text, syntax.Perl|syntax.ClassNL)
+	return text, tree, err
 }
 
 // rangesOf returns the runes of a class, however it was simplified.

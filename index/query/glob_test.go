@@ -59,7 +59,7 @@ func TestGlobs(t *testing.T) {
 			t.Errorf("%s leaves out %s: %t", tt.glob, tt.path, got)
 		}
 	}
-	for _, glob := range []string{"[", "a[", "[]", "[!]", "src/[a-z", "{", "*.{c,h", "{{a}", "[!", "*[^"} {
+	for _, glob := range []string{"[", "a[", "[]", "[!]", "src/[a-z", "{", "*.{c,h", "{{a}", "[!", "*[^", "[z-a]", "x[!b-a]", "\xff", "[\xff]"} {
 		if err := query.CheckGlob(glob); err == nil {
 			t.Errorf("%s is taken", glob)
 		}
