@@ -11,6 +11,7 @@
 package language
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -111,3 +112,6 @@ func ByAlias(alias string) (string, bool) {
 	name, ok := linguist().Aliases[strings.ToLower(strings.ReplaceAll(alias, " ", "_"))]
 	return name, ok
 }
+
+// Aliases returns what ByAlias knows, in lower case and sorted.
+func Aliases() []string { return slices.Sorted(maps.Keys(linguist().Aliases)) }

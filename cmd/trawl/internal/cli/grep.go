@@ -215,7 +215,7 @@ func languagesNamed(aliases []string) (names []string, err error) {
 	for _, alias := range aliases {
 		name, ok := language.ByAlias(alias)
 		if !ok {
-			return nil, usageError{fmt.Errorf("unknown language %q", alias)}
+			return nil, usageError{fmt.Errorf("unknown language %q%s", alias, spelledLike(alias, "", language.Aliases()))}
 		}
 		names = append(names, name)
 	}

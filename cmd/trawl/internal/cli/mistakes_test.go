@@ -13,6 +13,10 @@ func TestMistakes(t *testing.T) {
 		"serch x":                    `unknown command "serch" for "trawl"; the nearest: search; see trawl --help`,
 		"repo":                       `unknown command "repo" for "trawl"; the nearest: repos; see trawl --help`,
 		"xyzzy":                      `unknown command "xyzzy" for "trawl"; see trawl --help`,
+		"help serch":                 `unknown command "serch" for "trawl"; the nearest: search; see trawl --help`,
+		"help tokens lst":            `unknown command "lst" for "trawl tokens"; the nearest: list; see trawl tokens --help`,
+		"completion zssh":            `unknown command "zssh" for "trawl completion"; the nearest: zsh; see trawl completion --help`,
+		"grep -t pyton x":            `unknown language "pyton"; the nearest: pycon, python`,
 		"tokens lst":                 `unknown command "lst" for "trawl tokens"; the nearest: list; see trawl tokens --help`,
 		"shard serch":                `unknown command "serch" for "trawl shard"; the nearest: search; see trawl shard --help`,
 		"sources aply":               `unknown command "aply" for "trawl sources"; the nearest: apply; see trawl sources --help`,
@@ -65,6 +69,16 @@ func TestFoldersToIndex(t *testing.T) {
 	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere", "repo", "repo/a/bare.git"} { // the router decides
 		if _, _, errs := run(t, nil, "index", arg, "--addr", "127.0.0.1:1"); !strings.Contains(errs, "cannot reach Trawl") {
 			t.Errorf("%s: %s", arg, errs)
+		}
+	}
+}
+
+// TestHelp: help of a command is that of its flag --help.
+func TestHelp(t *testing.T) {
+	for _, args := range [][]string{{}, {"search"}, {"tokens", "list"}, {"completion"}} {
+		exit, got, _ := run(t, nil, append([]string{"help"}, args...)...)
+		if _, want, _ := run(t, nil, append(args, "--help")...); exit != 0 || got != want || got == "" {
+			t.Errorf("help %v: exit %d: %s", args, exit, got)
 		}
 	}
 }

@@ -32,6 +32,7 @@ func Run(ctx context.Context, args []string, p Process) int {
 	root.SetArgs(append([]string{}, args...)) // with nil, cobra takes those of the process
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)
+	strict(root, args)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return 0
@@ -116,6 +117,34 @@ Search it:                          trawl search 'func main lang:go'`,
 	add(serve, newUp(p), newIndexer(p), newSearcher(p), newRouter(p), newCanary(p), newTokens(p), newGC(p), newRestore(p), newSelfTest(p))
 	add(tools, newMan())
 	return root
+}
+
+// strict has the commands that cobra makes, help and completion, refuse what they do not know. As they come they print
+// some help, and succeed.
+func strict(root *cobra.Command, args []string) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd(args...)
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Run, c.RunE = nil, help
+		case "completion":
+			withSubcommands(c)
+		}
+	}
+}
+
+// help prints the help of the command that args name.
+func help(cmd *cobra.Command, args []string) error {
+	found, unknown, err := cmd.Root().Find(args)
+	if err == nil {
+		err = usageArgs(knownCommand)(found, unknown)
+	}
+	if err != nil {
+		return err
+	}
+	found.InitDefaultHelpFlag()
+	return found.Help()
 }
 
 // withSubcommands gives a command those below it. By itself it prints its help.
