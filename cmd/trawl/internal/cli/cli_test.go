@@ -319,8 +319,15 @@ func (s *scripted) ListStaleRepos(_ context.Context, req *ingestv1.ListStaleRepo
 	return &ingestv1.ListStaleReposResponse{Repos: s.statuses[at:]}, nil
 }
 
-func (s *scripted) GetRepo(context.Context, *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+func (s *scripted) GetRepo(_ context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
+	if req.GetName() == "xx" {
+		return nil, status.Error(codes.NotFound, "no such repo")
+	}
 	return &ingestv1.GetRepoResponse{Status: s.statuses[0]}, nil
+}
+
+func (*scripted) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
+	return nil, noRepo(req.GetRepo())
 }
 
 func TestStaleRepos(t *testing.T) {
@@ -345,6 +352,9 @@ func TestStaleRepos(t *testing.T) {
 	}
 	if _, out, _ = trawl(t, s, "repos", "status", "x"); !strings.Contains(out, "by webhook") || !strings.Contains(out, "lag         1h0m") {
 		t.Errorf("status %s", out)
+	}
+	if exit, _, errs := trawl(t, s, "repos", "status", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
+		t.Errorf("exit %d, without the nearest name: %s", exit, errs)
 	}
 }
 
