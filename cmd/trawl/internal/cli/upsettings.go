@@ -24,7 +24,7 @@ type upSettings struct {
 	DataDir  string                `config:"data-dir" doc:"folder for everything that is kept; the same folder continues where it ended"`
 	Roles    []string              `config:"roles" doc:"roles to run: indexer, searcher, router; or none, to host etcd and NATS only"`
 	GRPC     string                `config:"grpc" doc:"address for callers, HOST:PORT; port 0 takes a free one"`
-	HTTP     string                `config:"http" doc:"address of health, readiness and metrics, HOST:PORT"`
+	HTTP     string                `config:"http" doc:"address of the pages and of everything else over HTTP (JSON, MCP, webhooks, health, readiness, metrics), HOST:PORT"`
 	TLS      tlsfiles.ServerConfig `config:"tls"`
 	Source   origin.Config         `config:"source"`
 	Access   access.Config         `config:"access"`
