@@ -155,14 +155,15 @@ func (r *Router) Run(ctx context.Context) error {
 	defer view.Close()
 	members := membership.NewMembers(life, r.deps.Etcd, store.Prefix(), log)
 	defer members.Close()
-	conns := fanout.NewConns(r.dial)
+	var searchers *searchers
+	conns := fanout.NewConns(func(address string) (server.Conn, error) { return r.dial(address, searchers.near(address)) })
 	defer func() {
 		if err := conns.Close(); err != nil {
 			log.WarnContext(life, "close connections to searchers", "error", err)
 		}
 	}()
 	peers := fanout.NewPeers(fanout.Shares{Hedges: hedgeShare, Retries: retryShare}, conns.Ping, r.fanoutMetrics, log)
-	searchers := newSearchers(conns, peers, r.cfg.Replication, r.cfg.Zone)
+	searchers = newSearchers(conns, peers, r.cfg.Replication, r.cfg.Zone)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
 	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
@@ -271,11 +272,11 @@ func (r *Router) servePages(searches *search.Service, repos *ingest.Service, sou
 }
 
 // dial connects to a searcher, by function calls if it is in this process. Plans are
-// sealed in either case.
-func (r *Router) dial(address string) (server.Conn, error) {
+// sealed in either case. Near says that it is in the router's zone.
+func (r *Router) dial(address string, near bool) (server.Conn, error) {
 	var unary grpc.UnaryClientInterceptor
 	var stream grpc.StreamClientInterceptor
-	var options []grpc.DialOption
+	options := []grpc.DialOption{grpc.WithStatsHandler(r.fanoutMetrics.Traffic(near))}
 	if r.key != nil {
 		sealer := access.Sealer{Key: r.key}
 		unary, stream = sealer.Unary, sealer.Stream

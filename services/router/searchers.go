@@ -33,6 +33,9 @@ func (s *searchers) Candidates(d searchapi.Digest) []fanout.Target {
 	return s.directory.Load().Candidates(d)
 }
 
+// near reports whether the searcher at an address is in the router's zone.
+func (s *searchers) near(address string) bool { return s.directory.Load().Near(address) }
+
 // follow updates the directory, and the condition that a searcher is live, until ctx
 // ends.
 func (s *searchers) follow(ctx context.Context, members *membership.Members, live *server.Condition) {

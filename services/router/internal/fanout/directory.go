@@ -41,6 +41,16 @@ func NewDirectory(searchers []*catalogv1.Searcher, replication int, zone string)
 	return d
 }
 
+// Near reports whether the searcher at an address is in the router's zone.
+func (d *Directory) Near(address string) bool {
+	for _, t := range d.targets {
+		if t.Address == address {
+			return t.Near
+		}
+	}
+	return false
+}
+
 // Candidates are the searchers to ask for a shard, best first. After the searchers on
 // which it is placed come those on which it was placed before others joined or started
 // to drain: they keep a shard for a while. The caller must not change the slice.

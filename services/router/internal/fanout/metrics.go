@@ -6,12 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
-// Metrics count hedges, retries and breaker states.
+// Metrics count hedges, retries, breaker states and the bytes of calls.
 type Metrics struct {
 	hedges  *prometheus.CounterVec
 	retries *prometheus.CounterVec
 	breaker *prometheus.GaugeVec
+	bytes   *prometheus.CounterVec
 }
+
+// Zones of searchers, as a router sees them.
+const (
+	zoneOwn   = "own"
+	zoneOther = "other"
+)
 
 // Outcomes of hedges and retries.
 const (
@@ -36,6 +43,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		breaker: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_router_searcher_breaker", Help: "State of each searcher's breaker: 0 closed, 1 open, 2 half-open.",
 		}, []string{"searcher"}),
+		bytes: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_router_searcher_bytes_total",
+			Help: "Bytes of the calls to searchers over the network, requests and answers, by whether the searcher is in the router's own zone or in another one. Without zones all are other.",
+		}, []string{"zone"}),
+	}
+	for _, zone := range []string{zoneOwn, zoneOther} {
+		m.bytes.WithLabelValues(zone)
 	}
 	for _, outcome := range []string{hedgeWon, hedgeLost, unaffordable} {
 		m.hedges.WithLabelValues(outcome) // so that the series exists from the start
