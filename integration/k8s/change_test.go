@@ -47,21 +47,23 @@ func count(list []pod, role string) (n int) {
 	return n
 }
 
-// upgrade goes to the current version. No answer is incomplete, and indexing goes on.
+// upgrade goes to the current version. No answer is incomplete, indexing goes on, and the canary notices nothing.
 func (e *e2e) upgrade() {
 	stop := e.asking()
-	e.set("image.tag=" + current)
+	e.unnoticed(func() { e.set("image.tag=" + current) })
 	stop().nothingMissed(e)
 	e.runs(current)
 	e.commit(e.repos[0])
 	e.indexAndSearch()
 }
 
-// rollback goes back to the previous version. No answer is incomplete, and indexing goes on.
+// rollback goes back to the previous version. No answer is incomplete, indexing goes on, and the canary notices nothing.
 func (e *e2e) rollback() {
 	stop := e.asking()
-	e.helm("rollback", "trawl", "--wait", "--timeout=5m")
-	e.settled()
+	e.unnoticed(func() {
+		e.helm("rollback", "trawl", "--wait", "--timeout=5m")
+		e.settled()
+	})
 	stop().nothingMissed(e)
 	e.runs(previous)
 	e.commit(e.repos[1])

@@ -231,7 +231,7 @@ func eventually(t *testing.T, what string, f func(ctx context.Context) error) {
 func (e *e2e) settled() {
 	e.t.Helper()
 	e.must(e.WaitNodes(e.t.Context()))
-	for _, kind := range []string{"deployment/trawl-router", "deployment/trawl-indexer", "statefulset/trawl-searcher"} {
+	for _, kind := range []string{"deployment/trawl-router", "deployment/trawl-indexer", "statefulset/trawl-searcher", "deployment/trawl-canary"} {
 		e.kubectl("rollout", "status", "--namespace="+e.namespace, kind, "--timeout=4m")
 	}
 	eventually(e.t, "all pods are ready", func(ctx context.Context) error {

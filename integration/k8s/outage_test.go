@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +18,6 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/internal/access"
-	"github.com/trawl-search/trawl/internal/pinned"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -29,10 +25,9 @@ const (
 	// noticed bounds the time until routers refuse what needs etcd: the ten seconds for which they accept tokens
 	// without it, and a margin for a slow machine.
 	noticed = 15 * time.Second
-	// scrapeEvery is the interval at which the metrics of all pods are scraped.
-	scrapeEvery = 5 * time.Second
-	// etcdAlert is the alert that etcd is unreachable.
-	etcdAlert = "TrawlEtcdUnreachable"
+	// etcdAlert is the alert that etcd is unreachable, answersAlert that of the canary's answers.
+	etcdAlert    = "TrawlEtcdUnreachable"
+	answersAlert = "TrawlCanaryAnswersBad"
 )
 
 // outages takes etcd away, without and with a grace period for the tokens of searches.
@@ -64,7 +59,7 @@ type asked struct {
 
 // outage takes etcd away for two minutes. Callers get whole answers or refusals. Linearizable reads are
 // refused as soon as routers notice. Bounded reads are refused only without a grace period, once tokens may no
-// longer be accepted. The alert fires.
+// longer be accepted. The alert fires, and the canary notices.
 func (e *e2e) outage(grace time.Duration) {
 	const long = 2 * time.Minute
 	stop := e.askOnce()
@@ -98,7 +93,13 @@ func (e *e2e) outage(grace time.Duration) {
 		}
 		return nil
 	})
-	e.alerts(dir, away)
+	rung := e.rung(dir)
+	if at := rung[etcdAlert].fired; !at.After(away) {
+		e.t.Errorf("%s fired at %v, and etcd went at %v", etcdAlert, at, away)
+	}
+	if at := rung[answersAlert].held; !at.After(away) {
+		e.t.Errorf("the expression of %s came true at %v, and etcd went at %v", answersAlert, at, away)
+	}
 }
 
 // count logs the outcomes of the chosen calls, and fails the test if judge returns an error for one.
@@ -189,66 +190,4 @@ func (e *e2e) ask(ctx context.Context, conn *grpc.ClientConn, linearizable bool)
 		}
 	}
 	return a
-}
-
-// record scrapes the metrics of all pods into a folder until stop is called, which returns the folder.
-func (e *e2e) record() (stop func() (dir string)) {
-	dir := e.t.TempDir()
-	ctx, cancel := context.WithCancel(e.t.Context())
-	list, err := e.pods(ctx, e.namespace)
-	e.must(err)
-	var running sync.WaitGroup
-	ports := map[string]string{"router": "7431", "searcher": "7441", "indexer": "7451"}
-	running.Go(func() {
-		for ctx.Err() == nil {
-			now := time.Now()
-			for _, p := range list {
-				if ports[p.role] == "" {
-					continue
-				}
-				page, err := e.Kubectl(ctx, "get", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/https:"+p.name+":"+ports[p.role]+"/proxy/metrics")
-				if err == nil {
-					err = os.WriteFile(filepath.Join(dir, fmt.Sprintf("%d-%s.prom", now.UnixMilli(), p.name)), []byte(page), 0o600)
-				}
-				if err != nil && ctx.Err() == nil {
-					e.t.Errorf("the metrics of %s: %v", p.name, err)
-				}
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Until(now.Add(scrapeEvery))):
-			}
-		}
-	})
-	return func() string {
-		cancel()
-		running.Wait()
-		return dir
-	}
-}
-
-// alerts evaluates the chart's alerts over the recorded metrics. The etcd alert must have fired after etcd
-// went away.
-func (e *e2e) alerts(dir string, away time.Time) {
-	e.t.Helper()
-	root, err := pinned.Repository(e.t.Context())
-	e.must(err)
-	cmd := exec.CommandContext(e.t.Context(), "go", "run", "./fired", filepath.Join(root, "charts", "trawl", "alerts", "alerts.yaml"), dir)
-	cmd.Dir = filepath.Join(root, "tools")
-	out, err := cmd.Output()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		e.t.Fatalf("evaluate the alerts: %v: %s", err, exit.Stderr)
-	}
-	e.must(err)
-	fired := map[string]time.Duration{}
-	for line := range strings.Lines(string(out)) {
-		fields := strings.Fields(line) // name, severity, time
-		at, err := time.Parse(time.RFC3339, fields[2])
-		e.must(err)
-		fired[fields[0]] = at.Sub(away)
-		e.t.Logf("%s (%s) fired %.0f s after etcd went", fields[0], fields[1], at.Sub(away).Seconds())
-	}
-	if after, ok := fired[etcdAlert]; !ok || after < 0 {
-		e.t.Errorf("%s fired: %t, %v after etcd went", etcdAlert, ok, after)
-	}
 }

@@ -1,5 +1,5 @@
-// Command fired prints which alerts fire for recorded metrics: one line for each, with name,
-// severity and the time at which it first fires.
+// Command fired prints which alerts ring for recorded metrics: one line for each whose expression comes true, with name,
+// severity, the time at which it first does, and that at which the alert first fires; a dash if it never holds for long enough.
 //
 //	fired RULES FOLDER
 //
@@ -54,12 +54,19 @@ func run(ctx context.Context, out io.Writer, rules, recording string) (err error
 		return err
 	}
 	for _, alert := range alerts {
-		sample, err := store.Fires(ctx, alert, from, to, step)
-		if err != nil {
-			return err
+		at := [2]string{"-", "-"}
+		for i, duration := range []metrics.Duration{0, alert.For} {
+			alert.For = duration
+			sample, err := store.Fires(ctx, alert, from, to, step)
+			if err != nil {
+				return err
+			}
+			if sample != nil {
+				at[i] = time.UnixMilli(sample.T).UTC().Format(time.RFC3339)
+			}
 		}
-		if sample != nil {
-			fmt.Fprintln(out, alert.Alert, alert.Labels["severity"], time.UnixMilli(sample.T).UTC().Format(time.RFC3339))
+		if at[0] != "-" {
+			fmt.Fprintln(out, alert.Alert, alert.Labels["severity"], at[0], at[1])
 		}
 	}
 	return nil
