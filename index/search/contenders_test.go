@@ -33,7 +33,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 				opts := search.Options{MaxFiles: 1 + rnd.IntN(16), MaxMatchesPerFile: 1 + rnd.IntN(20), Explain: true}
 				switch rnd.IntN(6) {
 				case 0:
-					opts.Repos = func(name string) bool { return name != "r1" }
+					opts.Repos = func(repo int) bool { return repo != numberOf(c, "r1") }
 				case 1:
 					opts.MaxBytes = int64(500 + rnd.IntN(5000))
 				case 2:

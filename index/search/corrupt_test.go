@@ -59,7 +59,7 @@ func answers(s *search.Shard, queries []query.Q) (out []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", search.Overlay{}, search.Part{})
+	f, err := s.File(context.Background(), "b", []byte("copy.txt"), "", search.Options{}, search.Part{})
 	return append(out, fmt.Sprintf("%+v %+v", list, f)), err
 }
 

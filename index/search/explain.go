@@ -19,6 +19,9 @@ type Explanation struct {
 	Bulk uint64
 	// Inexact says that there may be more matches than were counted, since what cannot be among the best was not looked at.
 	Inexact bool
+	// Repo is the first of the shard's repos, and Repos their number.
+	Repo  string
+	Repos int
 }
 
 // ExplainedNode is a node of a query's tree.

@@ -19,6 +19,8 @@ type explainer struct {
 	other Reads
 	spent [phases]time.Duration
 	began time.Time
+	repo  string // the first of the shard
+	repos int
 
 	payer *Reads // receives the charges
 	phase Phase
@@ -40,12 +42,18 @@ func (s *search) watch() error {
 	}
 	if s.opts.Repos != nil {
 		for repo := range s.docs.Repos() {
-			if live, err := s.repos.live(repo); !live || err != nil {
-				return err
+			if !s.repos.live(repo) {
+				return nil
 			}
 		}
 	}
-	e := &explainer{s: s, of: map[any]*explained{}, began: time.Now()}
+	e := &explainer{s: s, of: map[any]*explained{}, began: time.Now(), repos: s.docs.Repos()}
+	if e.repos > 0 {
+		var err error
+		if e.repo, err = s.docs.RepoName(0); err != nil {
+			return err
+		}
+	}
 	e.list(s.query.tree, 0)
 	e.root, e.payer, e.mark = e.nodes[0], &e.other, s.allReads(e.began)
 	s.explain = e
@@ -229,6 +237,7 @@ func (s *search) explained() *Explanation {
 	}
 	e.enter(&e.other, PhasePlan)
 	x := &Explanation{
+		Repo: e.repo, Repos: e.repos,
 		Other: e.other, Phases: e.spent, Elapsed: e.mark.Time, Candidates: s.looked,
 		Bulk: s.stats.FilesMatched - e.root.Matched, Inexact: s.stats.CountsInexact,
 	}

@@ -109,9 +109,7 @@ func (s *search) eachOf(blob uint32, wanted func() (bool, error), found func() e
 		if err != nil {
 			return err
 		}
-		if shown, err := s.repos.shows(doc, repo); err != nil {
-			return err
-		} else if !shown {
+		if !s.repos.shows(doc, repo) {
 			continue
 		}
 		s.doc.reset(doc, blob, repo)
@@ -364,22 +362,22 @@ type namedBlob struct {
 const fewRepos = 64
 
 // allShown reports whether it is quickly known that every document of the shard may be read.
-func (v *repoView) allShown() (bool, error) {
+func (v *repoView) allShown() bool {
 	if len(v.replaced) > 0 {
-		return false, nil
+		return false
 	}
 	if v.allowed == nil {
-		return true, nil
+		return true
 	}
 	if v.docs.Repos() > fewRepos {
-		return false, nil
+		return false
 	}
 	for repo := range v.docs.Repos() {
-		if live, err := v.live(repo); !live || err != nil {
-			return false, err
+		if !v.live(repo) {
+			return false
 		}
 	}
-	return true, nil
+	return true
 }
 
 // showsAll reports whether the ranges of all atoms that match in a document are shown whenever it matches. They are not if some of the atoms

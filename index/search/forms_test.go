@@ -28,7 +28,7 @@ type form struct {
 // part is one shard of a form.
 type part struct {
 	shard    *search.Shard
-	overlays map[string]search.Overlay
+	overlays map[int]search.Overlay
 	// late is the call of Options.FloorNow, from 1, that first returns the floor of the shards before; 0: the floor
 	// is known from the start.
 	late int
@@ -159,9 +159,9 @@ func newDirty(c *indextest.Corpus, rng *rand.Rand) dirty {
 // part builds the shard, with an overlay that hides the additional documents.
 func (d dirty) part(t fataler) part {
 	t.Helper()
-	p := part{shard: openShard(t, buildShard(t, d.corpus)), overlays: map[string]search.Overlay{}}
+	p := part{shard: openShard(t, buildShard(t, d.corpus)), overlays: map[int]search.Overlay{}}
 	for repo, numbers := range d.hidden {
-		p.overlays[repo] = search.Overlay{Hidden: docstore.SetOf(numbers)}
+		p.overlays[numberOf(d.corpus, repo)] = search.Overlay{Hidden: docstore.SetOf(numbers)}
 	}
 	return p
 }

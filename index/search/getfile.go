@@ -43,10 +43,9 @@ func (p Part) of(size uint32) (from, n uint32) {
 // File returns the document of a repo at a path on a branch. An empty branch is the first of the repo's
 // branches on which the shard has the path.
 // The error is ErrNoFile if there is no such document now. It decodes no more of the content than
-// the part needs.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay Overlay, part Part) (f *File, err error) {
-	opts := Options{Overlays: map[string]Overlay{repo: overlay}}
-	err = s.with(ctx, nil, opts, func(run *search) error {
+// the part needs. Of the options it uses Repos and Overlays.
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, opts Options, part Part) (f *File, err error) {
+	err = s.with(ctx, nil, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
 		f, err = run.getFile(repo, path, branch, part)
 		return err
 	})
@@ -83,10 +82,7 @@ func (s *search) getFile(repo string, path []byte, branch string, part Part) (f 
 		if !bytes.Equal(got, path) {
 			break
 		}
-		if shown, err := s.repos.shows(doc, i); err != nil || !shown {
-			if err != nil {
-				return nil, err
-			}
+		if !s.repos.shows(doc, i) {
 			continue
 		}
 		names, commit, err := s.branches()

@@ -82,7 +82,7 @@ func TestLargeText(t *testing.T) {
 			}
 		}
 	}
-	f, err := s.File(t.Context(), "r", []byte("text"), "", search.Overlay{}, search.Part{})
+	f, err := s.File(t.Context(), "r", []byte("text"), "", search.Options{}, search.Part{})
 	if err != nil || !bytes.Equal(f.Content, text) {
 		t.Errorf("the file is not what was indexed: %v", err)
 	}
@@ -112,7 +112,7 @@ func TestLinesWithoutRoom(t *testing.T) {
 func TestFileEndsInTime(t *testing.T) {
 	s := oneFile(t, textOf(2<<20))
 	clock := &looks{Context: context.Background(), end: 5}
-	if _, err := s.File(clock, "r", []byte("large"), "", search.Overlay{}, search.Part{}); !errors.Is(err, context.Canceled) || clock.n > 5 {
+	if _, err := s.File(clock, "r", []byte("large"), "", search.Options{}, search.Part{}); !errors.Is(err, context.Canceled) || clock.n > 5 {
 		t.Errorf("%v after %d looks, want that it was canceled after 5", err, clock.n)
 	}
 }
@@ -127,7 +127,7 @@ func TestPartsOfLargeFiles(t *testing.T) {
 			want = want[:min(part.MaxBytes, uint64(len(want)))]
 		}
 		clock := &looks{Context: context.Background(), end: 1 << 30}
-		f, err := s.File(clock, "r", []byte("large"), "", search.Overlay{}, part)
+		f, err := s.File(clock, "r", []byte("large"), "", search.Options{}, part)
 		if err != nil || !bytes.Equal(f.Content, want) || int(f.Size) != len(text) {
 			t.Errorf("%+v: %d bytes of %d, %v: want %d", part, len(f.Content), f.Size, err, len(want))
 		}

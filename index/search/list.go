@@ -9,10 +9,9 @@ import (
 
 // ListOptions shape a List.
 type ListOptions struct {
-	// Repos says which repos may be read; nil means all.
-	Repos func(name string) bool
-	// Overlays describe what has become of repos, as in Options.
-	Overlays map[string]Overlay
+	// Repos and Overlays are those of Options.
+	Repos    func(repo int) bool
+	Overlays map[int]Overlay
 	// MaxSkippedFiles bounds shard.RepoStats.SkippedFiles.
 	MaxSkippedFiles int
 }

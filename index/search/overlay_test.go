@@ -18,10 +18,20 @@ import (
 	"github.com/trawl-search/trawl/index/search"
 )
 
+// numberOf is the number that a repo of a corpus has in a shard of it.
+func numberOf(c *indextest.Corpus, repo string) (n int) {
+	for _, r := range c.Repos {
+		if r.Name < repo {
+			n++
+		}
+	}
+	return n
+}
+
 // change hides documents of a corpus and changes branches of its repos. It returns the overlays for
 // a shard of the corpus, and the corpus after the changes.
-func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]search.Overlay, *indextest.Corpus) {
-	overlays := map[string]search.Overlay{}
+func change(c *indextest.Corpus, rnd *rand.Rand) (map[int]search.Overlay, *indextest.Corpus) {
+	overlays := map[int]search.Overlay{}
 	rest := &indextest.Corpus{Name: c.Name}
 	for _, r := range c.Repos {
 		docs := slices.SortedFunc(slices.Values(r.Documents), func(a, b indextest.Document) int {
@@ -46,10 +56,10 @@ func change(c *indextest.Corpus, rnd *rand.Rand) (map[string]search.Overlay, *in
 			}
 		}
 		o.Hidden = docstore.SetOf(numbers)
-		overlays[r.Name] = o
+		overlays[numberOf(c, r.Name)] = o
 		rest.Repos = append(rest.Repos, r)
 	}
-	overlays["a repo that is not there"] = search.Overlay{Hidden: docstore.SetOf([]uint32{0}), Branches: []search.Branch{{Name: "main"}}}
+	overlays[len(c.Repos)] = search.Overlay{Hidden: docstore.SetOf([]uint32{0}), Branches: []search.Branch{{Name: "main"}}}
 	return overlays, rest
 }
 
@@ -105,7 +115,7 @@ func TestOverlay(t *testing.T) {
 	}
 }
 
-func compareSearches(t *testing.T, what string, have, want *search.Shard, q *search.Query, opts search.Options, overlays map[string]search.Overlay, helpers int) {
+func compareSearches(t *testing.T, what string, have, want *search.Shard, q *search.Query, opts search.Options, overlays map[int]search.Overlay, helpers int) {
 	t.Helper()
 	whole := run(t, want, q, opts)
 	opts.Overlays = overlays
@@ -120,7 +130,7 @@ func compareSearches(t *testing.T, what string, have, want *search.Shard, q *sea
 	}
 }
 
-func compareLists(t *testing.T, what string, have, want *search.Shard, q *search.Query, overlays map[string]search.Overlay) {
+func compareLists(t *testing.T, what string, have, want *search.Shard, q *search.Query, overlays map[int]search.Overlay) {
 	t.Helper()
 	whole, err := want.List(context.Background(), q, search.ListOptions{MaxSkippedFiles: 3})
 	got, gotErr := have.List(context.Background(), q, search.ListOptions{MaxSkippedFiles: 3, Overlays: overlays})
@@ -138,7 +148,7 @@ func compareLists(t *testing.T, what string, have, want *search.Shard, q *search
 }
 
 // compareFiles requests every path of c on every branch, before and after.
-func compareFiles(t *testing.T, s *search.Shard, c, rest *indextest.Corpus, overlays map[string]search.Overlay) {
+func compareFiles(t *testing.T, s *search.Shard, c, rest *indextest.Corpus, overlays map[int]search.Overlay) {
 	t.Helper()
 	for i, r := range c.Repos {
 		want := map[[2]string]*indextest.Document{}
@@ -149,7 +159,7 @@ func compareFiles(t *testing.T, s *search.Shard, c, rest *indextest.Corpus, over
 		}
 		for _, d := range r.Documents {
 			for _, branch := range slices.Concat(r.Branches, rest.Repos[i].Branches, []string{""}) {
-				f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, overlays[r.Name], search.Part{})
+				f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, search.Options{Overlays: overlays}, search.Part{})
 				on := slices.DeleteFunc(slices.Clone(rest.Repos[i].Branches), func(b string) bool { return want[[2]string{d.Path, b}] == nil })
 				d := want[[2]string{d.Path, cmp.Or(branch, strings.Join(on[:min(1, len(on))], ""))}]
 				switch {

@@ -103,7 +103,7 @@ func TestPartsOfWords(t *testing.T) {
 			for _, text := range texts {
 				q, opts := prepare(t, parse(t, text)), search.Options{MaxFiles: 1 + rnd.IntN(30), MaxMatchesPerFile: 1 + rnd.IntN(20)}
 				if rnd.IntN(3) == 0 {
-					opts.Repos = func(name string) bool { return name != "r1" }
+					opts.Repos = func(repo int) bool { return repo != numberOf(c, "r1") }
 				}
 				if rnd.IntN(3) == 0 {
 					opts = search.WithHelpers(opts, 2)

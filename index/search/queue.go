@@ -198,10 +198,7 @@ func (s *search) fill() error {
 	if err != nil {
 		return err
 	}
-	visible, err := s.repos.allShown()
-	if err != nil {
-		return err
-	}
+	visible := s.repos.allShown()
 	if err := s.listNames(); err != nil {
 		return err
 	}

@@ -3,22 +3,17 @@ package search
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/query"
 )
 
-// repoView is what a search knows of the repos of its shard. Because a shard
-// can hold thousands, a search asks whether it may read one when it first looks
-// at a document of it. It is safe for concurrent use.
+// repoView is what a search knows of the repos of its shard. It is safe for concurrent use.
 type repoView struct {
 	docs    *docstore.Docs
-	allowed func(name string) bool // nil allows all
-
-	mu    sync.Mutex      // held during calls of allowed
-	known []atomic.Uint32 // by repo: unknownRepo, liveRepo or hiddenRepo
+	allowed func(repo int) bool // nil allows all
+	hidden  []atomic.Bool       // by repo: hidden while the search runs
 	// replaced are the documents that their repo no longer has, by repo. It
 	// does not change while a search runs.
 	replaced map[int]replaced
@@ -33,31 +28,19 @@ type replaced struct {
 	docs  docstore.Set
 }
 
-const (
-	unknownRepo = iota
-	liveRepo
-	hiddenRepo
-)
-
 // reset prepares the view for a search. It reuses the memory of the last one.
 func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	v.docs, v.allowed = docs, opts.Repos
-	v.known = slices.Grow(v.known[:0], docs.Repos())[:docs.Repos()]
-	clear(v.known)
+	v.hidden = slices.Grow(v.hidden[:0], docs.Repos())[:docs.Repos()]
+	clear(v.hidden)
 	clear(v.replaced)
 	clear(v.branches)
-	for name, overlay := range opts.Overlays {
-		if overlay.Hidden.Len() == 0 && overlay.Branches == nil {
+	for repo, overlay := range opts.Overlays {
+		if repo >= docs.Repos() || overlay.Hidden.Len() == 0 && overlay.Branches == nil {
 			continue
 		}
-		repo, ok, err := docs.FindRepo(name)
-		if err != nil {
+		if err := v.addOverlay(repo, overlay); err != nil {
 			return err
-		}
-		if ok {
-			if err := v.addOverlay(repo, overlay); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -80,40 +63,22 @@ func (v *repoView) addOverlay(repo int, overlay Overlay) error {
 }
 
 // shows reports whether the document of the repo may be read.
-func (v *repoView) shows(doc uint32, repo int) (bool, error) {
+func (v *repoView) shows(doc uint32, repo int) bool {
 	if len(v.replaced) > 0 {
 		if r, some := v.replaced[repo]; some && r.docs.Has(doc-r.first) {
-			return false, nil
+			return false
 		}
 	}
 	return v.live(repo)
 }
 
 // live reports whether the repo may be read.
-func (v *repoView) live(repo int) (bool, error) {
-	if known := v.known[repo].Load(); known != unknownRepo {
-		return known == liveRepo, nil
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.known[repo].Load() == unknownRepo {
-		known := uint32(liveRepo)
-		if v.allowed != nil {
-			name, err := v.docs.RepoName(repo)
-			if err != nil {
-				return false, err
-			}
-			if !v.allowed(name) {
-				known = hiddenRepo
-			}
-		}
-		v.known[repo].Store(known)
-	}
-	return v.known[repo].Load() == liveRepo, nil
+func (v *repoView) live(repo int) bool {
+	return (v.allowed == nil || v.allowed(repo)) && !v.hidden[repo].Load()
 }
 
 // hide excludes the documents of a repo from now on.
-func (v *repoView) hide(repo int) { v.known[repo].Store(hiddenRepo) }
+func (v *repoView) hide(repo int) { v.hidden[repo].Store(true) }
 
 // repo returns the record of a repo. It keeps the last one.
 func (s *search) repo(i int) (*docstore.Repo, error) {
@@ -143,10 +108,7 @@ func (s *search) repoAtom(q query.Q) (node, error) {
 		if in && yes || !in && no {
 			continue
 		}
-		live, err := s.repos.live(i)
-		if err != nil {
-			return nil, err
-		}
+		live := s.repos.live(i)
 		yes, no = yes || live && in, no || live && !in
 	}
 	if !yes || !no {

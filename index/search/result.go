@@ -38,12 +38,12 @@ type Options struct {
 	// for finding them; 0 means no bound. The first file that exceeds it is left out with all later
 	// ones, and Result.Cut reports that. The best file is returned whatever its size.
 	MaxBytes int64
-	// Repos says which repos may be read; nil means all. A repo that it refuses is neither read nor
-	// counted.
-	Repos func(name string) bool
-	// Overlays describe what has become of repos since the shard was built, by name. Repos that are
-	// not in the shard are ignored.
-	Overlays map[string]Overlay
+	// Repos says which repos of the shard may be read, by their numbers from 0; nil means all. A repo that it
+	// refuses is neither read nor counted. Several goroutines call it, and it must always answer the same.
+	Repos func(repo int) bool
+	// Overlays describe what has become of repos since the shard was built, by their numbers. Repos
+	// that are not in the shard are ignored.
+	Overlays map[int]Overlay
 	// After excludes documents at or before this place in the total order.
 	After *Key
 	// Floor is the last of MaxFiles files that were found elsewhere. Files after it have no room in

@@ -107,8 +107,20 @@ func TestHiddenReposLeaveNoTrace(t *testing.T) {
 			continue
 		}
 		visible := &indextest.Corpus{Repos: c.Repos[1:]}
-		hidden := c.Repos[0].Name
+		hidden := numberOf(c, c.Repos[0].Name)
+		only := func(repo int) bool { return repo != hidden }
 		all, some := openShard(t, buildShard(t, c)), openShard(t, buildShard(t, visible))
+		for _, d := range c.Repos[0].Documents {
+			if f, err := all.File(t.Context(), c.Repos[0].Name, []byte(d.Path), "", search.Options{Repos: only}, search.Part{}); !errors.Is(err, search.ErrNoFile) {
+				t.Fatalf("a file of a hidden repo: %v, %v", f, err)
+			}
+		}
+		for _, branch := range c.Repos[0].Branches {
+			opts := search.TreeOptions{Branch: branch, Depth: 1, MaxEntries: 9, MaxBytes: 9999}
+			if tree, err := all.Tree(t.Context(), c.Repos[0].Name, search.Options{Repos: only}, opts); err != nil || len(tree.Entries) > 0 {
+				t.Fatalf("a tree of a hidden repo: %v, %v", tree, err)
+			}
+		}
 		for _, q := range indextest.Queries(c, seed, 60) {
 			tree, err := query.Parse(q.Text, query.ParseOptions{})
 			if err != nil {
@@ -116,7 +128,7 @@ func TestHiddenReposLeaveNoTrace(t *testing.T) {
 			}
 			opts := search.Options{MaxFiles: 1 << 20, MaxMatchesPerFile: 1 << 20}
 			want, wantErr := searchTree(some, tree, opts)
-			opts.Repos = func(name string) bool { return name != hidden }
+			opts.Repos = only
 			got, gotErr := searchTree(all, tree, opts)
 			if wantErr != nil || gotErr != nil {
 				if (wantErr == nil) != (gotErr == nil) {
@@ -213,7 +225,7 @@ func TestListDescribesRepos(t *testing.T) {
 	if len(r.Languages) != 1 || r.Languages[0] != (shard.LanguageShare{Language: "Go", Documents: 2, Bytes: 7}) {
 		t.Errorf("languages: %+v", r.Languages)
 	}
-	if f, err := s.File(t.Context(), "a", []byte("c.png"), "", search.Overlay{}, search.Part{}); err != nil || len(f.Content) > 0 || f.Size != r.SkippedFiles[0].Size || f.Size == 0 {
+	if f, err := s.File(t.Context(), "a", []byte("c.png"), "", search.Options{}, search.Part{}); err != nil || len(f.Content) > 0 || f.Size != r.SkippedFiles[0].Size || f.Size == 0 {
 		t.Errorf("the skipped file: %+v, %v, listed as %+v", f, err, r.SkippedFiles)
 	}
 	if len(r.SkippedFiles) != 1 || string(r.SkippedFiles[0].Path) != "c.png" || r.SkippedFiles[0].Reason != docstore.Binary {
@@ -228,19 +240,19 @@ func TestFileIsWhatWasIndexed(t *testing.T) {
 		for _, r := range c.Repos {
 			for _, d := range r.Documents {
 				for _, branch := range d.Branches {
-					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, search.Overlay{}, search.Part{})
+					f, err := s.File(context.Background(), r.Name, []byte(d.Path), branch, search.Options{}, search.Part{})
 					if err != nil || string(f.Content) != string(d.Content) || f.Language != d.Language {
 						t.Fatalf("seed %d: %s %q on %s = %+v, %v", seed, r.Name, d.Path, branch, f, err)
 					}
 				}
 			}
 			for _, path := range []string{"no/such/file", "", "\xff"} {
-				if _, err := s.File(context.Background(), r.Name, []byte(path), "", search.Overlay{}, search.Part{}); !errors.Is(err, search.ErrNoFile) {
+				if _, err := s.File(context.Background(), r.Name, []byte(path), "", search.Options{}, search.Part{}); !errors.Is(err, search.ErrNoFile) {
 					t.Fatalf("file %q: %v, want ErrNoFile", path, err)
 				}
 			}
 		}
-		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), "", search.Overlay{}, search.Part{}); !errors.Is(err, search.ErrNoFile) {
+		if _, err := s.File(context.Background(), "no/such/repo", []byte("a"), "", search.Options{}, search.Part{}); !errors.Is(err, search.ErrNoFile) {
 			t.Fatalf("file of an unknown repo: %v, want ErrNoFile", err)
 		}
 	}

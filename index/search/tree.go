@@ -43,9 +43,9 @@ type TreeEntry struct {
 }
 
 // Tree lists the files and folders of a repo on a branch, as far as they are in the shard. It reads
-// paths and no content.
-func (s *Shard) Tree(ctx context.Context, repo string, overlay Overlay, opts TreeOptions) (tree *Tree, err error) {
-	err = s.with(ctx, nil, Options{Overlays: map[string]Overlay{repo: overlay}}, func(run *search) error {
+// paths and no content. Of the search options it uses Repos and Overlays.
+func (s *Shard) Tree(ctx context.Context, repo string, of Options, opts TreeOptions) (tree *Tree, err error) {
+	err = s.with(ctx, nil, Options{Repos: of.Repos, Overlays: of.Overlays}, func(run *search) error {
 		tree, err = run.tree(repo, &opts)
 		return err
 	})
@@ -86,14 +86,12 @@ func (s *search) tree(repo string, opts *TreeOptions) (*Tree, error) {
 		if !bytes.HasPrefix(path, opts.Folder) {
 			break
 		}
-		shown, err := s.repos.shows(doc, i)
-		if err == nil && shown {
-			shown, err = on.holds(s)
+		if !s.repos.shows(doc, i) {
+			continue
 		}
-		if err != nil {
+		if held, err := on.holds(s); err != nil {
 			return nil, err
-		}
-		if !shown {
+		} else if !held {
 			continue
 		}
 		path = path[:opts.entry(path)]

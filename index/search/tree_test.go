@@ -42,10 +42,10 @@ func treeOf(r *indextest.Repo, branch, folder string, depth int) (entries []stri
 }
 
 // listed reads a tree in parts.
-func listed(t *testing.T, s *search.Shard, repo string, overlay search.Overlay, opts search.TreeOptions) (entries []string) {
+func listed(t *testing.T, s *search.Shard, repo string, of search.Options, opts search.TreeOptions) (entries []string) {
 	t.Helper()
 	for more := true; more; {
-		tree, err := s.Tree(context.Background(), repo, overlay, opts)
+		tree, err := s.Tree(context.Background(), repo, of, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,7 +74,7 @@ func TestTreeIsThatOfTheDocuments(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		overlays, rest := change(c, rnd)
 		s := openShard(t, buildShard(t, c))
-		compare := func(r *indextest.Repo, overlay search.Overlay) {
+		compare := func(r *indextest.Repo, of search.Options) {
 			folders := []string{"", "no/such/"}
 			for _, d := range r.Documents {
 				for i := range d.Path {
@@ -88,7 +88,7 @@ func TestTreeIsThatOfTheDocuments(t *testing.T) {
 				for _, branch := range append(slices.Clone(r.Branches), "no such branch") {
 					depth := 1 + rnd.IntN(4)
 					opts := search.TreeOptions{Branch: branch, Folder: []byte(folder), Depth: uint32(depth), MaxEntries: rnd.IntN(20), MaxBytes: rnd.IntN(200)}
-					got, want := listed(t, s, r.Name, overlay, opts), treeOf(r, branch, folder, depth)
+					got, want := listed(t, s, r.Name, of, opts), treeOf(r, branch, folder, depth)
 					if !slices.Equal(got, want) {
 						t.Fatalf("seed %d, %s, %q on %s to depth %d:\n got %q\nwant %q", seed, r.Name, folder, branch, depth, got, want)
 					}
@@ -96,10 +96,10 @@ func TestTreeIsThatOfTheDocuments(t *testing.T) {
 			}
 		}
 		for i := range c.Repos {
-			compare(&c.Repos[i], search.Overlay{})
-			compare(&rest.Repos[i], overlays[c.Repos[i].Name])
+			compare(&c.Repos[i], search.Options{})
+			compare(&rest.Repos[i], search.Options{Overlays: overlays})
 		}
-		if got := listed(t, s, "no/such/repo", search.Overlay{}, search.TreeOptions{Branch: "main", Depth: 1}); len(got) > 0 {
+		if got := listed(t, s, "no/such/repo", search.Options{}, search.TreeOptions{Branch: "main", Depth: 1}); len(got) > 0 {
 			t.Errorf("a tree of a repo that is not there: %q", got)
 		}
 	}
@@ -115,7 +115,7 @@ func TestTreeEnds(t *testing.T) {
 	s := openShard(t, buildShard(t, c))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if tree, err := s.Tree(ctx, "r", search.Overlay{}, search.TreeOptions{Branch: "main", Depth: 1, MaxEntries: 9, MaxBytes: 9999}); !errors.Is(err, context.Canceled) {
+	if tree, err := s.Tree(ctx, "r", search.Options{}, search.TreeOptions{Branch: "main", Depth: 1, MaxEntries: 9, MaxBytes: 9999}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%+v, %v", tree, err)
 	}
 }

@@ -125,7 +125,8 @@ func (c *cluster) publishSome(corpus *indextest.Corpus, keep func(string) bool, 
 					continue
 				}
 				ref := c.uploadDocuments(fence, parts[i]...) // one shard, under as many names
-				ref.Languages = nil                          // a caller is not told those of others
+				ref.RepoNumber = uint32(n)
+				ref.Languages = nil // a caller is not told those of others
 				refs = append(refs, ref)
 			}
 			return refs

@@ -132,14 +132,14 @@ func (c *cluster) publishExcept(corpus *indextest.Corpus, deleted string) {
 			parts[i] = append(parts[i], part{repo, half(repo, i)})
 		}
 	}
-	for _, p := range parts[0] {
+	for n, p := range parts[0] {
 		if p.repo.Name == deleted {
 			continue
 		}
 		c.publishShards(p.repo, func(fence int64) (refs []*catalogv1.ShardRef) {
 			for i := range parts {
 				ref := c.uploadDocuments(fence, parts[i]...)
-				ref.Languages = nil
+				ref.Languages, ref.RepoNumber = nil, uint32(n)
 				refs = append(refs, ref)
 			}
 			return refs

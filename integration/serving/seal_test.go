@@ -65,8 +65,10 @@ func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
 	c.eventually("the repo is found", func() bool { return len(paths(c.as(all).find("heron", nil))) == 1 })
 	root, err := c.store.GetRoot(t.Context(), "seen")
 	c.must(err)
-	plan := func(repos ...string) *searchv1.Plan {
-		return &searchv1.Plan{Revision: root.Revision, Shards: []*searchv1.PlannedShard{{Digest: root.Record.Shards[0].Digest, Repos: repos}}}
+	plan := func(repos ...byte) *searchv1.Plan {
+		return &searchv1.Plan{Revision: root.Revision, Shards: []*searchv1.PlannedShard{{
+			Digest: root.Record.Shards[0].Digest, Repos: &searchv1.PlannedShard_Bitmap{Bitmap: repos},
+		}}}
 	}
 	var conn grpc.ClientConnInterface = c.dial(c.searchers[0])
 	if oneProcess {
@@ -93,7 +95,7 @@ func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
 		return c.sealed(method, until, &searchv1.StreamSearchRequest{Search: req})
 	}
 	const method = searchv1.SearchService_StreamSearch_FullMethodName
-	none, one := &searchv1.SearchRequest{Query: "heron", Plan: plan()}, &searchv1.SearchRequest{Query: "heron", Plan: plan("seen")}
+	none, one := &searchv1.SearchRequest{Query: "heron", Plan: plan()}, &searchv1.SearchRequest{Query: "heron", Plan: plan(1)}
 	later := time.Now().Add(time.Minute)
 	for what, try := range map[string]struct {
 		ctx   context.Context

@@ -154,7 +154,7 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		must(l.t, json.Unmarshal(req.PageToken, after))
 	}
 	asked := searchapi.WithDefaults(req.Options)
-	options := searchapi.ShardOptions(asked, after, slices.Collect(keys(l.repos)))
+	options := searchapi.ShardOptions(asked, after, searchapi.AllRepos())
 	result, err := l.shard.Search(ctx, q, options)
 	if err != nil {
 		return nil, err
@@ -261,7 +261,7 @@ func (l *library) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 	if len(req.Path) > 0 {
 		opts.Folder = append(bytes.Clone(req.Path), '/')
 	}
-	tree, err := l.shard.Tree(ctx, req.Repo, search.Overlay{}, opts)
+	tree, err := l.shard.Tree(ctx, req.Repo, search.Options{}, opts)
 	if err != nil {
 		return nil, err
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 type accounted struct {
-	shard   Shard
+	digest  Digest
 	state   standing
 	reason  searchv1.UncoveredReason
 	message string
@@ -67,7 +67,7 @@ func (a *Account) Want(shards []Shard) {
 	for _, s := range shards {
 		i, known := a.place(s.Digest)
 		if !known {
-			a.add(s, len(shards))
+			a.add(s.Digest, len(shards))
 			continue
 		}
 		if a.shards[i].state <= searched {
@@ -81,22 +81,22 @@ func (a *Account) place(d Digest) (i int, known bool) {
 		i, known = a.index[d]
 		return i, known
 	}
-	i = slices.IndexFunc(a.shards, func(s accounted) bool { return s.shard.Digest == d })
+	i = slices.IndexFunc(a.shards, func(s accounted) bool { return s.digest == d })
 	return i, i >= 0
 }
 
 // add adds a shard to the account; about is a hint of how many there will be.
-func (a *Account) add(s Shard, about int) {
+func (a *Account) add(d Digest, about int) {
 	if len(a.shards) == fewShards {
 		a.index = make(map[Digest]int, about)
 		for i := range a.shards {
-			a.index[a.shards[i].shard.Digest] = i
+			a.index[a.shards[i].digest] = i
 		}
 	}
 	if a.index != nil {
-		a.index[s.Digest] = len(a.shards)
+		a.index[d] = len(a.shards)
 	}
-	a.shards = append(a.shards, accounted{shard: s})
+	a.shards = append(a.shards, accounted{digest: d})
 }
 
 // Searched records that the shard was searched to its end.
@@ -129,7 +129,8 @@ func (a *Account) mark(d Digest, state standing, reason searchv1.UncoveredReason
 	s.state, s.reason, s.message = state, reason, message
 }
 
-// Coverage is the account so far. A shard without an outcome was not reached.
+// Coverage is the account so far. A shard without an outcome was not reached. The account does
+// not know the names of the repos in uncovered shards.
 func (a *Account) Coverage() *searchv1.Coverage {
 	c := &searchv1.Coverage{Requested: uint64(a.requested), Pruned: uint64(a.requested - len(a.shards))}
 	for i := range a.shards {
@@ -157,7 +158,7 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 		s.message = NoTurn
 	}
 	c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{
-		Digest: s.shard.Digest[:], Repos: s.shard.Repos, Reason: s.reason, Message: s.message,
+		Digest: s.digest[:], Reason: s.reason, Message: s.message,
 	})
 }
 

@@ -22,11 +22,8 @@ const (
 )
 
 // Explanation maps the explanation of one shard. The caller may see all of its repos.
-func Explanation(x *search.Explanation, s Shard) *searchv1.Explanation {
-	named := &searchv1.ExplainedShard{Digest: s.Digest[:], Repos: uint64(len(s.Repos)), Time: durationpb.New(x.Elapsed)}
-	if len(s.Repos) > 0 {
-		named.Repo = s.Repos[0]
-	}
+func Explanation(x *search.Explanation, shard Digest) *searchv1.Explanation {
+	named := &searchv1.ExplainedShard{Digest: shard[:], Repo: x.Repo, Repos: uint64(x.Repos), Time: durationpb.New(x.Elapsed)}
 	e := &searchv1.Explanation{
 		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
 		Inexact: one(x.Inexact), SlowestShards: []*searchv1.ExplainedShard{named},

@@ -23,8 +23,8 @@ func explained(number, nodes int) *searchv1.Explanation {
 			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: []string{search.ByWords, search.ByNames}, Reads: search.Reads{Lists: 1},
 		})
 	}
-	s := searchapi.Shard{Repos: []string{fmt.Sprint("repo", number), "other"}}
-	return searchapi.Explanation(x, s)
+	x.Repo, x.Repos = fmt.Sprint("repo", number), 2
+	return searchapi.Explanation(x, searchapi.Digest{})
 }
 
 // TestExplanationsOfManyShards: the sum of many explanations is as large as one.

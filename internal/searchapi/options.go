@@ -1,8 +1,6 @@
 package searchapi
 
 import (
-	"slices"
-
 	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -71,7 +69,7 @@ func orDefault[T comparable](v, def T) T {
 
 // ShardOptions are the options for searching one shard: o with its defaults, results
 // after a place (nil: from the first), only in the given repos.
-func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos []string) search.Options {
+func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos ShardRepos) search.Options {
 	mode := search.Exhaustive
 	if o.Mode == searchv1.Mode_MODE_TOP_K && !o.CountOnly {
 		mode = search.TopK
@@ -84,7 +82,7 @@ func ShardOptions(o *searchv1.SearchOptions, after *search.Key, repos []string) 
 		ContextLines:      int(o.ContextLines),
 		MaxLine:           int(o.MaxLineBytes),
 		MaxBytes:          int64(o.MaxBytes),
-		Repos:             Only(repos),
+		Repos:             repos.Filter(),
 		After:             after,
 		Explain:           o.Explain,
 		Symbols:           o.Symbols,
@@ -98,21 +96,4 @@ func FilesOf(o *searchv1.SearchOptions) int {
 		return 0
 	}
 	return int(o.MaxFiles)
-}
-
-// Only is the predicate that holds for exactly the given names: for none if the list
-// is empty. It keeps the list. A sorted list, such as a shard's, is searched in
-// place.
-func Only(names []string) func(string) bool {
-	if slices.IsSorted(names) {
-		return func(name string) bool {
-			_, found := slices.BinarySearch(names, name)
-			return found
-		}
-	}
-	set := make(map[string]bool, len(names))
-	for _, n := range names {
-		set[n] = true
-	}
-	return func(name string) bool { return set[name] }
 }

@@ -13,16 +13,19 @@ import (
 // Shard names a shard and the repos in it that the caller may see.
 type Shard struct {
 	Digest Digest
-	// Repos are in ascending order, which is the shard's own.
-	Repos []string
-	// Overlays are the changes of repos since the shard was built, by repo.
-	Overlays map[string]Overlay
+	Repos  ShardRepos
+	// Names is the most bytes that the names of these repos take in a message.
+	Names int
+	// Overlays are the changes of repos since the shard was built, ascending by repo.
+	Overlays []Overlay
 	// planned is nil before Prepare.
 	planned *searchv1.PlannedShard
 }
 
 // Overlay is how a repo has changed since a shard of it was built, as plans carry it.
 type Overlay struct {
+	// Repo is the number of the repo in the shard.
+	Repo uint32
 	// Hidden are the replaced documents, as an encoded docstore.Set; empty: none.
 	Hidden []byte
 	// Branches are the repo's present branches. Places has for each the place, from 1, of
@@ -33,7 +36,7 @@ type Overlay struct {
 
 // OverlayOf is the overlay that a root has for one of its shards, if any.
 func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some bool) {
-	o.Hidden = ref.GetHidden()
+	o.Repo, o.Hidden = ref.GetRepoNumber(), ref.GetHidden()
 	if len(ref.GetBranches()) > 0 {
 		o.Places = ref.GetBranches()
 		for _, b := range root.GetBranches() {
@@ -43,11 +46,8 @@ func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some b
 	return o, len(o.Hidden)+len(o.Branches) > 0
 }
 
-// Errors of a malformed plan.
-var (
-	errOverlay  = errors.New("the plan has an overlay of a repo that is not planned")
-	errBranches = errors.New("the plan needs one place for each branch of an overlay")
-)
+// errBranches is the error of a plan with an overlay that cannot be applied.
+var errBranches = errors.New("the plan needs one place for each branch of an overlay")
 
 // Prepare makes the part that is the same in the plans of all queries. Afterwards the
 // shard and the message that Planned returns must not be changed.
@@ -62,30 +62,26 @@ func (s *Shard) Planned() *searchv1.PlannedShard {
 }
 
 func (s *Shard) plan() *searchv1.PlannedShard {
-	p := &searchv1.PlannedShard{Digest: s.Digest[:], Repos: s.Repos}
-	if len(s.Overlays) == 0 {
-		return p
-	}
-	for i, name := range s.Repos {
-		o := s.Overlays[name]
+	p := &searchv1.PlannedShard{Digest: s.Digest[:]}
+	s.Repos.plan(p)
+	for _, o := range s.Overlays {
 		if len(o.Hidden) > 0 {
-			p.Hidden = append(p.Hidden, &searchv1.HiddenDocuments{Repo: uint32(i), Documents: o.Hidden})
+			p.Hidden = append(p.Hidden, &searchv1.HiddenDocuments{Repo: o.Repo, Documents: o.Hidden})
 		}
 		if len(o.Branches) > 0 {
-			p.Branches = append(p.Branches, &searchv1.ServedBranches{Repo: uint32(i), Names: o.Branches, Places: o.Places})
+			p.Branches = append(p.Branches, &searchv1.ServedBranches{Repo: o.Repo, Names: o.Branches, Places: o.Places})
 		}
 	}
 	return p
 }
 
+// NameSize is the most bytes that the name of a repo takes in a message.
+func NameSize(name string) int { return inField(len(name)) }
+
 // PlannedSize is the most bytes that the shard takes in the plan of a query with that
-// many type:repo. Each of them may list the shard's repos once more.
+// many type:repo. Each of them may list the names of the shard's repos.
 func (s *Shard) PlannedSize(typeRepos int) int {
-	names := 0
-	for _, name := range s.Repos {
-		names += inField(len(name))
-	}
-	size := inField(len(s.Digest)) + names*(1+typeRepos) + framing
+	size := inField(len(s.Digest)) + inField(8*len(s.Repos.bits)) + s.Names*typeRepos + framing
 	for _, o := range s.Overlays {
 		size += 2*(framing+numberField) + inField(len(o.Hidden)) + framing + numberBytes*len(o.Places)
 		for _, name := range o.Branches {
@@ -102,44 +98,38 @@ const (
 )
 
 // ParsePlanned is the reverse of Planned.
-func ParsePlanned(p *searchv1.PlannedShard) (Shard, error) {
-	d, err := ParseDigest(p.Digest)
-	if err != nil {
+func ParsePlanned(p *searchv1.PlannedShard) (s Shard, err error) {
+	if s.Digest, err = ParseDigest(p.Digest); err != nil {
 		return Shard{}, err
 	}
-	s := Shard{Digest: d, Repos: p.Repos}
-	if len(p.Hidden)+len(p.Branches) > 0 {
-		s.Overlays = make(map[string]Overlay, len(p.Hidden)+len(p.Branches))
+	if s.Repos, err = parseRepos(p); err != nil {
+		return Shard{}, err
 	}
 	for _, h := range p.Hidden {
-		if int(h.Repo) >= len(p.Repos) {
-			return Shard{}, errOverlay
-		}
-		s.Overlays[p.Repos[h.Repo]] = Overlay{Hidden: h.Documents}
+		s.Overlays = append(s.Overlays, Overlay{Repo: h.Repo, Hidden: h.Documents})
 	}
 	for _, b := range p.Branches {
-		if int(b.Repo) >= len(p.Repos) {
-			return Shard{}, errOverlay
-		}
-		o := s.Overlays[p.Repos[b.Repo]]
-		o.Branches, o.Places = b.Names, b.Places
-		s.Overlays[p.Repos[b.Repo]] = o
+		s.Overlays = append(s.Overlays, Overlay{Repo: b.Repo, Branches: b.Names, Places: b.Places})
 	}
 	return s, nil
 }
 
-// ShardOverlays decodes the overlays of the shard's repos, by name.
-func (s *Shard) ShardOverlays() (map[string]search.Overlay, error) {
+// ShardOverlays decodes the overlays of the shard's repos, by the numbers of these.
+func (s *Shard) ShardOverlays() (map[int]search.Overlay, error) {
 	if len(s.Overlays) == 0 {
 		return nil, nil
 	}
-	overlays := make(map[string]search.Overlay, len(s.Overlays))
-	for name, o := range s.Overlays {
-		decoded, err := o.decode()
+	overlays := make(map[int]search.Overlay, len(s.Overlays))
+	for _, o := range s.Overlays {
+		of, err := o.decode()
 		if err != nil {
-			return nil, fmt.Errorf("what has become of %s: %w", name, err)
+			return nil, fmt.Errorf("what has become of repo %d of the shard: %w", o.Repo, err)
 		}
-		overlays[name] = decoded
+		// Parsed plans have an overlay for the documents of a repo and one for its branches.
+		if before, some := overlays[int(o.Repo)]; some {
+			of = search.Overlay{Hidden: before.Hidden, Branches: of.Branches}
+		}
+		overlays[int(o.Repo)] = of
 	}
 	return overlays, nil
 }

@@ -130,7 +130,7 @@ func (c *heapCluster) publish(from, to int) {
 			Shards:   []*catalogv1.ShardRef{ref},
 		})
 		must(c.t, errors.Join(err, lease.Release(c.t.Context())))
-		c.plan.Shards = append(c.plan.Shards, &searchv1.PlannedShard{Digest: ref.Digest, Repos: []string{name}})
+		c.plan.Shards = append(c.plan.Shards, &searchv1.PlannedShard{Digest: ref.Digest, Repos: &searchv1.PlannedShard_All{All: true}})
 	}
 }
 

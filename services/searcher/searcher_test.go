@@ -140,7 +140,7 @@ func refusesCallers(t *testing.T, addr string) {
 	if _, err := ask(t.Context(), c, &searchv1.SearchRequest{Query: "x", Plan: bad}); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("a plan with half a digest: %v", err)
 	}
-	unknown := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: make([]byte, 32), Repos: []string{"r"}}}}
+	unknown := &searchv1.Plan{Shards: []*searchv1.PlannedShard{{Digest: make([]byte, 32), Repos: &searchv1.PlannedShard_All{All: true}}}}
 	coverage, err := ask(t.Context(), c, &searchv1.SearchRequest{Query: "x", Plan: unknown})
 	if err != nil || coverage.Failed != 1 || coverage.Uncovered[0].Reason != searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED {
 		t.Errorf("a shard that is not held: %v, %v", coverage, err)

@@ -81,8 +81,7 @@ func searchShard(ctx context.Context, s *search.Shard, text string, options *sea
 	}
 	options = searchapi.WithDefaults(options)
 	selected := searchapi.ApplyAnswer(options, asks)
-	opts := searchapi.ShardOptions(options, nil, nil)
-	opts.Repos = nil // all of them
+	opts := searchapi.ShardOptions(options, nil, searchapi.AllRepos())
 	opts.Symbols = opts.Symbols || query.AsksForSymbols(q)
 	found, err := s.Search(ctx, ready, opts)
 	if err != nil {
@@ -106,7 +105,7 @@ func searchShard(ctx context.Context, s *search.Shard, text string, options *sea
 		answer.Facets = searchapi.Facets(by, counted.Facets, int(options.MaxFacetValues))
 	}
 	if found.Explanation != nil {
-		answer.Explanation = searchapi.Explanation(found.Explanation, searchapi.Shard{})
+		answer.Explanation = searchapi.Explanation(found.Explanation, searchapi.Digest{})
 		answer.Explanation.SlowestShards = nil // there is one
 	}
 	return answer, nil

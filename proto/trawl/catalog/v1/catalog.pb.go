@@ -669,7 +669,9 @@ type ShardRef struct {
 	Branches []uint32 `protobuf:"varint,14,rep,packed,name=branches,proto3" json:"branches,omitempty"`
 	// Number of repos in the shard, those included that are deleted or served from other shards
 	// since. What a caller may not see of them must not show.
-	Repos         uint32 `protobuf:"varint,15,opt,name=repos,proto3" json:"repos,omitempty"`
+	Repos uint32 `protobuf:"varint,15,opt,name=repos,proto3" json:"repos,omitempty"`
+	// Number of the root's repo in the shard, from 0. Repos are there in ascending order of their names.
+	RepoNumber    uint32 `protobuf:"varint,16,opt,name=repo_number,json=repoNumber,proto3" json:"repo_number,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -805,6 +807,13 @@ func (x *ShardRef) GetBranches() []uint32 {
 func (x *ShardRef) GetRepos() uint32 {
 	if x != nil {
 		return x.Repos
+	}
+	return 0
+}
+
+func (x *ShardRef) GetRepoNumber() uint32 {
+	if x != nil {
+		return x.RepoNumber
 	}
 	return 0
 }
@@ -1843,7 +1852,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x02id\x18\x0e \x01(\rR\x02id\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06commit\x18\x02 \x01(\tR\x06commit\"\xe4\x03\n" +
+	"\x06commit\x18\x02 \x01(\tR\x06commit\"\x85\x04\n" +
 	"\bShardRef\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1d\n" +
@@ -1861,7 +1870,9 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x16live_skipped_documents\x18\f \x01(\x04R\x14liveSkippedDocuments\x12\x1c\n" +
 	"\tcompacted\x18\r \x01(\bR\tcompacted\x12\x1a\n" +
 	"\bbranches\x18\x0e \x03(\rR\bbranches\x12\x14\n" +
-	"\x05repos\x18\x0f \x01(\rR\x05repos\"\xc1\x01\n" +
+	"\x05repos\x18\x0f \x01(\rR\x05repos\x12\x1f\n" +
+	"\vrepo_number\x18\x10 \x01(\rR\n" +
+	"repoNumber\"\xc1\x01\n" +
 	"\bManifest\x12*\n" +
 	"\x04root\x18\x01 \x01(\v2\x16.trawl.catalog.v1.RootR\x04root\x12+\n" +
 	"\x11skipped_documents\x18\x02 \x01(\x04R\x10skippedDocuments\x12'\n" +

@@ -2017,9 +2017,15 @@ type PlannedShard struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// SHA-256 of the shard object, 32 bytes.
 	Digest []byte `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"`
-	// Names of the repos in the shard that are live and that the caller may see.
-	// Their order is that of the shard. Nothing else may be read or counted.
-	Repos []string `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
+	// The repos in the shard that are live and that the caller may see, by their numbers in
+	// the shard, from 0. Nothing else may be read or counted.
+	//
+	// Types that are valid to be assigned to Repos:
+	//
+	//	*PlannedShard_All
+	//	*PlannedShard_Runs
+	//	*PlannedShard_Bitmap
+	Repos isPlannedShard_Repos `protobuf_oneof:"repos"`
 	// Documents of these repos that may not be read or counted either.
 	Hidden []*HiddenDocuments `protobuf:"bytes,3,rep,name=hidden,proto3" json:"hidden,omitempty"`
 	// Current branches of these repos, where they have changed since the shard was built.
@@ -2065,9 +2071,36 @@ func (x *PlannedShard) GetDigest() []byte {
 	return nil
 }
 
-func (x *PlannedShard) GetRepos() []string {
+func (x *PlannedShard) GetRepos() isPlannedShard_Repos {
 	if x != nil {
 		return x.Repos
+	}
+	return nil
+}
+
+func (x *PlannedShard) GetAll() bool {
+	if x != nil {
+		if x, ok := x.Repos.(*PlannedShard_All); ok {
+			return x.All
+		}
+	}
+	return false
+}
+
+func (x *PlannedShard) GetRuns() []byte {
+	if x != nil {
+		if x, ok := x.Repos.(*PlannedShard_Runs); ok {
+			return x.Runs
+		}
+	}
+	return nil
+}
+
+func (x *PlannedShard) GetBitmap() []byte {
+	if x != nil {
+		if x, ok := x.Repos.(*PlannedShard_Bitmap); ok {
+			return x.Bitmap
+		}
 	}
 	return nil
 }
@@ -2086,10 +2119,36 @@ func (x *PlannedShard) GetBranches() []*ServedBranches {
 	return nil
 }
 
+type isPlannedShard_Repos interface {
+	isPlannedShard_Repos()
+}
+
+type PlannedShard_All struct {
+	// Every repo of the shard.
+	All bool `protobuf:"varint,2,opt,name=all,proto3,oneof"`
+}
+
+type PlannedShard_Runs struct {
+	// Runs of successive numbers, ascending. Two unsigned varints for each: how many numbers are
+	// left out before it, and its length.
+	Runs []byte `protobuf:"bytes,5,opt,name=runs,proto3,oneof"`
+}
+
+type PlannedShard_Bitmap struct {
+	// Number n is bit n%8, from the lowest, of byte n/8.
+	Bitmap []byte `protobuf:"bytes,6,opt,name=bitmap,proto3,oneof"`
+}
+
+func (*PlannedShard_All) isPlannedShard_Repos() {}
+
+func (*PlannedShard_Runs) isPlannedShard_Repos() {}
+
+func (*PlannedShard_Bitmap) isPlannedShard_Repos() {}
+
 // HiddenDocuments are documents in a shard that no longer belong to their repo.
 type HiddenDocuments struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
+	// Number of the repo in the shard, from 0; ascending within a shard.
 	Repo uint32 `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	// Their numbers, counted from the repo's first document in the shard, as package
 	// index/docstore encodes them.
@@ -2145,7 +2204,7 @@ func (x *HiddenDocuments) GetDocuments() []byte {
 // ServedBranches are the branches of a repo, in their order.
 type ServedBranches struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Place of the repo in PlannedShard.repos, from 0; ascending within a shard.
+	// Number of the repo in the shard, from 0; ascending within a shard.
 	Repo  uint32   `protobuf:"varint,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	Names []string `protobuf:"bytes,2,rep,name=names,proto3" json:"names,omitempty"`
 	// For each branch: the number, from 1, of the repo's branch in the shard that has its
@@ -6206,12 +6265,17 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\x12'\n" +
 	"\x0fsyntax_revision\x18\x05 \x01(\rR\x0esyntaxRevision\"!\n" +
 	"\tRepoNames\x12\x14\n" +
-	"\x05names\x18\x01 \x03(\tR\x05names\"\xbc\x01\n" +
+	"\x05names\x18\x01 \x03(\tR\x05names\"\x9b\x02\n" +
 	"\fPlannedShard\x12\x1f\n" +
-	"\x06digest\x18\x01 \x01(\fB\a\xbaH\x04z\x02h R\x06digest\x12\x14\n" +
-	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
+	"\x06digest\x18\x01 \x01(\fB\a\xbaH\x04z\x02h R\x06digest\x12\x1b\n" +
+	"\x03all\x18\x02 \x01(\bB\a\xbaH\x04j\x02\b\x01H\x00R\x03all\x12 \n" +
+	"\x04runs\x18\x05 \x01(\fB\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x01H\x00R\x04runs\x12$\n" +
+	"\x06bitmap\x18\x06 \x01(\fB\n" +
+	"\xbaH\az\x05\x18\x80\x80\x80\x01H\x00R\x06bitmap\x128\n" +
 	"\x06hidden\x18\x03 \x03(\v2 .trawl.search.v1.HiddenDocumentsR\x06hidden\x12;\n" +
-	"\bbranches\x18\x04 \x03(\v2\x1f.trawl.search.v1.ServedBranchesR\bbranches\"N\n" +
+	"\bbranches\x18\x04 \x03(\v2\x1f.trawl.search.v1.ServedBranchesR\bbranchesB\x0e\n" +
+	"\x05repos\x12\x05\xbaH\x02\b\x01\"N\n" +
 	"\x0fHiddenDocuments\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\rR\x04repo\x12'\n" +
 	"\tdocuments\x18\x02 \x01(\fB\t\xbaH\x06z\x04\x18\x80\x80\x01R\tdocuments\"h\n" +
@@ -6892,6 +6956,11 @@ func file_trawl_search_v1_search_proto_init() {
 		(*Consistency_Linearizable)(nil),
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
+	}
+	file_trawl_search_v1_search_proto_msgTypes[17].OneofWrappers = []any{
+		(*PlannedShard_All)(nil),
+		(*PlannedShard_Runs)(nil),
+		(*PlannedShard_Bitmap)(nil),
 	}
 	file_trawl_search_v1_search_proto_msgTypes[27].OneofWrappers = []any{}
 	file_trawl_search_v1_search_proto_msgTypes[58].OneofWrappers = []any{

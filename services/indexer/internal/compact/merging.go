@@ -236,6 +236,14 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 	names := make([]string, len(parts))
 	for i, p := range parts {
 		names[i] = p.next.GetRepo()
+	}
+	slices.Sort(names)
+	if len(names) != built.Repos {
+		return fmt.Errorf("%w: the new shard holds %d repos, not %d", merge.ErrInputs, built.Repos, len(names))
+	}
+	for _, p := range parts {
+		number, _ := slices.BinarySearch(names, p.next.GetRepo())
+		p.made.RepoNumber = uint32(number)
 		p.made.Digest, p.made.Key, p.made.SizeBytes = ref.GetDigest(), ref.GetKey(), ref.GetSizeBytes()
 		p.made.FormatVersion, p.made.Documents, p.made.ContentBytes = ref.GetFormatVersion(), ref.GetDocuments(), ref.GetContentBytes()
 		p.made.Repos = ref.GetRepos()
@@ -246,7 +254,6 @@ func (m *merging) upload(ctx context.Context, file *os.File, built build.Result,
 		p.made.Languages = ref.GetLanguages()
 		return nil
 	}
-	slices.Sort(names)
 	return m.claim.NotePack(ctx, &catalogv1.Pack{Key: ref.GetKey(), MadeAt: timestamppb.Now(), Repos: names})
 }
 

@@ -240,8 +240,8 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 	}
 	defer s.Close()
 	i, found, err := docs.FindRepo(repo)
-	if err != nil || !found {
-		w.t.Errorf("%s does not have %s: %v", ref.Key, repo, err)
+	if err != nil || !found || int(ref.RepoNumber) != i {
+		w.t.Errorf("%s has %s as number %d, %v, not %d: %v", ref.Key, repo, i, found, ref.RepoNumber, err)
 		return
 	}
 	first, n, err := docs.RepoDocs(i)
@@ -253,7 +253,7 @@ func (w *world) each(ref *catalogv1.ShardRef, repo string, visit func(number uin
 		if err != nil {
 			w.t.Error(err)
 		}
-		file, err := s.File(context.Background(), repo, path, "", search.Overlay{}, search.Part{})
+		file, err := s.File(context.Background(), repo, path, "", search.Options{}, search.Part{})
 		if err != nil {
 			w.t.Error(err)
 			continue

@@ -34,15 +34,15 @@ type servedShard struct {
 	*search.Shard
 
 	ref      *catalogv1.ShardRef
-	overlays map[string]search.Overlay
+	overlays map[int]search.Overlay
 }
 
 // overlay is the overlay of a shard according to a root.
-func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[string]search.Overlay {
+func (e *env) overlay(root *catalogv1.Root, ref *catalogv1.ShardRef) map[int]search.Overlay {
 	e.t.Helper()
-	s := searchapi.Shard{Repos: []string{root.GetRepo()}}
+	var s searchapi.Shard
 	if overlay, some := searchapi.OverlayOf(root, ref); some {
-		s.Overlays = map[string]searchapi.Overlay{root.GetRepo(): overlay}
+		s.Overlays = []searchapi.Overlay{overlay}
 	}
 	overlays, err := s.ShardOverlays()
 	if err != nil {
@@ -162,7 +162,7 @@ func compareContents(t *testing.T, what string, got served, c *indextest.Corpus)
 			want, there := at[[2]string{d.Path, branch}]
 			found := 0
 			for _, l := range got.layers {
-				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, l.overlays[repoName], search.Part{})
+				f, err := l.File(t.Context(), repoName, []byte(d.Path), branch, search.Options{Overlays: l.overlays}, search.Part{})
 				if errors.Is(err, search.ErrNoFile) {
 					continue
 				}

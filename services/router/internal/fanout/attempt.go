@@ -76,7 +76,7 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 }
 
 // tooLarge explains the error of a call for one shard whose request exceeds the
-// searcher's limit: a plan names all repos of a shard, so it cannot be divided.
+// searcher's limit: it cannot be divided.
 func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
 	if status.Code(err) != codes.ResourceExhausted || searchapi.IsOverloaded(err) || len(shards) != 1 {
 		return err
@@ -85,8 +85,8 @@ func (s *scatter[R]) tooLarge(err error, shards []searchapi.Shard) error {
 	if size <= maxBytesPerCall {
 		return err
 	}
-	return status.Errorf(codes.ResourceExhausted, "%s: the request for one shard of %d repos has up to %d MiB and cannot be divided: narrow the query to fewer repos (repo:)",
-		status.Convert(err).Message(), len(shards[0].Repos), size>>20)
+	return status.Errorf(codes.ResourceExhausted, "%s: the request for one shard has up to %d MiB and cannot be divided: narrow the query to fewer repos (repo:)",
+		status.Convert(err).Message(), size>>20)
 }
 
 // lastMoment is how much earlier the deadline may pass on a searcher than on the router.

@@ -115,7 +115,7 @@ func (w *world) scatter(ctx context.Context, p fanout.Policy, shards []searchapi
 func someShards(n int) []searchapi.Shard {
 	shards := make([]searchapi.Shard, n)
 	for i := range shards {
-		shards[i] = searchapi.Shard{Digest: searchapi.Digest{byte(i)}, Repos: []string{fmt.Sprint("repo", i)}}
+		shards[i] = searchapi.Shard{Digest: searchapi.Digest{byte(i)}, Repos: searchapi.AllRepos()}
 	}
 	return shards
 }
@@ -335,10 +335,7 @@ func TestLargePlansAreCut(t *testing.T) {
 // TestShardTooLargeToAskFor: the coverage names the setting where one shard alone makes a request
 // too large, since that cannot be divided.
 func TestShardTooLargeToAskFor(t *testing.T) {
-	many := searchapi.Shard{Digest: searchapi.Digest{1}}
-	for i := range 170 {
-		many.Repos = append(many.Repos, fmt.Sprint(i, strings.Repeat("x", 100<<10)))
-	}
+	many := searchapi.Shard{Digest: searchapi.Digest{1}, Repos: searchapi.AllRepos(), Overlays: []searchapi.Overlay{{Hidden: make([]byte, 17<<20)}}}
 	for _, shards := range [][]searchapi.Shard{{many}, someShards(1)} {
 		w := &world{tb: t, searchers: 2}
 		call := func(context.Context, fanout.Target, []searchapi.Shard) (reply, error) {
@@ -347,8 +344,8 @@ func TestShardTooLargeToAskFor(t *testing.T) {
 		account := searchapi.NewAccount(shards)
 		fanout.Scatter(t.Context(), w.fanout(fanout.Policy{}), shards, account, call, func([]searchapi.Digest) {})
 		message := account.Coverage().Uncovered[0].Message
-		if explained := strings.Contains(message, "170 repos has up to 16 MiB") && strings.Contains(message, "narrow the query"); explained != (len(shards[0].Repos) > 1) {
-			t.Errorf("a shard of %d repos: %s", len(shards[0].Repos), message)
+		if explained := strings.Contains(message, "one shard has up to 17 MiB") && strings.Contains(message, "narrow the query"); explained != (len(shards[0].Overlays) > 0) {
+			t.Errorf("a shard with %d overlays: %s", len(shards[0].Overlays), message)
 		}
 	}
 }

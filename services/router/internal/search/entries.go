@@ -52,7 +52,7 @@ func (e *execution) askForEntries(ctx context.Context, c searchv1.SearchServiceC
 	asked *question, resolved []*searchv1.RepoNames, maxSkipped uint32, keep func(*searchv1.RepoEntry),
 ) (*searchv1.Coverage, error) {
 	req := &searchv1.StreamListRequest{List: &searchv1.ListRequest{
-		Query: asked.text, Tree: asked.treeFor(shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, resolved, shards, nil),
+		Query: asked.text, Tree: asked.treeFor(e.layout, shards), SyntaxVersion: e.asked.version, MaxSkippedFiles: maxSkipped, Plan: e.planFor(asked, resolved, shards, nil),
 	}}
 	return receive(ctx, c.StreamList, req, result, func(m *searchv1.StreamListResponse) error {
 		for _, entry := range m.Repos {

@@ -173,7 +173,7 @@ func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, sha
 	if asked != e.asked || len(resolved) == 0 {
 		return p
 	}
-	planned := namesIn(shards)
+	planned := e.layout.namesIn(shards)
 	for _, r := range resolved {
 		here := &searchv1.RepoNames{}
 		for _, name := range r.Names {
@@ -250,6 +250,7 @@ func (e *execution) account(ctx context.Context, requireComplete bool) (*searchv
 		return nil, status.FromContextError(err).Err()
 	}
 	c := e.coverage.Coverage()
+	e.layout.nameUncovered(c)
 	e.service.metrics.count(c)
 	if err := e.ticket.checkOverload(c); err != nil && (requireComplete || !e.answered) {
 		return nil, err

@@ -39,6 +39,8 @@ type searcher struct {
 	mu    sync.Mutex
 	files map[searchapi.Digest][]*searchv1.FileMatch
 	repos map[searchapi.Digest][]*searchv1.RepoEntry
+	// names are the repos of shards that several searchers hold different parts of.
+	names map[searchapi.Digest][]string
 	lacks map[searchapi.Digest]searchv1.UncoveredReason
 	fails error
 	hangs bool
@@ -80,7 +82,11 @@ func (s *searcher) trouble(ctx context.Context) error {
 func (s *searcher) each(p *searchv1.Plan, do func(searchapi.Digest, []string)) *searchv1.Coverage {
 	var shards []searchapi.Shard
 	for _, planned := range p.Shards {
-		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(planned.Digest), Repos: planned.Repos})
+		shard, err := searchapi.ParsePlanned(planned)
+		if err != nil {
+			panic(err)
+		}
+		shards = append(shards, shard)
 	}
 	account := searchapi.NewAccount(shards)
 	for _, planned := range shards {
@@ -92,9 +98,30 @@ func (s *searcher) each(p *searchv1.Plan, do func(searchapi.Digest, []string)) *
 		} else {
 			account.Searched(planned.Digest)
 		}
-		do(planned.Digest, planned.Repos)
+		var repos []string
+		for i, name := range s.held(planned.Digest) {
+			if planned.Repos.Has(i) {
+				repos = append(repos, name)
+			}
+		}
+		do(planned.Digest, repos)
 	}
 	return account.Coverage()
+}
+
+// held are the repos in a shard, in its order.
+func (s *searcher) held(d searchapi.Digest) (names []string) {
+	if names, known := s.names[d]; known {
+		return names
+	}
+	for _, f := range s.files[d] {
+		names = append(names, f.Repo)
+	}
+	for _, e := range s.repos[d] {
+		names = append(names, e.Name)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func (s *searcher) StreamSearch(streamed *searchv1.StreamSearchRequest, stream grpc.ServerStreamingServer[searchv1.StreamSearchResponse]) error {
@@ -357,7 +384,21 @@ func (c *cluster) layoutOf(tb owner) {
 			roots[repo].Shards = append(roots[repo].Shards, &catalogv1.ShardRef{Digest: d[:], SizeBytes: 10})
 		}
 	}
+	held := make(map[searchapi.Digest][]string)
 	for _, s := range c.searchers {
+		for d := range s.files {
+			held[d] = append(held[d], s.held(d)...)
+		}
+		for d := range s.repos {
+			held[d] = append(held[d], s.held(d)...)
+		}
+	}
+	for d, names := range held {
+		slices.Sort(names)
+		held[d] = slices.Compact(names)
+	}
+	for _, s := range c.searchers {
+		s.names = held
 		for d, files := range s.files {
 			for _, f := range files {
 				note(f.Repo, d)
@@ -372,6 +413,12 @@ func (c *cluster) layoutOf(tb owner) {
 	var list []*catalogv1.Root
 	for _, r := range roots {
 		list = append(list, r)
+	}
+	for _, root := range list {
+		for _, ref := range root.Shards {
+			number, _ := slices.BinarySearch(held[searchapi.Digest(ref.Digest)], root.Repo)
+			ref.RepoNumber = uint32(number)
+		}
 	}
 	slices.SortFunc(list, func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) })
 	var err error

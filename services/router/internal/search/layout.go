@@ -1,12 +1,15 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // Layout maps the repos of one snapshot of the roots to their shards. It is
@@ -23,6 +26,8 @@ type Layout struct {
 	all    []searchapi.Shard
 	roots  map[string]*catalogv1.Root
 	byRepo map[string][]int
+	// byDigest has the places of shards.
+	byDigest map[searchapi.Digest]int
 	// names of the repos, ascending.
 	names []string
 }
@@ -36,8 +41,6 @@ type layoutShard struct {
 	Roots []*catalogv1.Root
 	// refs are the references of the roots, in the order of Roots.
 	refs []*catalogv1.ShardRef
-	// overlays are the changes of repos since the shard was built, by name.
-	overlays map[string]searchapi.Overlay
 }
 
 // NewLayout groups the shards of roots. It fails if a root names a shard by an invalid
@@ -48,14 +51,14 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 		roots:    make(map[string]*catalogv1.Root, len(roots)),
 		byRepo:   make(map[string][]int, len(roots)),
 		names:    make([]string, 0, len(roots)),
+		byDigest: make(map[searchapi.Digest]int),
 	}
-	places := make(map[searchapi.Digest]int)
 	byName := func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) }
 	for _, root := range slices.SortedFunc(slices.Values(roots), byName) {
 		l.roots[root.Repo] = root
 		l.names = append(l.names, root.Repo)
 		for _, ref := range root.Shards {
-			if err := l.add(places, root, ref); err != nil {
+			if err := l.add(root, ref); err != nil {
 				return nil, err
 			}
 		}
@@ -69,45 +72,88 @@ func (l *Layout) planShards() {
 	l.all = make([]searchapi.Shard, len(l.shards))
 	for i := range l.shards {
 		s := &l.shards[i]
-		names := make([]string, len(s.Roots))
-		for j, root := range s.Roots {
-			names[j] = root.Repo
-		}
-		l.all[i] = searchapi.Shard{Digest: s.Digest, Repos: names, Overlays: s.overlays}
+		l.all[i] = s.planned(nil)
 		l.all[i].Prepare()
 	}
 }
 
-func (l *Layout) add(places map[searchapi.Digest]int, root *catalogv1.Root, ref *catalogv1.ShardRef) error {
+func (l *Layout) add(root *catalogv1.Root, ref *catalogv1.ShardRef) error {
 	d, err := searchapi.ParseDigest(ref.Digest)
 	if err != nil {
 		return fmt.Errorf("root of %s: %w", root.Repo, err)
 	}
-	i, known := places[d]
+	i, known := l.byDigest[d]
 	if !known {
 		i = len(l.shards)
-		places[d] = i
+		l.byDigest[d] = i
 		l.shards = append(l.shards, layoutShard{Digest: d, Ref: ref})
 	}
 	if !slices.Contains(l.byRepo[root.Repo], i) {
 		l.shards[i].Roots = append(l.shards[i].Roots, root)
 		l.shards[i].refs = append(l.shards[i].refs, ref)
-		l.shards[i].addOverlay(root, ref)
 		l.byRepo[root.Repo] = append(l.byRepo[root.Repo], i)
 	}
 	return nil
 }
 
-// addOverlay adds the changes of a repo since the shard was built, if there are any.
-func (s *layoutShard) addOverlay(root *catalogv1.Root, ref *catalogv1.ShardRef) {
-	overlay, some := searchapi.OverlayOf(root, ref)
-	if !some {
-		return
+// planned is the shard with those of its repos for which keep holds, which is nil for all.
+func (s *layoutShard) planned(keep func(repo string) bool) searchapi.Shard {
+	p := searchapi.Shard{Digest: s.Digest}
+	var numbers []uint32
+	for i, root := range s.Roots {
+		if keep != nil && !keep(root.Repo) {
+			continue
+		}
+		numbers = append(numbers, s.refs[i].RepoNumber)
+		p.Names += searchapi.NameSize(root.Repo)
+		if overlay, some := searchapi.OverlayOf(root, s.refs[i]); some {
+			p.Overlays = append(p.Overlays, overlay)
+		}
 	}
-	if s.overlays == nil {
-		s.overlays = make(map[string]searchapi.Overlay)
+	slices.SortFunc(p.Overlays, func(a, b searchapi.Overlay) int { return cmp.Compare(a.Repo, b.Repo) })
+	if p.Repos = searchapi.SomeRepos(numbers...); len(numbers) > 0 && len(numbers) == int(s.Ref.Repos) {
+		p.Repos = searchapi.AllRepos()
 	}
-	s.overlays[root.Repo] = overlay
+	return p
+}
+
+// namesIn are the names of the repos that are planned in the shards.
+func (l *Layout) namesIn(shards []searchapi.Shard) map[string]bool {
+	names := make(map[string]bool)
+	for i := range shards {
+		if at, known := l.byDigest[shards[i].Digest]; known {
+			s := &l.shards[at]
+			for j, root := range s.Roots {
+				names[root.Repo] = names[root.Repo] || shards[i].Repos.Has(int(s.refs[j].RepoNumber))
+			}
+		}
+	}
+	return names
+}
+
+// nameUncovered adds to the uncovered shards of an account the names of their repos.
+func (l *Layout) nameUncovered(c *searchv1.Coverage) {
+	for _, u := range c.Uncovered {
+		if i, known := l.byDigest[searchapi.Digest(u.Digest)]; known {
+			u.Repos = make([]string, len(l.shards[i].Roots))
+			for j, root := range l.shards[i].Roots {
+				u.Repos[j] = root.Repo
+			}
+		}
+	}
+}
+
+// after are the planned shards with their repos after a name; done are those that have none.
+func (l *Layout) after(name string, planned []searchapi.Shard) (shards []searchapi.Shard, done []searchapi.Digest) {
+	for i := range planned {
+		s := &l.shards[l.byDigest[planned[i].Digest]]
+		if last := s.Roots[len(s.Roots)-1]; last.Repo <= name {
+			done = append(done, s.Digest)
+			continue
+		}
+		shards = append(shards, s.planned(func(repo string) bool { return repo > name }))
+	}
+	return shards, done
 }
 
 // Root is the root of a repo, if it is published.
@@ -120,11 +166,26 @@ func (l *Layout) Root(repo string) (*catalogv1.Root, bool) {
 func (l *Layout) ShardsOf(repo string) []searchapi.Shard {
 	var shards []searchapi.Shard
 	for _, i := range l.byRepo[repo] {
-		s := searchapi.Shard{Digest: l.shards[i].Digest, Repos: []string{repo}}
-		if overlay, some := l.shards[i].overlays[repo]; some {
-			s.Overlays = map[string]searchapi.Overlay{repo: overlay}
+		shards = append(shards, l.shards[i].planned(func(other string) bool { return other == repo }))
+	}
+	return shards
+}
+
+// shardCount is the number of shards that hold a repo.
+func (l *Layout) shardCount(repo string) int { return len(l.byRepo[repo]) }
+
+// shardsOfAll are the shards that hold any of the repos, each with those of the repos that it holds.
+func (l *Layout) shardsOfAll(repos []string) (shards []searchapi.Shard) {
+	wanted := make(map[string]bool, len(repos))
+	holding := make(map[int]bool)
+	for _, repo := range repos {
+		wanted[repo] = true
+		for _, i := range l.byRepo[repo] {
+			holding[i] = true
 		}
-		shards = append(shards, s)
+	}
+	for _, i := range slices.Sorted(maps.Keys(holding)) {
+		shards = append(shards, l.shards[i].planned(func(repo string) bool { return wanted[repo] }))
 	}
 	return shards
 }
@@ -173,8 +234,8 @@ func (l *Layout) Only(keep func(repo string) bool) (*Layout, error) {
 		s := &only.shards[i]
 		if len(s.Roots) != int(s.Ref.Repos) {
 			s.Ref = &catalogv1.ShardRef{Digest: s.Ref.Digest}
-			for j := range s.refs {
-				s.refs[j] = s.Ref
+			for j, ref := range s.refs {
+				s.refs[j] = &catalogv1.ShardRef{Digest: ref.Digest, RepoNumber: ref.RepoNumber, Hidden: ref.Hidden, Branches: ref.Branches}
 			}
 			only.Partial = true
 		}

@@ -13,13 +13,13 @@ import (
 // TestOnlyTellsNothingOfOthers: a shard that also holds hidden repos, or repos that no root names
 // anymore, shows neither size nor languages. A shard of visible repos alone keeps both.
 func TestOnlyTellsNothingOfOthers(t *testing.T) {
-	ref := func(n byte, repos uint32) *catalogv1.ShardRef {
+	ref := func(n byte, repos, number uint32) *catalogv1.ShardRef {
 		d := searchapi.Digest{n}
-		return &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, Languages: []string{"C"}, Repos: repos}
+		return &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, Languages: []string{"C"}, Repos: repos, RepoNumber: number}
 	}
 	layout, err := search.NewLayout(5, []*catalogv1.Root{
-		{Repo: "a", Shards: []*catalogv1.ShardRef{ref(1, 1), ref(2, 2)}}, {Repo: "b", Shards: []*catalogv1.ShardRef{ref(2, 2)}},
-		{Repo: "c", Shards: []*catalogv1.ShardRef{ref(3, 1)}}, {Repo: "d", Shards: []*catalogv1.ShardRef{ref(4, 2)}},
+		{Repo: "a", Shards: []*catalogv1.ShardRef{ref(1, 1, 0), ref(2, 2, 0)}}, {Repo: "b", Shards: []*catalogv1.ShardRef{ref(2, 2, 1)}},
+		{Repo: "c", Shards: []*catalogv1.ShardRef{ref(3, 1, 0)}}, {Repo: "d", Shards: []*catalogv1.ShardRef{ref(4, 2, 0)}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -13,10 +13,10 @@ import (
 // the shard is left out only if none of them has the one that is asked for.
 func TestLanguagesOfEachRepo(t *testing.T) {
 	d := searchapi.Digest{1}
-	ref := func(language string) []*catalogv1.ShardRef {
-		return []*catalogv1.ShardRef{{Digest: d[:], SizeBytes: 100, Languages: []string{language}}}
+	ref := func(language string, number uint32) []*catalogv1.ShardRef {
+		return []*catalogv1.ShardRef{{Digest: d[:], SizeBytes: 100, Languages: []string{language}, RepoNumber: number}}
 	}
-	layout, err := search.NewLayout(5, []*catalogv1.Root{{Repo: "b", Shards: ref("Go")}, {Repo: "a", Shards: ref("C")}})
+	layout, err := search.NewLayout(5, []*catalogv1.Root{{Repo: "b", Shards: ref("Go", 1)}, {Repo: "a", Shards: ref("C", 0)}})
 	if err != nil {
 		t.Fatal(err)
 	}

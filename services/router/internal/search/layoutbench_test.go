@@ -31,7 +31,7 @@ func manyRoots(n int) []*catalogv1.Root {
 		}
 		root.Shards = []*catalogv1.ShardRef{{
 			Digest: shard[:], Key: catalog.ShardKey(int64(1e9+i), shard), SizeBytes: 50 << 20, FormatVersion: 1,
-			Documents: 100, ContentBytes: 700 << 10, Languages: []string{"Go", "Markdown", "YAML"},
+			Documents: 100, ContentBytes: 700 << 10, Languages: []string{"Go", "Markdown", "YAML"}, Repos: 100, RepoNumber: uint32(i % 100),
 		}}
 		roots[i] = root
 	}

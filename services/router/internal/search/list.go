@@ -163,17 +163,9 @@ func (e *execution) wantedAfter(name string) []searchapi.Shard {
 	if name == "" {
 		return e.wanted
 	}
-	var shards []searchapi.Shard
-	for _, s := range e.wanted {
-		i, found := slices.BinarySearch(s.Repos, name)
-		if found {
-			i++
-		}
-		if i == len(s.Repos) {
-			e.coverage.Pruned(s.Digest)
-			continue
-		}
-		shards = append(shards, searchapi.Shard{Digest: s.Digest, Repos: s.Repos[i:], Overlays: s.Overlays})
+	shards, done := e.layout.after(name, e.wanted)
+	for _, d := range done {
+		e.coverage.Pruned(d)
 	}
 	e.coverage.Want(shards)
 	return shards
@@ -183,16 +175,16 @@ func (e *execution) wantedAfter(name string) []searchapi.Shard {
 // shards only: an entry describes the whole repo.
 func (e *execution) complete(ctx context.Context, entries []*searchv1.RepoEntry, maxSkipped uint32) (completed []*searchv1.RepoEntry, cut bool) {
 	matched := byName(entries)
-	var others []searchapi.Shard
+	var elsewhere []string
 	for name, parts := range matched {
-		if shards := e.layout.ShardsOf(name); shardsIn(parts) < len(shards) {
-			others = append(others, shards...)
+		if shardsIn(parts) < e.layout.shardCount(name) {
+			elsewhere = append(elsewhere, name)
 		}
 	}
+	others := e.layout.shardsOfAll(elsewhere)
 	if len(others) == 0 {
 		return entries, false
 	}
-	others = joined(others)
 	e.coverage.Want(others)
 	again, cut := e.list(ctx, "describe repos", everything, others, maxSkipped)
 	if cut {
@@ -221,26 +213,6 @@ func byName(entries []*searchv1.RepoEntry) map[string][]*searchv1.RepoEntry {
 		m[e.Name] = append(m[e.Name], e)
 	}
 	return m
-}
-
-// joined merges shards with the same digest and unites their repos.
-func joined(shards []searchapi.Shard) []searchapi.Shard {
-	byDigest := make(map[searchapi.Digest]*searchapi.Shard)
-	for _, s := range shards {
-		j := byDigest[s.Digest]
-		if j == nil {
-			j = &searchapi.Shard{Digest: s.Digest, Overlays: make(map[string]searchapi.Overlay)}
-			byDigest[s.Digest] = j
-		}
-		j.Repos = append(j.Repos, s.Repos...)
-		maps.Copy(j.Overlays, s.Overlays)
-	}
-	joined := make([]searchapi.Shard, 0, len(byDigest))
-	for _, j := range byDigest {
-		slices.Sort(j.Repos)
-		joined = append(joined, *j)
-	}
-	return joined
 }
 
 // describe adds what the root of the repo holds.

@@ -17,14 +17,14 @@ import (
 // of another repo.
 func TestBranchesGoWithTheShard(t *testing.T) {
 	d := searchapi.Digest{1}
-	root := func(name string, places []uint32, branches ...string) *catalogv1.Root {
-		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Branches: places}}}
+	root := func(name string, number uint32, places []uint32, branches ...string) *catalogv1.Root {
+		r := &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Digest: d[:], Branches: places, RepoNumber: number}}}
 		for _, b := range branches {
 			r.Branches = append(r.Branches, &catalogv1.Branch{Name: b})
 		}
 		return r
 	}
-	layout, err := search.NewLayout(5, []*catalogv1.Root{root("a", nil, "main"), root("b", []uint32{2, 1}, "trunk", "next")})
+	layout, err := search.NewLayout(5, []*catalogv1.Root{root("a", 0, nil, "main"), root("b", 1, []uint32{2, 1}, "trunk", "next")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +32,7 @@ func TestBranchesGoWithTheShard(t *testing.T) {
 	if got := layout.All()[0].Planned().Branches; len(got) != 1 || !proto.Equal(got[0], want[0]) {
 		t.Errorf("all: %v", got)
 	}
-	if got := layout.ShardsOf("b")[0].Planned().Branches; len(got) != 1 || got[0].Repo != 0 || got[0].Names[1] != "next" {
+	if got := layout.ShardsOf("b")[0].Planned().Branches; len(got) != 1 || got[0].Repo != 1 || got[0].Names[1] != "next" {
 		t.Errorf("one repo: %v", got)
 	}
 	if got := layout.ShardsOf("a")[0].Planned().Branches; len(got) > 0 {
@@ -43,12 +43,12 @@ func TestBranchesGoWithTheShard(t *testing.T) {
 // TestHiddenGoesWithTheShard: however a shard is planned, the plan has the documents that its repos
 // hide in it, and none of other repos.
 func TestHiddenGoesWithTheShard(t *testing.T) {
-	ref := func(hidden string) []*catalogv1.ShardRef {
+	ref := func(number uint32, hidden string) []*catalogv1.ShardRef {
 		d := searchapi.Digest{1}
-		return []*catalogv1.ShardRef{{Digest: d[:], Hidden: []byte(hidden)}}
+		return []*catalogv1.ShardRef{{Digest: d[:], Hidden: []byte(hidden), RepoNumber: number}}
 	}
 	layout, err := search.NewLayout(5, []*catalogv1.Root{
-		{Repo: "a", Shards: ref("A")}, {Repo: "b", Shards: ref("")}, {Repo: "c", Shards: ref("C"), Branches: []*catalogv1.Branch{{Name: "main", Commit: "new"}}},
+		{Repo: "a", Shards: ref(0, "A")}, {Repo: "b", Shards: ref(1, "")}, {Repo: "c", Shards: ref(2, "C"), Branches: []*catalogv1.Branch{{Name: "main", Commit: "new"}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func TestHiddenGoesWithTheShard(t *testing.T) {
 			t.Fatalf("%s: %v", what, p)
 		}
 		for _, h := range p.Hidden {
-			if name := p.Repos[h.Repo]; !bytes.Equal(h.Documents, []byte(want[name])) {
+			if name := string(rune('a' + h.Repo)); !bytes.Equal(h.Documents, []byte(want[name])) {
 				t.Errorf("%s: %q of %s", what, h.Documents, name)
 			}
 		}

@@ -62,7 +62,7 @@ func (s *simSearcher) StreamSearch(ctx context.Context, streamed *searchv1.Strea
 	s.mu.Unlock()
 	var shards []searchapi.Shard
 	for _, p := range req.Plan.Shards {
-		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest)})
 	}
 	account := searchapi.NewAccount(shards)
 	var searching sync.WaitGroup

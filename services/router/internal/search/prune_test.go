@@ -196,16 +196,16 @@ func TestShardThatTellsNoLanguages(t *testing.T) {
 
 func TestLayoutGroupsSharedShards(t *testing.T) {
 	d := searchapi.Digest{9}
-	ref := &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100}
-	layout, err := search.NewLayout(5, []*catalogv1.Root{{Repo: "z", Shards: []*catalogv1.ShardRef{ref, ref}}, {Repo: "a", Shards: []*catalogv1.ShardRef{ref}}})
+	ref, other := &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100, RepoNumber: 2}, &catalogv1.ShardRef{Digest: d[:], SizeBytes: 100}
+	layout, err := search.NewLayout(5, []*catalogv1.Root{{Repo: "z", Shards: []*catalogv1.ShardRef{ref, ref}}, {Repo: "a", Shards: []*catalogv1.ShardRef{other}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := layout.All()
-	if len(all) != 1 || !slices.Equal(all[0].Repos, []string{"a", "z"}) {
+	if len(all) != 1 || !slices.Equal(slices.Collect(all[0].Repos.Numbers()), []uint32{0, 2}) {
 		t.Errorf("got %v", all)
 	}
-	if of := layout.ShardsOf("z"); len(of) != 1 || !slices.Equal(of[0].Repos, []string{"z"}) {
+	if of := layout.ShardsOf("z"); len(of) != 1 || !slices.Equal(slices.Collect(of[0].Repos.Numbers()), []uint32{2}) {
 		t.Errorf("shards of z: %v", of)
 	}
 	if n := layout.IndexBytes("z"); n != 50 {

@@ -57,23 +57,12 @@ func (q *question) parse() (query.Q, error) {
 	return parsed, nil
 }
 
-// treeFor is the tree to send to the searcher of these shards: its sets name only their
+// treeFor is the tree to send to the searcher of these shards of a layout: its sets name only their
 // repos, as others cannot change what it finds.
-func (q *question) treeFor(shards []searchapi.Shard) *searchv1.Query {
+func (q *question) treeFor(l *Layout, shards []searchapi.Shard) *searchv1.Query {
 	if q.sets == 0 {
 		return q.tree
 	}
-	planned := namesIn(shards)
+	planned := l.namesIn(shards)
 	return searchapi.TreeFor(q.tree, func(repo string) bool { return planned[repo] })
-}
-
-// namesIn are the repos planned in the shards.
-func namesIn(shards []searchapi.Shard) map[string]bool {
-	names := make(map[string]bool)
-	for i := range shards {
-		for _, name := range shards[i].Repos {
-			names[name] = true
-		}
-	}
-	return names
 }

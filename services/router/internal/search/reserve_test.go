@@ -77,7 +77,7 @@ func (s *stuckSearcher) find(ctx context.Context, plan *searchv1.Plan) (*searchv
 	}
 	var shards []searchapi.Shard
 	for _, p := range plan.Shards {
-		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest), Repos: p.Repos})
+		shards = append(shards, searchapi.Shard{Digest: searchapi.Digest(p.Digest)})
 	}
 	account := searchapi.NewAccount(shards)
 	for _, shard := range shards {

@@ -53,7 +53,7 @@ func (c *costly) answer(ctx context.Context, p *searchv1.Plan, opts []grpc.CallO
 		return nil, status.FromContextError(ctx.Err()).Err()
 	}
 	tellCost(opts, c.cost)
-	shards := []searchapi.Shard{{Digest: searchapi.Digest(p.Shards[0].Digest), Repos: p.Shards[0].Repos}}
+	shards := []searchapi.Shard{{Digest: searchapi.Digest(p.Shards[0].Digest)}}
 	account := searchapi.NewAccount(shards)
 	account.Searched(shards[0].Digest)
 	return account.Coverage(), nil

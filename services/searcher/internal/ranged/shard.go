@@ -77,18 +77,18 @@ func (s *Shard) List(ctx context.Context, q *search.Query, opts search.ListOptio
 }
 
 // File is search.Shard's.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (f *search.File, err error) {
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, opts search.Options, part search.Part) (f *search.File, err error) {
 	err = s.use(ctx, func(sh *search.Shard) error {
-		f, err = sh.File(ctx, repo, path, branch, overlay, part)
+		f, err = sh.File(ctx, repo, path, branch, opts, part)
 		return err
 	})
 	return f, err
 }
 
 // Tree is search.Shard's.
-func (s *Shard) Tree(ctx context.Context, repo string, overlay search.Overlay, opts search.TreeOptions) (t *search.Tree, err error) {
+func (s *Shard) Tree(ctx context.Context, repo string, of search.Options, opts search.TreeOptions) (t *search.Tree, err error) {
 	err = s.use(ctx, func(sh *search.Shard) error {
-		t, err = sh.Tree(ctx, repo, overlay, opts)
+		t, err = sh.Tree(ctx, repo, of, opts)
 		return err
 	})
 	return t, err

@@ -71,8 +71,8 @@ func documents(r indextest.Repo) (docs []build.Document) {
 type searchable interface {
 	search.Finder
 	List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (*search.File, error)
-	Tree(ctx context.Context, repo string, overlay search.Overlay, opts search.TreeOptions) (*search.Tree, error)
+	File(ctx context.Context, repo string, path []byte, branch string, opts search.Options, part search.Part) (*search.File, error)
+	Tree(ctx context.Context, repo string, of search.Options, opts search.TreeOptions) (*search.Tree, error)
 }
 
 // answer is everything that a shard returns for a query.
@@ -98,11 +98,11 @@ func answers(ctx context.Context, s searchable, q *search.Query, corpus *indexte
 		return answer{}, cmp.Or(err, listed.Incomplete)
 	}
 	repo := corpus.Repos[0]
-	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", search.Overlay{}, search.Part{})
+	file, err := s.File(ctx, repo.Name, []byte(repo.Documents[0].Path), "", search.Options{}, search.Part{})
 	if err != nil && !errors.Is(err, search.ErrNoFile) {
 		return answer{}, err
 	}
-	tree, err := s.Tree(ctx, repo.Name, search.Overlay{}, search.TreeOptions{Branch: repo.Branches[0], Depth: 2, MaxEntries: 100, MaxBytes: 1 << 20})
+	tree, err := s.Tree(ctx, repo.Name, search.Options{}, search.TreeOptions{Branch: repo.Branches[0], Depth: 2, MaxEntries: 100, MaxBytes: 1 << 20})
 	if err != nil {
 		return answer{}, err
 	}

@@ -56,14 +56,14 @@ func (b *best) add(h *shardcache.Handle, planned searchapi.Shard, found *search.
 	if b.ranking.Count(number) > 0 {
 		b.parts = append(b.parts, part{number, h.Share(), planned, found})
 	} else {
-		b.explain(planned, found)
+		b.explain(planned.Digest, found)
 	}
 }
 
 // explain adds the explanation of one shard, if there is one.
-func (b *best) explain(planned searchapi.Shard, found *search.Found) {
+func (b *best) explain(shard searchapi.Digest, found *search.Found) {
 	if b.explanation != nil && found.Explanation != nil {
-		searchapi.AddExplanation(b.explanation, searchapi.Explanation(found.Explanation, planned))
+		searchapi.AddExplanation(b.explanation, searchapi.Explanation(found.Explanation, shard))
 	}
 }
 
@@ -99,7 +99,7 @@ type answer struct {
 
 func (b *best) answer() *answer {
 	for i := range b.parts {
-		b.explain(b.parts[i].planned, b.parts[i].found)
+		b.explain(b.parts[i].planned.Digest, b.parts[i].found)
 	}
 	return &answer{b.ranking.Result(), b.explanation, b.facets}
 }

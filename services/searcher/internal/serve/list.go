@@ -73,7 +73,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 			return nil, err
 		}
 		r, err := h.Shard.List(ctx, q, search.ListOptions{
-			Repos: searchapi.Only(planned.Repos), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
+			Repos: planned.Repos.Filter(), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 		})
 		if err != nil {
 			return nil, err
@@ -136,7 +136,6 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	if err != nil {
 		return nil, err
 	}
-	shards = slices.DeleteFunc(shards, func(sh searchapi.Shard) bool { return !slices.Contains(sh.Repos, req.Repo) })
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	call, err := s.admit(ctx, len(shards))
@@ -151,7 +150,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		if err != nil {
 			return nil, err
 		}
-		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, overlays[req.Repo], s.part(req))
+		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, search.Options{Repos: planned.Repos.Filter(), Overlays: overlays}, s.part(req))
 		if errors.Is(err, search.ErrNoFile) {
 			return nil, nil
 		}

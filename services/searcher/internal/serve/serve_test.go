@@ -40,13 +40,13 @@ type act string
 func (a act) Find(ctx context.Context, q *search.Query, opts search.Options) (*search.Found, error) {
 	r := &search.Found{Stats: search.Stats{FilesMatched: 1}, Options: opts}
 	if opts.Explain {
-		r.Explanation = &search.Explanation{Candidates: 1}
+		r.Explanation = &search.Explanation{Candidates: 1, Repo: "r", Repos: 1}
 	}
 	if strings.HasPrefix(string(a), "dense-") {
 		r.Stats, r.Hits = search.Stats{FilesMatched: 100, Matches: 100}, denseHits(string(a), opts)
 		return r, nil
 	}
-	if opts.Repos("r") {
+	if opts.Repos == nil || opts.Repos(0) {
 		r.Hits = []search.Hit{{Key: search.Key{Repo: "r", Path: []byte(a), Score: float64(len(a))}}}
 	}
 	if strings.HasPrefix(string(a), "dear-") {
@@ -119,8 +119,10 @@ func (a act) List(ctx context.Context, q *search.Query, opts search.ListOptions)
 	}}, BytesDecoded: 1}, nil
 }
 
-func (a act) File(_ context.Context, repo string, path []byte, _ string, _ search.Overlay, part search.Part) (*search.File, error) {
+func (a act) File(_ context.Context, repo string, path []byte, _ string, opts search.Options, part search.Part) (*search.File, error) {
 	switch {
+	case repo == "hidden" || opts.Repos != nil && !opts.Repos(0):
+		return nil, search.ErrNoFile
 	case a == "damaged":
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
 	case string(path) != string(a):
@@ -199,7 +201,11 @@ func planOf(repo string, contents ...string) *searchv1.Plan {
 	p := &searchv1.Plan{}
 	for _, c := range contents {
 		d := digestOf(c)
-		p.Shards = append(p.Shards, &searchv1.PlannedShard{Digest: d[:], Repos: []string{repo}})
+		shard := searchapi.Shard{Digest: d}
+		if repo != "other" && repo != "s" { // each shard has one
+			shard.Repos = searchapi.AllRepos()
+		}
+		p.Shards = append(p.Shards, shard.Planned())
 	}
 	return p
 }

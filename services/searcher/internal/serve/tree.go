@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/search"
@@ -24,7 +23,6 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 	if err != nil {
 		return nil, err
 	}
-	shards = slices.DeleteFunc(shards, func(sh searchapi.Shard) bool { return !slices.Contains(sh.Repos, req.Repo) })
 	ctx, cancel := budget(ctx)
 	defer cancel()
 	call, err := s.admit(ctx, len(shards))
@@ -45,7 +43,7 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 		if err != nil {
 			return nil, err
 		}
-		tree, err := h.Shard.Tree(ctx, req.Repo, overlays[req.Repo], opts)
+		tree, err := h.Shard.Tree(ctx, req.Repo, search.Options{Repos: planned.Repos.Filter(), Overlays: overlays}, opts)
 		if err != nil {
 			return nil, err
 		}

@@ -11,7 +11,10 @@ import (
 )
 
 // Tree has a folder with one file for each shard, and a file named like the shard.
-func (a act) Tree(_ context.Context, repo string, _ search.Overlay, opts search.TreeOptions) (*search.Tree, error) {
+func (a act) Tree(_ context.Context, repo string, of search.Options, opts search.TreeOptions) (*search.Tree, error) {
+	if repo == "hidden" || of.Repos != nil && !of.Repos(0) {
+		return &search.Tree{}, nil
+	}
 	if a == "damaged" {
 		return nil, &format.CorruptError{File: "f", Section: "docs", Reason: "test"}
 	}

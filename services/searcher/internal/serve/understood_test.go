@@ -73,7 +73,7 @@ func eachMessage(m protoreflect.Message, path string, visit func(string, protore
 func BenchmarkUnderstood(b *testing.B) {
 	plan := &searchv1.Plan{}
 	for range 10_000 {
-		plan.Shards = append(plan.Shards, &searchv1.PlannedShard{Repos: []string{"a"}, Hidden: []*searchv1.HiddenDocuments{{}}})
+		plan.Shards = append(plan.Shards, &searchv1.PlannedShard{Repos: &searchv1.PlannedShard_All{All: true}, Hidden: []*searchv1.HiddenDocuments{{}}})
 	}
 	req := &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Plan: plan}}
 	for b.Loop() {

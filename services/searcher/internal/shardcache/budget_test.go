@@ -328,7 +328,7 @@ func TestDamagedBlocks(t *testing.T) {
 		return err
 	})
 	defer h.Release()
-	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", search.Overlay{}, search.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
+	if f, err := h.Shard.File(t.Context(), "large", []byte("file0001"), "", search.Options{}, search.Part{}); err != nil || !bytes.HasPrefix(f.Content, []byte("marker of large")) {
 		t.Errorf("%v", err)
 	}
 	s.checkDisk()

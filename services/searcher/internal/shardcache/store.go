@@ -49,8 +49,8 @@ type Shard interface {
 	search.Finder
 	Count(ctx context.Context, q *search.Query, opts search.Options, by []search.Facet) (*search.Counted, error)
 	List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error)
-	File(ctx context.Context, repo string, path []byte, branch string, overlay search.Overlay, part search.Part) (*search.File, error)
-	Tree(ctx context.Context, repo string, overlay search.Overlay, opts search.TreeOptions) (*search.Tree, error)
+	File(ctx context.Context, repo string, path []byte, branch string, opts search.Options, part search.Part) (*search.File, error)
+	Tree(ctx context.Context, repo string, of search.Options, opts search.TreeOptions) (*search.Tree, error)
 	Close() error
 }
 

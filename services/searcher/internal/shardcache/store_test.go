@@ -50,11 +50,11 @@ func (o *opened) List(context.Context, *search.Query, search.ListOptions) (*sear
 	return &search.ListResult{}, nil
 }
 
-func (o *opened) Tree(context.Context, string, search.Overlay, search.TreeOptions) (*search.Tree, error) {
+func (o *opened) Tree(context.Context, string, search.Options, search.TreeOptions) (*search.Tree, error) {
 	panic("not called")
 }
 
-func (o *opened) File(context.Context, string, []byte, string, search.Overlay, search.Part) (*search.File, error) {
+func (o *opened) File(context.Context, string, []byte, string, search.Options, search.Part) (*search.File, error) {
 	return nil, search.ErrNoFile
 }
 
