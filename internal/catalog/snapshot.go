@@ -17,24 +17,37 @@ type Snapshot struct {
 	// Revision up to which every change is in.
 	Revision int64
 
-	roots   []Root
+	chunks  []*Chunk
 	changed chan struct{}
 }
 
-func newSnapshot(revision int64, roots []Root) *Snapshot {
-	return &Snapshot{Revision: revision, roots: roots, changed: make(chan struct{})}
+func newSnapshot(revision int64, chunks []*Chunk) *Snapshot {
+	return &Snapshot{Revision: revision, chunks: chunks, changed: make(chan struct{})}
 }
 
-// Roots returns all roots in ascending order of repo. The slice is shared: read only.
-func (s *Snapshot) Roots() []Root { return s.roots }
+// Chunks returns all roots in ascending order of repo. The slice is shared: read only.
+func (s *Snapshot) Chunks() []*Chunk { return s.chunks }
+
+// Roots returns a new slice of all roots in ascending order of repo.
+func (s *Snapshot) Roots() []Root {
+	var roots []Root
+	for _, c := range s.chunks {
+		roots = append(roots, c.Roots...)
+	}
+	return roots
+}
 
 // Root returns the root of a repo.
 func (s *Snapshot) Root(repo string) (Root, bool) {
-	i, ok := slices.BinarySearchFunc(s.roots, repo, compareRepo)
+	if len(s.chunks) == 0 {
+		return Root{}, false
+	}
+	roots := s.chunks[chunkOf(s.chunks, repo)].Roots
+	i, ok := slices.BinarySearchFunc(roots, repo, compareRepo)
 	if !ok {
 		return Root{}, false
 	}
-	return s.roots[i], true
+	return roots[i], true
 }
 
 // Changed is closed when the view has a newer snapshot.
@@ -44,37 +57,26 @@ func compareRepo(root Root, repo string) int { return strings.Compare(root.Recor
 
 func compareKeys(a []byte, b string) int { return cmp.Compare(string(a), b) }
 
-// merge applies an update to the roots of a snapshot. Copying the slice costs a
-// few bytes per repo, so that readers never wait and never see half a change.
-func (v *View) merge(old *Snapshot, u follow.Update) []Root {
+// merge applies an update to the roots of a snapshot, which stays as it is: readers never wait and never
+// see half a change.
+func (v *View) merge(old *Snapshot, u follow.Update) []*Chunk {
 	puts := v.decode(u.Puts)
 	if u.Reset {
-		return puts
+		return chunksOf(puts)
 	}
 	if len(puts) == 0 && len(u.Deletes) == 0 {
-		return old.roots
+		return old.chunks
 	}
-	roots := slices.Clone(old.roots)
+	chunks := slices.Clone(old.chunks)
 	for _, root := range puts {
-		roots = put(roots, root)
+		chunks = put(chunks, root)
 	}
 	for _, key := range u.Deletes {
 		if name, ok := strings.CutPrefix(key, v.store.key(rootKind, "")); ok {
-			if i, found := slices.BinarySearchFunc(roots, name, compareRepo); found {
-				roots = slices.Delete(roots, i, i+1)
-			}
+			chunks = remove(chunks, name)
 		}
 	}
-	return roots
-}
-
-func put(roots []Root, root Root) []Root {
-	i, found := slices.BinarySearchFunc(roots, root.Record.Repo, compareRepo)
-	if found {
-		roots[i] = root
-		return roots
-	}
-	return slices.Insert(roots, i, root)
+	return chunks
 }
 
 // decode returns the roots among the keys; the range also holds the clock. It logs and
