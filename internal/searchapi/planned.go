@@ -18,6 +18,8 @@ type Shard struct {
 	Names int
 	// Overlays are the changes of repos since the shard was built, ascending by repo.
 	Overlays []Overlay
+	// Place is where the layout that planned it has the shard. It is in no message.
+	Place uint32
 	// planned is nil before Prepare.
 	planned *searchv1.PlannedShard
 }

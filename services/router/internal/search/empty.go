@@ -25,7 +25,7 @@ func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
 	}
 	empty := &searchv1.Empty{Hints: e.hints(ctx), Repos: uint64(repos)}
 	for _, name := range named {
-		root := e.layout.roots[name]
+		root, _ := e.layout.Root(name)
 		repo := &searchv1.SearchedRepo{Name: name}
 		for _, b := range root.Branches {
 			repo.Branches = append(repo.Branches, &searchv1.BranchEntry{Name: b.Name, Commit: b.Commit})
@@ -39,21 +39,23 @@ func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
 // It counts all repos if the query does not restrict them, or if no memory is left for its expressions. The error
 // is that of ctx.
 func (e *execution) filteredRepos(ctx context.Context) (repos int, named []string, err error) {
-	names := e.layout.names
 	evaluate := e.ofRoots()
 	if evaluate == nil {
+		names := e.layout.names()
 		return len(names), names[:min(len(names), searchedRepos)], nil
 	}
 	var unknown catalogv1.ShardRef // one for all repos: it holds no facts about them
-	for i, name := range names {
-		if i%lookEvery == 0 && ctx.Err() != nil {
-			return 0, nil, ctx.Err()
-		}
-		if evaluate(e.layout.roots[name], &unknown) == none {
-			continue
-		}
-		if repos++; repos <= searchedRepos {
-			named = append(named, name)
+	for _, c := range e.layout.chunks {
+		for i, root := range c.roots {
+			if i%lookEvery == 0 && ctx.Err() != nil {
+				return 0, nil, ctx.Err()
+			}
+			if evaluate(root, &unknown) == none {
+				continue
+			}
+			if repos++; repos <= searchedRepos {
+				named = append(named, root.Repo)
+			}
 		}
 	}
 	return repos, named, nil

@@ -35,7 +35,7 @@ func startEmpty(t *testing.T) *cluster {
 			root(hidden, 3, []string{"Secretlang"}, "main", "hidden-branch"),
 		})
 		if err == nil {
-			c.layout, err = layout.Only(func(repo string) bool { return repo != hidden })
+			c.layout = layout.Only(func(repo string) bool { return repo != hidden })
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -141,7 +141,7 @@ func TestNoReposYet(t *testing.T) {
 		c := start(t, 1, func(c *cluster) {
 			layout, err := search.NewLayout(7, roots)
 			if err == nil {
-				c.layout, err = layout.Only(func(string) bool { return false })
+				c.layout = layout.Only(func(string) bool { return false })
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -67,7 +67,7 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 	ticket.explain.ends("roots")
 	e := &execution{
 		service: s, ticket: ticket, asked: asked, fingerprint: fingerprint,
-		layout: layout, coverage: searchapi.OpenAccount(len(layout.All())), compiled: make(expressions),
+		layout: layout, coverage: searchapi.OpenAccount(layout.shards), compiled: make(expressions),
 	}
 	memory, err := s.memoryFor(tree)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *execution) checkResolved() error {
 			bytes += int64(len(name)) + nameBytes
 		}
 	}
-	if most := e.service.cfg.Limits.queryBytes(); n > len(e.layout.roots) && bytes > most {
+	if most := e.service.cfg.Limits.queryBytes(); n > e.layout.repos && bytes > most {
 		return searchapi.FieldError(codes.InvalidArgument, "query", fmt.Sprintf(
 			"the type:repo of the query stand for %d repos, which take %d bytes; at most %d: narrow them, or use fewer", n, bytes, most))
 	}

@@ -31,7 +31,7 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 		return nil
 	}
 	h := hinter{layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
-	if len(h.layout.names) == 0 {
+	if h.layout.repos == 0 {
 		return []*searchv1.Hint{{Text: "no repo that you may see is indexed yet: trawl index URL indexes one"}}
 	}
 	terms := query.Terms(h.text, h.version)
@@ -96,13 +96,13 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 	if err != nil {
 		return
 	}
-	for i, name := range h.layout.names {
+	for i, name := range h.layout.names() {
 		if re.MatchString(name) || i%lookEvery == 0 && ctx.Err() != nil {
 			return
 		}
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
-	text, best := nearestTo(likely, h.layout.names)
+	text, best := nearestTo(likely, h.layout.names())
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
@@ -113,12 +113,14 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 func (h *hinter) branch(t query.Term) {
 	branches := map[string]bool{}
 	b := &query.Branch{Pattern: t.Value}
-	for _, root := range h.layout.roots {
-		for i, branch := range root.Branches {
-			if b.Matches(branch.Name, i) {
-				return
+	for _, c := range h.layout.chunks {
+		for _, root := range c.roots {
+			for i, branch := range root.Branches {
+				if b.Matches(branch.Name, i) {
+					return
+				}
+				branches[branch.Name] = true
 			}
-			branches[branch.Name] = true
 		}
 	}
 	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(branches)))

@@ -177,7 +177,7 @@ func (e *execution) complete(ctx context.Context, entries []*searchv1.RepoEntry,
 	matched := byName(entries)
 	var elsewhere []string
 	for name, parts := range matched {
-		if shardsIn(parts) < e.layout.shardCount(name) {
+		if shardsIn(parts) < len(e.layout.holdingsOf(name)) {
 			elsewhere = append(elsewhere, name)
 		}
 	}

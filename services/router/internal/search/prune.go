@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
@@ -29,7 +30,23 @@ type evaluator func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
 const lookEvery = 16
 
 // expressions are the compiled repo: of one query, whose rounds share them.
-type expressions map[*query.Repo]*regexp.Regexp
+type expressions map[*query.Repo]*expression
+
+// expression is a compiled repo:.
+type expression struct {
+	re *regexp.Regexp
+	// literal begins each match.
+	literal string
+	// absent is true while the evaluated repos are known not to have the literal in their names.
+	absent bool
+}
+
+// enter prepares for evaluating the repos of a chunk.
+func (x expressions) enter(c *chunk) {
+	for _, e := range x {
+		e.absent = !strings.Contains(c.text, e.literal)
+	}
+}
 
 // selectWith returns the shards that the query must search; it cannot match in the others.
 // The caller must not change them. An unresolved type:repo prunes nothing. It adds the
@@ -43,20 +60,48 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	if err != nil {
 		return nil, fmt.Errorf("plan query: %w", err)
 	}
+	filter := uint64(0)
+	if key, ok := filterKey(q, l.Partial); ok {
+		filter = l.choices.number(key)
+	}
+	marks := make([]bool, pageShards*len(l.table.pages))
 	looked := 0
-	for i := range l.shards {
-		s := &l.shards[i]
-		for j, root := range s.Roots {
-			if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
-				return nil, fmt.Errorf("plan query: %w", ctx.Err())
+	for _, c := range l.chunks {
+		shards, known := c.choice(filter)
+		if !known {
+			compiled.enter(c)
+			for i, root := range c.roots {
+				if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
+					return nil, fmt.Errorf("plan query: %w", ctx.Err())
+				}
+				for _, s := range c.of(i) {
+					if !slices.Contains(shards, s.shard) && evaluate(root, l.refFor(s)) != none {
+						shards = append(shards, s.shard)
+					}
+				}
 			}
-			if evaluate(root, s.refs[j]) != none {
-				wanted = append(wanted, l.all[i])
-				break
-			}
+			c.choose(filter, shards)
+		}
+		for _, n := range shards {
+			marks[n] = true
+		}
+	}
+	for n, marked := range marks {
+		if marked {
+			wanted = append(wanted, l.table.at(uint32(n)).all)
 		}
 	}
 	return wanted, nil
+}
+
+// unknownRef is the reference to a shard that a caller may not know anything about.
+var unknownRef catalogv1.ShardRef
+
+func (l *Layout) refFor(s holding) *catalogv1.ShardRef {
+	if l.Partial && l.hides(l.table.at(s.shard)) {
+		return &unknownRef
+	}
+	return s.ref
 }
 
 // prunes reports whether the query has an atom that roots alone can refute.
@@ -131,15 +176,19 @@ func (x expressions) compileAll(children []query.Q, start verdict, combine func(
 }
 
 func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
-	re := x[q]
-	if re == nil {
-		var err error
-		if re, err = regex.Compile(q.Tree, true); err != nil {
+	e := x[q]
+	if e == nil {
+		re, err := regex.Compile(q.Tree, true)
+		if err != nil {
 			return nil, fmt.Errorf("compile the expression of repo: %w", err)
 		}
-		x[q] = re
+		e = &expression{re: re}
+		e.literal, _ = re.LiteralPrefix()
+		x[q] = e
 	}
-	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(re.MatchString(r.Repo)) }, nil
+	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict {
+		return exactly(!e.absent && e.re.MatchString(r.Repo))
+	}, nil
 }
 
 // evaluateBranch uses that every document is on some branch of its repo. A root without

@@ -3,9 +3,9 @@ package search
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -13,7 +13,6 @@ import (
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -36,23 +35,34 @@ type snapshotLayouts struct {
 	// visible are layouts by visibility key: principals with the same key see the same
 	// repos.
 	visible map[string]*visibleLayout
+	// before are those of earlier snapshots, from which the next ones are made.
+	before map[string]earlier
 }
 
-// visibleLayout is a layout that is made once.
+// visibleLayout is a layout that is made once. It is nil until then.
 type visibleLayout struct {
 	once   sync.Once
-	layout *Layout
-	err    error
+	layout atomic.Pointer[Layout]
 }
 
-// maxVisible bounds the cached layouts of a snapshot, besides that of all repos.
-const maxVisible = 256
+// earlier is a layout of an earlier snapshot, and when that was replaced.
+type earlier struct {
+	layout *Layout
+	until  time.Time
+}
+
+// maxVisible bounds the cached layouts of a snapshot, besides that of all repos. keepVisible is how long a layout of an
+// earlier snapshot is kept.
+const (
+	maxVisible  = 256
+	keepVisible = time.Minute
+)
 
 // visibleTo is the layout of the repos that a principal may see.
-func (g *snapshotLayouts) visibleTo(p access.Principal) (*Layout, error) {
+func (g *snapshotLayouts) visibleTo(p access.Principal) *Layout {
 	key := p.VisibilityKey()
 	if key == "" {
-		return g.layout, nil
+		return g.layout
 	}
 	g.mu.Lock()
 	v := g.visible[key]
@@ -63,9 +73,34 @@ func (g *snapshotLayouts) visibleTo(p access.Principal) (*Layout, error) {
 		v = &visibleLayout{}
 		g.visible[key] = v
 	}
+	before := g.before[key].layout
 	g.mu.Unlock()
-	v.once.Do(func() { v.layout, v.err = g.layout.Only(p.Sees) })
-	return v.layout, v.err
+	v.once.Do(func() {
+		if before != nil {
+			v.layout.Store(before.nextOf(g.layout, p.Sees))
+		} else {
+			v.layout.Store(g.layout.Only(p.Sees))
+		}
+	})
+	return v.layout.Load()
+}
+
+// earlier are the layouts from which those of the next snapshot are made.
+func (g *snapshotLayouts) earlier() map[string]earlier {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now, kept := time.Now(), make(map[string]earlier)
+	for key, v := range g.visible {
+		if layout := v.layout.Load(); layout != nil {
+			kept[key] = earlier{layout, now}
+		}
+	}
+	for key, e := range g.before {
+		if _, newer := kept[key]; !newer && len(kept) < maxVisible && now.Sub(e.until) < keepVisible {
+			kept[key] = e
+		}
+	}
+	return kept
 }
 
 // NewRoots follows the view, which the caller closes.
@@ -87,11 +122,7 @@ func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int6
 	if err != nil {
 		return nil, err
 	}
-	layout, err := g.visibleTo(caller)
-	if err != nil {
-		return nil, withhold(codes.DataLoss, "the roots cannot be read", fmt.Errorf("select the visible repos of the roots: %w", err))
-	}
-	return layout, nil
+	return g.visibleTo(caller), nil
 }
 
 func (r *Roots) group(ctx context.Context, snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
@@ -107,16 +138,18 @@ func (r *Roots) group(ctx context.Context, snapshot *catalog.Snapshot) (*snapsho
 	if g := r.last.Load(); g != nil && g.from == snapshot {
 		return g, nil
 	}
-	entries := snapshot.Roots()
-	roots := make([]*catalogv1.Root, len(entries))
-	for i, e := range entries {
-		roots[i] = e.Record
+	last := r.last.Load()
+	switch {
+	case last == nil:
+		last = &snapshotLayouts{layout: newLayout()}
+	case r.view.Snapshot() == last.from:
+		return last, nil // it has become newer than the snapshot meanwhile
 	}
-	layout, err := NewLayout(snapshot.Revision, roots)
+	layout, err := last.layout.Next(snapshot.Revision, snapshot.Chunks())
 	if err != nil {
 		return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
 	}
-	g := &snapshotLayouts{from: snapshot, layout: layout, visible: make(map[string]*visibleLayout)}
+	g := &snapshotLayouts{from: snapshot, layout: layout, visible: make(map[string]*visibleLayout), before: last.earlier()}
 	r.last.Store(g)
 	return g, nil
 }

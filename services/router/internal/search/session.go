@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"google.golang.org/grpc/codes"
-
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -32,7 +30,7 @@ func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return layout.names, nil
+	return layout.names(), nil
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no
@@ -44,7 +42,7 @@ func (s *Service) RepoIDs(ctx context.Context) (func(repo string) uint32, error)
 	if err != nil {
 		return nil, err
 	}
-	return func(repo string) uint32 { return layout.roots[repo].GetId() }, nil
+	return layout.id, nil
 }
 
 // Languages are the names of the languages that are indexed, those of the most repos first. Those of shards that also
@@ -69,7 +67,7 @@ func (s *Service) Repos(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return len(layout.roots), nil
+	return layout.repos, nil
 }
 
 // session returns the same layout for every call.
@@ -106,9 +104,7 @@ func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast in
 	}
 	if s.keep != nil {
 		all := layout
-		if layout, err = all.Only(func(repo string) bool { return s.keep(repo, all.roots[repo].GetId()) }); err != nil {
-			return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
-		}
+		layout = all.Only(func(repo string) bool { return s.keep(repo, all.id(repo)) })
 	}
 	s.layout = layout
 	return layout, nil
