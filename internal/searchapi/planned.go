@@ -38,6 +38,9 @@ type Overlay struct {
 
 // OverlayOf is the overlay that a root has for one of its shards, if any.
 func OverlayOf(root *catalogv1.Root, ref *catalogv1.ShardRef) (o Overlay, some bool) {
+	if len(ref.GetHidden())+len(ref.GetBranches()) == 0 {
+		return Overlay{}, false
+	}
 	o.Repo, o.Hidden = ref.GetRepoNumber(), ref.GetHidden()
 	if len(ref.GetBranches()) > 0 {
 		o.Places = ref.GetBranches()

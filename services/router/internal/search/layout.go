@@ -175,20 +175,23 @@ func (l *Layout) shardsOfAll(repos []string) (shards []searchapi.Shard) {
 
 // plan is the shard with those of its repos for which keep holds, which is nil for all.
 func (s *layoutShard) plan(keep func(repo string) bool) searchapi.Shard {
-	p := searchapi.Shard{Digest: s.Digest, Place: s.number}
-	numbers := make([]uint32, 0, len(s.Roots))
+	p := searchapi.Shard{Digest: s.Digest, Place: s.number, Repos: searchapi.AllRepos()}
+	whole := keep == nil && !s.partial
+	var numbers []uint32
 	for i, root := range s.Roots {
 		if keep != nil && !keep(root.Repo) {
 			continue
 		}
-		numbers = append(numbers, s.refs[i].RepoNumber)
+		if !whole {
+			numbers = append(numbers, s.refs[i].RepoNumber)
+		}
 		p.Names += searchapi.NameSize(root.Repo)
 		if overlay, some := searchapi.OverlayOf(root, s.refs[i]); some {
 			p.Overlays = append(p.Overlays, overlay)
 		}
 	}
-	if p.Repos = searchapi.SomeRepos(numbers...); len(numbers) > 0 && len(numbers) == int(s.Ref.Repos) {
-		p.Repos = searchapi.AllRepos()
+	if s.partial || !whole && len(numbers) < len(s.Roots) {
+		p.Repos = searchapi.SomeRepos(numbers...)
 	}
 	return p
 }

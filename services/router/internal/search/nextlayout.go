@@ -40,7 +40,7 @@ func (l *Layout) nextOf(whole *Layout, keep func(repo string) bool) *Layout {
 }
 
 // next updates a layout. Sources are what its chunks are made from.
-func next[S comparable](old *Layout, revision int64, sources []S, make func(S) (*chunk, error)) (*Layout, error) {
+func next[S comparable](old *Layout, revision int64, sources []S, chunkOf func(S) (*chunk, error)) (*Layout, error) {
 	same := func(c *chunk, s S) bool { return c.source == any(s) }
 	head, tail := 0, 0
 	for head < min(len(old.chunks), len(sources)) && same(old.chunks[head], sources[head]) {
@@ -60,7 +60,7 @@ func next[S comparable](old *Layout, revision int64, sources []S, make func(S) (
 		c, known := gone[s]
 		if delete(gone, s); !known {
 			var err error
-			if c, err = make(s); err != nil {
+			if c, err = chunkOf(s); err != nil {
 				return nil, err
 			}
 			come = append(come, c)

@@ -41,12 +41,19 @@ type expression struct {
 	absent bool
 }
 
-// enter prepares for evaluating the repos of a chunk.
-func (x expressions) enter(c *chunk) {
+// candidates prepares for evaluating the repos of a chunk. There are none if the query cannot match in any of them.
+func (x expressions) candidates(c *chunk, evaluate evaluator) []*catalogv1.Root {
 	for _, e := range x {
 		e.absent = !strings.Contains(c.text, e.literal)
 	}
+	if evaluate(&anyRoot, &unknownRef) == none {
+		return nil
+	}
+	return c.roots
 }
+
+// anyRoot stands for each root of a chunk.
+var anyRoot catalogv1.Root
 
 // selectWith returns the shards that the query must search; it cannot match in the others.
 // The caller must not change them. An unresolved type:repo prunes nothing. It adds the
@@ -67,10 +74,12 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	marks := make([]bool, pageShards*len(l.table.pages))
 	looked := 0
 	for _, c := range l.chunks {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("plan query: %w", ctx.Err())
+		}
 		shards, known := c.choice(filter)
 		if !known {
-			compiled.enter(c)
-			for i, root := range c.roots {
+			for i, root := range compiled.candidates(c, evaluate) {
 				if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
 					return nil, fmt.Errorf("plan query: %w", ctx.Err())
 				}
@@ -136,7 +145,12 @@ func (x expressions) compile(q query.Q) (evaluator, error) {
 	case *query.Repo:
 		return x.compileRepo(q)
 	case *query.RepoSet:
-		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return exactly(q.Names[r.Repo]) }, nil
+		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict {
+			if r == &anyRoot {
+				return maybe
+			}
+			return exactly(q.Names[r.Repo])
+		}, nil
 	case *query.Branch:
 		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return evaluateBranch(q, r) }, nil
 	case *query.Language:
@@ -187,6 +201,9 @@ func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
 		x[q] = e
 	}
 	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict {
+		if r == &anyRoot && !e.absent {
+			return maybe
+		}
 		return exactly(!e.absent && e.re.MatchString(r.Repo))
 	}, nil
 }
