@@ -104,12 +104,10 @@ func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*c
 	return nil
 }
 
-// Claim is the right to do one compaction. The keys of its uploads contain its
-// fencing token, and garbage collection keeps these objects as long as the claim is
-// kept alive: until Release, or until the context that made it ends. It is safe for
-// concurrent use.
+// Claim is the right to do one compaction: to make its shard, and to replace the roots
+// of the shards that were merged. It is safe for concurrent use.
 type Claim struct {
-	holding
+	PackClaim
 
 	id   string
 	work Compaction
@@ -121,7 +119,7 @@ type Claim struct {
 // if the compaction is done or changed since it was read. The caller must call
 // Release.
 func (s *Store) Claim(ctx context.Context, c Compaction, ttl time.Duration, again time.Time) (*Claim, error) {
-	l := &Claim{holding: holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.ID)}, id: c.ID, work: c}
+	l := &Claim{PackClaim: PackClaim{holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.ID)}}, id: c.ID, work: c}
 	l.work.Record = proto.CloneOf(c.Record)
 	l.work.Record.Attempts++
 	l.work.Record.NotBefore = timestamppb.New(again)

@@ -14,7 +14,8 @@
 //	holds/<id>       (empty)   the batch must wait; etcd ends it with its etcd lease
 //	elections/<name> (empty)   the process that holds a duty of only one
 //	compactions/<id> Compaction shards that are to become one
-//	claims/<id>      (empty)   the one indexer that does it; dies with its etcd lease
+//	claims/<id>      (empty)   the one indexer that does it, or that makes a pack of new
+//	                           repos; dies with its etcd lease
 //	packs/<id>       Pack      which repos a shard of several was made of, until it is gone
 //	identity         (random)  what the owner of the bucket is known by; made once
 //	collection       Collection how far the collections of garbage are
@@ -27,6 +28,10 @@
 // publishes if it lost its lease, worked from an old root, or its repo was deleted
 // meanwhile, however late its request arrives.
 //
+// Several small new repos may share a shard, their pack. It is made under a claim of its own,
+// and [Store.PublishPacked] also compares that the claim is held. Each repo is still
+// published in its own transaction, under its own lease.
+//
 // # Compacting
 //
 // [Claim.ReplaceShards] replaces roots too, with the same documents in other shards.
@@ -36,8 +41,8 @@
 // # Garbage
 //
 // The key of every object in the bucket ends in the fencing token of the lease or
-// claim that it was made under, and a root names only objects of its own and of the
-// root that it replaces. An object that no root names and whose lease has ended is
+// claim that it was made under. A root names only objects of leases and claims that its
+// transaction compares, and of the root that it replaces. An object that no root names and whose lease has ended is
 // therefore garbage for ever ([Reach.Garbage]), as of one revision of etcd and
 // independent of any clock. Queries that began before may still read it, so
 // [Store.Condemn] makes it wait as long as etcd keeps the hold.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,9 +25,9 @@ const (
 	fenceDigits = 16
 )
 
-// ShardKey is the bucket's key of a shard that is made under a lease: its digest and
-// the lease's fencing token. Two jobs therefore never share an object, and every key
-// names the only job that could still publish the object.
+// ShardKey is the bucket's key of a shard that is made under a lease or claim: its
+// digest and the fencing token. Two holders therefore never share an object, and every
+// key names what must be held for a root to name the object the first time.
 func ShardKey(fence int64, digest [32]byte) string {
 	return shardPrefix + hex.EncodeToString(digest[:]) + fenceSuffix(fence) + ".trawl"
 }
@@ -100,9 +101,9 @@ func objects(root *catalogv1.Root) []string {
 }
 
 // checkObjects refuses a root with objects that might be collected as garbage before it is
-// published. Only objects made under its own lease, whose fencing token is made, and those of the
-// root that it replaces are safe.
-func checkObjects(made int64, old *Root, next *catalogv1.Root) error {
+// published. Only objects made under the leases and claims that its publication requires, which have
+// these fencing tokens, and those of the root that it replaces are safe.
+func checkObjects(fences []int64, old *Root, next *catalogv1.Root) error {
 	kept := map[string]bool{}
 	if old != nil {
 		for _, key := range objects(old.Record) {
@@ -110,7 +111,7 @@ func checkObjects(made int64, old *Root, next *catalogv1.Root) error {
 		}
 	}
 	for _, key := range objects(next) {
-		if fence, ok := KeyFence(key); (!ok || fence != made) && !kept[key] {
+		if fence, ok := KeyFence(key); (!ok || !slices.Contains(fences, fence)) && !kept[key] {
 			return fmt.Errorf("%w: %s", ErrForeignObject, key)
 		}
 	}

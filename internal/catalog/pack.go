@@ -2,9 +2,12 @@ package catalog
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
@@ -19,10 +22,61 @@ type Pack struct {
 	id string
 }
 
+// PackClaim is the right to make a shard of several repos. The shard's key contains its
+// fencing token, and garbage collection keeps the shard as long as the claim is kept
+// alive: until Release, or until the context that made it ends. It is safe for
+// concurrent use.
+type PackClaim struct{ holding }
+
+// ClaimPack makes a claim for one new shard; ttl is as in AcquireLease. The caller must
+// call Release.
+func (s *Store) ClaimPack(ctx context.Context, ttl time.Duration) (*PackClaim, error) {
+	c := &PackClaim{holding{store: s, what: "claim of a pack", key: s.key(claimKind, rand.Text())}}
+	if err := c.grant(ctx, ttl); err != nil {
+		return nil, fmt.Errorf("claim pack: %w", err)
+	}
+	resp, err := s.client.Txn(ctx).If(c.free()).Then(c.take()).Commit()
+	if err == nil && !resp.Succeeded {
+		err = ErrLeased
+	}
+	if err == nil {
+		c.fence = resp.Header.Revision
+		err = c.keep(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("claim pack: %w", err), c.revoke(ctx))
+	}
+	return c, nil
+}
+
+// Held reports for each lease whether it is held now that the claim is made. Only such
+// repos may go into the shard: the bytes of a repo that was deleted before the claim
+// was made would count as gone.
+func (c *PackClaim) Held(ctx context.Context, leases []*Lease) ([]bool, error) {
+	held := make([]bool, 0, len(leases))
+	for some := range slices.Chunk(leases, replaceRepos) {
+		var reads []clientv3.Op
+		for _, l := range some {
+			reads = append(reads, clientv3.OpGet(l.key, clientv3.WithKeysOnly()))
+		}
+		resp, err := c.store.client.Txn(ctx).If(c.held()).Then(reads...).Commit()
+		if err == nil && !resp.Succeeded {
+			err = ErrLeaseLost
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read leases of a pack: %w", err)
+		}
+		for i, l := range some {
+			held = append(held, holds(resp.Responses[i], &l.holding))
+		}
+	}
+	return held, nil
+}
+
 // NotePack stores which repos a shard has that was made under the claim. It must
 // precede the first root that names the shard. The error is ErrLeaseLost if the claim
 // has ended.
-func (c *Claim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
+func (c *PackClaim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
 	value, err := encode(pack)
 	if err != nil {
 		return fmt.Errorf("note pack: %w", err)

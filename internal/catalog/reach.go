@@ -62,7 +62,7 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 		}
 		for _, kv := range leases.Kvs {
 			r.running[kv.CreateRevision] = struct{}{}
-			if k == claimKind { // it reads roots after it was claimed
+			if k == claimKind { // it reads roots and leases after it was claimed
 				r.Settled = min(r.Settled, kv.CreateRevision)
 			}
 		}
@@ -104,9 +104,9 @@ func (r *Reach) Pending(key string) bool {
 	return ok && running
 }
 
-// Garbage reports whether no root names the object, nor ever will again: a root names
-// only what was made under its own lease or what the root before it named, and the
-// lease of this object has ended. An object whose key has no fencing token is no
+// Garbage reports whether no root names the object, nor ever will again: a publication
+// requires the lease or claim of every object that the root before did not name, and
+// that of this object has ended. An object whose key has no fencing token is no
 // garbage. Nor is one with a fencing token of the future: its lease is younger than
 // r, or etcd was set up anew for a bucket that was in use.
 func (r *Reach) Garbage(key string) bool {

@@ -120,7 +120,7 @@ func (c *Claim) encodeReplacement(f Replacement) (storedReplacement, error) {
 	if !proto.Equal(want, f.Next) {
 		return storedReplacement{}, fmt.Errorf("%w: the root is not that of generation %d in other shards", ErrGeneration, f.Old.Record.GetGeneration())
 	}
-	if err := checkObjects(c.fence, &f.Old, f.Next); err != nil {
+	if err := checkObjects([]int64{c.fence}, &f.Old, f.Next); err != nil {
 		return storedReplacement{}, err
 	}
 	want.Fence = c.fence

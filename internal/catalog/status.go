@@ -63,7 +63,7 @@ func (s *Store) tryPutStatus(ctx context.Context, name string, status *catalogv1
 		return true, nil
 	case len(resp.Responses[0].GetResponseRange().GetKvs()) == 0:
 		return false, fmt.Errorf("put status of %q: %w", name, ErrNotDesired)
-	case lease != nil && !holds(resp.Responses[1], lease):
+	case lease != nil && !holds(resp.Responses[1], &lease.holding):
 		return false, fmt.Errorf("put status of %q: %w", name, ErrLeaseLost)
 	}
 	return false, nil // somebody else wrote: check again that ours is newer
