@@ -32,6 +32,17 @@ type Delivery struct {
 	Job
 	// NumDelivered counts deliveries of this message, from 1.
 	NumDelivered int
+
+	yield func() // frees the worker; nil if there is none
+}
+
+// Yield lets the delivery's worker take another job while its handler waits for
+// something that costs nothing. The handler must bound how many of them do so at once.
+// Further calls have no effect.
+func (d *Delivery) Yield() {
+	if d.yield != nil {
+		d.yield()
+	}
 }
 
 // Handler does a job. Its error decides what follows: nil settles the job, Permanent
@@ -40,8 +51,8 @@ type Delivery struct {
 // also after success, and to two handlers at once: handlers must be idempotent.
 type Handler func(ctx context.Context, d *Delivery) error
 
-// Consume runs handle in workers goroutines, one job each at a time, until the
-// context ends; then it waits for the running handlers and returns nil. While a
+// Consume lets that many workers run handle, one job each at a time unless it yields,
+// until the context ends; then it waits for the running handlers and returns nil. While a
 // handler runs, signs of life keep the job from being given to others. If the server
 // goes away, Consume waits until it is back, with or without its data. A handler that
 // panics has failed with the panic as its error.
@@ -51,7 +62,7 @@ func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error 
 	}
 	var running sync.WaitGroup
 	for range workers {
-		running.Go(func() { q.work(ctx, handle) })
+		running.Go(func() { q.work(ctx, &running, handle) })
 	}
 	running.Wait()
 	return nil
@@ -59,9 +70,9 @@ func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error 
 
 // work pulls one job after the other. Pulling single jobs leaves waiting ones at the
 // server, where other workers can get them.
-func (q *Queue) work(ctx context.Context, handle Handler) {
+func (q *Queue) work(ctx context.Context, running *sync.WaitGroup, handle Handler) {
 	for pauses := newBackoff(); ctx.Err() == nil; {
-		err := q.pull(ctx, handle)
+		err := q.pull(ctx, running, handle)
 		if ctx.Err() != nil {
 			return
 		}
@@ -76,7 +87,7 @@ func (q *Queue) work(ctx context.Context, handle Handler) {
 }
 
 // pull handles jobs until the connection or the streams fail.
-func (q *Queue) pull(ctx context.Context, handle Handler) error {
+func (q *Queue) pull(ctx context.Context, running *sync.WaitGroup, handle Handler) error {
 	if err := q.ensureOnce(ctx); err != nil {
 		return err
 	}
@@ -90,7 +101,13 @@ func (q *Queue) pull(ctx context.Context, handle Handler) error {
 			return err
 		}
 		if msg != nil {
-			q.deliver(ctx, msg, handle)
+			free := make(chan struct{})
+			yield := sync.OnceFunc(func() { close(free) })
+			running.Go(func() {
+				defer yield()
+				q.deliver(ctx, msg, handle, yield)
+			})
+			<-free
 		}
 	}
 	return nil
@@ -108,8 +125,9 @@ func next(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, erro
 }
 
 // deliver hands one message to the handler and settles it by the outcome.
-func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler) {
+func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler, yield func()) {
 	d, err := decode(msg)
+	d.yield = yield
 	switch {
 	case err != nil:
 		err = Permanent(err)

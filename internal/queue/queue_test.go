@@ -44,6 +44,57 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 	}
 }
 
+// TestYield: a handler that yields keeps its job, and its worker takes the next one.
+func TestYield(t *testing.T) {
+	q, nc := fresh(t)
+	const jobs = 20
+	var waiting sync.WaitGroup
+	waiting.Add(jobs)
+	var all, done atomic.Int32
+	consume(t, q, 1, func(ctx context.Context, d *queue.Delivery) error {
+		if d.NumDelivered == 1 {
+			d.Yield()
+			d.Yield()
+			waiting.Done()
+			waiting.Wait()
+			all.Add(1)
+		}
+		if d.Repo == "7" && d.NumDelivered == 1 {
+			return errors.New("once more")
+		}
+		done.Add(1)
+		return nil
+	})
+	for i := range jobs {
+		publish(t, q, queue.Job{Repo: fmt.Sprint(i)})
+	}
+	testrun.Until(t, "all jobs settled", func() bool { return left(t, nc, jobStream) == 0 })
+	if all.Load() != jobs || done.Load() != jobs {
+		t.Errorf("%d jobs waited together, %d were done, want %d", all.Load(), done.Load(), jobs)
+	}
+}
+
+// TestStopWaitsForYielded: Consume does not return before the handlers that yielded.
+func TestStopWaitsForYielded(t *testing.T) {
+	q, _ := fresh(t)
+	started := make(chan struct{}, 1)
+	var ended atomic.Bool
+	stop := consume(t, q, 1, func(ctx context.Context, d *queue.Delivery) error {
+		d.Yield()
+		started <- struct{}{}
+		<-ctx.Done()
+		time.Sleep(50 * time.Millisecond)
+		ended.Store(true)
+		return ctx.Err()
+	})
+	publish(t, q, queue.Job{Repo: "a"})
+	receive(t, started, "the job")
+	stop()
+	if !ended.Load() {
+		t.Error("the handler goes on")
+	}
+}
+
 func TestDuplicatesAreDropped(t *testing.T) {
 	q, nc := fresh(t)
 	publish(t, q, queue.Job{Repo: "a", Epoch: 1}, queue.Job{Repo: "a", Epoch: 1})
