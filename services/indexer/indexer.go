@@ -160,7 +160,7 @@ func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {
 			Timeout: x.cfg.JobTimeout, LeaseTTL: x.cfg.LeaseTTL, Attempts: MaxAttempts,
 			Limits: x.cfg.limits(), Build: x.cfg.build(), Version: x.tel.Version(),
 		},
-		Store: store, Queue: x.deps.Queue, Bucket: x.deps.Bucket, Fetcher: tools.fetcher, Mirrors: tools.cache,
+		Store: store, Queue: x.deps.Queue, Bucket: x.deps.Bucket, Fetcher: tools.fetcher, Mirrors: tools.cache, Waiting: x.waiting,
 		Log: x.tel.Logger(), Tracer: x.tel.Tracer("github.com/trawl-search/trawl/services/indexer"), Metrics: x.metrics,
 	}
 }

@@ -55,12 +55,14 @@ func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *g
 func (x *Indexer) compactor(store *catalog.Store, tools tools) *compact.Worker {
 	return &compact.Worker{
 		Config: x.cfg.Compact, Store: store, Bucket: x.deps.Bucket, TempDir: tools.cache.TempDir(), LeaseTTL: x.cfg.LeaseTTL,
-		Waiting: func(ctx context.Context) bool {
-			depth, err := x.deps.Queue.Depth(ctx)
-			return err == nil && depth.Jobs > depth.Delivered
-		},
-		Jobs: &x.jobs, Version: x.tel.Version(), Metrics: x.compacted, Log: x.tel.Logger(),
+		Waiting: x.waiting, Jobs: &x.jobs, Version: x.tel.Version(), Metrics: x.compacted, Log: x.tel.Logger(),
 	}
+}
+
+// waiting reports whether repos are in the queue that no indexer has taken.
+func (x *Indexer) waiting(ctx context.Context) bool {
+	depth, err := x.deps.Queue.Depth(ctx)
+	return err == nil && depth.Jobs > depth.Delivered
 }
 
 // discoverer makes the part of maintenance that polls the sources.

@@ -77,10 +77,7 @@ func (t *task) buildShards(ctx context.Context, dir string, branches []docstore.
 		if plan.cause != nil {
 			t.Log.InfoContext(ctx, "building the repo in full", "repo", t.desired.GetName(), "reason", string(plan.full), "error", plan.cause)
 		}
-		src, err := gitsource.OpenBranches(ctx, dir, branches, t.Limits)
-		if err == nil {
-			built, err = t.buildDocuments(ctx, src)
-		}
+		built, err = t.buildInFull(ctx, dir, branches)
 		return built, nil, method{full, plan.full}, err
 	case plan.changes.Total() == 0:
 		return built, plan.kept, method{delta, commitsOnly}, nil
@@ -90,6 +87,27 @@ func (t *task) buildShards(ctx context.Context, dir string, branches []docstore.
 		ref.Delta = true
 	}
 	return built, plan.kept, method{delta, changed}, err
+}
+
+// buildInFull builds and uploads all documents of the branches.
+func (t *task) buildInFull(ctx context.Context, dir string, branches []docstore.Branch) (shardio.Result, error) {
+	src, err := gitsource.OpenBranches(ctx, dir, branches, t.Limits)
+	if err != nil {
+		return shardio.Result{}, err
+	}
+	if t.mayShare(dir, src) {
+		small, result, err := t.buildSmall(ctx, src)
+		if t.noteOmitted(ctx, src); small || err != nil {
+			return result, errors.Join(err, src.Close())
+		}
+		if err := src.Close(); err != nil {
+			return result, err
+		}
+		if src, err = gitsource.OpenBranches(ctx, dir, branches, t.Limits); err != nil {
+			return result, err
+		}
+	}
+	return t.buildDocuments(ctx, src)
 }
 
 // buildDocuments builds and uploads all documents of src, and closes it.
@@ -103,17 +121,26 @@ func (t *task) buildDocuments(ctx context.Context, src gitsource.Source) (shardi
 			}
 		},
 	}
+	result, err := builder.Build(ctx, t.repo(src), src)
+	t.Metrics.uploaded(result.Shards)
+	t.noteOmitted(ctx, src)
+	return result, errors.Join(err, src.Close())
+}
+
+// repo returns the record of the repo in its new shards.
+func (t *task) repo(src gitsource.Source) docstore.Repo {
 	facts := t.desired.GetFacts()
-	repo := docstore.Repo{
+	return docstore.Repo{
 		Name: t.desired.GetName(), URL: t.desired.GetUrl(), Branches: src.Branches(),
 		Archived: facts.GetArchived(), Fork: facts.GetFork(), Public: facts.GetPublic(), Meta: facts.GetMeta(),
 		Rank: uint8(min(facts.GetRank(), docstore.MaxRank)), Generation: t.lease.NextGeneration(),
 	}
-	result, err := builder.Build(ctx, repo, src)
+}
+
+func (t *task) noteOmitted(ctx context.Context, src gitsource.Source) {
 	if n := src.Omitted(); n > 0 {
 		t.Log.WarnContext(ctx, "files left out because their paths are too long", "repo", t.desired.GetName(), "files", n)
 	}
-	return result, errors.Join(err, src.Close())
 }
 
 // inputs returns a digest of everything but branches and commits that the shards

@@ -54,12 +54,18 @@ type Worker struct {
 	Bucket  bucket.Bucket
 	Fetcher *gitsource.Fetcher
 	Mirrors *Mirrors
+	// Waiting reports whether repos are in the queue that no indexer has taken.
+	Waiting func(ctx context.Context) bool
 	Log     *slog.Logger
 	Tracer  trace.Tracer
 	Metrics *Metrics
 
 	turns turns
+	packs packer
 }
+
+// releaseTimeout bounds giving back a lease or a claim.
+const releaseTimeout = 5 * time.Second
 
 // Handle does the job of a delivery. It is a queue.Handler. Metrics, the log and the
 // trace record how the job ended.
@@ -91,7 +97,7 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 	defer func() {
 		// If this fails, the next job waits for the lease's ttl. The job's own context
 		// may have ended.
-		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		release, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
 		if err := lease.Release(release); err != nil {
 			w.Log.WarnContext(ctx, "lease not released", "repo", d.Repo, "error", err)
@@ -123,6 +129,9 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 		w.noteAlone(ctx, d, lease, before.lost, "will be tried again: its indexer was stopped")
 	case isSource && fail.Kind == gitsource.Killed && !before.alone:
 		w.noteAlone(ctx, d, lease, 0, "will be tried again without other jobs at the same time: "+err.Error())
+		return Postponed, queue.Later(err, leasedWait)
+	case errors.Is(err, errPackNotBuilt):
+		w.noteAlone(ctx, d, lease, 0, "will be tried again without other repos: "+err.Error())
 		return Postponed, queue.Later(err, leasedWait)
 	}
 	return w.resolveFailure(ctx, d, lease, err)
@@ -160,7 +169,7 @@ func (w *Worker) inTurn(ctx context.Context, d *queue.Delivery, lease *catalog.L
 func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, before attempts) (Outcome, error) {
 	ctx, stop := context.WithTimeoutCause(ctx, w.Timeout, errTimeout)
 	defer stop()
-	t := &task{Worker: w, lease: lease, desired: lease.Desired()}
+	t := &task{Worker: w, delivery: d, lease: lease, desired: lease.Desired(), alone: before.alone}
 	t.status = startReporter(ctx, w.Store, lease, &catalogv1.Status{
 		Epoch: t.desired.GetEpoch(), Attempts: uint32(d.NumDelivered), Alone: before.alone, Lost: before.lost,
 	}, w.Log)
@@ -194,9 +203,14 @@ func (w *Worker) notePublished(ctx context.Context, lease *catalog.Lease, epoch 
 // task is one job under its lease.
 type task struct {
 	*Worker
-	lease   *catalog.Lease
-	desired *catalogv1.Desired
-	status  *reporter
+	delivery *queue.Delivery
+	lease    *catalog.Lease
+	desired  *catalogv1.Desired
+	status   *reporter
+	// alone: no other job runs in this indexer meanwhile.
+	alone bool
+	// member is the repo's part of a shard that it shares, nil if it has none.
+	member *member
 }
 
 // run asks for the branches, fetches them, builds and publishes. Where nothing
@@ -213,6 +227,11 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	}
 	dir, release := t.Mirrors.Use(t.desired.GetName(), t.desired.GetUrl(), t.lease.Life())
 	defer release()
+	defer func() { // its documents may be on the disk as long as the mirror
+		if t.member != nil {
+			t.packs.leave(t.member)
+		}
+	}()
 	if branches, err = t.fetch(ctx, dir, branches); err != nil {
 		return "", err
 	}
@@ -289,7 +308,7 @@ func (t *task) publish(ctx context.Context, next *catalogv1.Root) error {
 	ctx, span := t.Tracer.Start(ctx, "publish")
 	defer span.End()
 	for attempt := uint32(0); ; attempt++ {
-		_, err := t.Store.Publish(ctx, t.lease, t.lease.Root(), next)
+		err := t.tryPublish(ctx, next)
 		if err == nil || !catalog.IsTransient(err) {
 			return err
 		}
@@ -297,4 +316,13 @@ func (t *task) publish(ctx context.Context, next *catalogv1.Root) error {
 			return fmt.Errorf("publish the root of %q: %w", t.desired.GetName(), context.Cause(ctx))
 		}
 	}
+}
+
+func (t *task) tryPublish(ctx context.Context, next *catalogv1.Root) (err error) {
+	if t.member != nil && t.member.pack.claim != nil {
+		_, err = t.Store.PublishPacked(ctx, t.lease, t.member.pack.claim, next)
+		return err
+	}
+	_, err = t.Store.Publish(ctx, t.lease, t.lease.Root(), next)
+	return err
 }

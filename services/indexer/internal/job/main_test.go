@@ -95,7 +95,8 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 		Config: Config{Timeout: time.Minute, LeaseTTL: time.Minute, Attempts: 3, Version: "test"},
 		Store:  catalog.New(etcdClient(t, steps), "/"+t.Name()+"/"),
 		Queue:  q, Bucket: w, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Tracer: noop.NewTracerProvider().Tracer(""),
+		Waiting: func(context.Context) bool { return false },
+		Tracer:  noop.NewTracerProvider().Tracer(""),
 	}
 	var cfg gitsource.FetchConfig
 	cfg.SetDefaults()

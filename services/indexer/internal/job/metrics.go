@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	"github.com/trawl-search/trawl/services/indexer/internal/shardio"
 )
 
@@ -88,8 +89,11 @@ func (m *Metrics) built(how method, r shardio.Result) {
 	m.documents.WithLabelValues("searchable").Add(float64(r.Documents - r.Skipped))
 	m.documents.WithLabelValues("by name").Add(float64(r.Skipped))
 	m.content.Add(float64(r.ContentBytes))
-	m.shards.Add(float64(len(r.Shards)))
-	for _, s := range r.Shards {
+}
+
+func (m *Metrics) uploaded(shards []*catalogv1.ShardRef) {
+	m.shards.Add(float64(len(shards)))
+	for _, s := range shards {
 		m.stored.Add(float64(s.GetSizeBytes()))
 	}
 }

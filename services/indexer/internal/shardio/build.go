@@ -1,5 +1,5 @@
 // Package shardio writes shards and manifests into the bucket and reads them back.
-// A Builder turns the documents of a repo into shards, a Reader downloads only the
+// A Builder turns the documents of a repo into shards, or those of several small repos into one, a Reader downloads only the
 // parts of a shard that are read, and UploadShard and PutManifest store objects
 // under names that hold their digest and the writer's fencing token.
 package shardio
@@ -7,7 +7,11 @@ package shardio
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
@@ -62,7 +66,7 @@ type Result struct {
 // named by no root, and garbage collection removes them. Errors are *StoreError,
 // *BuildError and those of src.
 func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.Source) (Result, error) {
-	w := &writer{Builder: b, repo: repo}
+	w := &writer{Builder: b}
 	defer w.discard()
 	for doc, err := range src.Documents(ctx) {
 		if err != nil {
@@ -73,12 +77,17 @@ func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.S
 				return Result{}, err
 			}
 		}
+		if w.current == nil {
+			if err := w.start(repo); err != nil {
+				return Result{}, err
+			}
+		}
 		if err := w.add(doc); err != nil {
 			return Result{}, err
 		}
 	}
 	if w.current == nil && len(w.result.Shards) == 0 {
-		if err := w.start(); err != nil {
+		if err := w.start(repo); err != nil {
 			return Result{}, err
 		}
 	}
@@ -86,23 +95,75 @@ func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.S
 	return w.result, err
 }
 
-// writer is the state of one Build.
+// Member is one repo of a pack.
+type Member struct {
+	Repo docstore.Repo
+	// Docs are all its documents, in the order in which a gitsource.Source yields them.
+	Docs []build.Document
+}
+
+// Pack writes all documents of the members, in ascending order of their names, into one
+// shard and uploads it. It returns the reference for the root of each. Errors are those
+// of Build.
+func (b *Builder) Pack(ctx context.Context, members []Member) ([]*catalogv1.ShardRef, error) {
+	w := &writer{Builder: b}
+	defer w.discard()
+	for i := range members {
+		if err := w.start(members[i].Repo); err != nil {
+			return nil, err
+		}
+		for j := range members[i].Docs {
+			if err := ctx.Err(); err != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err := w.add(&members[i].Docs[j]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := w.finish(ctx); err != nil {
+		return nil, err
+	}
+	refs := make([]*catalogv1.ShardRef, len(members))
+	for i := range members {
+		refs[i] = members[i].ref(w.result.Shards[0])
+	}
+	return refs, nil
+}
+
+// ref returns the reference to a shard with what it has of the member.
+func (m *Member) ref(shard *catalogv1.ShardRef) *catalogv1.ShardRef {
+	ref := proto.CloneOf(shard)
+	ref.LiveDocuments, ref.LiveContentBytes, ref.LiveSkippedDocuments = uint64(len(m.Docs)), 0, 0
+	counted, languages := map[string]bool{}, map[string]bool{}
+	for _, d := range m.Docs {
+		if d.Skip != docstore.NotSkipped {
+			ref.LiveSkippedDocuments++
+			continue
+		}
+		if d.Language != "" {
+			languages[d.Language] = true
+		}
+		if oid := string(d.OID); !counted[oid] {
+			counted[oid] = true
+			ref.LiveContentBytes += uint64(len(d.Content))
+		}
+	}
+	ref.Languages = slices.Sorted(maps.Keys(languages))
+	return ref
+}
+
+// writer is the state of one Build or Pack.
 type writer struct {
 	*Builder
-	repo    docstore.Repo
 	file    *os.File
 	local   *localWriter   // writes to file
 	current *build.Builder // nil between shards
 	result  Result
 }
 
-// add adds a document to the current shard, and starts one if there is none.
+// add adds a document of the repo that was started last.
 func (w *writer) add(doc *build.Document) error {
-	if w.current == nil {
-		if err := w.start(); err != nil {
-			return err
-		}
-	}
 	if err := w.current.Add(*doc); err != nil {
 		return w.buildError(err)
 	}
@@ -112,17 +173,26 @@ func (w *writer) add(doc *build.Document) error {
 	return nil
 }
 
-// start starts a shard in a temporary file.
-func (w *writer) start() error {
+// start starts a repo in the current shard, or in a new one in a temporary file.
+func (w *writer) start(repo docstore.Repo) error {
+	if w.current == nil {
+		if err := w.startShard(); err != nil {
+			return err
+		}
+	}
+	if err := w.current.AddRepo(repo); err != nil {
+		return w.buildError(err)
+	}
+	return nil
+}
+
+func (w *writer) startShard() error {
 	file, err := os.CreateTemp(w.TempDir, "shard-")
 	if err != nil {
 		return &StoreError{fmt.Errorf("create a file for a shard: %w", err)}
 	}
 	w.file, w.local = file, &localWriter{w: file}
 	if w.current, err = build.NewBuilder(w.local, w.Options); err != nil {
-		return w.buildError(err)
-	}
-	if err := w.current.AddRepo(w.repo); err != nil {
 		return w.buildError(err)
 	}
 	return nil

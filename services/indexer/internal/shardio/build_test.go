@@ -158,3 +158,44 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("got %v (%T)", err, err)
 	}
 }
+
+// TestPack: the roots of a pack count what is theirs, and equal contents of several repos are stored once.
+func TestPack(t *testing.T) {
+	b, stored := newBuilder(t)
+	doc := func(path, content, language string) build.Document {
+		return build.Document{Path: []byte(path), Content: []byte(content), Language: language, Branches: []uint32{0}, OID: fmt.Appendf(nil, "%020s", content)}
+	}
+	skipped := build.Document{Path: []byte("z"), Skip: docstore.Binary, Size: 5, Branches: []uint32{0}, OID: []byte("01234567890123456789")}
+	main := []docstore.Branch{{Name: "main"}}
+	refs, err := b.Pack(t.Context(), []Member{
+		{docstore.Repo{Name: "a", Branches: main}, []build.Document{doc("x", "same", "Go"), doc("y", "same", "Go"), skipped}},
+		{docstore.Repo{Name: "b", Branches: main}, nil},
+		{docstore.Repo{Name: "c", Branches: main}, []build.Document{doc("x", "same", "Go"), doc("y", "other", "C")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range refs {
+		if r.GetKey() != refs[0].GetKey() || r.GetRepos() != 3 || r.GetDocuments() != 5 || r.GetContentBytes() != 9 {
+			t.Errorf("shard %v", r)
+		}
+		got = append(got, fmt.Sprint(r.GetLiveDocuments(), r.GetLiveContentBytes(), r.GetLiveSkippedDocuments(), r.GetLanguages()))
+	}
+	if want := "[3 4 1 [Go] 0 0 0 [] 2 9 0 [C Go]]"; fmt.Sprint(got) != want {
+		t.Errorf("counted are %v, want %s", got, want)
+	}
+	objects := 0
+	for range stored.List(t.Context(), "") {
+		objects++
+	}
+	if objects != 1 {
+		t.Errorf("%d objects", objects)
+	}
+	if left, err := os.ReadDir(b.TempDir); err != nil || len(left) > 0 {
+		t.Errorf("temporary files %v, %v", left, err)
+	}
+	if _, err := b.Pack(t.Context(), []Member{{Repo: docstore.Repo{Name: "b"}}, {Repo: docstore.Repo{Name: "a"}}}); !isBuild(err) {
+		t.Errorf("repos out of order: %v", err)
+	}
+}
