@@ -38,6 +38,7 @@ func (m *model) pack(replaced uint64) {
 		own.Key, own.Digest, own.Compacted = shard.Key, shard.Digest, true
 		own.LiveDocuments, own.LiveContentBytes = 500-replaced, 500_000-1000*replaced
 		m.root(name, own)
+		m.lives[name] = 0 // before the shard
 	}
 	m.packs[shard.Key] = catalog.Pack{Entry: catalog.Entry[*catalogv1.Pack]{Revision: m.next(), Record: &catalogv1.Pack{
 		Key: shard.Key, MadeAt: timestamppb.New(m.now), Repos: []string{"a", "b"},

@@ -40,8 +40,8 @@ type object struct {
 	repos []*repo
 	// live is the number of its bytes that live documents take, at most size.
 	live uint64
-	// shared: it was made of several repos. A shard whose repo count is unknown, as
-	// after a restore, counts as made long ago and holding deleted repos.
+	// shared: it was made of several repos. Without the record of its pack, as after a
+	// restore, it counts as made long ago and holding deleted repos.
 	shared  bool
 	deleted bool
 	made    time.Time
@@ -111,17 +111,19 @@ func (v *view) add(r *repo, ref *catalogv1.ShardRef) {
 	}
 	own := share(ref)
 	o.repos, o.live, r.own = append(o.repos, r), min(o.size, o.live+own), r.own+own
-	if len(o.repos) > 1 || ref.GetCompacted() && ref.GetLiveDocuments() < ref.GetDocuments() && len(ref.GetHidden()) == 0 {
+	if len(o.repos) > 1 || ref.GetRepos() > 1 {
 		o.shared, o.deleted = true, true // unless a pack is known
 	}
 }
 
 // applyPack sets when a shared shard was made and whether a repo in it was deleted
-// since, even if the repo was put again.
+// since, even if the repo was put again. Every repo in it was desired when the claim
+// was made whose fencing token ends the key.
 func (v *view) applyPack(o *object, pack catalog.Pack) {
+	claimed, _ := catalog.KeyFence(pack.Record.GetKey())
 	o.shared, o.deleted, o.made = true, false, pack.Record.GetMadeAt().AsTime()
 	for _, name := range pack.Record.GetRepos() {
-		if life, desired := v.Lives[name]; !desired || life > pack.Revision {
+		if life, desired := v.Lives[name]; !desired || life > claimed {
 			o.deleted = true
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // packed into it is not desired, or was put again after that, or if its pack may lack repos.
 func TestPacksKnowWhoIsDeleted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const packed, key = 10, "shared"
+		const packed = 10
+		key := catalog.ShardKey(packed, [32]byte{1})
 		pack := &catalogv1.Pack{Key: key, MadeAt: timestamppb.Now(), Unknown: rapid.IntRange(0, 9).Draw(t, "unknown") == 0}
 		s := State{Lives: map[string]int64{}}
 		want := pack.Unknown
@@ -32,7 +33,7 @@ func TestPacksKnowWhoIsDeleted(t *testing.T) {
 				s.Roots = append(s.Roots, catalog.Root{Record: &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Key: key}}}})
 			}
 		}
-		s.Packs = []catalog.Pack{{Entry: catalog.Entry[*catalogv1.Pack]{Record: pack, Revision: packed}}}
+		s.Packs = []catalog.Pack{{Entry: catalog.Entry[*catalogv1.Pack]{Record: pack, Revision: packed + 3}}}
 		if o := newView(s).byKey[key]; o.deleted != want || !o.shared || !o.made.Equal(pack.MadeAt.AsTime()) {
 			t.Fatalf("deleted: %v, want %v; shared: %v, made at %v", o.deleted, want, o.shared, o.made)
 		}
