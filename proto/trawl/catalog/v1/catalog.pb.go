@@ -449,7 +449,10 @@ type Root struct {
 	// When all its content was last built anew.
 	BuiltInFullAt *timestamppb.Timestamp `protobuf:"bytes,13,opt,name=built_in_full_at,json=builtInFullAt,proto3" json:"built_in_full_at,omitempty"`
 	// RepoFacts.id.
-	Id            uint32 `protobuf:"varint,14,opt,name=id,proto3" json:"id,omitempty"`
+	Id uint32 `protobuf:"varint,14,opt,name=id,proto3" json:"id,omitempty"`
+	// First four bytes of the object ids of up to 8 contents, as of the last full build, by which
+	// similar repos are found: a content of many bytes is likely to be one of them.
+	Sketch        []uint32 `protobuf:"fixed32,15,rep,packed,name=sketch,proto3" json:"sketch,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -580,6 +583,13 @@ func (x *Root) GetId() uint32 {
 		return x.Id
 	}
 	return 0
+}
+
+func (x *Root) GetSketch() []uint32 {
+	if x != nil {
+		return x.Sketch
+	}
+	return nil
 }
 
 // Branch is a branch at a commit.
@@ -1831,7 +1841,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"SourceCopy\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06stored\x18\x03 \x01(\bR\x06stored\"\xf0\x03\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"\x88\x04\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -1849,7 +1859,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x06inputs\x18\v \x01(\fR\x06inputs\x12\x14\n" +
 	"\x05built\x18\f \x01(\tR\x05built\x12C\n" +
 	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\x12\x0e\n" +
-	"\x02id\x18\x0e \x01(\rR\x02id\"4\n" +
+	"\x02id\x18\x0e \x01(\rR\x02id\x12\x16\n" +
+	"\x06sketch\x18\x0f \x03(\aR\x06sketch\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"\x85\x04\n" +

@@ -323,51 +323,67 @@ func (p *planner) rewriteReason(o *object) string {
 	return ""
 }
 
-// group plans shards of about the target's size, the smallest segments first. A single
-// segment is rewritten only if it has a reason.
+// group plans shards of these segments, the smallest first, some at a time that can be read
+// together. A single segment is rewritten only if it has a reason.
 func (p *planner) group(segments []segment) {
 	slices.SortStableFunc(segments, func(a, b segment) int {
 		return cmp.Or(cmp.Compare(boolInt(b.reason == becauseDeleted), boolInt(a.reason == becauseDeleted)), cmp.Compare(a.live, b.live))
 	})
-	var pack []segment
-	var live, read uint64
-	repos := 0
-	flush := func() {
-		p.pack(pack)
-		pack, live, read, repos = nil, 0, 0, 0
-	}
+	var some []segment
+	read := uint64(0)
 	for _, s := range segments {
-		full := live >= target || live+s.live > p.most() || read+s.read > 2*p.most() || repos+len(s.repos) > maxRepos
-		if full && len(pack) > 0 {
-			flush()
+		if read+s.read > 2*p.most() && len(some) > 0 {
+			p.divide(some)
+			some, read = nil, 0
 		}
-		pack, live, read, repos = append(pack, s), live+s.live, read+s.read, repos+len(s.repos)
+		some, read = append(some, s), read+s.read
 	}
-	flush()
+	p.divide(some)
 }
 
-// pack plans one shard of these segments.
-func (p *planner) pack(segments []segment) {
-	reason := ""
-	var inputs []*catalogv1.CompactionInput
+// divide plans shards of about the target's size. Relatives follow each other, so that most share
+// a shard, which stores equal contents once.
+func (p *planner) divide(segments []segment) {
+	reasons := map[*repo]string{}
 	var repos []*repo
 	for _, s := range segments {
-		if reason == "" || s.reason == becauseDeleted {
-			reason = s.reason
-		}
 		for _, r := range s.repos {
-			if r.busy { // in two shared shards: the first one takes it
-				continue
+			if !r.busy { // in two shared shards: the first one takes it
+				r.busy = true
+				repos, reasons[r] = append(repos, r), s.reason
 			}
-			r.busy = true
-			repos, inputs = append(repos, r), append(inputs, input(r, r.Record.GetShards()))
 		}
 	}
-	if len(segments) < 2 && reason == "" || len(inputs) == 0 {
+	if len(segments) < 2 && (len(segments) == 0 || segments[0].reason == "") {
 		for _, r := range repos {
 			r.busy = false
 		}
 		return
+	}
+	var pack []*repo
+	live := uint64(0)
+	for _, r := range related(repos) {
+		if live >= target || live+r.own > p.most() || len(pack) == maxRepos {
+			p.pack(pack, reasons)
+			pack, live = nil, 0
+		}
+		pack, live = append(pack, r), live+r.own
+	}
+	p.pack(pack, reasons)
+}
+
+// pack plans one shard of these repos.
+func (p *planner) pack(repos []*repo, reasons map[*repo]string) {
+	if len(repos) == 0 {
+		return
+	}
+	reason := ""
+	var inputs []*catalogv1.CompactionInput
+	for _, r := range repos {
+		if reason == "" || reasons[r] == becauseDeleted {
+			reason = reasons[r]
+		}
+		inputs = append(inputs, input(r, r.Record.GetShards()))
 	}
 	p.add(cmp.Or(reason, becauseSmall), inputs, repos...)
 }

@@ -51,10 +51,10 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 	root := &catalogv1.Root{
 		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
 		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String(),
-		BuiltInFullAt: began,
+		BuiltInFullAt: began, Sketch: built.Sketch,
 	}
-	if method.kind == delta {
-		root.BuiltInFullAt = t.lease.Root().Record.GetBuiltInFullAt()
+	if old := t.lease.Root(); method.kind == delta {
+		root.BuiltInFullAt, root.Sketch = old.Record.GetBuiltInFullAt(), old.Record.GetSketch()
 	}
 	for _, b := range branches {
 		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})

@@ -45,6 +45,7 @@ func (t *task) buildSmall(ctx context.Context, src gitsource.Source) (small bool
 		}
 		m.Docs = append(m.Docs, keep(doc))
 	}
+	sketch := m.Sketch()
 	if err := t.packs.join(ctx, t.Worker, m); err != nil {
 		return true, result, err
 	}
@@ -55,7 +56,7 @@ func (t *task) buildSmall(ctx context.Context, src gitsource.Source) (small bool
 	}
 	return true, shardio.Result{
 		Shards: []*catalogv1.ShardRef{ref}, Documents: ref.GetLiveDocuments(),
-		Skipped: ref.GetLiveSkippedDocuments(), ContentBytes: ref.GetLiveContentBytes(),
+		Skipped: ref.GetLiveSkippedDocuments(), ContentBytes: ref.GetLiveContentBytes(), Sketch: sketch,
 	}, nil
 }
 

@@ -59,6 +59,8 @@ type Result struct {
 	Documents, Skipped uint64
 	// ContentBytes counts the bytes of distinct contents in each shard.
 	ContentBytes uint64
+	// Sketch is Root.sketch for these documents.
+	Sketch []uint32
 }
 
 // Build writes all documents of src into shards of repo and uploads them. It makes
@@ -92,6 +94,7 @@ func (b *Builder) Build(ctx context.Context, repo docstore.Repo, src gitsource.S
 		}
 	}
 	err := w.finish(ctx)
+	w.result.Sketch = w.sketch.ids()
 	return w.result, err
 }
 
@@ -131,6 +134,15 @@ func (b *Builder) Pack(ctx context.Context, members []Member) ([]*catalogv1.Shar
 	return refs, nil
 }
 
+// Sketch returns Root.sketch for the member's documents.
+func (m *Member) Sketch() []uint32 {
+	var s sketch
+	for i := range m.Docs {
+		s.add(&m.Docs[i])
+	}
+	return s.ids()
+}
+
 // ref returns the reference to a shard with what it has of the member.
 func (m *Member) ref(shard *catalogv1.ShardRef) *catalogv1.ShardRef {
 	ref := proto.CloneOf(shard)
@@ -160,6 +172,7 @@ type writer struct {
 	local   *localWriter   // writes to file
 	current *build.Builder // nil between shards
 	result  Result
+	sketch  sketch
 }
 
 // add adds a document of the repo that was started last.
@@ -167,6 +180,7 @@ func (w *writer) add(doc *build.Document) error {
 	if err := w.current.Add(*doc); err != nil {
 		return w.buildError(err)
 	}
+	w.sketch.add(doc)
 	if w.result.Documents++; w.Progress != nil {
 		w.Progress(w.result.Documents)
 	}
