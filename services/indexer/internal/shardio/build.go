@@ -130,6 +130,7 @@ func (b *Builder) Pack(ctx context.Context, members []Member) ([]*catalogv1.Shar
 	refs := make([]*catalogv1.ShardRef, len(members))
 	for i := range members {
 		refs[i] = members[i].ref(w.result.Shards[0])
+		refs[i].RepoNumber = uint32(i)
 	}
 	return refs, nil
 }

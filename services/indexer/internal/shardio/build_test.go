@@ -176,7 +176,10 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, r := range refs {
+	for i, r := range refs {
+		if r.GetRepoNumber() != uint32(i) {
+			t.Errorf("repo %d has the number %d", i, r.GetRepoNumber())
+		}
 		if r.GetKey() != refs[0].GetKey() || r.GetRepos() != 3 || r.GetDocuments() != 5 || r.GetContentBytes() != 9 {
 			t.Errorf("shard %v", r)
 		}
