@@ -178,6 +178,16 @@ func (f *File) Sections() []SectionInfo {
 	return infos
 }
 
+// Tail returns where the tail of the shard starts: the sections that say where in the others something is, and the frame after
+// them.
+func (f *File) Tail() int64 {
+	i := len(f.tags)
+	for i > 0 && f.tags[i-1].inTail() {
+		i--
+	}
+	return f.starts[i]
+}
+
 // Section finds a section.
 func (f *File) Section(tag Tag) (Section, bool) {
 	i := slices.Index(f.tags, tag)

@@ -60,9 +60,9 @@ func sample(t testingT) ([]byte, []written) {
 	}
 	sections := []written{
 		{TagUnits, Required, big},
-		{TagLines, Required, nil},
+		{TagPostings, Required, nil},
 		{tagOf("XTRA"), Optional, []byte("a section that only a newer version knows")},
-		{TagMasks, Required, big[:ChecksumBlock]},
+		{TagLines, Required, big[:ChecksumBlock]},
 	}
 	return write(t, sections...), sections
 }
@@ -255,7 +255,7 @@ func TestBytesStaysInTheSection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := f.Need(TagMasks)
+	s, err := f.Need(TagLines)
 	if err != nil {
 		t.Fatal(err)
 	}

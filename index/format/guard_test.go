@@ -90,7 +90,7 @@ func TestOpenFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := f.Section(TagMasks)
+	s, _ := f.Section(TagLines)
 	got, err := s.All()
 	if err != nil || string(got) != string(sections[3].data) || f.Name() != path || f.Size() != int64(len(data)) {
 		t.Errorf("%d bytes of %s, %v", len(got), f.Name(), err)

@@ -32,9 +32,9 @@ func (f *File) openSparse() error {
 	if size < HeaderSize+FooterSize {
 		return tooShort(f.name, size)
 	}
-	tail := min(size, TailSize)
+	end := min(size, TailSize)
 	f.begin(0, HeaderSize)
-	if err := f.bring(size-tail, tail); err != nil {
+	if err := f.bring(size-end, end); err != nil {
 		return err
 	}
 	ft, err := parseFooter(f.name, size, f.data[size-FooterSize:])

@@ -132,7 +132,7 @@ func TestAnnounced(t *testing.T) {
 // damage, at every step, and the next attempt works.
 func TestSparseThatCannotBeFilled(t *testing.T) {
 	_, sections := sample(t)
-	whole := write(t, append(sections, written{TagPostings, Required, bytes.Repeat([]byte("x"), 200_000)})...)
+	whole := write(t, append(sections, written{TagMasks, Required, bytes.Repeat([]byte("x"), 200_000)})...)
 	h := newHoles(whole)
 	away := errors.New("the bucket is away")
 	h.err = away

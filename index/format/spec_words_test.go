@@ -252,6 +252,13 @@ func TestSpecOfTermDictionary(t *testing.T) {
 	if from != n["length of WLEX"] || !slices.Equal(words, sorted) {
 		t.Errorf("words are\n%q\nwant\n%q", words, sorted)
 	}
+	var samples []byte
+	for i := 0; i < len(sorted); i += 64 * 32 {
+		samples = append(samples, (strings.ToLower(sorted[i]) + strings.Repeat("\x00", 16))[:16]...)
+	}
+	if !bytes.Equal(sh.sections["WSMP"], samples) || len(s.rows(t, "WSMP")) != 1 {
+		t.Errorf("WSMP is %q, not %q", sh.sections["WSMP"], samples)
+	}
 	for _, row := range s.rows(t, "Blocks of WLEX 3") {
 		if seen["spelling "+row[0]] == 0 {
 			t.Errorf("the sample has no word of spelling %s", row[0])

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -108,6 +109,8 @@ const (
 	TagLexicon Tag = 'W' | 'L'<<8 | 'E'<<16 | 'X'<<24
 	// TagLexiconOffsets holds the end of each block of words.
 	TagLexiconOffsets Tag = 'W' | 'O'<<8 | 'F'<<16 | 'F'<<24
+	// TagLexiconSamples holds the first words of some blocks of words.
+	TagLexiconSamples Tag = 'W' | 'S'<<8 | 'M'<<16 | 'P'<<24
 	// TagLexiconNgrams holds the n-gram offset table of the words.
 	TagLexiconNgrams Tag = 'W' | 'N'<<8 | 'G'<<16 | 'M'<<24
 	// TagLexiconPostings holds the posting lists of the words' n-grams.
@@ -139,9 +142,18 @@ var tags = []Tag{
 	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
-	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
+	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconSamples, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
 	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagParts, TagDefinitions,
 }
+
+// bulk are the sections of which a search reads small parts, and which most of a shard consists of. They come first.
+var bulk = []Tag{
+	TagUnits, TagPostings, TagMasks, TagLexicon, TagLexiconPostings, TagLexiconMasks, TagWordPostings, TagWordTails,
+}
+
+// inTail reports whether a section belongs to the tail of a shard, which has all that says where in the other sections something
+// is. It is a few hundredths of the shard, so that a reader of a remote one loads it at once.
+func (t Tag) inTail() bool { return slices.Contains(tags, t) && !slices.Contains(bulk, t) }
 
 // Flags say how a reader treats a section.
 type Flags uint32

@@ -30,8 +30,9 @@ type SectionWriter interface {
 //	err := w.Close()
 //
 // The first error, whether of the stream or of use, stays: every later call returns it, so checking
-// Close is enough. Writes go directly to the stream, which should be buffered. It needs four bytes
-// for each 16 KiB, and the table of contents. It is not safe for concurrent use.
+// Close is enough. Writes go directly to the stream, which should be buffered, except those of sections in the
+// tail of the shard: the Writer keeps them in memory and writes them when it is closed. Besides, it needs four
+// bytes for each 16 KiB, and the table of contents. It is not safe for concurrent use.
 type Writer struct {
 	w   io.Writer
 	err error
@@ -42,8 +43,17 @@ type Writer struct {
 	digest    hash.Hash
 
 	sections []SectionInfo
+	tail     []heldSection // written by Close
 	open     bool
+	hold     bool // the open section is the last one of the tail
 	closed   bool
+}
+
+// heldSection is a section of the tail.
+type heldSection struct {
+	tag   Tag
+	flags Flags
+	data  []byte
 }
 
 // NewWriter starts a shard and writes the header.
@@ -62,15 +72,23 @@ func (w *Writer) Begin(tag Tag, flags Flags) error {
 		w.misusef("section %s begins in an open section or after the end", tag)
 	case flags&^knownFlags != 0:
 		w.misusef("section %s has unknown flags %#x", tag, uint32(flags))
-	case len(w.sections) == MaxSections:
+	case len(w.sections)+len(w.tail) == MaxSections:
 		w.misusef("more than %d sections", MaxSections)
-	case slices.ContainsFunc(w.sections, func(s SectionInfo) bool { return s.Tag == tag }):
+	case slices.ContainsFunc(w.sections, func(s SectionInfo) bool { return s.Tag == tag }),
+		slices.ContainsFunc(w.tail, func(s heldSection) bool { return s.tag == tag }):
 		w.misusef("section %s is written twice", tag)
 	default:
-		w.sections = append(w.sections, SectionInfo{Tag: tag, Flags: flags, Offset: w.offset})
-		w.open = true
+		if w.open, w.hold = true, tag.inTail(); w.hold {
+			w.tail = append(w.tail, heldSection{tag: tag, flags: flags})
+		} else {
+			w.begin(tag, flags)
+		}
 	}
 	return w.err
+}
+
+func (w *Writer) begin(tag Tag, flags Flags) {
+	w.sections = append(w.sections, SectionInfo{Tag: tag, Flags: flags, Offset: w.offset})
 }
 
 // Write adds to the open section.
@@ -81,6 +99,16 @@ func (w *Writer) Write(p []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
+	if w.hold {
+		s := &w.tail[len(w.tail)-1]
+		s.data = append(s.data, p...)
+		return len(p), nil
+	}
+	return w.write(p)
+}
+
+// write writes to the last section.
+func (w *Writer) write(p []byte) (int, error) {
 	s := &w.sections[len(w.sections)-1]
 	s.CRC = crc32.Update(s.CRC, castagnoli, p)
 	s.Length += int64(len(p))
@@ -107,7 +135,7 @@ func (w *Writer) WriteSection(tag Tag, flags Flags, data []byte) error {
 	return w.End()
 }
 
-// Close writes checksums, table of contents and footer. It does not close the stream. Further calls
+// Close writes the tail, checksums, table of contents and footer. It does not close the stream. Further calls
 // do nothing and return the same error.
 func (w *Writer) Close() error {
 	if w.err == nil && w.open {
@@ -117,6 +145,11 @@ func (w *Writer) Close() error {
 		return w.err
 	}
 	w.closed = true
+	for _, held := range w.tail {
+		w.begin(held.tag, held.flags)
+		_, _ = w.write(held.data) // errors stay
+	}
+	w.tail = nil
 	body := w.offset
 	if body%ChecksumBlock != 0 {
 		w.endBlock()
@@ -139,13 +172,13 @@ func (w *Writer) Close() error {
 	return w.err
 }
 
-// Size returns the number of bytes written so far; after Close, the file's size.
+// Size returns the number of bytes written so far, without the tail; after Close, the file's size.
 func (w *Writer) Size() int64 { return w.offset }
 
 // Sum returns the SHA-256 of all bytes written; after Close, the shard's digest.
 func (w *Writer) Sum() [sha256.Size]byte { return [sha256.Size]byte(w.digest.Sum(nil)) }
 
-// Sections returns the sections started so far. The last one grows until End.
+// Sections returns the sections written so far, the last one perhaps in part; those of the tail are written by Close.
 func (w *Writer) Sections() []SectionInfo { return slices.Clone(w.sections) }
 
 // body writes bytes that the checksums cover.

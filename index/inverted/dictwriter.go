@@ -20,7 +20,23 @@ const (
 	// fetchedAhead is the number of words whose first bytes or postings are read before any word is
 	// written. They are scattered in memory, and so the processor loads them concurrently.
 	fetchedAhead = 32
+
+	// A sample is how the first word of every sampleBlocks blocks begins, in small letters: sampleSize bytes, filled up with zeros.
+	// The blocks from one sample to the next take some 16 KiB, so that a reader of a remote shard finds a word with one read.
+	sampleBlocks, sampleSize = 64, 16
 )
+
+// appendSample appends the sample of a word.
+func appendSample(dst, word []byte) []byte {
+	for i := range sampleSize {
+		c := byte(0)
+		if i < len(word) {
+			c = lower[word[i]]
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
 
 // Write writes the index of all blobs added, for a content of that many superblocks. ngrams lends
 // its memory and must be empty. Afterwards both are as after Reset.
@@ -110,6 +126,7 @@ type dictionaryWriter struct {
 	piece   []byte
 	written uint64
 	ends    []uint64
+	samples []byte
 	n       uint32
 }
 
@@ -123,6 +140,9 @@ func newDictionaryWriter(w format.SectionWriter, ngrams *NgramBuilder) *dictiona
 
 // add adds the next word in the order of the dictionary.
 func (l *dictionaryWriter) add(word []byte) error {
+	if l.n%(sampleBlocks*BlockWords) == 0 {
+		l.samples = appendSample(l.samples, word)
+	}
 	l.block.add(word)
 	l.windows.add(word, l.n%wordsPerSuperblock/BlockWords)
 	l.n++
@@ -172,6 +192,9 @@ func (l *dictionaryWriter) close() error {
 	}
 	if err := l.w.WriteSection(format.TagLexiconOffsets, format.Required, data); err != nil {
 		return fmt.Errorf("write the ends of the dictionary's blocks: %w", err)
+	}
+	if err := l.w.WriteSection(format.TagLexiconSamples, format.Required, l.samples); err != nil {
+		return fmt.Errorf("write the samples of the dictionary: %w", err)
 	}
 	return l.ngrams.Write(l.w, dictionaryTags, superblocks)
 }

@@ -178,7 +178,7 @@ func (x *Index) announceLists(terms iter.Seq[uint32]) error {
 
 // announceTail is the most bytes of the tail of an n-gram's list that are announced with the list: of
 // long ones only some blocks may be read.
-const announceTail = 16 << 10
+const announceTail = 64 << 10
 
 // announce announces the lists at ascending places, which are about to be opened.
 func (x *Index) announce(places iter.Seq[span]) {

@@ -71,19 +71,49 @@ func (p *planner) release() {
 	planners.Put(p)
 }
 
-// lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
-// one does not occur, and then reads no list.
-func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
+// mostRemote is the most n-grams of a literal whose lists are read where each costs requests to a bucket or a disk: those with the shortest
+// lists. In the dictionary of words it is mostOfWords, since each wrong block of words there costs a request, too.
+const (
+	mostRemote  = 5
+	mostOfWords = 8
+)
+
+// limit keeps the n-grams of a literal with the shortest lists, if it is not cheap to read all.
+func (x *Index) limit(p *planner) {
+	switch {
+	case !x.lists.Announces():
+	case x.lists.Tag() == dictionaryTags.Lists:
+		p.limit(mostOfWords)
+	default:
+		p.limit(mostRemote)
+	}
+}
+
+// AnnounceLiteral announces that Literal will be called with the windows.
+func (x *Index) AnnounceLiteral(windows []ngram.Window) error {
+	if !x.lists.Announces() || len(windows) == 0 {
+		return nil
+	}
+	p, _ := planners.Get().(*planner)
+	defer p.release()
 	t, err := x.openedTable()
 	if err != nil {
-		return false, err
+		return err
 	}
-	// Most literals that do not occur have an n-gram that does not, so that is found out before anything else.
+	if p.locate(t, windows) {
+		x.limit(p)
+		x.announce(slices.Values(p.found))
+	}
+	return nil
+}
+
+// locate finds the lists of the n-grams, each once, in the order of the terms. It returns false if one does not occur.
+func (p *planner) locate(t *table, windows []ngram.Window) (found bool) {
 	p.terms = p.terms[:0]
 	for _, w := range windows {
 		term, ok := t.ngrams.Find(uint64(w.ID))
 		if !ok {
-			return false, nil
+			return false
 		}
 		p.terms = append(p.terms, windowTerm{w, uint32(term)})
 	}
@@ -100,7 +130,38 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 		p.found, p.plan = append(p.found, t.find(term)), append(p.plan, planned{windows: p.windows[first:end]})
 		first = end
 	}
+	return true
+}
+
+// limit keeps the n-grams with the shortest lists.
+func (p *planner) limit(most int) {
+	if len(p.found) <= most {
+		return
+	}
+	sizes := make([]int64, len(p.found))
+	for i := range p.found {
+		sizes[i] = p.found[i].bytes()
+	}
+	slices.Sort(sizes)
+	n := 0
+	for i, at := range p.found {
+		if n < most && at.bytes() <= sizes[most-1] {
+			p.found[n], p.plan[n] = at, p.plan[i]
+			n++
+		}
+	}
+	p.found, p.plan = p.found[:n], p.plan[:n]
+}
+
+// lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
+// one does not occur, and then reads no list: most literals that do not occur have such an n-gram.
+func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err error) {
+	t, err := x.openedTable()
+	if err != nil || !p.locate(t, windows) {
+		return false, err
+	}
 	if x.lists.Announces() {
+		x.limit(p)
 		x.announce(slices.Values(p.found))
 	}
 	p.lists = slices.Grow(p.lists[:0], len(p.found))[:len(p.found)]

@@ -1,6 +1,7 @@
 package inverted
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 
@@ -80,7 +81,7 @@ func (v *Verifier) Close(tick func() error) error {
 	if err := x.lists.check(v.blocks); err != nil {
 		return err
 	}
-	if err := x.checkEnd(); err != nil {
+	if err := cmp.Or(x.checkEnd(), x.checkSamples()); err != nil {
 		return err
 	}
 	parts, err := v.parts(tick)
@@ -114,6 +115,23 @@ func (x *Words) checkEnd() error {
 		return x.dictionary.Corruptf(int64(end), "the last block ends here, the section at %d", x.dictionary.Len())
 	}
 	return nil
+}
+
+// checkSamples compares the samples with the blocks of the dictionary.
+func (x *Words) checkSamples() error {
+	var want []byte
+	for number := uint32(0); number < x.Blocks(); number += sampleBlocks {
+		var b Block
+		if err := x.Block(number, &b); err != nil {
+			return err
+		}
+		want = appendSample(want, b.Word(0))
+	}
+	got, err := x.samples.All()
+	if err == nil && !bytes.Equal(got, want) {
+		err = x.samples.Corruptf(0, "samples that the dictionary does not begin with")
+	}
+	return err
 }
 
 // parts returns the builder of the parts that the words make up.

@@ -1,7 +1,9 @@
 package inverted
 
 import (
+	"bytes"
 	"iter"
+	"sort"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
@@ -15,6 +17,7 @@ type Words struct {
 	counts     format.Section
 	dictionary format.Section
 	offsets    eliasfano.Column // where each block of the dictionary ends
+	samples    format.Section   // how some blocks of the dictionary begin
 	ngrams     *Index           // of the words
 	lists      *Index
 	starts     eliasfano.Column // words before each blob
@@ -34,6 +37,9 @@ func OpenWords(f *format.File) (x *Words, err error) {
 		return nil, err
 	}
 	if x.dictionary, err = f.Need(format.TagLexicon); err != nil {
+		return nil, err
+	}
+	if x.samples, err = f.Need(format.TagLexiconSamples); err != nil {
 		return nil, err
 	}
 	if x.parts, err = f.Need(format.TagParts); err != nil {
@@ -220,15 +226,25 @@ func (x *Words) blockData(number uint32) (data []byte, n int, at int64, err erro
 // candidate's superblock i stands for block 8·i + j.
 func (x *Words) Holding(text string) (blocks *Candidates, ok bool, err error) {
 	var few [32]ngram.Window // of most texts, on the stack
-	windows := few[:0]
-	for i := 0; i+3 <= len(text); i++ {
-		windows = append(windows, ngram.Window{ID: ngram.WordWindow(text[i], text[i+1], text[i+2])})
-	}
+	windows := appendWindows(few[:0], text)
 	if len(windows) == 0 {
 		return nil, false, nil
 	}
 	blocks, err = x.ngrams.Literal(windows)
 	return blocks, err == nil, err
+}
+
+// AnnounceHolding announces that Holding will be called.
+func (x *Words) AnnounceHolding(text string) error {
+	return x.ngrams.AnnounceLiteral(appendWindows(nil, text))
+}
+
+// appendWindows appends the windows of a text of word bytes.
+func appendWindows(windows []ngram.Window, text string) []ngram.Window {
+	for i := 0; i+3 <= len(text); i++ {
+		windows = append(windows, ngram.Window{ID: ngram.WordWindow(text[i], text[i+1], text[i+2])})
+	}
+	return windows
 }
 
 // Bytes above and below all word bytes.
@@ -241,6 +257,15 @@ const (
 // reads blocks into b.
 func (x *Words) WithPrefix(text string, b *Block) (from, to uint32, err error) {
 	return x.between(text, text+aboveWords, b)
+}
+
+// AnnounceSpellings announces that Spellings or WithPrefix will be called.
+func (x *Words) AnnounceSpellings(text string) error {
+	low, high, err := x.sampled([]byte(text))
+	if err != nil || high-min(low, high) > 2*sampleBlocks {
+		return err
+	}
+	return x.announceDictionary(low-min(low, 1), high)
 }
 
 // Spellings returns the numbers [from, to) of the words that equal a text, without case. It reads
@@ -265,13 +290,18 @@ func (x *Words) between(low, high string, b *Block) (from, to uint32, err error)
 // before the given block may be. It leaves the block of the word before the result in b.
 func (x *Words) search(text []byte, block uint32, b *Block) (uint32, error) {
 	b.n = 0
-	low, high := block, x.Blocks() // blocks before low begin before the text
-	for low < high {
-		mid := low + (high-low)/2
-		// With both blocks that may be next, two steps take one round trip.
-		if err := x.AnnounceBlocks([]uint32{low + (mid-low)/2, mid, mid + (high-mid)/2}); err != nil {
+	low, high, err := x.sampled(text)
+	if err != nil {
+		return 0, err
+	}
+	low = max(low, block) // blocks before low begin before the text, those from high on do not
+	if high-min(low, high) <= 2*sampleBlocks {
+		if err := x.announceDictionary(low-min(low, 1), high); err != nil {
 			return 0, err
 		}
+	}
+	for low < high {
+		mid := low + (high-low)/2
 		before, err := x.beginsBefore(mid, text)
 		if err != nil {
 			return 0, err
@@ -289,6 +319,42 @@ func (x *Words) search(text []byte, block uint32, b *Block) (uint32, error) {
 		return 0, err
 	}
 	return b.after(text), nil
+}
+
+// sampled returns blocks between which a text is, by the samples: blocks before low begin before the text, and those from high on do
+// not.
+func (x *Words) sampled(text []byte) (low, high uint32, err error) {
+	data, err := x.samples.Bytes(0, x.samples.Len())
+	if err != nil {
+		return 0, 0, err
+	}
+	n := len(data) / sampleSize
+	if len(data)%sampleSize != 0 || uint32(n) != (x.Blocks()+sampleBlocks-1)/sampleBlocks {
+		return 0, 0, x.samples.Corruptf(0, "%d bytes of samples of %d blocks", len(data), x.Blocks())
+	}
+	want := appendSample(nil, text)
+	compare := func(i int) int { return bytes.Compare(data[i*sampleSize:][:sampleSize], want) }
+	less := sort.Search(n, func(i int) bool { return compare(i) >= 0 })
+	most := less + sort.Search(n-less, func(i int) bool { return compare(less+i) > 0 }) // equal ones may be before or after the text
+	if less > 0 {
+		low = uint32(less-1)*sampleBlocks + 1
+	}
+	return low, min(uint32(most)*sampleBlocks, x.Blocks()), nil
+}
+
+// announceDictionary announces the blocks [from, to) of the dictionary.
+func (x *Words) announceDictionary(from, to uint32) error {
+	if from >= to || !x.dictionary.Announces() {
+		return nil
+	}
+	ends, err := x.offsets.List()
+	if err != nil {
+		return err
+	}
+	start, _ := bounds(&ends, int(from))
+	_, end := bounds(&ends, int(to-1))
+	x.dictionary.Soon(start, end-start)
+	return nil
 }
 
 // after returns the number of the first word of the block that is not before a text, without case,

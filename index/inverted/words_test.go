@@ -269,6 +269,45 @@ func checkList(t *testing.T, x *inverted.Words, word uint32, want []posting, r *
 	}
 }
 
+// TestWordsBetweenSamples looks words up in a dictionary of several samples, of which some are equal: many words begin with the same 16
+// letters.
+func TestWordsBetweenSamples(t *testing.T) {
+	long := strings.Repeat("same", 5)
+	var sorted []string
+	for i := range 3000 {
+		sorted = append(sorted, fmt.Sprintf("%s%05d", long, i))
+	}
+	for i := range 3000 {
+		sorted = append(sorted, fmt.Sprintf("t%05d", i))
+	}
+	b := inverted.NewWordBuilder()
+	text := []byte(strings.Join(sorted, "\n"))
+	var data bytes.Buffer
+	w := format.NewWriter(&data)
+	superblocks := uint32(len(text)+ngram.SuperblockSize-1) / ngram.SuperblockSize
+	if err := errors.Join(b.Add(0, text, nil, nil), b.Write(w, superblocks, inverted.NewNgramBuilder()), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	f, err := format.NewFile("words", data.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := inverted.OpenWords(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, word := range sorted {
+		if from, to, err := x.Spellings(strings.ToUpper(word), new(inverted.Block)); err != nil || from != uint32(i) || to != from+1 {
+			t.Fatalf("word %d has the spellings [%d, %d): %v", i, from, to, err)
+		}
+	}
+	for text, want := range map[string][2]uint32{long: {0, 3000}, "t": {3000, 6000}, "a": {0, 0}, "z": {6000, 6000}, long + "z": {3000, 3000}, long + "015": {1500, 1600}} {
+		if from, to, err := x.WithPrefix(text, new(inverted.Block)); err != nil || from != want[0] || to != want[1] {
+			t.Errorf("words [%d, %d) begin with %q: %v", from, to, text, err)
+		}
+	}
+}
+
 // checkLookups looks up pieces of words, and texts that are in no word.
 func checkLookups(t *testing.T, x *inverted.Words, sorted []string, r *rand.Rand) {
 	t.Helper()

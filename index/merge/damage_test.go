@@ -162,8 +162,8 @@ func TestFileCutWhileMerged(t *testing.T) {
 			failed++
 		}
 	}
-	// The units are written first, the postings in the middle.
-	if failed < 20 {
+	// The units are written first, then the postings. The tail is written when nothing is read any more.
+	if failed < 5 {
 		t.Errorf("%d of the cuts were noticed", failed)
 	}
 }

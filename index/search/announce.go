@@ -1,9 +1,15 @@
 package search
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // A search reads scattered parts of a shard, and waits for each that comes from a bucket or a disk. So
@@ -19,6 +25,96 @@ func (s *search) announceTables() {
 	s.docs.AnnounceNames()
 	s.shardText.Announce()
 	s.words.Announce()
+}
+
+// announceQuery announces what looking up the texts of the query reads: first the parts of the dictionary with their words, and the lists of
+// n-grams and of parts of words, then the lists of the words.
+func (s *search) announceQuery() error {
+	if !s.query.inContent || !s.content.Announces() {
+		return nil
+	}
+	texts := slices.SortedFunc(maps.Values(s.query.texts), func(a, b *matching) int { return cmp.Compare(a.number, b.number) })
+	var literals []regex.Literal
+	for _, m := range append(texts, s.query.compound...) {
+		if m.scope != query.FileName {
+			literals = appendLiterals(literals, m.needs)
+		}
+	}
+	var words []regex.Literal
+	for _, l := range literals {
+		found, err := s.announceLiteral(l)
+		if err != nil {
+			return err
+		}
+		words = append(words, found...)
+	}
+	for _, l := range words {
+		if err := s.words.AnnounceSpellings(l.Text); err != nil {
+			return err
+		}
+	}
+	var lists []uint32
+	for _, l := range words {
+		in, err := s.spelledAs(l, l.Text)
+		if err != nil {
+			return err
+		}
+		for word := in.from; word < in.to; word++ {
+			lists = append(lists, word)
+		}
+	}
+	slices.Sort(lists)
+	return s.words.AnnounceLists(slices.Values(slices.Compact(lists)))
+}
+
+// announceLiteral announces the lists of n-grams and parts that looking up a literal reads, and returns the whole words of which lists may be
+// read.
+func (s *search) announceLiteral(l regex.Literal) (words []regex.Literal, err error) {
+	text, isWord := wordText(l)
+	windows := s.literalWindows(l)
+	if !isWord {
+		for _, p := range piecesOf(l.Text) {
+			words = append(words, regex.Literal{Text: p.text, CaseSensitive: l.CaseSensitive})
+		}
+		return words, s.shardText.AnnounceLiteral(slices.DeleteFunc(windows, func(w ngram.Window) bool { return w.OfWords }))
+	}
+	part, listed, err := s.words.Part(strings.ToLower(text))
+	if err != nil {
+		return nil, err
+	}
+	if !listed {
+		err = s.words.AnnounceHolding(text)
+	} else {
+		err = s.words.AnnounceLists(func(yield func(uint32) bool) {
+			for _, list := range []uint32{part.Ends, part.Inside} {
+				if list != 0 && !yield(list) {
+					return
+				}
+			}
+		})
+	}
+	opaque, err2 := s.words.Opaque()
+	if err = cmp.Or(err, err2); err == nil && opaque.Len() > 0 {
+		err = s.shardText.AnnounceLiteral(windows)
+	}
+	return append(words, regex.Literal{Text: text, CaseSensitive: l.CaseSensitive}), err
+}
+
+// appendLiterals appends the literals of needs.
+func appendLiterals(dst []regex.Literal, needs regex.Needs) []regex.Literal {
+	switch n := needs.(type) {
+	case regex.Literal:
+		dst = append(dst, n)
+	case regex.And:
+		for _, c := range n.Children {
+			dst = appendLiterals(dst, c)
+		}
+	case regex.Or:
+		for _, c := range n.Children {
+			dst = appendLiterals(dst, c)
+		}
+	}
+	return dst
 }
 
 // announceLists announces that the lists of words will be read.
@@ -103,13 +199,17 @@ func (s *search) announceQueue() error {
 	if q.taken%(ahead/2) != 0 || !s.content.Announces() {
 		return nil
 	}
+	byText, err := s.shard.OtherwiseMarked(s.tick)
+	if err != nil {
+		return err
+	}
 	var superblocks []uint32
 	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
 		first, end, err := s.superblocksOf(c.blob)
 		if err != nil {
 			return err
 		}
-		if s.wholeTexts > 0 {
+		if s.wholeTexts > 0 || len(s.defining) > 0 && holds(byText, c.blob) {
 			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
 		}
 		for _, l := range s.anchors {

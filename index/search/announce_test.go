@@ -34,7 +34,7 @@ func TestSearchesAnnounceWhatTheyRead(t *testing.T) {
 				without, read := waits(t, whole, c.text, opts, false)
 				with, loaded := waits(t, whole, c.text, opts, true)
 				t.Logf("%d and %d waits, %d and %d blocks", with, without, loaded, read)
-				if with > 30 || with > without/2 {
+				if with > 24 || with > without*3/5 {
 					t.Errorf("it waits %d times, %d without announcements", with, without)
 				}
 				if loaded > read*3/2+10 {

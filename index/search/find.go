@@ -13,6 +13,9 @@ import (
 // find finds the documents that the query matches, or the best of them.
 func (s *search) find() error {
 	s.announceTables()
+	if err := s.announceQuery(); err != nil {
+		return err
+	}
 	if err := s.prepare(); err != nil || s.root == constNode(false) {
 		return err
 	}
@@ -83,6 +86,9 @@ func (s *search) prepare() (err error) {
 // scan calls found for every matching document, blob by blob.
 func (s *search) scan(found func() error) error {
 	s.announceTables()
+	if err := s.announceQuery(); err != nil {
+		return err
+	}
 	if err := s.prepare(); err != nil {
 		return err
 	}

@@ -9,21 +9,31 @@ import (
 // spelled is the words [from, to) that equal a literal without case.
 type spelled struct{ from, to uint32 }
 
+// spelledAs returns the words that equal a literal, whose word bytes are text.
+func (s *search) spelledAs(literal regex.Literal, text string) (in spelled, err error) {
+	in, known := s.spelled[literal]
+	if known {
+		return in, nil
+	}
+	if in.from, in.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
+		return in, err
+	}
+	if s.spelled == nil {
+		s.spelled = map[regex.Literal]spelled{}
+	}
+	s.spelled[literal] = in
+	return in, nil
+}
+
 // spellings returns the spellings of a literal and their lists; nil if no word has such bytes.
 func (s *search) spellings(literal regex.Literal) (words []wordMatch, lists []inverted.List, err error) {
 	text, ok := wordText(literal)
 	if !ok {
 		return nil, nil, nil
 	}
-	in, known := s.spelled[literal]
-	if !known {
-		if in.from, in.to, err = s.words.Spellings(text, &s.lexicon); err != nil {
-			return nil, nil, err
-		}
-		if s.spelled == nil {
-			s.spelled = map[regex.Literal]spelled{}
-		}
-		s.spelled[literal] = in
+	in, err := s.spelledAs(literal, text)
+	if err != nil {
+		return nil, nil, err
 	}
 	words = make([]wordMatch, 0, in.to-in.from)
 	for word := in.from; word < in.to; word++ {
