@@ -14,7 +14,9 @@ type gate struct {
 	begun, opened chan struct{}
 }
 
-func newGate() *gate { return &gate{begun: make(chan struct{}, 1000), opened: make(chan struct{})} }
+func newGate() *gate {
+	return &gate{begun: make(chan struct{}, 4*fetches), opened: make(chan struct{})}
+}
 
 func (g *gate) hold(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error) {
 	g.begun <- struct{}{}
@@ -66,8 +68,8 @@ func TestAnnouncedBlocksComeTogether(t *testing.T) {
 // TestAnnouncedBlocksAreBounded: a view that is alone has at most fetches reads on their way, the others
 // follow as it reads on, and the reads end with the view.
 func TestAnnouncedBlocksAreBounded(t *testing.T) {
-	const grain = 2 * disk.Page
-	content := noise(rand.New(rand.NewPCG(1, 3)), 400*grain)
+	const grain, wanted = 2 * disk.Page, fetches + 100
+	content := noise(rand.New(rand.NewPCG(1, 3)), 4*wanted*grain)
 	w := newWorld(t, t.TempDir(), 0, grain)
 	defer w.Close()
 	o, err := w.open(w.put(t, "shard", content))
@@ -75,7 +77,7 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	g := newGate()
 	w.source.breakBy(g.hold)
 	v := w.view(o, 1)
-	for block := int64(0); block < 400; block += 4 {
+	for block := int64(0); block < 4*wanted; block += 4 {
 		v.soon(block*grain, grain)
 	}
 	g.await(fetches)
@@ -89,14 +91,14 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	}
 	w.source.breakBy(nil)
 	v = w.view(o, 2)
-	for block := int64(0); block < 400; block += 4 {
+	for block := int64(0); block < 4*wanted; block += 4 {
 		v.soon(block*grain, grain)
 	}
-	for block := int64(0); block < 400; block += 4 {
+	for block := int64(0); block < 4*wanted; block += 4 {
 		must(t, v.fill(t.Context(), block*grain, grain))
 	}
-	if n := w.source.reads.Load(); n > fetches+100 {
-		t.Errorf("%d reads of a hundred blocks", n-fetches)
+	if n := w.source.reads.Load(); n > fetches+wanted {
+		t.Errorf("%d reads of %d blocks", n-fetches, wanted)
 	}
 	v.close()
 	w.mu.Lock()
@@ -104,13 +106,13 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	w.mu.Unlock()
 }
 
-// TestAnnouncedBlocksHaveLittleRoom: the blocks that views announce take a sixteenth of the disk budget
+// TestAnnouncedBlocksHaveLittleRoom: the blocks that views announce take a quarter of the disk budget
 // while they are on their way, or one block each.
 func TestAnnouncedBlocksHaveLittleRoom(t *testing.T) {
 	const grain = 2 * disk.Page
 	content := noise(rand.New(rand.NewPCG(1, 4)), 400*grain)
 	for views, want := range map[int]int{1: 10, 2: 10, 3: 9, 20: 20} {
-		w := newWorld(t, t.TempDir(), 160*grain, grain)
+		w := newWorld(t, t.TempDir(), 40*grain, grain)
 		o, err := w.open(w.put(t, "shard", content))
 		must(t, err)
 		g := newGate()

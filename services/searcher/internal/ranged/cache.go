@@ -38,7 +38,7 @@ type Object struct {
 }
 
 // fetches is how many ranged reads run at once, over all searches.
-const fetches = 32
+const fetches = 256
 
 // Cache holds blocks of shards. It is safe for concurrent use.
 type Cache struct {

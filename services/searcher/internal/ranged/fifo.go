@@ -67,9 +67,9 @@ const smallShare = 10
 type ghost uint32
 
 // insert adds a block that was just read. A recent ghost means that the block was cached
-// not long ago, so it goes to the main queue.
+// not long ago, so it goes to the main queue, and so does one that the caller has marked as belonging there.
 func (q *fifo) insert(b *block, g ghost) {
-	b.main = g != 0 && q.departed-uint32(g) < q.blocks
+	b.main = b.main || g != 0 && q.departed-uint32(g) < q.blocks
 	b.freq = 0
 	*q.bytes(b) += int64(b.size)
 	q.blocks++

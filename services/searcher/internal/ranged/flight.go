@@ -13,7 +13,7 @@ import (
 )
 
 // longestRun bounds the blocks of one ranged read.
-const longestRun = 16
+const longestRun = 64
 
 // flight is one ranged read of adjacent blocks. Every reader of one of the blocks waits
 // for it, and the last one to leave cancels it. Err may be read once done is closed; the
@@ -65,6 +65,7 @@ func (c *Cache) land(fl *flight, err error) {
 	for _, b := range fl.blocks {
 		b.flight = nil
 		if err == nil {
+			b.main = o.everRead(b.number)
 			c.fifo.insert(b, o.slots[b.number].ghost)
 			continue
 		}

@@ -11,7 +11,7 @@ import (
 
 // blockSize is the unit in which objects are downloaded and evicted, in bytes: a multiple
 // of disk.Page.
-const blockSize = 256 << 10
+const blockSize = 64 << 10
 
 // Prefix begins the names of this package's files. A file with such a name that exists
 // before a cache starts was left by a process that died, and can be removed.
@@ -25,6 +25,8 @@ type object struct {
 	data  []byte
 	grain int64 // bytes of a block
 	slots []slot
+	// tail is the first block of the shard's tail, which every search reads; the last block until the table of contents was read.
+	tail uint32
 	// refs counts the open shard and its flights. The last one to leave removes the file.
 	refs int
 	// stuck bytes could not be given back to the file system.
@@ -54,6 +56,7 @@ func newObject(dir string, grain int64, o Object) (*object, error) {
 	}
 	defer f.Close()
 	obj := &object{Object: o, path: f.Name(), grain: grain, slots: make([]slot, (o.Size+grain-1)/grain), refs: 1}
+	obj.tail = uint32(max(len(obj.slots), 1) - 1)
 	if err = f.Truncate(o.Size); err == nil && o.Size > 0 {
 		obj.data, err = syscall.Mmap(int(f.Fd()), 0, int(o.Size), syscall.PROT_READ, syscall.MAP_SHARED)
 	}
@@ -68,6 +71,9 @@ func (o *object) span(first, last uint32) (off, n int64) {
 	off = int64(first) * o.grain
 	return off, min(int64(last+1)*o.grain, o.Size) - off
 }
+
+// everRead reports whether every search reads a block: the first one, which has the header, and those of the tail.
+func (o *object) everRead(number uint32) bool { return number == 0 || number >= o.tail }
 
 // missing returns the last block of the run of missing ones from first on, at most last. Callers hold
 // the cache's mutex.

@@ -33,10 +33,20 @@ func (s *Shard) Close() error {
 	return nil
 }
 
-// Check opens the shard as a search does: it reads the table of contents, and the
-// sections that locate the rest.
+// Check opens the shard as a search does: it reads the table of contents. It also reads the rest of the tail, if there is room, so that
+// searches need not.
 func (s *Shard) Check(ctx context.Context) error {
-	return s.use(ctx, func(*search.Shard) error { return nil })
+	if err := s.use(ctx, func(*search.Shard) error { return nil }); err != nil {
+		return err
+	}
+	err := s.cache.run(ctx, s.object, func(v *view) error {
+		start := int64(s.object.tail) * s.object.grain
+		return v.fill(ctx, start, s.object.Size-start)
+	})
+	if errors.Is(err, ErrNoRoom) {
+		return nil
+	}
+	return err
 }
 
 // Find is search.Shard's.
@@ -102,6 +112,7 @@ func (s *Shard) use(ctx context.Context, do func(*search.Shard) error) error {
 		if err != nil {
 			return err
 		}
+		v.locate(f.Tail())
 		sh, err := search.OpenFile(f)
 		if err != nil {
 			return err

@@ -89,6 +89,14 @@ func (c *Cache) view(o *object, age uint64) *view {
 	return &view{cache: c, object: o, age: age, pinned: make(map[uint32]*block), seen: make([]atomic.Uint32, (len(o.slots)+31)/32)}
 }
 
+// locate records where the tail of the shard starts.
+func (v *view) locate(tail int64) {
+	c := v.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	v.object.tail = min(v.object.tail, uint32(tail/v.object.grain))
+}
+
 func (v *view) close() {
 	c := v.cache
 	c.abandon(v.ahead)
@@ -128,7 +136,7 @@ func (v *view) fill(ctx context.Context, off, n int64) error {
 
 // aheadShare is the divisor of the disk budget that announced blocks may take while they are on their
 // way, for all views together. They are not pinned, and more of them would drive out each other.
-const aheadShare = 16
+const aheadShare = 4
 
 // soon starts to download the missing blocks of bytes that the view is about to read. It is a
 // format.Soon.

@@ -260,7 +260,7 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 		refs = append(refs, putShard(t, b, fmt.Sprintf("repo%02d", i), 60_000))
 	}
 	one := disk.Rounded(refs[0].Size)
-	s := newBudgeted(t, t.TempDir(), b, 2*one)
+	s := newBudgeted(t, t.TempDir(), b, 2*one+4*disk.Page) // and a page for each sparse file
 	s.Want(1, refs)
 	for work := s.Next(); work != nil; work = s.Next() {
 		work(t.Context())

@@ -1,0 +1,173 @@
+package ranged
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/trawl-search/trawl/index/format"
+	"github.com/trawl-search/trawl/index/indextest"
+	"github.com/trawl-search/trawl/index/search"
+)
+
+// coldQueries are of many kinds: rare, mid and common words, several of them, phrases, expressions, paths and definitions.
+var coldQueries = []string{
+	"StableTopological", "ErrUnexpectedEOF", "deprecated", "content:strings", "content:target", "err", "case:yes Completed", "dispose",
+	"connection reset", "goroutine leak", "content:final content:target", "public class", "content:return content:error content:buffer", "parse header field line",
+	`"return nil, err"`, `"return value"`, `"out of memory"`, `"connection reset by peer"`,
+	"func.*Context.*error", "func.*register", "return.*NULL_TREE", "(parse|scan)Header", "content:/[a-z]+Helper\\(/", "alloc[a-z]*Buffer", "content:/0x[0-9a-f]{8}ULL/",
+	"f:sort/sort.go", "f:main", "f:README", "f:test content:buffer", "f:_test.go f:net", "lang:go content:mutex",
+	"sym:handler", "sym:Reader", "sym:parse", "sym:dispose", "content:Reader -content:Writer", "TODO", "overflow", "xyzzyplughnothing", "match:any parse tree node",
+}
+
+// slowBucket delays reads as a bucket in another zone does, and records what they cost: 63 ms at the median, 118 ms in one of a
+// thousand, drawn from a fixed seed.
+type slowBucket struct {
+	mu              sync.Mutex
+	rng             *rand.Rand
+	requests, bytes int64
+	// done is the most requests, one after another, that have ended.
+	done, rounds int
+	sections     map[string]int64 // bytes
+	info         []format.SectionInfo
+}
+
+const (
+	coldMedian = 63 * time.Millisecond
+	coldSpread = 0.203 // ln(118/63) divided by the 99.9th percentile of the normal distribution
+)
+
+func (s *slowBucket) reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests, s.bytes, s.done, s.rounds, s.sections = 0, 0, 0, 0, map[string]int64{}
+}
+
+// begin records a read, and returns how long it takes and which round it is in.
+func (s *slowBucket) begin(off, n int64) (time.Duration, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	s.bytes += n
+	s.rounds = max(s.rounds, s.done+1)
+	for _, i := range s.info {
+		if from, to := max(off, i.Offset), min(off+n, i.Offset+i.Length); from < to {
+			s.sections[i.Tag.String()] += to - from
+		}
+	}
+	return time.Duration(float64(coldMedian) * math.Exp(coldSpread*s.rng.NormFloat64())), s.done + 1
+}
+
+func (s *slowBucket) end(round int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done = max(s.done, round)
+}
+
+// largest names the sections with the most bytes.
+func (s *slowBucket) largest() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for name := range s.sections {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(s.sections[b], s.sections[a]) })
+	var out strings.Builder
+	for _, name := range names[:min(len(names), 7)] {
+		fmt.Fprintf(&out, " %s %.2f", name, float64(s.sections[name])/1e6)
+	}
+	return out.String()
+}
+
+// delayed is a bucket whose reads are slow.
+type delayed struct {
+	*source
+	slow *slowBucket
+}
+
+func (d delayed) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
+	wait, round := d.slow.begin(off, n)
+	defer d.slow.end(round)
+	select {
+	case <-time.After(wait):
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return d.source.GetRange(ctx, key, off, n)
+}
+
+// coldQuery searches once, from a cache that has the tail of the shard and nothing else.
+func coldQuery(b *testing.B, slow *slowBucket, whole []byte, q *search.Query, mode search.Mode) (r *search.Result, took time.Duration, err error) {
+	b.Helper()
+	w := newWorld(b, b.TempDir(), max(int64(len(whole)/4), 16<<20), blockSize)
+	defer w.Close()
+	object := w.put(b, "whole", whole)
+	w.bucket = delayed{w.source, slow}
+	s, err := w.Open(object)
+	must(b, err)
+	defer func() { must(b, s.Close()) }()
+	must(b, s.Check(b.Context()))
+	w.settle()
+	slow.reset()
+	began := time.Now()
+	r, err = search.Search(b.Context(), s, q, search.Options{Mode: mode, MaxFiles: 50, MaxMatchesPerFile: 10})
+	return r, time.Since(began), err
+}
+
+// coldCorpus returns the shard of BenchmarkCold, and the corpus by which its queries are resolved.
+func coldCorpus(b *testing.B) (*indextest.Corpus, []byte) {
+	b.Helper()
+	file := os.Getenv("TRAWL_BENCH_SHARD")
+	if file == "" {
+		return benchTree(b)
+	}
+	whole, err := os.ReadFile(file)
+	must(b, err)
+	return &indextest.Corpus{}, whole
+}
+
+// BenchmarkCold searches a shard of which only the tail is on the disk, which has room for a quarter of it, and prints what each query costs: a
+// round is the requests that are on their way at the same time. The shard is that of the Go tree, of TRAWL_BENCH_TREE, or in
+// TRAWL_BENCH_SHARD. Queries that find no room are counted.
+func BenchmarkCold(b *testing.B) {
+	corpus, whole := coldCorpus(b)
+	f, err := format.NewFile("local", whole)
+	must(b, err)
+	slow := &slowBucket{rng: rand.New(rand.NewPCG(1, 1)), info: f.Sections(), sections: map[string]int64{}}
+	for mode, name := range []string{search.TopK: "best", search.Exhaustive: "all"} {
+		b.Run(name, func(b *testing.B) {
+			values, failed := map[string][]float64{}, 0
+			for _, text := range coldQueries {
+				r, took, err := coldQuery(b, slow, whole, prepare(b, corpus, text), search.Mode(mode))
+				if errors.Is(err, ErrNoRoom) {
+					b.Logf("%-45s no room", text)
+					failed++
+					continue
+				}
+				must(b, err)
+				cost := map[string]float64{"rounds": float64(slow.rounds), "requests": float64(slow.requests), "MB": float64(slow.bytes) / 1e6, "ms": took.Seconds() * 1e3}
+				b.Logf("%-45s %3d files %3d rounds %4d requests %6.2f MB %6.0f ms;%s", text, len(r.Files), slow.rounds, slow.requests, cost["MB"], cost["ms"], slow.largest())
+				for what, n := range cost {
+					values[what] = append(values[what], n)
+				}
+			}
+			for what, all := range values {
+				slices.Sort(all)
+				b.ReportMetric(all[len(all)/2], what+"-p50")
+				b.ReportMetric(all[len(all)-1], what+"-max")
+			}
+			b.ReportMetric(float64(failed), "failed")
+		})
+	}
+}
