@@ -151,13 +151,13 @@ func BenchmarkCold(b *testing.B) {
 			for _, text := range coldQueries {
 				r, took, err := coldQuery(b, slow, whole, prepare(b, corpus, text), search.Mode(mode))
 				if errors.Is(err, ErrNoRoom) {
-					b.Logf("%-45s no room", text)
+					fmt.Fprintf(os.Stdout, "%-45s no room\n", text)
 					failed++
 					continue
 				}
 				must(b, err)
 				cost := map[string]float64{"rounds": float64(slow.rounds), "requests": float64(slow.requests), "MB": float64(slow.bytes) / 1e6, "ms": took.Seconds() * 1e3}
-				b.Logf("%-45s %3d files %3d rounds %4d requests %6.2f MB %6.0f ms;%s", text, len(r.Files), slow.rounds, slow.requests, cost["MB"], cost["ms"], slow.largest())
+				fmt.Fprintf(os.Stdout, "%-45s %3d files %3d rounds %4d requests %6.2f MB %6.0f ms;%s\n", text, len(r.Files), slow.rounds, slow.requests, cost["MB"], cost["ms"], slow.largest())
 				for what, n := range cost {
 					values[what] = append(values[what], n)
 				}
