@@ -39,8 +39,9 @@ const (
 	nameBytes = 200
 	// oddNameBytes bounds what is shown of names that take more HTML than headBytes together.
 	oddNameBytes = 30
-	// pageBytes bounds the HTML of all results of a page, headBytes that of the names and links of
-	// one. All files are shown, since the next page begins behind them; lines take what room is left.
+	// pageBytes bounds the HTML of all results of a page without colours, headBytes that of the names and links of
+	// one. All files are shown, since the next page begins behind them; lines take what room is left. Colours do not
+	// count: which lines are shown must not depend on whether the colours came in time.
 	pageBytes = 64 << 10
 	headBytes = pageBytes / pageFiles
 	// answerBytes bounds the answer that a page is made of.
@@ -97,6 +98,8 @@ type resultLine struct {
 	Number int
 	URL    string
 	Code   template.HTML
+	// plain is the size of Code without colours, in bytes.
+	plain int
 	// Hit: something in it matches.
 	Hit bool
 }
@@ -200,7 +203,7 @@ func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchRe
 			lines, matches := p.lines(ctx, f, c, query, time.Until(coloured), most-file.lines())
 			size := 0
 			for _, l := range lines {
-				size += len(l.Code) + 2*len(l.URL) + 100
+				size += l.plain + 2*len(l.URL) + 100
 			}
 			if len(lines) == 0 || size > room {
 				continue
@@ -298,7 +301,8 @@ func (p *Pages) lines(ctx context.Context, f *searchv1.FileMatch, c *searchv1.Ch
 		own := within(marks, start, end)
 		line.Hit = len(own) > 0
 		hit = hit || line.Hit
-		line.Code = shownLine(trimEnd(content[start:end]), within(colours, start, end), own, lineBytes)
+		text := trimEnd(content[start:end])
+		line.Code, line.plain = shownLine(text, within(colours, start, end), own, lineBytes), len(shownLine(text, nil, own, lineBytes))
 		if linked {
 			line.URL = marked(at.line(number), query)
 		}
