@@ -339,7 +339,7 @@ func (r *lineRater) definition(marks []mark, from, to uint32) (best float64, err
 			}
 		}
 		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool {
-			return uint32(s.Start)+from == name.start && uint32(s.End)+from == name.end
+			return s.Start+from == name.start && s.End+from == name.end
 		}) {
 			best = max(best, r.weigh(marks[first:first+n]))
 		}

@@ -25,7 +25,4 @@ func (s wordSums) counts() rank.Counts {
 	return rank.Counts{rank.Inside: uint32(s & mask), rank.Partial: uint32(s >> sumBits & mask), rank.Word: uint32(s >> (2 * sumBits) & mask)}
 }
 
-// whole returns the number of whole words.
-func (s wordSums) whole() uint32 { return uint32(s >> (2 * sumBits)) }
-
 func (s wordSums) all() int { return int(s & (1<<sumBits - 1)) }
