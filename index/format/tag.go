@@ -146,7 +146,7 @@ var tags = []Tag{
 	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagParts, TagDefinitions,
 }
 
-// bulk are the sections of which a search reads small parts, and which most of a shard consists of. They come first.
+// bulk lists the large sections, of which a search reads small parts. They come first in a shard.
 var bulk = []Tag{
 	TagUnits, TagPostings, TagMasks, TagLexicon, TagLexiconPostings, TagLexiconMasks, TagWordPostings, TagWordTails,
 }

@@ -269,8 +269,8 @@ func checkList(t *testing.T, x *inverted.Words, word uint32, want []posting, r *
 	}
 }
 
-// TestWordsBetweenSamples looks words up in a dictionary of several samples, of which some are equal: many words begin with the same 16
-// letters.
+// TestWordsBetweenSamples looks words up in a dictionary with several samples. Some samples are equal, since many words begin with the same
+// 16 letters.
 func TestWordsBetweenSamples(t *testing.T) {
 	long := strings.Repeat("same", 5)
 	var sorted []string
