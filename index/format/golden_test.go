@@ -102,7 +102,7 @@ func (a *annotator) lexicon(at, end int) int {
 		must(a.t, err)
 		return data
 	}
-	words := int(le.Uint32(bytesOf(format.TagWordTable)) - le.Uint32(bytesOf(format.TagWordInfo)[16:])) // without the lists of parts
+	words := int(le.Uint32(bytesOf(format.TagWordTable)) - le.Uint32(bytesOf(format.TagWordInfo)[4:])) // without the lists of parts
 	ends, _, _ := readList(a.t, bytesOf(format.TagLexiconOffsets))
 	for i, blockEnd := range ends {
 		from, to, n := at, end-len(bytesOf(format.TagLexicon))+int(blockEnd), min(words-32*i, 32)

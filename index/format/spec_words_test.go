@@ -30,8 +30,6 @@ const definedWord = "defined_field_here"
 // wordModel is what the index of words must contain according to FORMAT.md.
 type wordModel struct {
 	words  map[string]map[uint32]wordPosting
-	before []uint64
-	total  uint64
 	opaque []uint64
 }
 
@@ -103,13 +101,11 @@ func classOf(c byte) string {
 }
 
 func (m *wordModel) add(first uint32, blob []byte) {
-	m.before = append(m.before, m.total)
 	opaque := opaqueOf(blob)
 	for _, s := range slices.Sorted(maps.Keys(opaque)) {
 		m.opaque = append(m.opaque, uint64(first)+uint64(s))
 	}
 	for _, at := range wordRun.FindAllIndex(blob, -1) {
-		m.total++
 		if opaque[at[0]/4096] {
 			continue
 		}
@@ -239,8 +235,8 @@ func TestSpecOfTermDictionary(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
 	n := counts(t, s, sh)
 	sorted := sh.words.sorted()
-	if n["words"] != sh.words.total || n["word blobs"] != n["blobs"] || n["opaque"] != uint64(len(sh.words.opaque)) {
-		t.Errorf("WINF is %v, of %d words and %d opaque superblocks", n, sh.words.total, len(sh.words.opaque))
+	if n["opaque"] != uint64(len(sh.words.opaque)) {
+		t.Errorf("WINF is %v, of %d opaque superblocks", n, len(sh.words.opaque))
 	}
 	ends, _, _ := readList(t, sh.sections["WOFF"])
 	var words []string
@@ -267,10 +263,8 @@ func TestSpecOfTermDictionary(t *testing.T) {
 	if seen["more shared"] == 0 || seen["more bytes"] == 0 || len(words) <= 256 || len(s.rows(t, "Blocks of WLEX 3")) != 4 {
 		t.Errorf("the sample does not show all: %v of %d words", seen, len(words))
 	}
-	before, _, _ := readList(t, sh.sections["WLEN"])
-	opaque, _, _ := readList(t, sh.sections["WOPQ"])
-	if !slices.Equal(before, sh.words.before) || !slices.Equal(opaque, sh.words.opaque) {
-		t.Errorf("words before blobs %v, want %v; opaque %v, want %v", before, sh.words.before, opaque, sh.words.opaque)
+	if opaque, _, _ := readList(t, sh.sections["WOPQ"]); !slices.Equal(opaque, sh.words.opaque) {
+		t.Errorf("opaque %v, want %v", opaque, sh.words.opaque)
 	}
 }
 

@@ -123,8 +123,6 @@ const (
 	TagWordTails Tag = 'W' | 'T'<<8 | 'A'<<16 | 'L'<<24
 	// TagWordTable holds the ends of each word's list and tail.
 	TagWordTable Tag = 'W' | 'T'<<8 | 'A'<<16 | 'B'<<24
-	// TagWordStarts holds the number of words before each blob.
-	TagWordStarts Tag = 'W' | 'L'<<8 | 'E'<<16 | 'N'<<24
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
 	// TagParts holds the parts of words that have posting lists of their own.
@@ -143,7 +141,7 @@ var tags = []Tag{
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
 	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
 	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconSamples, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
-	TagWordPostings, TagWordTails, TagWordTable, TagWordStarts, TagOpaque, TagParts, TagDefinitions,
+	TagWordPostings, TagWordTails, TagWordTable, TagOpaque, TagParts, TagDefinitions,
 }
 
 // bulk lists the large sections, of which a search reads small parts. They come first in a shard.

@@ -85,31 +85,23 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 	if err := lists.write(w); err != nil {
 		return err
 	}
-	return writeInfo(w, superblocks, b.words, b.starts, b.opaque, partLists)
+	return writeInfo(w, superblocks, b.opaque, partLists)
 }
 
-// writeInfo writes the columns of blobs and superblocks, and the counts.
-func writeInfo(w format.SectionWriter, superblocks uint32, words uint64, starts, opaque []uint64, partLists uint32) error {
-	for _, column := range []struct {
-		tag      format.Tag
-		values   []uint64
-		universe uint64
-	}{{format.TagWordStarts, starts, words + 1}, {format.TagOpaque, opaque, uint64(superblocks)}} {
-		data, err := eliasfano.Append(nil, column.values, column.universe)
-		if err != nil {
-			return fmt.Errorf("encode section %s: %w", column.tag, err)
-		}
-		if err := w.WriteSection(column.tag, format.Required, data); err != nil {
-			return fmt.Errorf("write section %s: %w", column.tag, err)
-		}
+// writeInfo writes the opaque superblocks, who found the definitions, and the counts.
+func writeInfo(w format.SectionWriter, superblocks uint32, opaque []uint64, partLists uint32) error {
+	data, err := eliasfano.Append(nil, opaque, uint64(superblocks))
+	if err != nil {
+		return fmt.Errorf("encode section %s: %w", format.TagOpaque, err)
+	}
+	if err := w.WriteSection(format.TagOpaque, format.Required, data); err != nil {
+		return fmt.Errorf("write section %s: %w", format.TagOpaque, err)
 	}
 	finder := binary.LittleEndian.AppendUint32(nil, symbols.Version)
 	if err := w.WriteSection(format.TagDefinitions, format.Optional, finder); err != nil {
 		return fmt.Errorf("write section %s: %w", format.TagDefinitions, err)
 	}
-	data := binary.LittleEndian.AppendUint32(nil, uint32(len(starts)))
-	data = binary.LittleEndian.AppendUint32(data, uint32(len(opaque)))
-	data = binary.LittleEndian.AppendUint64(data, words)
+	data = binary.LittleEndian.AppendUint32(nil, uint32(len(opaque)))
 	data = binary.LittleEndian.AppendUint32(data, partLists)
 	if err := w.WriteSection(format.TagWordInfo, format.Required, data); err != nil {
 		return fmt.Errorf("write section %s: %w", format.TagWordInfo, err)

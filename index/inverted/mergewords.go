@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"math"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -17,18 +16,10 @@ type WordSource struct {
 	Places []uint32
 }
 
-// Blob is where a blob of the new text comes from.
-type Blob struct {
-	// Source is the index of the source; negative for an empty blob that no source has.
-	Source int32
-	// Number of the blob in the source.
-	Number uint32
-}
-
 // MergeWords writes the index of words of a text of that many superblocks, whose parts are in the
 // sources. It is like Merge, and writes what a WordBuilder would write. ngrams lends its memory and
 // must be empty.
-func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, blobs []Blob, ngrams *NgramBuilder, opts MergeOptions) (err error) {
+func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, ngrams *NgramBuilder, opts MergeOptions) (err error) {
 	m := newMerger(wordTags, superblocks, opts)
 	defer func() { err = errors.Join(err, m.writer.close()) }()
 	for _, s := range sources {
@@ -36,11 +27,7 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 			return err
 		}
 	}
-	// Small parts are read first, to find damage there before the work is done.
-	starts, words, err := m.starts(blobs)
-	if err != nil {
-		return err
-	}
+	// The opaque superblocks are read first, to find damage there before the work is done.
 	opaque, err := m.opaque()
 	if err != nil {
 		return err
@@ -59,7 +46,7 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 	if err := m.writer.write(w); err != nil {
 		return err
 	}
-	return writeInfo(w, superblocks, words, starts, opaque, partLists)
+	return writeInfo(w, superblocks, opaque, partLists)
 }
 
 // parts writes the parts of the words that stay, and their posting lists, from those of the sources.
@@ -113,39 +100,6 @@ func (r *run) readFrom(it *Iterator, list List, place func(superblock uint32) ui
 		}
 	}
 	return it.Err()
-}
-
-// starts returns the number of words before each blob of the new text, and in all of it.
-func (m *merger) starts(blobs []Blob) (starts []uint64, words uint64, err error) {
-	starts = make([]uint64, len(blobs))
-	for i, blob := range blobs {
-		starts[i] = words
-		if blob.Source < 0 {
-			continue
-		}
-		n, err := m.sources[blob.Source].words.wordsOf(blob.Number)
-		if err != nil {
-			return nil, 0, err
-		}
-		words += uint64(n)
-	}
-	return starts, words, nil
-}
-
-// wordsOf returns the number of words of a blob.
-func (x *Words) wordsOf(blob uint32) (uint32, error) {
-	from, err := x.WordsBefore(blob)
-	if err != nil {
-		return 0, err
-	}
-	to, err := x.WordsBefore(blob + 1)
-	if err != nil {
-		return 0, err
-	}
-	if blob >= x.blobs || to < from || to-from > math.MaxUint32 {
-		return 0, x.starts.Corruptf("blob %d of %d has the words from %d to %d", blob, x.blobs, from, to)
-	}
-	return uint32(to - from), nil
 }
 
 // opaque returns the opaque superblocks of the new text, ascending.

@@ -19,7 +19,6 @@ import (
 type split struct {
 	files       []*format.File
 	places      [][]uint32
-	blobs       []inverted.Blob
 	superblocks uint32
 }
 
@@ -35,16 +34,10 @@ func deal(t testing.TB, r *rand.Rand, b *inverted.WordBuilder, blobs [][]byte) (
 		place = append(place, s.superblocks)
 		s.superblocks += superblocksOf(blob)
 	}
-	s.blobs = make([]inverted.Blob, len(blobs))
-	n := 1 + r.IntN(5)
-	numbers := make([][]int, n) // of the blobs in each source, negative if gone
-	for i, blob := range blobs {
-		if s.blobs[i].Source = int32(r.IntN(n+1)) - 1; s.blobs[i].Source < 0 && len(blob) > 0 {
-			s.blobs[i].Source = 0
-		}
-		if source := s.blobs[i].Source; source >= 0 {
-			numbers[source] = append(numbers[source], i)
-		}
+	numbers := make([][]int, 1+r.IntN(5)) // of the blobs in each source, negative if gone
+	for i := range blobs {
+		source := r.IntN(len(numbers))
+		numbers[source] = append(numbers[source], i)
 	}
 	for _, mine := range numbers {
 		for range r.IntN(4) {
@@ -55,11 +48,10 @@ func deal(t testing.TB, r *rand.Rand, b *inverted.WordBuilder, blobs [][]byte) (
 		}
 		var texts [][]byte
 		var places []uint32
-		for number, i := range mine {
+		for _, i := range mine {
 			text, to := randomBlob(r, r.IntN(9000)), uint32(inverted.Gone)
 			if i >= 0 {
 				text, to = blobs[i], place[i]
-				s.blobs[i].Number = uint32(number)
 			}
 			texts = append(texts, text)
 			for j := range superblocksOf(text) {
@@ -87,7 +79,7 @@ func (s *split) merge(ctx context.Context, opts inverted.MergeOptions) ([]byte, 
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)
-	if err := inverted.MergeWords(ctx, w, s.superblocks, sources, s.blobs, inverted.NewNgramBuilder(), opts); err != nil {
+	if err := inverted.MergeWords(ctx, w, s.superblocks, sources, inverted.NewNgramBuilder(), opts); err != nil {
 		return nil, err
 	}
 	if err := w.Close(); err != nil {
@@ -286,7 +278,7 @@ func TestMergeHostile(t *testing.T) {
 			}
 		}
 	}
-	for _, tag := range []format.Tag{format.TagLexicon, format.TagLexiconOffsets, format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagWordStarts, format.TagOpaque, format.TagWordInfo} {
+	for _, tag := range []format.Tag{format.TagLexicon, format.TagLexiconOffsets, format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagOpaque, format.TagWordInfo} {
 		if failed[tag] == 0 {
 			t.Errorf("no change of section %s was noticed", tag)
 		}

@@ -44,19 +44,15 @@ func written(t *testing.T, write func(w *format.Writer) error) *Words {
 func mergedOf(t *testing.T, w *format.Writer, sources ...*Words) error {
 	t.Helper()
 	var list []WordSource
-	var blobs []Blob
 	superblocks := uint32(0)
-	for i, x := range sources {
+	for _, x := range sources {
 		var places []uint32
 		for range x.Superblocks() {
 			places, superblocks = append(places, superblocks), superblocks+1
 		}
-		for blob := range x.blobs {
-			blobs = append(blobs, Blob{int32(i), blob})
-		}
 		list = append(list, WordSource{Words: x, Places: places})
 	}
-	return MergeWords(t.Context(), w, superblocks, list, blobs, NewNgramBuilder(), MergeOptions{Processors: 1})
+	return MergeWords(t.Context(), w, superblocks, list, NewNgramBuilder(), MergeOptions{Processors: 1})
 }
 
 // TestWordsThatHoldManyParts: words that hold very many parts have no list of parts made of them, whether they are indexed or merged. Words that

@@ -15,9 +15,7 @@ type Verifier struct {
 	x       *Words
 	scanner wordScanner
 	seeded  wordTable // only its seed is used
-	blobs   uint32
-	words   uint64
-	blocks  []uint8 // for each superblock so far, blocks up to the last one in which a word starts
+	blocks  []uint8   // for each superblock so far, blocks up to the last one in which a word starts
 	opaque  int
 	sum     uint64 // sum of a hash of each posting, since lists and text are in different orders
 
@@ -31,14 +29,6 @@ func NewVerifier(x *Words) *Verifier { return &Verifier{x: x} }
 // Add takes the next blob, as WordBuilder.Add does, and checks what the index says about this blob
 // alone.
 func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *symbols.Language) error {
-	before, err := v.x.WordsBefore(v.blobs)
-	if err != nil {
-		return err
-	}
-	if before != v.words {
-		return v.x.starts.Corruptf("%d words before blob %d, not %d", before, v.blobs, v.words)
-	}
-	v.blobs++
 	if !v.x.Marked() {
 		language = nil
 	}
@@ -49,7 +39,7 @@ func (v *Verifier) Add(first uint32, blob []byte, opaque []uint32, language *sym
 	if err != nil {
 		return err
 	}
-	v.words += v.scanner.scan(&v.seeded, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
+	v.scanner.scan(&v.seeded, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
 		if superblock += first; opaque {
 			if v.opaque >= list.Len() || list.At(v.opaque) != uint64(superblock) {
 				err = cmp.Or(err, v.x.opaque.Corruptf("superblock %d is opaque but not listed", superblock))
@@ -73,8 +63,6 @@ func (v *Verifier) Close(tick func() error) error {
 	switch {
 	case err != nil:
 		return err
-	case v.blobs != x.blobs || v.words != x.words:
-		return x.starts.Corruptf("%d words in %d blobs, not %d in %d", x.words, x.blobs, v.words, v.blobs)
 	case v.opaque != list.Len():
 		return x.opaque.Corruptf("%d superblocks are opaque, not %d", list.Len(), v.opaque)
 	}

@@ -12,10 +12,8 @@ type WordBuilder struct {
 	scanner wordScanner
 	table   wordTable
 	pool    wordPool
-	starts  []uint64 // words before each blob, including those of opaque superblocks
 	opaque  []uint64
 	blocks  []uint8 // for each superblock, blocks up to the last one in which a word starts
-	words   uint64
 
 	fetched uint32 // never read: it keeps the compiler from removing early reads
 
@@ -33,7 +31,7 @@ func (b *WordBuilder) Memory() int64 { return b.table.memory() + b.pool.memory()
 func (b *WordBuilder) Reset() {
 	b.table.reset()
 	b.pool.reset()
-	b.starts, b.opaque, b.blocks, b.words = b.starts[:0], b.opaque[:0], b.blocks[:0], 0
+	b.opaque, b.blocks = b.opaque[:0], b.blocks[:0]
 }
 
 // Add adds the next blob. first is its first superblock. opaque are its opaque superblocks, counted
@@ -43,9 +41,8 @@ func (b *WordBuilder) Add(first uint32, blob []byte, opaque []uint32, language *
 	if uint64(first) < uint64(len(b.blocks)) || first >= MaxSuperblocks {
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, first, len(b.blocks), MaxSuperblocks)
 	}
-	b.starts = append(b.starts, b.words)
 	b.blocks = append(b.blocks, make([]uint8, first-uint32(len(b.blocks)))...)
-	b.words += b.scanner.scan(&b.table, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
+	b.scanner.scan(&b.table, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
 		if superblock += first; opaque {
 			b.opaque = append(b.opaque, uint64(superblock))
 		}

@@ -20,14 +20,12 @@ type Words struct {
 	samples    format.Section   // how some blocks of the dictionary begin
 	ngrams     *Index           // of the words
 	lists      *Index
-	starts     eliasfano.Column // words before each blob
 	opaque     eliasfano.Column
 	parts      format.Section
 	finder     uint32 // version that found the definitions
 
-	blobs, opaques uint32
-	words          uint64
-	partLists      uint32 // posting lists of parts, after those of all words
+	opaques   uint32
+	partLists uint32 // posting lists of parts, after those of all words
 }
 
 // OpenWords opens the index of words of a shard. It reads only a few bytes.
@@ -55,7 +53,6 @@ func OpenWords(f *format.File) (x *Words, err error) {
 		universe uint64
 	}{
 		{&x.offsets, format.TagLexiconOffsets, x.Blocks(), uint64(x.dictionary.Len()) + 1},
-		{&x.starts, format.TagWordStarts, x.blobs, x.words + 1},
 		{&x.opaque, format.TagOpaque, x.opaques, uint64(x.Superblocks())},
 	} {
 		section, err := f.Need(column.tag)
@@ -124,7 +121,7 @@ func (x *Words) readInfo(f *format.File) error {
 	if err != nil {
 		return err
 	}
-	x.blobs, x.opaques, x.words, x.partLists = d.U32(), d.U32(), d.U64(), d.U32()
+	x.opaques, x.partLists = d.U32(), d.U32()
 	if x.partLists > x.lists.Terms() || x.parts.Len()%partEntry != 0 {
 		d.Failf("%d of %d lists are of parts, which take %d bytes", x.partLists, x.lists.Terms(), x.parts.Len())
 	}
@@ -156,9 +153,6 @@ func (x *Words) Marked() bool { return x.finder == symbols.Version }
 // Len returns the number of distinct words. They are numbered from 0 in the order of the dictionary.
 func (x *Words) Len() uint32 { return x.lists.Terms() - x.partLists }
 
-// Blobs returns the number of blobs of the content.
-func (x *Words) Blobs() uint32 { return x.blobs }
-
 // Superblocks returns the number of superblocks of the content.
 func (x *Words) Superblocks() uint32 { return x.lists.Superblocks() }
 
@@ -167,18 +161,6 @@ func (x *Words) List(word uint32) (List, error) { return x.lists.list(word) }
 
 // Postings returns the number of postings of all words and parts.
 func (x *Words) Postings() uint64 { return x.lists.Postings() }
-
-// WordsBefore returns the number of words in the blobs before a blob, which is at most Blobs.
-func (x *Words) WordsBefore(blob uint32) (uint64, error) {
-	if blob >= x.blobs {
-		return x.words, nil
-	}
-	list, err := x.starts.List()
-	if err != nil {
-		return 0, err
-	}
-	return list.At(int(blob)), nil
-}
 
 // Opaque returns the superblocks that have no words here, ascending: their text decides.
 func (x *Words) Opaque() (eliasfano.List, error) { return x.opaque.List() }

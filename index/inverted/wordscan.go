@@ -17,9 +17,8 @@ type wordScanner struct {
 }
 
 // scan calls each for the superblocks of a blob, with the distinct words that start there; opaque
-// superblocks have none. It returns the number of words, including those of opaque superblocks. The
-// table hashes the words.
-func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language *symbols.Language, each func(superblock uint32, words []localWord, opaque bool)) (words uint64) {
+// superblocks have none. The table hashes the words.
+func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language *symbols.Language, each func(superblock uint32, words []localWord, opaque bool)) {
 	defined := s.definitions(blob, language)
 	for start := 0; start < len(blob); start += ngram.SuperblockSize {
 		superblock := uint32(start / ngram.SuperblockSize)
@@ -27,16 +26,14 @@ func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language 
 		defined = rest
 		if len(opaque) > 0 && opaque[0] == superblock {
 			opaque = opaque[1:]
-			words += countWords(s.bits[:], blob, start)
 			each(superblock, nil, true)
 			continue
 		}
 		s.local.reset()
-		words += s.local.collect(t, s.bits[:], blob, start)
+		s.local.collect(t, s.bits[:], blob, start)
 		s.local.define(t, blob, here)
 		each(superblock, s.local.words[:s.local.n], false)
 	}
-	return words
 }
 
 // definitions returns where defined words start in a blob, ascending.
@@ -59,25 +56,6 @@ func upTo(places []uint32, end int) (before, rest []uint32) {
 		n++
 	}
 	return places[:n], places[n:]
-}
-
-// countWords returns how many words start in the superblock at start. memory has room for the bits
-// of a superblock.
-func countWords(memory []uint64, blob []byte, start int) (words uint64) {
-	before := wordBefore(blob, start)
-	for _, word := range ngram.WordBits(memory, blob[start:min(start+ngram.SuperblockSize, len(blob))]) {
-		words += uint64(bits.OnesCount64(word &^ (word<<1 | before)))
-		before = word >> 63
-	}
-	return words
-}
-
-// wordBefore returns 1 if the byte before start is a word byte, otherwise 0.
-func wordBefore(blob []byte, start int) uint64 {
-	if start > 0 && ngram.IsWord(blob[start-1]) {
-		return 1
-	}
-	return 0
 }
 
 // local has the distinct words of one superblock. A word occurs 2.4 times there on average, and the
@@ -112,15 +90,16 @@ func (l *local) reset() {
 	l.n = 0
 }
 
-// collect adds the words that start in the superblock at start, and returns their number. The table
-// hashes them.
-func (l *local) collect(t *wordTable, memory []uint64, blob []byte, start int) (words uint64) {
-	before := wordBefore(blob, start)
+// collect adds the words that start in the superblock at start. The table hashes them.
+func (l *local) collect(t *wordTable, memory []uint64, blob []byte, start int) {
+	before := uint64(0) // 1 if the byte before is a word byte
+	if start > 0 && ngram.IsWord(blob[start-1]) {
+		before = 1
+	}
 	end := min(start+ngram.SuperblockSize, len(blob))
 	for i, word := range ngram.WordBits(memory, blob[start:end]) {
 		at := start + i*64
 		begins := word &^ (word<<1 | before)
-		words += uint64(bits.OnesCount64(begins))
 		for ; begins != 0; begins &= begins - 1 {
 			first := bits.TrailingZeros64(begins)
 			size := bits.TrailingZeros64(^(word >> first))
@@ -132,7 +111,6 @@ func (l *local) collect(t *wordTable, memory []uint64, blob []byte, start int) (
 		}
 		before = word >> 63
 	}
-	return words
 }
 
 // add counts the word blob[start:start+size].

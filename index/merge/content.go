@@ -37,7 +37,7 @@ func (m *merger) takeIndexes() error {
 			return err
 		}
 		if lexicon.Marked() {
-			in.index = int32(len(m.indexes))
+			in.indexed = true
 			m.indexes = append(m.indexes, index{in.File, in.places})
 		}
 	}
@@ -67,7 +67,7 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := m.origin(blob, data, first); err != nil {
+		if err := m.takePostings(blob, data, first); err != nil {
 			return err
 		}
 	}
@@ -77,29 +77,22 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 	return m.again.finish(&m.indexes)
 }
 
-// origin records where the postings of the next blob are. content is its content, and first its
+// takePostings takes the postings of a blob from the index of its input, or indexes it again. content is its content, and first its
 // first superblock.
-func (m *merger) origin(blob source, content []byte, first uint32) (err error) {
-	origin := inverted.Blob{Source: -1}
-	if blob.input != nil {
-		same, err := blob.marked()
-		if err != nil {
-			return err
-		}
-		if same {
-			origin = inverted.Blob{Source: blob.index, Number: blob.blob}
-		} else if origin, err = m.indexAgain(blob, content, first); err != nil {
-			return err
-		}
+func (m *merger) takePostings(blob source, content []byte, first uint32) error {
+	if blob.input == nil {
+		return nil
 	}
-	m.origins = append(m.origins, origin)
-	return nil
+	if marked, err := blob.marked(); marked || err != nil {
+		return err
+	}
+	return m.indexAgain(blob, content, first)
 }
 
 // marked reports whether the input's index is taken and its definitions of the blob are right for
 // the new shard, in which the blob's first document may have another language.
 func (s *source) marked() (bool, error) {
-	if s.index < 0 {
+	if !s.indexed {
 		return false, nil
 	}
 	doc, err := s.docs.FirstDoc(s.blob)
@@ -112,13 +105,13 @@ func (s *source) marked() (bool, error) {
 
 // indexAgain indexes a blob whose first superblock in the new shard is first. It takes nothing from
 // the input's index.
-func (m *merger) indexAgain(blob source, content []byte, first uint32) (inverted.Blob, error) {
+func (m *merger) indexAgain(blob source, content []byte, first uint32) error {
 	if m.again == nil {
 		m.again = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
 	}
 	from, length, err := blob.content.Span(blob.blob)
 	if err != nil {
-		return inverted.Blob{}, err
+		return err
 	}
 	for i := range superblocksOf(length) {
 		blob.places[from+i] = inverted.Gone

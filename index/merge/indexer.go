@@ -24,7 +24,6 @@ type indexer struct {
 	opaque  []uint32
 
 	places []uint32 // of the next index's superblocks
-	blobs  uint32   // in the next index
 	files  []*format.File
 }
 
@@ -32,12 +31,11 @@ func newIndexer(dir string, memory int64, ngrams *inverted.NgramBuilder) *indexe
 	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: inverted.NewWordBuilder()}
 }
 
-// add indexes a blob whose superblocks have the places from place on, and returns where it is among
-// the indexes: in the last one, which flush adds.
-func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) (inverted.Blob, error) {
+// add indexes a blob whose superblocks have the places from place on. It will be in the last of the indexes, which flush adds.
+func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) error {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
 		if err := x.flush(indexes); err != nil {
-			return inverted.Blob{}, err
+			return err
 		}
 	}
 	first := uint32(len(x.places))
@@ -55,10 +53,9 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 		err = x.words.Add(first, content, x.opaque, language)
 	}
 	if err != nil {
-		return inverted.Blob{}, fmt.Errorf("index a content again: %w", err)
+		return fmt.Errorf("index a content again: %w", err)
 	}
-	x.blobs++
-	return inverted.Blob{Source: int32(len(*indexes)), Number: x.blobs - 1}, nil
+	return nil
 }
 
 // finish flushes after the last blob, and frees what is not needed any more.
@@ -70,7 +67,7 @@ func (x *indexer) finish(indexes *[]index) error {
 
 // flush adds the index of the contents since the last one, if there are any.
 func (x *indexer) flush(indexes *[]index) error {
-	if x.blobs == 0 {
+	if len(x.places) == 0 {
 		return nil
 	}
 	file, err := x.write()
@@ -79,7 +76,7 @@ func (x *indexer) flush(indexes *[]index) error {
 	}
 	x.files = append(x.files, file)
 	*indexes = append(*indexes, index{file, x.places})
-	x.places, x.blobs = nil, 0
+	x.places = nil
 	return nil
 }
 

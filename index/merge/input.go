@@ -15,7 +15,7 @@ type input struct {
 	docs    *docstore.Docs
 	content *docstore.Content
 	places  []uint32 // new places of its superblocks; nil if none has one
-	index   int32    // index of its own among the merger's; negative if it is not taken
+	indexed bool     // the merger takes its index
 }
 
 func openInput(in Input) (*input, error) {
@@ -27,7 +27,7 @@ func openInput(in Input) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &input{Input: in, docs: docs, content: content, index: -1}, nil
+	return &input{Input: in, docs: docs, content: content}, nil
 }
 
 // part is an input's share of a repo: a cursor over its documents that stay.

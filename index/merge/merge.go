@@ -103,9 +103,8 @@ type merger struct {
 
 	superblocks uint32 // of the blobs
 
-	indexes []index         // with the postings of the blobs
-	origins []inverted.Blob // for each blob, its index and its number in it
-	again   *indexer        // for contents whose definitions other rules found; nil if there are none
+	indexes []index  // with the postings of the blobs
+	again   *indexer // for contents whose definitions other rules found; nil if there are none
 	ngrams  *inverted.NgramBuilder
 }
 

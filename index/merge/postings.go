@@ -54,7 +54,7 @@ func (m *merger) writeWords(w *format.Writer) error {
 			}
 			sources = append(sources, inverted.WordSource{Words: x, Places: from.places})
 		}
-		return inverted.MergeWords(m.ctx, w, m.superblocks, sources, m.origins, m.ngrams, m.mergeOptions())
+		return inverted.MergeWords(m.ctx, w, m.superblocks, sources, m.ngrams, m.mergeOptions())
 	})
 }
 

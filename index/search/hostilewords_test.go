@@ -224,7 +224,7 @@ func (c wordCounts) hostileCounts(t testing.TB) map[string]func(s map[string][]b
 			put(s["WTAB"], 4, c.superblocks+2)
 			s["WTAB"] = append(s["WTAB"], 0x88)
 			s["WOPQ"] = hostileList(t, uint64(c.superblocks+2), uint64(c.superblocks), uint64(c.superblocks)+1)
-			put(s["WINF"], 4, 2)
+			put(s["WINF"], 0, 2)
 		},
 		"billions of words": func(s map[string][]byte) {
 			put(s["WTAB"], 0, 1<<31)
@@ -232,7 +232,6 @@ func (c wordCounts) hostileCounts(t testing.TB) map[string]func(s map[string][]b
 		"more words than there are": func(s map[string][]byte) {
 			put(s["WTAB"], 0, c.words+1)
 		},
-		"more blobs than there are": func(s map[string][]byte) { put(s["WINF"], 0, 4) },
 	}
 }
 
@@ -270,11 +269,11 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 	le, superblocks := binary.LittleEndian, c.superblocks
 	return map[string]func(s map[string][]byte){
 		"opaque superblocks that descend": func(s map[string][]byte) {
-			put(s["WINF"], 4, 2)
+			put(s["WINF"], 0, 2)
 			s["WOPQ"] = hostileList(t, uint64(superblocks), 3, 2)
 		},
 		"all superblocks are opaque": func(s map[string][]byte) {
-			put(s["WINF"], 4, superblocks)
+			put(s["WINF"], 0, superblocks)
 			all := make([]uint64, superblocks)
 			for i := range all {
 				all[i] = uint64(i)
@@ -282,10 +281,10 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 			s["WOPQ"] = hostileList(t, uint64(superblocks), all...)
 		},
 		"one superblock is opaque several times": func(s map[string][]byte) {
-			s["WOPQ"] = hostileList(t, uint64(superblocks), slices.Repeat([]uint64{5}, int(le.Uint32(s["WINF"][4:])))...)
+			s["WOPQ"] = hostileList(t, uint64(superblocks), slices.Repeat([]uint64{5}, int(le.Uint32(s["WINF"])))...)
 		},
 		"no superblock is opaque": func(s map[string][]byte) {
-			put(s["WINF"], 4, 0)
+			put(s["WINF"], 0, 0)
 			s["WOPQ"] = binary.AppendUvarint([]byte{0}, uint64(superblocks))
 		},
 		"block counts of superblocks without words": func(s map[string][]byte) {
@@ -298,9 +297,6 @@ func (c wordCounts) hostileLists(t testing.TB) map[string]func(s map[string][]by
 		},
 		"blobs that end before opaque superblocks": func(s map[string][]byte) {
 			s["BSUP"] = hostileList(t, uint64(superblocks)+1, 0, 3, 2, uint64(superblocks))
-		},
-		"words before blobs that descend": func(s map[string][]byte) {
-			s["WLEN"] = hostileList(t, le.Uint64(s["WINF"][8:])+1, 3, 2, 1)
 		},
 	}
 }

@@ -47,7 +47,7 @@ func TestVerifyComparesWordsWithContent(t *testing.T) {
 		"a word in another block":          change("gamma\n"+strings.Repeat(".", 700), strings.Repeat(".", 700)+"gamma\n"),
 		"a word in another superblock":     change("gamma\n"+strings.Repeat(".", 4000), strings.Repeat(".", 4000)+"gamma\n"),
 		"a word once more in its block":    change("alpha beta", "alpha alph"),
-		"a word that is no longer opaque":  change("toolongtoolong", "toolong toolon"),
+		"a word that is no longer opaque":  change(strings.Repeat("toolong", 30), strings.Repeat("toolon ", 30)),
 		"a superblock that becomes opaque": change(" beta\n", " \u212Aa\n"),
 		"words in other blobs":             {"alpha epsilon" + base[0][13:], "alpha beta\n" + base[1][11:]},
 	} {

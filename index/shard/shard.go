@@ -73,9 +73,8 @@ func (s *Shard) open(f *format.File) (err error) {
 	if s.Words, err = inverted.OpenWords(f); err != nil {
 		return err
 	}
-	if s.Words.Superblocks() != s.Content.Superblocks() || s.Words.Blobs() != s.Content.Blobs() {
-		return s.Words.Corruptf("words of %d superblocks in %d blobs, of a content of %d in %d",
-			s.Words.Superblocks(), s.Words.Blobs(), s.Content.Superblocks(), s.Content.Blobs())
+	if words, content := s.Words.Superblocks(), s.Content.Superblocks(); words != content {
+		return s.Words.Corruptf("words of %d superblocks, of a content of %d", words, content)
 	}
 	return nil
 }
