@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -47,93 +46,62 @@ func placed(tallies []tally) (some bool) {
 	return some
 }
 
-// read sets the list to the places of the matches in the words that start in the blob's superblocks before to. Further places may follow
-// that are not all there are, or wrong.
+// read sets the list to the places of the matches in the words that start in the blob's superblocks before to. Those that begin later may be there
+// too, or some of them.
 func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
-	list.reset(w.number)
 	first, _, err := s.superblocksOf(blob)
 	if err != nil {
 		return err
-	}
-	add := func(start, end uint32, _ rank.Quality) bool {
-		list.add(span{start, end})
-		return true
 	}
 	tallies := w.of(first + to)
 	// Where matches in opaque superblocks are is not known, or they may reach beyond.
 	anywhere := w.opaque && (w.most == 0 || !placed(tallies))
 	if anywhere || s.text.holds(blob) || to <= mostWhole && len(tallies)*wholeShare >= int(to) {
-		return w.readFirst(s, blob, to, add)
+		return w.readFirst(s, blob, to, list)
 	}
+	opaque, err := s.words.Opaque()
+	if err != nil {
+		return err
+	}
+	list.reset(w.number)
+	add := func(start, end uint32, _ rank.Quality) { list.add(span{start, end}) }
 	for len(tallies) > 0 {
-		n, matches := 1, tallies[0].matches.all()
+		n, wanted := 1, tallies[0].matches.all()
 		for n < len(tallies) && tallies[n].superblock == tallies[n-1].superblock+1 && tallies[n].opaque == tallies[0].opaque {
-			matches += tallies[n].matches.all()
+			wanted += tallies[n].matches.all()
 			n++
 		}
 		run := opaqueRun{tallies[0].superblock, tallies[n-1].superblock + 1}
+		part := wordPart{blob: blob, from: run.from - first, to: run.to - first, head: run.from > first}
 		if tallies[0].opaque {
-			opaque, err := s.words.Opaque()
-			if err != nil {
-				return err
-			}
-			err = s.wordRanges(w.matching, opaquePart(&opaque, blob, first, run), add)
-			if err != nil {
-				return err
-			}
-		} else {
-			r := wordReader{s: s, m: w.matching, blob: blob, wanted: matches, found: add}
-			if err := r.read(run.from-first, run.to-first); err != nil {
-				return err
-			}
+			part = opaquePart(&opaque, blob, first, run)
+		}
+		if err := s.wordRanges(w.matching, part, wanted, add); err != nil {
+			return err
 		}
 		tallies = tallies[n:]
 	}
 	return nil
 }
 
-// readFirst is read from the text of those superblocks and what ends their last word, which has at most ngram.MaxWord bytes unless its
-// superblock is opaque.
-func (w *inWords) readFirst(s *search, blob, to uint32, add func(start, end uint32, quality rank.Quality) bool) error {
-	end := int(to)*docstore.SuperblockSize + ngram.MaxWord + contextBytes
-	text, err := s.text.loadUpTo(s, blob, uint32(min(end, math.MaxUint32)))
-	if err != nil {
-		return err
-	}
-	if end < len(text) || !s.text.whole {
-		text = text[:ngram.ExtendedStart(text, min(end, len(text)))]
-	}
-	for start, end := range regex.RangesWhile(w.matcher, text, 0, s.goOn) {
-		if !add(uint32(start), uint32(end), rank.Of(text, start, end)) {
-			break
+// readFirst is read from the text of those superblocks, and of what follows, into which the last match may go on.
+func (w *inWords) readFirst(s *search, blob, to uint32, list *spanList) error {
+	end := uint64(to) * docstore.SuperblockSize
+	for more := uint64(docstore.SuperblockSize); ; more *= 2 {
+		list.reset(w.number)
+		text, err := s.text.loadUpTo(s, blob, uint32(min(end+more, math.MaxUint32)))
+		if err != nil {
+			return err
 		}
-	}
-	return s.ended
-}
-
-// firstWith returns the number of the first superblocks of a blob in which atoms have n matches together; all if they have fewer, or
-// if matches may be in opaque superblocks.
-func firstWith(n int, atoms []inWords, first, end uint32) uint32 {
-	rest := make([][]tally, 0, len(atoms))
-	for i := range atoms {
-		if atoms[i].opaque {
-			return end - first
-		}
-		rest = append(rest, atoms[i].of(end))
-	}
-	for {
-		next := -1
-		for i := range rest {
-			if len(rest[i]) > 0 && (next < 0 || rest[i][0].superblock < rest[next][0].superblock) {
-				next = i
+		cut := false
+		for start, stop := range regex.RangesWhile(w.matcher, text, 0, s.goOn) {
+			if cut = stop == len(text) && !s.text.whole; cut || uint64(start) >= end {
+				break
 			}
+			list.add(span{uint32(start), uint32(stop)})
 		}
-		if next < 0 {
-			return end - first
+		if !cut || s.ended != nil {
+			return s.ended
 		}
-		if n -= rest[next][0].matches.all(); n <= 0 {
-			return rest[next][0].superblock + 1 - first
-		}
-		rest[next] = rest[next][1:]
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
@@ -83,7 +82,7 @@ func (s *search) allMarks(h *hit) ([]mark, error) {
 	return s.marksUpTo(h, uint32(units(length)))
 }
 
-// marksUpTo finds the marks in the words that start in the first superblocks of a hit, up to that number. Marks after these may be wrong.
+// marksUpTo finds the marks in the words that start in the first superblocks of a hit, up to that number. It may find some that begin later.
 func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
 	s.gathered.reset()
 	if err := s.readUpTo(h.blob, h.inWords, to); err != nil {
@@ -94,67 +93,19 @@ func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
 
 // firstMarks finds marks of a hit whose matches were only counted, at the start of its content: more than are shown, if there are.
 func (s *search) firstMarks(h *hit) ([]mark, error) {
-	first, end, err := s.superblocksOf(h.blob)
-	if err != nil {
-		return nil, err
-	}
-	if slices.ContainsFunc(h.inWords, func(in inWords) bool { return in.opaque }) {
-		return s.marksInText(h)
-	}
-	all := end - first
-	for matches := s.opts.mostUnchosen() + 1; ; matches *= 2 {
-		to := min((firstWith(matches, h.inWords, first, end)+consideredUnits-1)/consideredUnits*consideredUnits, all)
-		marks, err := s.marksUpTo(h, to)
-		if err != nil {
-			return nil, err
-		}
-		if marks = s.beginning(marks, to*docstore.SuperblockSize); len(marks) > s.opts.mostUnchosen() || to == all {
-			return marks, nil
-		}
-	}
-}
-
-// marksInText is firstMarks where it is not known in which superblocks the matches are.
-func (s *search) marksInText(h *hit) (marks []mark, err error) {
 	length, err := s.content.Len(h.blob)
 	if err != nil {
 		return nil, err
 	}
-	g := &s.gathered
-	g.reset()
-	s.showing = grown(s.showing, len(h.inWords))
-	for i := range h.inWords {
-		s.showing[i].reset(h.inWords[i].number)
-		g.content = append(g.content, &s.showing[i])
-	}
-	for end := uint32(0); len(marks) <= s.opts.mostUnchosen() && end < length && s.ended == nil; {
-		end = min(end+consideredText, length)
-		for i := range h.inWords {
-			if err := h.inWords[i].readOn(s, h.blob, end, &s.showing[i]); err != nil {
-				return nil, err
-			}
-		}
-		marks = s.beginning(g.settleContent(s.mostConsidered(), s.goOn), end)
-	}
-	return marks, s.ended
-}
-
-// readOn adds the places of further matches that begin before an end to a list.
-func (w *inWords) readOn(s *search, blob, end uint32, list *spanList) error {
-	for more := uint64(docstore.SuperblockSize); ; more *= 2 { // the last match may go on after the end
-		text, err := s.text.loadUpTo(s, blob, uint32(min(uint64(end)+more, math.MaxUint32)))
+	all := uint32(units(length))
+	for to := uint32(consideredUnits); ; to *= 2 {
+		to = min(to, all)
+		marks, err := s.marksUpTo(h, to)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		cut := false
-		for start, stop := range regex.RangesWhile(w.matcher, text, int(list.end), s.goOn) {
-			if cut = stop == len(text) && !s.text.whole; cut || uint32(start) >= end {
-				break
-			}
-			list.add(span{uint32(start), uint32(stop)})
-		}
-		if !cut || s.ended != nil {
-			return s.ended
+		if marks = s.beginning(marks, uint32(min(uint64(to)*docstore.SuperblockSize, uint64(length)))); len(marks) > s.opts.mostUnchosen() || to == all {
+			return marks, nil
 		}
 	}
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unicode/utf8"
 
@@ -128,6 +129,42 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 	return found, false, candidates.Err()
 }
 
+// addOpaque adds the places of n-grams of a literal in and next to opaque superblocks, where words are unknown. cand are those places if their
+// iterator has not moved yet, otherwise nil. known is false if there are no n-grams.
+func (s *search) addOpaque(p *wordPlaces, windows []ngram.Window, cand *inverted.Candidates) (known bool, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return err == nil, err
+	}
+	if cand == nil {
+		if cand, known, err = s.ngramPlaces(s.shardText, windows); !known || err != nil {
+			return false, err
+		}
+	}
+	var near []tally
+	from := uint32(0)
+	it := opaque.From(0)
+	for o, ok := it.Next(); ok; o, ok = it.Next() {
+		if err := s.tick(); err != nil {
+			return false, err
+		}
+		for from = max(from, uint32(max(o, 1)-1)); uint64(from) <= o+1; from++ {
+			at, blocks, ok := cand.SeekUpTo(from, uint32(o+1))
+			if !ok {
+				break
+			}
+			near = append(near, tally{superblock: at, blocks: blocks, opaque: true})
+			from = at
+		}
+	}
+	if len(near) > 0 {
+		least, most := cand.AnchorOffset()
+		p.tallies = mergeTallies(p.tallies, near)
+		p.least, p.most = min(p.least, least), max(p.most, most)
+	}
+	return true, cand.Err()
+}
+
 // opaqueRuns joins the candidates with the adjacent opaque superblocks that a match can reach into.
 func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (runs []opaqueRun) {
 	reach := opaque.Len()
@@ -161,14 +198,13 @@ func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
 
 // tallyOpaque appends the tallies of a part of a blob; first is the blob's first superblock.
 func (s *search) tallyOpaque(dst []tally, m *matching, part wordPart, first uint32) ([]tally, error) {
-	err := s.wordRanges(m, part, func(start, _ uint32, quality rank.Quality) bool {
+	err := s.wordRanges(m, part, math.MaxInt, func(start, _ uint32, quality rank.Quality) {
 		superblock := first + min(start/docstore.SuperblockSize, part.to-1)
 		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
 			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
 		}
 		t := &dst[len(dst)-1]
 		t.matches += oneOf(quality)
-		return true
 	})
 	return dst, err
 }
@@ -198,37 +234,85 @@ func opaquePart(opaque *eliasfano.List, blob, first uint32, run opaqueRun) wordP
 // contextBytes are read before and after the words: the longest rune.
 const contextBytes = utf8.UTFMax
 
-// wordRanges calls found for each match in the extended words that start in a part of a blob, until
-// found returns false. The expression's matches are within words.
-func (s *search) wordRanges(m *matching, p wordPart, found func(start, end uint32, quality rank.Quality) bool) error {
-	begin, end := int64(p.from)*docstore.SuperblockSize, int64(p.to)*docstore.SuperblockSize
-	ahead := ngram.MaxWord
+// wordStep is how much of a part is read at first. Each further step is twice as long.
+const wordStep = 1 << 10
+
+// wordRanges calls found for the first matches, up to wanted, in the extended words that start in a part of a blob. The expression's matches are
+// within words.
+func (s *search) wordRanges(m *matching, p wordPart, wanted int, found func(start, end uint32, quality rank.Quality)) (err error) {
+	base, end := int64(p.from)*docstore.SuperblockSize, int64(p.to)*docstore.SuperblockSize
+	at, head := 0, 0 // where the first word begins, and where one ends that may have begun before the part
+	if !p.head && base > 0 {
+		base, at = base-contextBytes, contextBytes
+	}
+	ahead := int64(ngram.MaxWord)
 	if p.cut {
-		ahead = max(ahead, m.most)
+		ahead = max(ahead, int64(m.most))
 	}
-	base := max(0, begin-contextBytes)
-	text, err := s.read(s.buf[:0], p.blob, uint32(base), uint32(end-base)+uint32(ahead+contextBytes))
-	if err != nil {
-		return err
-	}
-	s.buf = text
-	at, limit := int(begin-base), min(int(end-base), len(text))
-	if p.head && ngram.ExtendedStart(text, at) < at {
-		at = ngram.ExtendedEnd(text, at)
-	}
-	for at < len(text) && !utf8.RuneStart(text[at]) {
-		at++
-	}
-	if !p.cut && limit < len(text) && ngram.ExtendedStart(text, limit) < limit {
-		limit = ngram.ExtendedEnd(text, limit)
-	}
-	for start, end := range regex.RangesWhile(m.matcher, text, at, s.goOn) {
-		if start >= limit {
-			break
+	text, all := s.buf[:0], int(end+ahead+contextBytes-base)
+	for step := wordStep; len(text) < all; step *= 2 {
+		had := len(text)
+		n := min(step, all-had)
+		if text, err = s.read(text, p.blob, uint32(base)+uint32(had), uint32(n)); err != nil {
+			return err
 		}
-		if !found(uint32(base)+uint32(start), uint32(base)+uint32(end), rank.Of(text, start, end)) {
-			break
+		s.buf = text
+		if had == 0 && p.head {
+			head = ngram.ExtendedEnd(text, 0)
 		}
+		for had == 0 && at < len(text) && !utf8.RuneStart(text[at]) {
+			at++
+		}
+		limit := p.limit(text, int(end-base))
+		if len(text) == had+n && len(text) < all { // the last word may go on
+			limit = min(limit, ngram.ExtendedStart(text, lastRune(text)))
+		}
+		for start, stop := range regex.RangesWhile(m.matcher, text, at, s.goOn) {
+			if start >= limit {
+				break
+			}
+			if start < head {
+				if continues, err := s.continues(p.blob, uint32(base)); err != nil {
+					return err
+				} else if continues {
+					continue
+				}
+				head = 0
+			}
+			found(uint32(base)+uint32(start), uint32(base)+uint32(stop), rank.Of(text, start, stop))
+			if wanted--; wanted == 0 {
+				return nil
+			}
+		}
+		if s.ended != nil || len(text) < had+n {
+			return s.ended
+		}
+		at = max(at, limit)
 	}
-	return s.ended
+	return nil
+}
+
+// continues reports whether the word at an offset of a blob has begun before it.
+func (s *search) continues(blob, at uint32) (bool, error) {
+	n := min(at, contextBytes)
+	text, err := s.reader.Append(s.edge[:0], blob, at-n, n)
+	s.edge = text
+	return ngram.ExtendedStart(text, len(text)) < len(text), err
+}
+
+// limit returns where the words of the part end in the text, if the part ends at a place.
+func (p *wordPart) limit(text []byte, end int) int {
+	if !p.cut && end < len(text) && ngram.ExtendedStart(text, end) < end {
+		return ngram.ExtendedEnd(text, end)
+	}
+	return min(end, len(text))
+}
+
+// lastRune returns where the last rune of a text begins, which may not be complete.
+func lastRune(text []byte) int {
+	at := max(len(text)-1, 0)
+	for at > 0 && !utf8.RuneStart(text[at]) {
+		at--
+	}
+	return at
 }

@@ -46,7 +46,8 @@ func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *inverted.
 		}
 	}
 	places := &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
-	return places, s.addNearOpaque(places, windows, p.ngrams)
+	_, err := s.addOpaque(places, windows, p.ngrams)
+	return places, err
 }
 
 // fewPlaces is a number of places that is not worth narrowing further.
@@ -196,41 +197,4 @@ func (p *phrase) meetNgrams() error {
 
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
-// addNearOpaque adds the places of the literal's n-grams in and next to opaque superblocks, where
-// words are unknown. cand are those places if their iterator has not moved yet, otherwise nil.
-func (s *search) addNearOpaque(p *wordPlaces, windows []ngram.Window, cand *inverted.Candidates) error {
-	opaque, err := s.words.Opaque()
-	if err != nil || opaque.Len() == 0 {
-		return err
-	}
-	if cand == nil {
-		var ok bool
-		if cand, ok, err = s.ngramPlaces(s.shardText, windows); !ok || err != nil {
-			return err
-		}
-	}
-	var near []tally
-	from := uint32(0)
-	it := opaque.From(0)
-	for o, ok := it.Next(); ok; o, ok = it.Next() {
-		if err := s.tick(); err != nil {
-			return err
-		}
-		for from = max(from, uint32(max(o, 1)-1)); uint64(from) <= o+1; from++ {
-			at, blocks, ok := cand.SeekUpTo(from, uint32(o+1))
-			if !ok {
-				break
-			}
-			near = append(near, tally{superblock: at, blocks: blocks, opaque: true})
-			from = at
-		}
-	}
-	least, most := cand.AnchorOffset()
-	if len(near) > 0 {
-		p.tallies = mergeTallies(p.tallies, near)
-		p.least, p.most = min(p.least, least), max(p.most, most)
-	}
-	return cand.Err()
 }

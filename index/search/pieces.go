@@ -181,34 +181,11 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 		most *= utf8.UTFMax // runes that fold to the letters before may be longer
 	}
 	p := &wordPlaces{tallies: tallies, least: least, most: most, counted: true}
-	if known, err := s.addPieceOpaque(p, lead, l); !known || err != nil || p.Cost() > uint64(s.words.Superblocks()/placeShare) {
-		return nil, err
-	}
-	return p, nil
-}
-
-// addPieceOpaque adds the places where the word of a piece starts in an opaque superblock. All
-// n-grams that start in such a word are indexed. known is false if the literal has none.
-func (s *search) addPieceOpaque(p *wordPlaces, lead *piece, l regex.Literal) (known bool, err error) {
-	opaque, err := s.words.Opaque()
-	if err != nil || opaque.Len() == 0 {
-		return err == nil, err
-	}
 	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool {
 		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
 	})
-	cand, known, err := s.ngramPlaces(s.shardText, windows)
-	if err != nil || !known {
-		return false, err
+	if known, err := s.addOpaque(p, windows, nil); !known || err != nil || p.Cost() > uint64(s.words.Superblocks()/placeShare) {
+		return nil, err
 	}
-	var found []tally
-	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
-		found = append(found, tally{superblock: superblock, blocks: blocks, opaque: true})
-	}
-	if len(found) > 0 {
-		least, most := cand.AnchorOffset()
-		p.tallies = mergeTallies(p.tallies, found)
-		p.least, p.most = min(p.least, least), max(p.most, most)
-	}
-	return true, cand.Err()
+	return p, nil
 }

@@ -163,7 +163,7 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if p.tallies, err = s.tallies(found, true, nil); err != nil {
 		return nil, err
 	}
-	if err := s.addOpaque(p, l); err != nil {
+	if known, err := s.addOpaque(p, s.literalWindows(l), nil); !known || err != nil {
 		return nil, err
 	}
 	if p.Cost() > uint64(s.words.Superblocks()/placeShare) {
@@ -174,24 +174,3 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 
 // leastLookup is the least length of a literal that the n-grams of the lexicon find.
 const leastLookup = 3
-
-// addOpaque adds the places of the literal's n-grams in opaque superblocks.
-func (s *search) addOpaque(p *wordPlaces, l regex.Literal) error {
-	opaque, err := s.words.Opaque()
-	if err != nil || opaque.Len() == 0 {
-		return err
-	}
-	cand, ok, err := s.ngramPlaces(s.shardText, s.literalWindows(l))
-	if !ok || err != nil {
-		return err
-	}
-	var places []tally
-	for superblock, blocks, ok := cand.SeekGE(0); ok; superblock, blocks, ok = cand.SeekGE(superblock + 1) {
-		places = append(places, tally{superblock: superblock, blocks: blocks, opaque: true})
-	}
-	if len(places) > 0 {
-		p.most = ngram.MaxSpan
-	}
-	p.tallies = mergeTallies(p.tallies, places)
-	return cand.Err()
-}
