@@ -21,7 +21,7 @@ func TestBestOfSeveralWords(t *testing.T) {
 		half := 1 + rnd.IntN(2)
 		var halves []part
 		for _, repos := range [][]indextest.Repo{c.Repos[:half], c.Repos[half:]} {
-			halves = append(halves, part{shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: repos}))})
+			halves = append(halves, part{first: numberOf(c, repos[0].Name), shard: openShard(t, buildShard(t, &indextest.Corpus{Repos: repos}))})
 		}
 		for _, s := range []*search.Shard{openShard(t, buildShard(t, c)), mergedShard(t, c, rnd)} {
 			for _, text := range []string{

@@ -27,7 +27,9 @@ type form struct {
 
 // part is one shard of a form.
 type part struct {
-	shard    *search.Shard
+	shard *search.Shard
+	// first is the number of its first repo among those of all parts, by which Options.Repos asks.
+	first    int
 	overlays map[int]search.Overlay
 	// late is the call of Options.FloorNow, from 1, that first returns the floor of the shards before; 0: the floor
 	// is known from the start.

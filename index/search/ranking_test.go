@@ -23,9 +23,13 @@ import (
 func searchParts(parts []part, q *search.Query, opts search.Options) (*search.Result, error) {
 	ctx := context.Background()
 	ranking := search.NewRanking(opts.MaxFiles, opts.MaxBytes)
+	readable := opts.Repos
 	var all []*search.Found
 	for _, p := range parts {
 		opts.Overlays, opts.Floor = p.overlays, ranking.Floor()
+		if readable != nil {
+			opts.Repos = func(repo int) bool { return readable(p.first + repo) }
+		}
 		opts.FloorNow = nil
 		if p.late > 0 {
 			var calls atomic.Int64
