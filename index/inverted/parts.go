@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"sort"
 
@@ -293,7 +294,11 @@ func (s *partSum) add(matches partSum, count uint16, defined bool) bool {
 // block count of each superblock. f must not keep the run.
 func (b *partBuilder) runs(blocks []uint8, read func(h partHolder, to *run) error, f func(part int, flag uint32, r *run) error) error {
 	var r run
-	sums := make([]partSum, len(blocks))
+	lists := [...]struct {
+		flag, shift uint32
+		run
+	}{{flag: hasEnds}, {flag: hasInside, shift: insideShift}}
+	sums, used := make([]partSum, len(blocks)), make([]uint64, len(blocks)/64+1) // used has a bit for each sum
 	for part, holders := range b.holders {
 		for _, h := range holders {
 			if err := read(h, &r); err != nil {
@@ -303,23 +308,34 @@ func (b *partBuilder) runs(blocks []uint8, read func(h partHolder, to *run) erro
 				if !sums[superblock].add(h.sum, r.counts[i], r.defined[i]) {
 					return errPartCount{h.source}
 				}
+				used[superblock/64] |= 1 << (superblock % 64)
 			}
 		}
-		for _, list := range []struct{ flag, shift uint32 }{{hasEnds, 0}, {hasInside, insideShift}} {
-			r.superblocks, r.masks, r.counts, r.defined = r.superblocks[:0], r.masks[:0], r.counts[:0], r.defined[:0]
-			for superblock, sum := range sums {
-				if sum := uint16(sum >> list.shift); sum > 0 {
-					r.superblocks, r.counts = append(r.superblocks, uint32(superblock)), append(r.counts, sum&^definedPart)
-					r.masks, r.defined = append(r.masks, 1<<blocks[superblock]-1), append(r.defined, sum&definedPart != 0)
+		for i := range lists {
+			list := &lists[i].run
+			*list = run{list.superblocks[:0], list.masks[:0], list.counts[:0], list.defined[:0]}
+		}
+		for i, word := range used {
+			for used[i] = 0; word != 0; word &= word - 1 {
+				superblock := uint32(i*64 + bits.TrailingZeros64(word))
+				for i := range lists {
+					list := &lists[i]
+					if sum := uint16(sums[superblock] >> list.shift); sum > 0 {
+						list.superblocks, list.counts = append(list.superblocks, superblock), append(list.counts, sum&^definedPart)
+						list.masks, list.defined = append(list.masks, 1<<blocks[superblock]-1), append(list.defined, sum&definedPart != 0)
+					}
 				}
-			}
-			if len(r.superblocks) > 0 {
-				if err := f(part, list.flag, &r); err != nil {
-					return err
-				}
+				sums[superblock] = 0
 			}
 		}
-		clear(sums)
+		for i := range lists {
+			if len(lists[i].superblocks) == 0 {
+				continue
+			}
+			if err := f(part, lists[i].flag, &lists[i].run); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
