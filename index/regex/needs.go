@@ -1,6 +1,7 @@
 package regex
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -33,6 +34,63 @@ func (All) isNeeds()     {}
 func (Literal) isNeeds() {}
 func (And) isNeeds()     {}
 func (Or) isNeeds()      {}
+
+// Fold computes a value of needs from those of their literals: both joins the values of an And, either those of an Or, which may have none. ok is
+// false where nothing is restricted, which an And leaves out and an Or becomes.
+func Fold[T any](n Needs, literal func(Literal) (T, bool, error), both, either func([]T) T) (value T, ok bool, err error) {
+	var parts []T
+	switch n := n.(type) {
+	case Literal:
+		return literal(n)
+	case And:
+		for _, c := range n.Children {
+			part, ok, err := Fold(c, literal, both, either)
+			if err != nil {
+				return value, false, err
+			}
+			if ok {
+				parts = append(parts, part)
+			}
+		}
+		if len(parts) == 0 {
+			return value, false, nil
+		}
+		return both(parts), true, nil
+	case Or:
+		for _, c := range n.Children {
+			part, ok, err := Fold(c, literal, both, either)
+			if !ok || err != nil {
+				return value, false, err
+			}
+			parts = append(parts, part)
+		}
+		return either(parts), true, nil
+	}
+	return value, false, nil
+}
+
+// Literals yields the literals of needs, in their order.
+func Literals(n Needs) iter.Seq[Literal] {
+	return func(yield func(Literal) bool) { yieldLiterals(n, yield) }
+}
+
+func yieldLiterals(n Needs, yield func(Literal) bool) bool {
+	var children []Needs
+	switch n := n.(type) {
+	case Literal:
+		return yield(n)
+	case And:
+		children = n.Children
+	case Or:
+		children = n.Children
+	}
+	for _, c := range children {
+		if !yieldLiterals(c, yield) {
+			return false
+		}
+	}
+	return true
+}
 
 // and returns what meets all needs, without the parts that others imply.
 func and(needs []Needs) Needs {

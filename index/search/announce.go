@@ -37,7 +37,7 @@ func (s *search) announceQuery() error {
 	var literals []regex.Literal
 	for _, m := range append(texts, s.query.compound...) {
 		if m.scope != query.FileName {
-			literals = appendLiterals(literals, m.needs)
+			literals = slices.AppendSeq(literals, regex.Literals(m.needs))
 		}
 	}
 	var words []regex.Literal
@@ -98,23 +98,6 @@ func (s *search) announceLiteral(l regex.Literal) (words []regex.Literal, err er
 		err = s.shardText.AnnounceLiteral(windows)
 	}
 	return append(words, regex.Literal{Text: text, CaseSensitive: l.CaseSensitive}), err
-}
-
-// appendLiterals appends the literals of needs.
-func appendLiterals(dst []regex.Literal, needs regex.Needs) []regex.Literal {
-	switch n := needs.(type) {
-	case regex.Literal:
-		dst = append(dst, n)
-	case regex.And:
-		for _, c := range n.Children {
-			dst = appendLiterals(dst, c)
-		}
-	case regex.Or:
-		for _, c := range n.Children {
-			dst = appendLiterals(dst, c)
-		}
-	}
-	return dst
 }
 
 // announceLists announces that the lists of words will be read.

@@ -165,36 +165,24 @@ type nameCandidates struct {
 }
 
 // nameCandidates looks up the needs; of several that must all be met, the rarest.
-func (s *search) nameCandidates(n regex.Needs) (found nameCandidates, err error) {
-	switch n := n.(type) {
-	case regex.Literal:
-		cand, ok, err := s.ngramPlaces(s.names, s.literalWindows(n))
+func (s *search) nameCandidates(n regex.Needs) (nameCandidates, error) {
+	found, some, err := regex.Fold(n, func(l regex.Literal) (nameCandidates, bool, error) {
+		cand, ok, err := s.ngramPlaces(s.names, s.literalWindows(l))
 		if err != nil || !ok {
-			return found, err
+			return nameCandidates{}, false, err
 		}
-		return nameCandidates{true, cand.Cost(), []places{cand}}, nil
-	case regex.And:
-		for _, c := range n.Children {
-			part, err := s.nameCandidates(c)
-			if err != nil {
-				return found, err
-			}
-			if part.narrow && (!found.narrow || part.superblocks < found.superblocks) {
-				found = part
-			}
+		return nameCandidates{superblocks: cand.Cost(), lists: []places{cand}}, true, nil
+	}, func(parts []nameCandidates) nameCandidates {
+		return slices.MinFunc(parts, func(a, b nameCandidates) int { return cmp.Compare(a.superblocks, b.superblocks) })
+	}, func(parts []nameCandidates) (any nameCandidates) {
+		for _, part := range parts {
+			any.superblocks += part.superblocks
+			any.lists = append(any.lists, part.lists...)
 		}
-	case regex.Or:
-		found.narrow = true
-		for _, c := range n.Children {
-			part, err := s.nameCandidates(c)
-			if err != nil || !part.narrow {
-				return nameCandidates{}, err
-			}
-			found.superblocks += part.superblocks
-			found.lists = append(found.lists, part.lists...)
-		}
-	}
-	return found, nil
+		return any
+	})
+	found.narrow = some
+	return found, err
 }
 
 // namesAround returns the stretches of names around the candidate blocks, ascending: the rarest

@@ -25,11 +25,11 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 	if err != nil || opaque.Len() == 0 {
 		return nil, err
 	}
-	candidates, all, err := s.opaqueCandidates(&opaque, m.needs)
+	candidates, some, err := s.opaqueCandidates(&opaque, m.needs)
 	if err != nil {
 		return nil, err
 	}
-	if all {
+	if !some {
 		for it, i := opaque.From(0), 0; i < opaque.Len(); i++ {
 			superblock, _ := it.Next()
 			candidates = append(candidates, uint32(superblock))
@@ -73,13 +73,12 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 }
 
 // opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
-// rarest n-gram may start; all says that it may start in any.
-func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, all bool, err error) {
-	switch n := needs.(type) {
-	case regex.Literal:
-		windows := s.literalWindows(n)
+// rarest n-gram may start; some is false if it may start in any.
+func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, some bool, err error) {
+	return regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
+		windows := s.literalWindows(l)
 		if len(windows) == 0 {
-			return nil, true, nil
+			return nil, false, nil
 		}
 		candidates, err := s.shardText.Literal(windows)
 		if err != nil {
@@ -87,36 +86,16 @@ func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (fo
 		}
 		defer candidates.Release()
 		s.stats.ListsRead += uint64(candidates.Lists())
-		return collectOpaque(opaque, candidates)
-	case regex.And:
-		all = true
-		for _, c := range n.Children {
-			more, anywhere, err := s.opaqueCandidates(opaque, c)
-			if err != nil {
-				return nil, false, err
-			}
-			if !anywhere && (all || len(more) < len(found)) {
-				found, all = more, false
-			}
-		}
-		return found, all, nil
-	case regex.Or:
-		for _, c := range n.Children {
-			more, anywhere, err := s.opaqueCandidates(opaque, c)
-			if anywhere || err != nil {
-				return nil, anywhere, err
-			}
-			found = append(found, more...)
-		}
-		slices.Sort(found)
-		return slices.Compact(found), false, nil
-	}
-	return nil, true, nil
+		found, err := collectOpaque(opaque, candidates)
+		return found, true, err
+	}, func(parts [][]uint32) []uint32 {
+		return slices.MinFunc(parts, func(a, b []uint32) int { return len(a) - len(b) })
+	}, union)
 }
 
 // collectOpaque returns the opaque superblocks of candidates. A candidate after an opaque
 // superblock stands for it: its n-gram belongs to a word that starts there.
-func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (found []uint32, all bool, err error) {
+func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (found []uint32, err error) {
 	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
 		i := opaque.Last(uint64(superblock))
 		if i < 0 || opaque.At(i)+1 < uint64(superblock) {
@@ -126,7 +105,7 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 			found = append(found, own)
 		}
 	}
-	return found, false, candidates.Err()
+	return found, candidates.Err()
 }
 
 // addOpaque adds the places of n-grams of a literal in and next to opaque superblocks, where words are unknown. cand are those places if their

@@ -112,8 +112,9 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 func (s *search) locatePiece(p *piece) (err error) {
 	p.located = true
 	if p.ends {
-		p.blocks, p.many, err = s.blocksHolding(p.text)
-		p.many = p.many || len(p.blocks) > mostPieceBlocks
+		some := false
+		p.blocks, some, err = s.blocksHolding(p.text)
+		p.many = !some || len(p.blocks) > mostPieceBlocks
 		return err
 	}
 	var from, to uint32

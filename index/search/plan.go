@@ -1,6 +1,9 @@
 package search
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -12,59 +15,36 @@ type contentPlan struct {
 }
 
 func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
-	switch n := n.(type) {
-	case regex.Literal:
-		cand, ok, err := s.contentPlaces(n)
+	p, _, err := regex.Fold(n, func(l regex.Literal) (contentPlan, bool, error) {
+		cand, ok, err := s.contentPlaces(l)
 		if err != nil || !ok {
-			return contentPlan{}, err
+			return contentPlan{}, false, err
 		}
-		l := newLiteralBlobs(s, n, cand)
-		return contentPlan{plan{blobs: l, estimate: cand.Cost()}, []*literalBlobs{l}}, nil
-	case regex.And:
-		return s.contentAll(n.Children)
-	case regex.Or:
-		return s.contentAny(n.Children)
-	}
-	return contentPlan{}, nil
+		b := newLiteralBlobs(s, l, cand)
+		return contentPlan{plan{blobs: b, estimate: cand.Cost()}, []*literalBlobs{b}}, true, nil
+	}, allOfPlans, anyOfPlans)
+	return p, err
 }
 
-// contentAll plans for several needs. The anchors are those of the part with the fewest
+// allOfPlans plans for several needs. The anchors are those of the part with the fewest
 // candidates.
-func (s *search) contentAll(children []regex.Needs) (contentPlan, error) {
+func allOfPlans(parts []contentPlan) contentPlan {
+	slices.SortStableFunc(parts, func(a, b contentPlan) int { return cmp.Compare(a.estimate, b.estimate) })
 	var all allOf
-	var best contentPlan
-	for _, c := range children {
-		p, err := s.contentPlan(c)
-		if err != nil {
-			return contentPlan{}, err
-		}
-		if !p.narrow() {
-			continue
-		}
-		if len(all) == 0 || p.estimate < best.estimate {
-			best, all = p, append(allOf{p.blobs}, all...)
-		} else {
-			all = append(all, p.blobs)
-		}
+	for _, p := range parts {
+		all = append(all, p.blobs)
 	}
-	if len(all) > 0 {
-		best.blobs = all
-	}
-	return best, nil
+	parts[0].blobs = all
+	return parts[0]
 }
 
-func (s *search) contentAny(children []regex.Needs) (contentPlan, error) {
+func anyOfPlans(parts []contentPlan) (joined contentPlan) {
 	var some []blobs
-	var joined contentPlan
-	for _, c := range children {
-		p, err := s.contentPlan(c)
-		if err != nil || !p.narrow() {
-			return contentPlan{}, err
-		}
+	for _, p := range parts {
 		some = append(some, p.blobs)
 		joined.estimate += p.estimate
 		joined.anchors = append(joined.anchors, p.anchors...)
 	}
 	joined.blobs = newAnyOf(some...)
-	return joined, nil
+	return joined
 }

@@ -113,24 +113,11 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	p.prepareLoose()
 	p.windows = map[regex.Literal][]ngram.Window{}
 	for _, m := range p.texts {
-		p.addWindows(m.needs)
+		for l := range regex.Literals(m.needs) {
+			p.windows[l] = ngram.LiteralWindows(l.Text, l.CaseSensitive)
+		}
 	}
 	return p, nil
-}
-
-func (p *Query) addWindows(needs regex.Needs) {
-	switch n := needs.(type) {
-	case regex.Literal:
-		p.windows[n] = ngram.LiteralWindows(n.Text, n.CaseSensitive)
-	case regex.And:
-		for _, c := range n.Children {
-			p.addWindows(c)
-		}
-	case regex.Or:
-		for _, c := range n.Children {
-			p.addWindows(c)
-		}
-	}
 }
 
 // literalWindows returns the windows of a literal, which the caller may change.

@@ -60,10 +60,11 @@ func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 		return nil, err
 	}
 	if c.n = 1 + postings/postingsPerBlock; c.words == nil {
-		if c.blocks, c.all, err = s.lexiconBlocks(m.needs); err != nil {
+		some := false
+		if c.blocks, some, err = s.lexiconBlocks(m.needs); err != nil {
 			return nil, err
 		}
-		if c.n = len(c.blocks); c.all {
+		if c.n, c.all = len(c.blocks), !some; c.all {
 			c.n = int(s.words.Blocks())
 		}
 	}

@@ -38,11 +38,11 @@ func literalInWords(l regex.Literal) wordMatcher {
 // matchWords returns the words in which an expression matches, by ascending number. Its matches are
 // within words (regex.WithinWords), and hold the needs.
 func (s *search) matchWords(m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
-	blocks, all, err := s.lexiconBlocks(needs)
+	blocks, some, err := s.lexiconBlocks(needs)
 	if err != nil {
 		return nil, err
 	}
-	return s.matchBlocks(m, blocks, all)
+	return s.matchBlocks(m, blocks, !some)
 }
 
 // matchBlocks is matchWords for some blocks, or for all.
@@ -96,44 +96,28 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 }
 
 // lexiconBlocks returns the blocks of the lexicon that may have a word with the needs, ascending;
-// all says that any block may.
-func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, all bool, err error) {
-	switch n := needs.(type) {
-	case regex.Literal:
-		text, ok := wordText(n)
+// some is false if any block may.
+func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, some bool, err error) {
+	return regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
+		text, ok := wordText(l)
 		if !ok {
-			return nil, false, nil // no word of the lexicon holds it
+			return nil, true, nil // no word of the lexicon holds it
 		}
 		return s.blocksHolding(text)
-	case regex.And:
-		all = true
-		for _, c := range n.Children {
-			more, anywhere, err := s.lexiconBlocks(c)
-			if err != nil {
-				return nil, false, err
-			}
-			if anywhere {
-				continue
-			}
-			if all {
-				blocks, all = more, false
-			} else {
-				blocks = intersect(blocks, more)
-			}
+	}, func(parts [][]uint32) []uint32 {
+		common := parts[0]
+		for _, part := range parts[1:] {
+			common = intersect(common, part)
 		}
-		return blocks, all, nil
-	case regex.Or:
-		for _, c := range n.Children {
-			more, anywhere, err := s.lexiconBlocks(c)
-			if anywhere || err != nil {
-				return nil, anywhere, err
-			}
-			blocks = append(blocks, more...)
-		}
-		slices.Sort(blocks)
-		return slices.Compact(blocks), false, nil
-	}
-	return nil, true, nil
+		return common
+	}, union)
+}
+
+// union returns the numbers of all lists, ascending.
+func union(lists [][]uint32) []uint32 {
+	all := slices.Concat(lists...)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // wordText returns the word bytes of a literal; ok is false if no word can hold the literal.
@@ -153,11 +137,12 @@ func wordText(l regex.Literal) (text string, ok bool) {
 
 var foldedRunes = strings.NewReplacer("\u212A", "k", "\u017F", "s")
 
-func (s *search) blocksHolding(text string) (blocks []uint32, all bool, err error) {
+// blocksHolding returns the blocks of the lexicon that may have a word that holds a text; some is false if any block may.
+func (s *search) blocksHolding(text string) (blocks []uint32, some bool, err error) {
 	defer s.explain.during(PhaseWords)()
 	candidates, ok, err := s.words.Holding(text)
 	if err != nil || !ok {
-		return nil, true, err
+		return nil, false, err
 	}
 	defer candidates.Release()
 	s.stats.ListsRead += uint64(candidates.Lists())
@@ -168,7 +153,7 @@ func (s *search) blocksHolding(text string) (blocks []uint32, all bool, err erro
 			}
 		}
 	}
-	return blocks, false, candidates.Err()
+	return blocks, true, candidates.Err()
 }
 
 // intersect returns what two ascending lists have in common, in the memory of the first.
