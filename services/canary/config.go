@@ -34,7 +34,6 @@ type Router struct {
 func (c *Config) SetDefaults() {
 	c.Config.SetDefaults()
 	c.GRPC, c.HTTP = "127.0.0.1:7460", "127.0.0.1:7461"
-	// Nobody waits for an answer of a canary that ends.
 	c.DrainDelay, c.DrainTimeout = 0, 500*time.Millisecond
 	c.Every = 30 * time.Second
 	c.Router = Router{GRPC: "127.0.0.1:7430", HTTP: "127.0.0.1:7431"}
@@ -47,23 +46,13 @@ func (c *Config) Validate() error {
 		check.Address("advertise", c.Advertise)
 	}
 	config.Between(&check, "every", c.Every, time.Second, time.Hour)
-	check.Nested("router", &c.Router)
-	return errors.Join(c.Config.Validate(), check.Err())
-}
-
-// SetDefaults implements config.Settings. Config sets the defaults.
-func (r *Router) SetDefaults() {}
-
-// Validate implements config.Settings.
-func (r *Router) Validate() error {
-	var check config.Check
-	for key, address := range map[string]string{"grpc": r.GRPC, "http": r.HTTP} {
+	for key, address := range map[string]string{"router.grpc": c.Router.GRPC, "router.http": c.Router.HTTP} {
 		check.Address(key, address)
-		check.That(r.TokenFile == "" || r.encrypted() || r.Exposed || access.Loopback(address), key, address,
+		check.That(c.Router.TokenFile == "" || c.Router.encrypted() || c.Router.Exposed || access.Loopback(address), key, address,
 			"an address on this machine, since the token would be sent in plain text; or tls; or plaintext-token, if the network is encrypted")
 	}
-	check.Nested("", &r.ClientConfig)
-	return check.Err()
+	check.Nested("router", &c.Router.ClientConfig)
+	return errors.Join(c.Config.Validate(), check.Err())
 }
 
 func (r *Router) encrypted() bool { return r.TLS || r.Set() }

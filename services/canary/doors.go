@@ -7,95 +7,95 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/metadata"
 
 	"github.com/trawl-search/trawl/internal/access"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-const (
-	// deadline is the time that the canary gives for an answer, and lateness how much longer it waits over HTTP.
-	deadline = 5 * time.Second
-	lateness = 500 * time.Millisecond
-	// maxAnswer bounds an answer over HTTP, in bytes.
-	maxAnswer = 1 << 20
-)
+// door is one way to ask a router for a word. The path and the body have WORD in its place, and a complete answer has the
+// text complete. Without a method the router is called over gRPC.
+type door struct{ name, method, path, body, complete string }
 
-// answer is what a caller sees of the answer to a query for one word.
-type answer struct{ found, complete bool }
-
-// door is one way to ask a router for a word.
-type door struct {
-	name string
-	ask  func(ctx context.Context, word string) (answer, error)
+var doors = []door{
+	{name: "grpc"},
+	{"json", http.MethodPost, "/api/v1/search?timeout=5s", `{"query":"WORD","options":{"maxFiles":1}}`, `"complete":true`},
+	{"zoekt", http.MethodPost, "/api/search", `{"Q":"WORD","Opts":{"MaxWallTime":5000000000,"MaxDocDisplayCount":1}}`, `"Complete":true`},
+	{"page", http.MethodGet, "/?q=WORD", "", `class="complete"`},
 }
 
-func (c *Canary) allDoors() []door {
-	return []door{
-		{"grpc", c.askGRPC},
-		{"json", func(ctx context.Context, word string) (answer, error) {
-			body := fmt.Sprintf(`{"query":%q,"options":{"maxFiles":1}}`, word)
-			return c.askHTTP(ctx, http.MethodPost, "/api/v1/search?timeout="+deadline.String(), body, `"complete":true`)
-		}},
-		{"zoekt", func(ctx context.Context, word string) (answer, error) {
-			body := fmt.Sprintf(`{"Q":%q,"Opts":{"MaxWallTime":%d,"MaxDocDisplayCount":1}}`, word, deadline)
-			return c.askHTTP(ctx, http.MethodPost, "/api/search", body, `"Complete":true`)
-		}},
-		{"page", func(ctx context.Context, word string) (answer, error) {
-			return c.askHTTP(ctx, http.MethodGet, "/?q="+word, "", `class="complete"`)
-		}},
+// look asks for a word by a door. It reports whether the answer has it, and whether the answer is complete.
+func (c *Canary) look(ctx context.Context, d door, word string) (found, complete bool, err error) {
+	if d.method == "" {
+		ctx, cancel := context.WithTimeout(ctx, deadline)
+		defer cancel()
+		got, err := searchv1.NewSearchServiceClient(c.conn).Search(ctx, &searchv1.SearchRequest{Query: word, Options: &searchv1.SearchOptions{MaxFiles: 1}})
+		return len(got.GetFiles()) > 0, got.GetCoverage().GetComplete(), err
 	}
-}
-
-func (c *Canary) askGRPC(ctx context.Context, word string) (answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, deadline)
-	defer cancel()
-	got, err := c.search.Search(ctx, &searchv1.SearchRequest{Query: word, Options: &searchv1.SearchOptions{MaxFiles: 1}})
-	return answer{len(got.GetFiles()) > 0, got.GetCoverage().GetComplete()}, err
-}
-
-// askHTTP asks by HTTP. An answer that found the word names its file, which no question does. A complete one has the
-// text complete. Anything but the status 200 is an error.
-func (c *Canary) askHTTP(ctx context.Context, method, path, body, complete string) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, method, c.httpURL+path, strings.NewReader(body))
+	fill := strings.NewReplacer("WORD", word)
+	req, err := http.NewRequestWithContext(ctx, d.method, c.httpURL+fill.Replace(d.path), strings.NewReader(fill.Replace(d.body)))
 	if err != nil {
-		return answer{}, fmt.Errorf("asking the router: %w", err)
+		return false, false, fmt.Errorf("asking the router: %w", err)
 	}
-	token, err := c.token.GetRequestMetadata(ctx)
-	if err != nil {
-		return answer{}, err
-	}
-	for name, value := range token {
-		req.Header.Set(name, value)
-	}
-	req.Header.Set("Content-Type", "application/json")
+	sent, _ := metadata.FromOutgoingContext(ctx)
+	req.Header = http.Header{"Authorization": sent.Get("authorization"), "Content-Type": {"application/json"}}
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return answer{}, fmt.Errorf("asking the router: %w", err)
+		return false, false, fmt.Errorf("asking the router: %w", err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200q", resp.Status, text)
 	}
-	return answer{bytes.Contains(text, []byte(needlePath)), bytes.Contains(text, []byte(complete))}, err
+	// An answer that found the word names its file, which no question does.
+	return bytes.Contains(text, []byte(needlePath)), bytes.Contains(text, []byte(d.complete)), err
 }
 
-// tokenFile shows the token in a file with each call, and reads the file each time. If it is empty, there is none.
-// Validate decided whether the token may be sent in plain text.
-type tokenFile string
-
-// GetRequestMetadata implements credentials.PerRPCCredentials.
-func (f tokenFile) GetRequestMetadata(ctx context.Context, _ ...string) (map[string]string, error) {
-	if f == "" {
-		return nil, nil
+// authorized adds the token in the file, if there is one, as it is now. Validate decided whether it may go in plain text.
+func (c *Canary) authorized(ctx context.Context) context.Context {
+	if c.cfg.Router.TokenFile == "" {
+		return ctx
 	}
-	text, err := access.ReadText(string(f))
+	token, err := access.ReadText(c.cfg.Router.TokenFile)
 	if err != nil {
-		return nil, err
+		c.log.ErrorContext(ctx, "the canary has no token", "error", err)
 	}
-	return access.Exposed{Text: text}.GetRequestMetadata(ctx)
+	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+string(token))
 }
 
-// RequireTransportSecurity implements credentials.PerRPCCredentials.
-func (tokenFile) RequireTransportSecurity() bool { return false }
+// metrics are what a canary measures, each by door.
+type metrics struct {
+	freshness, ratio *prometheus.HistogramVec
+	answers          *prometheus.CounterVec
+	behind           *prometheus.GaugeVec
+}
+
+func newMetrics(r prometheus.Registerer) metrics {
+	with, byDoor := promauto.With(r), []string{"door"}
+	m := metrics{
+		freshness: with.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_canary_freshness_seconds", Help: "Time from a push of the canary until a door found it.",
+			Buckets: []float64{.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 45, 60, 120, 300, 600},
+		}, byDoor),
+		answers: with.NewCounterVec(prometheus.CounterOpts{
+			Name: "trawl_canary_answers_total", Help: "Answers to the canary: complete, incomplete, failed if there was none, or wrong if it showed a deleted repo.",
+		}, []string{"door", "outcome"}),
+		ratio: with.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "trawl_canary_deadline_ratio", Help: "Time of an answer to the canary, as a share of its deadline.",
+			Buckets: []float64{.005, .01, .02, .05, .1, .25, .5, .75, 1, 1.05},
+		}, byDoor),
+		behind: with.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "trawl_canary_behind_seconds", Help: "Age of the canary's last push when the door last did not find it, else 0.",
+		}, byDoor),
+	}
+	for _, d := range doors { // so that increases are counted from the first
+		for _, outcome := range []string{"complete", "incomplete", "failed", "wrong"} {
+			m.answers.WithLabelValues(d.name, outcome)
+		}
+	}
+	return m
+}
