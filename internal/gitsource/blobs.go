@@ -113,8 +113,14 @@ func (b *blobs) read(e *entry) ([]byte, error) {
 		return nil, fmt.Errorf("unexpected header %q", line)
 	}
 	size, err := strconv.ParseInt(string(fields[2]), 10, 64)
-	if err != nil || size != e.size || string(fields[1]) != "blob" {
+	if err != nil || size != e.size {
 		return nil, fmt.Errorf("unexpected header %q", line)
+	}
+	if string(fields[1]) != "blob" { // the tree names something else as a file
+		if _, err := io.CopyN(io.Discard, b.out, size+1); err != nil {
+			return nil, fmt.Errorf("passing over an object: %w", err)
+		}
+		return nil, errUnreadable
 	}
 	b.content = slices.Grow(b.content[:0], int(size)+1)[:size+1]
 	if _, err := io.ReadFull(b.out, b.content); err != nil {

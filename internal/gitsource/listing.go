@@ -40,7 +40,8 @@ func (r *Repository) list(ctx context.Context) (*listing, error) {
 	var tree []treeEntry
 	for i, b := range r.branches {
 		if i == 0 || b.Commit != r.branches[i-1].Commit {
-			if tree, err = r.tree(ctx, b.Commit, l); err == nil {
+			// Sizes cost a look-up for each file; most files are the same on all branches.
+			if tree, err = r.tree(ctx, b.Commit, l, i == 0); err == nil {
 				tree, err = r.expand(ctx, tree, l, submodules)
 			}
 			if err != nil {
@@ -65,11 +66,16 @@ func (r *Repository) tooMany() error {
 type treeEntry struct {
 	path string
 	oid  [32]byte
+	size int64 // -1 while unknown
 	skip docstore.SkipReason
 }
 
-// tree reads all entries of a commit's tree, in path order.
-func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]treeEntry, error) {
+// tree reads all entries of a commit's tree, in path order, with the sizes of files if they are wanted.
+func (r *Repository) tree(ctx context.Context, commit string, l *listing, sizes bool) ([]treeEntry, error) {
+	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
+	if sizes {
+		args = slices.Insert(args, 1, "-l")
+	}
 	var tree []treeEntry
 	paths := 0
 	err := r.records(ctx, nil, byZero, func(line []byte) error {
@@ -92,7 +98,7 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing) ([]tre
 			return r.tooMany()
 		}
 		return nil
-	}, "ls-tree", "-r", "-z", "--full-tree", commit)
+	}, args...)
 	switch {
 	case err != nil && len(tree) == 0 && r.isFile(ctx, commit):
 		return nil, nil
@@ -146,17 +152,22 @@ func inOrder(tree []treeEntry) []treeEntry {
 	return slices.CompactFunc(tree, func(a, b treeEntry) bool { return a.path == b.path })
 }
 
-// parseTreeLine reads "MODE SP TYPE SP OID TAB PATH".
+// parseTreeLine reads "MODE SP TYPE SP OID TAB PATH", or with a size before the tab, which is BAD if the object is missing.
 func parseTreeLine(line []byte) (treeEntry, int, error) {
 	meta, path, ok := bytes.Cut(line, []byte{'\t'})
 	fields := bytes.Fields(meta)
-	if !ok || len(fields) != 3 || len(fields[2]) > 64 {
+	if !ok || len(fields) < 3 || len(fields) > 4 || len(fields[2]) > 64 {
 		return treeEntry{}, 0, failure(Damaged, nil, "git listed a tree in a form that cannot be read")
 	}
-	e := treeEntry{path: string(path), skip: skipByMode(string(fields[0]))}
+	e := treeEntry{path: string(path), size: -1, skip: skipByMode(string(fields[0]))}
 	n, err := hex.Decode(e.oid[:], fields[2])
 	if err != nil {
 		return treeEntry{}, 0, failure(Damaged, err, "git listed an object name that cannot be read")
+	}
+	if len(fields) == 4 && e.skip == docstore.NotSkipped {
+		if e.size, err = strconv.ParseInt(string(fields[3]), 10, 64); err != nil {
+			e.size, e.skip = 0, docstore.Unreadable
+		}
 	}
 	return e, n, nil
 }
@@ -193,7 +204,7 @@ func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
 			if err != nil {
 				return err
 			}
-			l.entries = append(l.entries, entry{path: t.path, oid: t.oid, size: -1, set: set, skip: t.skip})
+			l.entries = append(l.entries, entry{path: t.path, oid: t.oid, size: t.size, set: set, skip: t.skip})
 			continue
 		}
 		// An object that is a file on one branch and named as a submodule's commit on another
@@ -207,34 +218,34 @@ func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
 	return nil
 }
 
-// measure finds the sizes of all blobs, and marks those that are too large or missing.
+// measure finds the sizes of all blobs that are not known yet, and marks those that are too large or missing.
 func (r *Repository) measure(ctx context.Context, l *listing) error {
 	var stdin bytes.Buffer
+	var asked []*entry
 	for i := range l.entries {
-		if e := &l.entries[i]; e.skip != docstore.Submodule && e.skip != docstore.Unreadable {
+		if e := &l.entries[i]; e.size < 0 && e.skip != docstore.Submodule && e.skip != docstore.Unreadable {
 			fmt.Fprintf(&stdin, "%x\n", e.oid[:l.oidLen])
+			asked = append(asked, e)
 		}
 	}
-	out, err := r.git(ctx, stdin.Bytes(), "cat-file", "--buffer", "--batch-check=%(objecttype) %(objectsize)")
-	if err != nil {
-		return err
-	}
-	lines := strings.Split(string(out), "\n")
-	for i := range l.entries {
-		e := &l.entries[i]
-		if e.skip == docstore.Submodule || e.skip == docstore.Unreadable {
-			continue
+	if len(asked) > 0 {
+		out, err := r.git(ctx, stdin.Bytes(), "cat-file", "--buffer", "--batch-check=%(objecttype) %(objectsize)")
+		if err != nil {
+			return err
 		}
-		if len(lines) == 0 {
+		lines := strings.Split(string(out), "\n")
+		if len(lines) < len(asked) {
 			return failure(Damaged, nil, "git did not list the size of every object")
 		}
-		size, isBlob := strings.CutPrefix(lines[0], "blob ")
-		lines = lines[1:]
-		var err error
-		if e.size, err = strconv.ParseInt(size, 10, 64); !isBlob || err != nil {
-			e.size, e.skip = 0, docstore.Unreadable
+		for i, e := range asked {
+			size, isBlob := strings.CutPrefix(lines[i], "blob ")
+			if e.size, err = strconv.ParseInt(size, 10, 64); !isBlob || err != nil {
+				e.size, e.skip = 0, docstore.Unreadable
+			}
 		}
-		if e.skip == docstore.NotSkipped && e.size > r.limits.MaxFileSize {
+	}
+	for i := range l.entries {
+		if e := &l.entries[i]; e.skip == docstore.NotSkipped && e.size > r.limits.MaxFileSize {
 			e.skip = docstore.TooLarge
 		}
 	}

@@ -205,20 +205,25 @@ func (s *session) prepareMirror(ctx context.Context, mirror string, branches []d
 		}
 		return s.dropBranches(ctx, mirror, branches)
 	}
-	return s.initBare(ctx, mirror, branches)
+	return initBare(mirror, branches)
 }
 
-// initBare creates an empty bare repository for the branches.
-func (s *session) initBare(ctx context.Context, dir string, branches []docstore.Branch) error {
-	format := "sha1"
+// initBare creates an empty bare repository for the branches. It has what git init writes without a template, and needs
+// no start of git, of which a small repo has few others.
+func initBare(dir string, branches []docstore.Branch) error {
+	config := "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"
 	if len(branches) > 0 && len(branches[0].Commit) == 64 {
-		format = "sha256"
+		config = "[core]\n\trepositoryformatversion = 1\n\tfilemode = true\n\tbare = true\n[extensions]\n\tobjectformat = sha256\n"
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	err := errors.Join(os.MkdirAll(filepath.Join(dir, "objects"), 0o700), os.MkdirAll(filepath.Join(dir, "refs"), 0o700),
+		os.WriteFile(filepath.Join(dir, "config"), []byte(config), 0o600))
+	if err == nil { // last: a mirror with this file is complete
+		err = os.WriteFile(filepath.Join(dir, "HEAD"), []byte("ref: refs/heads/trawl\n"), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("create a copy of the repository: %w", err)
 	}
-	_, err := s.local(ctx, dir, nil, "init", "--quiet", "--bare", "--template=", "--object-format="+format, "--initial-branch=trawl")
-	return err
+	return nil
 }
 
 func (s *session) dropBranches(ctx context.Context, mirror string, wanted []docstore.Branch) error {
@@ -287,7 +292,7 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
 		// all checks: git checks nothing that comes from a server of plain files.
 		history := filepath.Join(mirror, "tmp_history")
-		if err := errors.Join(os.RemoveAll(history), s.initBare(ctx, history, branches)); err != nil {
+		if err := errors.Join(os.RemoveAll(history), initBare(history, branches)); err != nil {
 			return err
 		}
 		if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {
@@ -412,6 +417,9 @@ func outgrown(files []string) bool {
 // since listRefs. A tag of a folder counts as a commit of it, and one of a single
 // file, which patterns may select, as a commit without files.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
+	if fetched := loose(mirror, branches); fetched != nil {
+		return fetched, nil
+	}
 	var stdin strings.Builder
 	for _, b := range branches {
 		fmt.Fprintf(&stdin, "%s^{}\n", mirrorRef(b.Name))
@@ -436,4 +444,18 @@ func (s *session) commits(ctx context.Context, mirror string, branches []docstor
 		return nil, failure(NoBranch, nil, fmt.Sprintf("%s is a single file; name the tags that are commits", branches[0].Name))
 	}
 	return fetched, nil
+}
+
+// loose reads the commits of branches from the files that a fetch writes, without a start of git. It returns nil if there
+// are not only such files, or other refs: git lets a branch name nothing but a commit.
+func loose(mirror string, branches []docstore.Branch) []docstore.Branch {
+	fetched := slices.Clone(branches)
+	for i, b := range branches {
+		ref := mirrorRef(b.Name)
+		text, err := os.ReadFile(filepath.Join(mirror, ref))
+		if fetched[i].Commit = strings.TrimSpace(string(text)); err != nil || !strings.HasPrefix(ref, "refs/heads/") || !hexOID(fetched[i].Commit) {
+			return nil
+		}
+	}
+	return fetched
 }

@@ -98,6 +98,9 @@ func (s *session) fetchSubmodules(ctx context.Context, mirror string, branches [
 
 // submodules returns the commits of submodules that the mirror has.
 func (r *Repository) submodules(ctx context.Context) (map[string]bool, error) {
+	if _, err := os.Stat(filepath.Join(r.gitDir, submoduleRefs)); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // fetches write a file for each ref, and nothing packs these
+	}
 	out, err := r.git(ctx, nil, "for-each-ref", "--format=%(objectname)", submoduleRefs)
 	have := make(map[string]bool)
 	for line := range strings.Lines(string(out)) {
@@ -123,7 +126,7 @@ func (r *Repository) expand(ctx context.Context, tree []treeEntry, l *listing, h
 		}
 		if files[commit] == nil {
 			var err error
-			if files[commit], err = r.tree(ctx, commit, l); err != nil {
+			if files[commit], err = r.tree(ctx, commit, l, false); err != nil {
 				return nil, err
 			}
 		}
