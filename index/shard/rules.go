@@ -27,8 +27,8 @@ func (s *Shard) OtherwiseMarked(tick func() error) ([]uint32, error) {
 	found := []uint32{}
 	for i := range shared.Len() {
 		blob := uint32(shared.At(i))
-		if n := len(found); n > 0 && found[n-1] == blob {
-			continue
+		if i > 0 && shared.At(i-1) == uint64(blob) {
+			continue // all documents of a blob are looked at once, however many there are
 		}
 		marked, err := s.Rules(blob)
 		if err != nil {
