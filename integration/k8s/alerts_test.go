@@ -7,8 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/pinned"
@@ -60,11 +63,15 @@ func (e *e2e) record() (stop func() (dir string)) {
 
 // scrape writes the metrics of a pod into a file.
 func (e *e2e) scrape(ctx context.Context, pod string, at [2]string, file string) error {
-	page, err := e.Kubectl(ctx, "get", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/"+at[0]+":"+pod+":"+at[1]+"/proxy/metrics")
+	page, err := e.metrics(ctx, pod, at)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, []byte(page), 0o600)
+}
+
+func (e *e2e) metrics(ctx context.Context, pod string, at [2]string) (page string, err error) {
+	return e.Kubectl(ctx, "get", "--raw", "/api/v1/namespaces/"+e.namespace+"/pods/"+at[0]+":"+pod+":"+at[1]+"/proxy/metrics")
 }
 
 // rung says when the expression of an alert first held, and when the alert fired; zero: it never did.
@@ -110,4 +117,71 @@ func (e *e2e) unnoticed(do func()) {
 			e.t.Errorf("the expression of %s came true at %v", alert, r.held)
 		}
 	}
+}
+
+// cut is something that is away for a time, and the canary's alert whose expression comes true meanwhile.
+type cut struct {
+	name, namespace, object string
+	alert                   string
+	long                    time.Duration
+}
+
+// canaryRings takes away what pushes or answers need, one after the other. Each time the canary notices, and then finds
+// pushes again. Without etcd it does too, see outage.
+func (e *e2e) canaryRings() {
+	const late = 160 * time.Second // a push every 30 s, which is late after 120 s, and a scrape
+	for _, c := range []cut{
+		{"the searchers", e.namespace, "statefulset/trawl-searcher", answersAlert, 30 * time.Second},
+		{"the indexers", e.namespace, "deployment/trawl-indexer", pushAlert, late},
+		{"NATS", "servers", "statefulset/nats", pushAlert, late},
+		{"the bucket", "servers", "statefulset/s3", pushAlert, late},
+	} {
+		e.t.Run("without "+c.name, func(t *testing.T) {
+			within := *e
+			within.t = t
+			within.ringsWithout(c)
+		})
+	}
+}
+
+func (e *e2e) ringsWithout(c cut) {
+	scale := func(replicas string) {
+		e.kubectl("scale", "--namespace="+c.namespace, c.object, "--replicas="+replicas)
+	}
+	replicas := e.kubectl("get", "--namespace="+c.namespace, c.object, "--output=jsonpath={.spec.replicas}")
+	recording := e.record()
+	time.Sleep(3 * scrapeEvery)
+	scale("0")
+	away := time.Now()
+	time.Sleep(c.long)
+	dir := recording()
+	scale(replicas)
+	e.settled()
+	if at := e.rung(dir)[c.alert].held; !at.After(away) {
+		e.t.Errorf("the expression of %s came true at %v, and %s went at %v", c.alert, at, c.name, away)
+	}
+	e.finds()
+}
+
+// finds waits until no door of the canary is behind.
+func (e *e2e) finds() {
+	e.t.Helper()
+	eventually(e.t, "the canary finds its last push", func(ctx context.Context) error {
+		list, err := e.pods(ctx, e.namespace)
+		at := slices.IndexFunc(list, func(p pod) bool { return p.role == "canary" })
+		if err != nil || at < 0 {
+			return fmt.Errorf("there is no canary: %w", err)
+		}
+		page, err := e.metrics(ctx, list[at].name, metricsOf["canary"])
+		behind := regexp.MustCompile(`(?m)^trawl_canary_behind_seconds\{.*\} (.*)$`).FindAllStringSubmatch(page, -1)
+		if err == nil && len(behind) == 0 {
+			err = errors.New("no door was asked")
+		}
+		for _, door := range behind {
+			if door[1] != "0" {
+				err = fmt.Errorf("a door is behind: %v", behind)
+			}
+		}
+		return err
+	})
 }

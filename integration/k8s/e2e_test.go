@@ -65,6 +65,7 @@ var parts = []part{
 	{name: "rollback", do: (*e2e).rollback},
 	{name: "faults", do: (*e2e).faults, ownNodes: "it stops nodes, and needs one in each of three zones"},
 	{name: "etcd is away", do: (*e2e).outages},
+	{name: "the canary rings", do: (*e2e).canaryRings},
 	{name: "uninstall what is secured", do: (*e2e).uninstall},
 	{name: "terraform", do: (*e2e).terraform},
 }

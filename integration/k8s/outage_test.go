@@ -25,9 +25,10 @@ const (
 	// noticed bounds the time until routers refuse what needs etcd: the ten seconds for which they accept tokens
 	// without it, and a margin for a slow machine.
 	noticed = 15 * time.Second
-	// etcdAlert is the alert that etcd is unreachable, answersAlert that of the canary's answers.
+	// etcdAlert is the alert that etcd is unreachable, answersAlert and pushAlert are the canary's.
 	etcdAlert    = "TrawlEtcdUnreachable"
 	answersAlert = "TrawlCanaryAnswersBad"
+	pushAlert    = "TrawlCanaryPushNotFound"
 )
 
 // outages takes etcd away, without and with a grace period for the tokens of searches.
