@@ -159,7 +159,7 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 	case !s.open[a]:
 		return
 	case len(a.hedges) > 0:
-		s.reconsider(a)
+		s.lookAtHedges(a)
 		return
 	}
 	g, hedged := s.hedgeTargets(a)
@@ -167,6 +167,7 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 		for _, target := range g.order {
 			a.hedges = append(a.hedges, s.send(target, g.of[target], a))
 		}
+		s.lookAgain(a, probePause)
 		return
 	}
 	if !a.probed && hedged > 0 {
@@ -181,6 +182,30 @@ func (s *scatter[R]) hedge(a *attempt[R]) {
 func (s *scatter[R]) probe(a *attempt[R]) {
 	go s.Peers.probe(s.ctx, a.target)
 	s.lookAgain(a, probePause)
+}
+
+// lookAtHedges ends the hedges of a late attempt whose searchers a probe has found silent since, as all of a zone may be. It
+// probes the others, and looks at them again after that.
+func (s *scatter[R]) lookAtHedges(a *attempt[R]) {
+	waiting := false
+	for _, h := range a.hedges {
+		switch {
+		case h.over:
+		case !s.Peers.healthy(h.target) && s.Peers.silentSince(h.target, h.sent):
+			h.end()
+			for _, t := range h.tasks {
+				t.fail(h.target, failure{deadline, lateMessage(h.target)})
+			}
+		default:
+			waiting = true
+			go s.Peers.probe(s.ctx, h.target)
+		}
+	}
+	if waiting {
+		s.probe(a)
+		return
+	}
+	s.reconsider(a)
 }
 
 // reconsider handles an attempt whose hedges have ended without covering all shards.

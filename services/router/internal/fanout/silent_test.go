@@ -60,6 +60,33 @@ func TestStandInsThatWereAway(t *testing.T) {
 	})
 }
 
+// TestZoneIsSilent: all searchers of a zone are silent at once while the breaker of the one elsewhere is still open, since
+// it was away for a moment. It is asked, and not those that are known to be silent in place of each other.
+func TestZoneIsSilent(t *testing.T) {
+	for elsewhere := range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCluster(t, 3, fanout.Shares{Hedges: 0.1})
+			c.warm(t, 9)
+			c.takes = func(searcher int) (time.Duration, error) {
+				if searcher == elsewhere {
+					return 0, fmt.Errorf("%w: %w", fanout.ErrDisconnected, status.Error(codes.Unavailable, "broken pipe"))
+				}
+				return usual, nil
+			}
+			c.search(t, 9, time.Second)
+			c.takes = func(searcher int) (time.Duration, error) {
+				if searcher != elsewhere {
+					return silent, nil
+				}
+				return usual, nil
+			}
+			if coverage, took := c.search(t, 9, 4*time.Second); !coverage.Complete || took > 2*time.Second {
+				t.Errorf("%v after %v", coverage, took)
+			}
+		})
+	}
+}
+
 // TestLastHopeIsWaitedFor: a searcher was away for a moment and is back, but its breaker is still
 // open. Now the others go away, as in a rolling restart. It is asked for their shards, since no
 // other is left, and earlier failures do not end the wait for it.
