@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -130,12 +129,12 @@ func (m *many) find(t *testing.T) {
 // makeRepos makes a bare repository of each folder, with a file that has its number.
 func (m *many) makeRepos(t *testing.T) {
 	t.Helper()
-	group, ctx := errgroup.WithContext(t.Context())
+	var group errgroup.Group
 	group.SetLimit(runtime.NumCPU())
 	var mu sync.Mutex
 	for i := range m.folders {
 		group.Go(func() error {
-			n, err := commitFolder(ctx, m.repo(i), m.folders[i], fmt.Sprintf("drilltoken%05d\n", i))
+			n, err := commitFolder(m.repo(i), m.folders[i], fmt.Sprintf("drilltoken%05d\n", i))
 			mu.Lock()
 			defer mu.Unlock()
 			m.texts += n
@@ -143,38 +142,6 @@ func (m *many) makeRepos(t *testing.T) {
 		})
 	}
 	testrun.Must(t, group.Wait())
-}
-
-// commitFolder commits the files of a folder and one more to the main branch of a bare repository, which it makes if
-// needed. It returns the bytes of the files that are searched by content.
-func commitFolder(ctx context.Context, repo, folder, token string) (int64, error) {
-	if err := exec.CommandContext(ctx, "git", "init", "--quiet", "--bare", "--template=", "--initial-branch=main", repo).Run(); err != nil {
-		return 0, fmt.Errorf("git init: %w", err)
-	}
-	var in strings.Builder
-	fmt.Fprintf(&in, "commit refs/heads/main\ncommitter drill <d@example> %d +0000\ndata 0\nM 100644 inline drill.txt\ndata %d\n%s\n", time.Now().Unix(), len(token), token)
-	bytes := int64(len(token))
-	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		name, _ := filepath.Rel(folder, path)
-		if !strings.Contains(string(text), "\x00") { // else it is found by name only
-			bytes += int64(len(text))
-		}
-		fmt.Fprintf(&in, "M 100644 inline %s\ndata %d\n%s\n", strconv.Quote(name), len(text), text)
-		return err
-	})
-	cmd := exec.CommandContext(ctx, "git", "-C", repo, "fast-import", "--quiet", "--force")
-	cmd.Stdin = strings.NewReader(in.String())
-	if err != nil {
-		return 0, err
-	}
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("git fast-import: %w: %s", err, out)
-	}
-	return bytes, nil
 }
 
 // metric returns the sum of a metric's samples.
@@ -238,7 +205,7 @@ func (m *many) check(t *testing.T, when string) {
 func (m *many) change(t *testing.T) {
 	t.Helper()
 	for i := range 5 {
-		_, err := commitFolder(t.Context(), m.repo(i), m.folders[i], fmt.Sprintf("pushedtoken%05d\n", i))
+		_, err := commitFolder(m.repo(i), m.folders[i], fmt.Sprintf("pushedtoken%05d\n", i))
 		testrun.Must(t, err)
 		begun := time.Now()
 		m.settled(t, m.put(t, m.repo(i), manyName(i)))
