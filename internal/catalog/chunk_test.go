@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"syscall"
 	"testing"
+	"time"
 
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -15,74 +20,173 @@ import (
 // in order, and a change leaves all earlier lists as they were.
 func TestChunksAreTheRoots(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := make(map[string]int64)
-		var roots []Root
-		for i := range rapid.IntRange(0, 1000).Draw(t, "at first") {
-			root := Root{Record: &catalogv1.Root{Repo: fmt.Sprintf("repo%04d", 2*i)}, Revision: 1}
-			roots, want[root.Record.Repo] = append(roots, root), 1
+		want := make(map[string]*catalogv1.Root)
+		for i := range rapid.IntRange(0, 600).Draw(t, "at first") {
+			root := anyRoot(t, fmt.Sprintf("repo%04d", 2*i), i%50 == 0)
+			want[root.Repo] = root
 		}
-		chunks := chunksOf(roots)
-		for round := range rapid.IntRange(1, 30).Draw(t, "rounds") {
-			before, held := slices.Clone(chunks), all(chunks)
-			next := slices.Clone(chunks)
-			first := rapid.IntRange(0, 2000).Draw(t, "first")
+		chunks := ChunksOf(inOrder(want))
+		check(t, chunks, want)
+		for range rapid.IntRange(1, 6).Draw(t, "rounds") {
+			before, held := slices.Clone(chunks), maps.Clone(want)
+			first := rapid.IntRange(0, 1300).Draw(t, "first")
 			number := rapid.IntRange(1, 400).Draw(t, "number")
+			every := rapid.SampledFrom([]int{1, 1, 7, 300}).Draw(t, "every")
 			deletes := rapid.Bool().Draw(t, "deletes")
-			for i := first; i < first+number; i++ {
+			var changes []change
+			for i := first; i < first+number; i += every {
 				name := fmt.Sprintf("repo%04d", i)
 				if deletes {
-					next = remove(next, name)
+					changes = append(changes, change{repo: name})
 					delete(want, name)
 					continue
 				}
-				next = put(next, Root{Record: &catalogv1.Root{Repo: name}, Revision: int64(round + 2)})
-				want[name] = int64(round + 2)
+				want[name] = anyRoot(t, name, i%100 == 0)
+				changes = append(changes, change{name, want[name]})
 			}
-			if got := all(before); !maps.Equal(got, held) {
-				t.Fatal("a change shows in an earlier snapshot")
-			}
-			chunks = next
+			chunks = changed(chunks, changes)
+			check(t, before, held)
 			check(t, chunks, want)
 		}
 	})
 }
 
-func all(chunks []*Chunk) map[string]int64 {
-	held := make(map[string]int64)
-	for _, c := range chunks {
-		for _, r := range c.Roots {
-			held[r.Record.Repo] = r.Revision
+func inOrder(roots map[string]*catalogv1.Root) func(func(*catalogv1.Root) bool) {
+	return func(yield func(*catalogv1.Root) bool) {
+		for _, name := range slices.Sorted(maps.Keys(roots)) {
+			if !yield(roots[name]) {
+				return
+			}
 		}
 	}
-	return held
 }
 
-func check(t *rapid.T, chunks []*Chunk, want map[string]int64) {
-	s := newSnapshot(1, chunks)
-	if got := all(chunks); !maps.Equal(got, want) || len(s.Roots()) != len(want) || !slices.IsSortedFunc(s.Roots(), func(a, b Root) int { return compareRepo(a, b.Record.Repo) }) {
-		t.Fatalf("%d roots, want %d", len(s.Roots()), len(want))
+// anyRoot is a root with every field that searches need, and others; a plain one has few.
+func anyRoot(t *rapid.T, name string, draws bool) *catalogv1.Root {
+	root := &catalogv1.Root{
+		Repo: name, Generation: 1, Url: "https://" + name + ".git", Epoch: 3, ManifestKey: "m", Branches: []*catalogv1.Branch{{Name: "main", Commit: strings.Repeat("0a", 20)}},
+		Shards: []*catalogv1.ShardRef{{Digest: []byte("shared"), Key: "shards/shared", SizeBytes: 10, Repos: 1000, RepoNumber: 999, Languages: []string{"Go"}, Documents: 7}},
 	}
+	if !draws {
+		return root
+	}
+	text := rapid.SampledFrom([]string{"", "main", "a\nb", "\xff\x00", name, strings.Repeat("long", 1<<rapid.IntRange(0, 15).Draw(t, "long"))})
+	root.Generation, root.Id, root.Url = rapid.Uint64().Draw(t, "generation"), rapid.Uint32().Draw(t, "id"), text.Draw(t, "before")+rapid.SampledFrom([]string{"", name}).Draw(t, "named")+text.Draw(t, "after")
+	if rapid.Bool().Draw(t, "time") {
+		root.PublishedAt = timestamppb.New(time.UnixMicro(rapid.Int64Range(1000, 1<<60).Draw(t, "published")))
+	}
+	root.Branches, root.Shards = nil, nil
+	for range rapid.IntRange(0, 3).Draw(t, "branches") {
+		root.Branches = append(root.Branches, &catalogv1.Branch{Name: text.Draw(t, "branch"), Commit: rapid.SampledFrom([]string{"", "c", "0A", "0a", "0a0", "zz"}).Draw(t, "commit")})
+	}
+	for i := range rapid.IntRange(0, 4).Draw(t, "shards") {
+		ref := &catalogv1.ShardRef{
+			Digest: []byte(text.Draw(t, "digest") + fmt.Sprint(i)), Key: text.Draw(t, "key"), SizeBytes: rapid.Uint64().Draw(t, "size"), Repos: rapid.Uint32().Draw(t, "repos"),
+			RepoNumber: rapid.Uint32().Draw(t, "number"), Branches: rapid.SliceOfN(rapid.Uint32(), 0, 3).Draw(t, "places"), Hidden: rapid.SliceOfN(rapid.Byte(), 0, 3).Draw(t, "hidden"),
+		}
+		for range rapid.IntRange(0, 200).Draw(t, "languages") {
+			ref.Languages = append(ref.Languages, fmt.Sprint("language", len(ref.Languages)))
+		}
+		root.Shards = append(root.Shards, ref)
+	}
+	return root
+}
+
+// kept is a root without what chunks do not keep.
+func kept(root *catalogv1.Root) *catalogv1.Root {
+	kept := &catalogv1.Root{Repo: root.Repo, Generation: root.Generation, Id: root.Id, Url: root.Url, Branches: root.Branches}
+	if root.PublishedAt != nil {
+		kept.PublishedAt = timestamppb.New(root.PublishedAt.AsTime().Truncate(time.Millisecond))
+	}
+	for _, ref := range root.Shards {
+		kept.Shards = append(kept.Shards, &catalogv1.ShardRef{
+			Digest: ref.Digest, Key: ref.Key, SizeBytes: ref.SizeBytes, Repos: ref.Repos, RepoNumber: ref.RepoNumber, Languages: ref.Languages, Branches: ref.Branches, Hidden: ref.Hidden,
+		})
+	}
+	return kept
+}
+
+func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
+	n, last := 0, ""
 	for _, c := range chunks {
-		if len(c.Roots) == 0 || len(c.Roots) > mostInChunk {
-			t.Fatalf("a chunk of %d roots", len(c.Roots))
+		if c.Len() == 0 || c.Len() > mostInChunk || c.First() <= last && n > 0 {
+			t.Fatalf("a chunk of %d roots from %q after %q", c.Len(), c.First(), last)
+		}
+		shards := make(map[int]bool)
+		for i, r := range c.All() {
+			if root := r.Root(); want[r.Repo] == nil || !proto.Equal(root, kept(want[r.Repo])) || r.Repo <= last && n > 0 || r.ID() != root.Id {
+				t.Fatalf("%v, want %v", root, want[r.Repo])
+			}
+			var names []string
+			for _, b := range want[r.Repo].Branches {
+				names = append(names, b.Name)
+			}
+			if got := r.Branches(nil); !slices.Equal(got, names) {
+				t.Fatalf("branches %q, want %q", got, names)
+			}
+			for j, h := range r.Shards(nil) {
+				ref := want[r.Repo].Shards[j]
+				speaks, known := h.Speaks("language1")
+				if shards[h.Shard] = true; h.Number != ref.RepoNumber || known != (len(ref.Languages) > 0) || speaks != (len(ref.Languages) > 1) || h.Overlaid != (len(ref.Hidden)+len(ref.Branches) > 0) {
+					t.Fatalf("shard %v, want %v", h, ref)
+				}
+			}
+			if at, found, ok := c.Find(r.Repo); at != i || found.Repo != r.Repo || !ok {
+				t.Fatalf("%s is at %d, %v, want %d", r.Repo, at, ok, i)
+			}
+			n, last = n+1, r.Repo
+		}
+		if len(shards) != len(c.Shards()) {
+			t.Fatalf("%d shards, want %d", len(c.Shards()), len(shards))
 		}
 	}
+	if n != len(want) {
+		t.Fatalf("%d roots, want %d", n, len(want))
+	}
+	s := newSnapshot(1, chunks)
 	for i := range 10 {
 		name := fmt.Sprintf("repo%04d", rapid.IntRange(0, 2400).Draw(t, fmt.Sprint("name", i)))
-		if root, ok := s.Root(name); ok != (want[name] != 0) || root.Revision != want[name] {
+		if root, ok := s.Root(name); ok != (want[name] != nil) || root.GetRepo() != want[name].GetRepo() {
 			t.Fatalf("%s: %v, %v", name, root, ok)
 		}
 	}
 }
 
+// TestShardsTwice: the second mention of a shard in a root does not count.
+func TestShardsTwice(t *testing.T) {
+	ref := &catalogv1.ShardRef{Digest: []byte("d")}
+	chunks := ChunksOf(slices.Values([]*catalogv1.Root{{Repo: "r", Shards: []*catalogv1.ShardRef{ref, ref}}}))
+	if _, r, _ := chunks[0].Find("r"); len(r.Shards(nil)) != 1 {
+		t.Errorf("shards %v", r.Shards(nil))
+	}
+}
+
 // BenchmarkChange measures one change of a root in a snapshot of very many.
 func BenchmarkChange(b *testing.B) {
-	roots := make([]Root, 1_000_000)
-	for i := range roots {
-		roots[i].Record = &catalogv1.Root{Repo: fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000)}
+	const n = 1_000_000
+	root := func(i int) *catalogv1.Root {
+		return &catalogv1.Root{
+			Repo: fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000), Branches: []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040x", i)}},
+			Shards: []*catalogv1.ShardRef{{Digest: fmt.Append(nil, i/1000), Key: fmt.Sprint(i / 1000), RepoNumber: uint32(i % 1000), Languages: []string{"Go", "Markdown", "YAML"}}},
+		}
 	}
-	chunks := chunksOf(roots)
+	chunks := ChunksOf(func(yield func(*catalogv1.Root) bool) {
+		for i := 0; i < n && yield(root(i)); i++ {
+		}
+	})
+	start := processorTime(b)
 	for i := 0; b.Loop(); i++ {
-		put(slices.Clone(chunks), roots[i*7919%len(roots)])
+		next := root(i * 7919 % n)
+		changed(chunks, []change{{next.Repo, next}})
 	}
+	b.ReportMetric(float64((processorTime(b)-start).Nanoseconds())/float64(b.N), "processor-ns/op")
+}
+
+func processorTime(tb testing.TB) time.Duration {
+	tb.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }

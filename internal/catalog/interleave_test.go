@@ -198,7 +198,7 @@ func TestCurrentWaitsForTheNextRevision(t *testing.T) {
 			w.deaf.Store(false)
 			after := current(t, v)
 			root, _ := after.Root(modelRepo)
-			if got := root.Record.GetGeneration(); after.Revision < revision || got != change.generation {
+			if got := root.GetGeneration(); after.Revision < revision || got != change.generation {
 				t.Errorf("%s: generation %d at %d, want %d at %d", change.name, got, after.Revision, change.generation, revision)
 			}
 		}

@@ -67,7 +67,7 @@ func TestCurrentWaitsForTheWatch(t *testing.T) {
 			t.Errorf("%s: a view that has not heard of it says that it is current: %+v, %v", tt.name, old, err)
 		}
 		root, _ := current(t, v).Root("repo")
-		if got := root.Record.GetGeneration(); got != tt.generation {
+		if got := root.GetGeneration(); got != tt.generation {
 			t.Errorf("%s: generation %d, want %d", tt.name, got, tt.generation)
 		}
 	}

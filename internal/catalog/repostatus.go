@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -135,7 +136,7 @@ func (s *Store) composeAll(ctx context.Context, kvs []*mvccpb.KeyValue, revision
 // find looks a key up in an answer, which is in order of key; nil if it is not there.
 func find(kvs []*mvccpb.KeyValue, key string) *mvccpb.KeyValue {
 	i, ok := slices.BinarySearchFunc(kvs, key, func(kv *mvccpb.KeyValue, key string) int {
-		return compareKeys(kv.Key, key)
+		return strings.Compare(string(kv.Key), key)
 	})
 	if !ok {
 		return nil

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
 	"github.com/trawl-search/trawl/internal/testrun"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 func newView(t *testing.T, s *catalog.Store) *catalog.View {
@@ -26,28 +28,29 @@ func newView(t *testing.T, s *catalog.Store) *catalog.View {
 // sameAsStore compares a snapshot with what the store lists.
 func sameAsStore(t *testing.T, s *catalog.Store, snapshot *catalog.Snapshot) {
 	t.Helper()
-	want := map[string]int64{}
+	names := []string{}
 	for root, err := range s.ListRoots(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want[root.Record.Repo] = root.Revision
-	}
-	got := map[string]int64{}
-	for _, root := range snapshot.Roots() {
-		got[root.Record.Repo] = root.Revision
-		if found, ok := snapshot.Root(root.Record.Repo); !ok || found.Revision != root.Revision {
-			t.Errorf("Root(%q) = %v, %v", root.Record.Repo, found, ok)
+		names = append(names, root.Record.Repo)
+		_, want, _ := catalog.ChunksOf(slices.Values([]*catalogv1.Root{root.Record}))[0].Find(root.Record.Repo)
+		if got, ok := snapshot.Root(root.Record.Repo); !ok || !proto.Equal(got, want.Root()) {
+			t.Errorf("the view has %v, the store %v", got, root.Record)
 		}
 	}
-	if !maps.Equal(got, want) {
-		t.Errorf("view has %v, store %v", got, want)
+	if got := namesIn(snapshot); !slices.Equal(got, names) {
+		t.Errorf("the view has %v, the store %v", got, names)
 	}
-	if !slices.IsSortedFunc(snapshot.Roots(), func(a, b catalog.Root) int {
-		return slices.Compare([]byte(a.Record.Repo), []byte(b.Record.Repo))
-	}) {
-		t.Error("roots are not in order")
+}
+
+func namesIn(snapshot *catalog.Snapshot) (names []string) {
+	for _, c := range snapshot.Chunks() {
+		for _, r := range c.All() {
+			names = append(names, r.Repo)
+		}
 	}
+	return names
 }
 
 func current(t *testing.T, v *catalog.View) *catalog.Snapshot {
@@ -64,10 +67,10 @@ func current(t *testing.T, v *catalog.View) *catalog.Snapshot {
 func TestViewFollows(t *testing.T) {
 	s := newStore(t)
 	v := newView(t, s)
-	if snapshot := current(t, v); len(snapshot.Roots()) != 0 || snapshot.Revision == 0 {
-		t.Errorf("empty catalog: %d roots at %d", len(snapshot.Roots()), snapshot.Revision)
+	if snapshot := current(t, v); len(namesIn(snapshot)) != 0 || snapshot.Revision == 0 {
+		t.Errorf("empty catalog: %d roots at %d", len(namesIn(snapshot)), snapshot.Revision)
 	}
-	for _, repo := range []string{"b", "a", "c", "a"} {
+	for i, repo := range []string{"b", "a", "c", "a"} {
 		putDesired(t, s, repo)
 		revision := publish(t, s, repo)
 		snapshot, err := v.WaitFor(t.Context(), revision)
@@ -75,7 +78,7 @@ func TestViewFollows(t *testing.T) {
 			t.Fatal(err)
 		}
 		root, ok := snapshot.Root(repo)
-		if !ok || root.Revision != revision {
+		if !ok || root.Generation != uint64(1+i/3) {
 			t.Errorf("after revision %d: %v, %v", revision, root, ok)
 		}
 		sameAsStore(t, s, snapshot)
@@ -108,7 +111,7 @@ func TestSnapshotsDoNotChange(t *testing.T) {
 	if _, err := v.WaitFor(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
-	if root, _ := old.Root("repo"); root.Revision != revision {
+	if root, _ := old.Root("repo"); root.Generation != 1 {
 		t.Error("an old snapshot changed")
 	}
 }
@@ -159,8 +162,8 @@ func TestCurrentIsLinearizable(t *testing.T) {
 				known := acknowledged[w].Load()
 				snapshot := current(t, views[r%len(views)])
 				root, _ := snapshot.Root(fmt.Sprintf("repo%d", w))
-				if root.Record.GetGeneration() < known {
-					t.Errorf("generation %d was acknowledged, read %d", known, root.Record.GetGeneration())
+				if root.GetGeneration() < known {
+					t.Errorf("generation %d was acknowledged, read %d", known, root.GetGeneration())
 				}
 			}
 		})
@@ -192,8 +195,8 @@ func TestViewCatchesUpAfterCompaction(t *testing.T) {
 	if _, err := shared.Client().Compact(t.Context(), revision); err != nil {
 		t.Fatal(err)
 	}
-	if now := v.Snapshot(); now.Revision != before.Revision || len(now.Roots()) != 3 {
-		t.Errorf("a view that is cut off must keep what it has: %v", now.Roots())
+	if now := v.Snapshot(); now.Revision != before.Revision || len(namesIn(now)) != 3 {
+		t.Errorf("a view that is cut off must keep what it has: %v", namesIn(now))
 	}
 	g.open(t)
 	snapshot := current(t, v)
@@ -220,14 +223,14 @@ func TestViewCatchesUpAfterRestart(t *testing.T) {
 	v := newView(t, s)
 	putDesired(t, s, "repo")
 	publish(t, s, "repo")
-	if n := len(current(t, v).Roots()); n != 1 {
+	if n := len(namesIn(current(t, v))); n != 1 {
 		t.Fatalf("%d roots", n)
 	}
 	for range 2 {
 		if err := etcd.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(v.Snapshot().Roots()); n != 1 {
+		if n := len(namesIn(v.Snapshot())); n != 1 {
 			t.Errorf("%d roots while etcd is away, want the 1 there was", n)
 		}
 		if etcd, err = embedded.StartEtcd(t.Context(), etcdConfig(dir)); err != nil {
@@ -290,8 +293,8 @@ func TestBrokenRootIsLeftOut(t *testing.T) {
 	}
 	putDesired(t, s, "whole")
 	publish(t, s, "whole")
-	roots := current(t, newView(t, s)).Roots()
-	if len(roots) != 1 || roots[0].Record.Repo != "whole" {
+	roots := namesIn(current(t, newView(t, s)))
+	if len(roots) != 1 || roots[0] != "whole" {
 		t.Errorf("roots: %v", roots)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// maxRepoNumber bounds the numbers of repos in a plan, so that the bitmap of a set takes at most 2 MiB.
-const maxRepoNumber = 1 << 24
+// MaxRepoNumber bounds the numbers of repos in a plan, so that the bitmap of a set takes at most 2 MiB.
+const MaxRepoNumber = 1 << 24
 
 // ShardRepos is a set of repos of one shard, by their numbers in the shard. The zero value is
 // empty. It is immutable and safe for concurrent use.
@@ -27,14 +27,32 @@ func AllRepos() ShardRepos { return ShardRepos{all: true} }
 
 // SomeRepos is the set of the repos with these numbers, each below 1<<24, in any order.
 func SomeRepos(numbers ...uint32) ShardRepos {
-	if len(numbers) == 0 {
-		return ShardRepos{}
+	return ShardRepos{}.Edit(nil, numbers)
+}
+
+// Edit is the set without the numbers that are gone, and with those that come, also if they are gone. It must not be the set of all.
+func (r ShardRepos) Edit(gone, come []uint32) ShardRepos {
+	words := slices.Clone(r.bits)
+	if len(come) > 0 {
+		words = append(words, make([]uint64, max(0, int(slices.Max(come)/64)+1-len(words)))...)
 	}
-	words := make([]uint64, slices.Max(numbers)/64+1)
-	for _, n := range numbers {
+	for _, n := range gone {
+		if int(n/64) < len(words) {
+			words[n/64] &^= 1 << (n % 64)
+		}
+	}
+	for _, n := range come {
 		words[n/64] |= 1 << (n % 64)
 	}
+	for len(words) > 0 && words[len(words)-1] == 0 {
+		words = words[:len(words)-1]
+	}
 	return ShardRepos{bits: words}
+}
+
+// Equal reports whether two sets are the same. The set of all equals itself only.
+func (r ShardRepos) Equal(other ShardRepos) bool {
+	return r.all == other.all && slices.Equal(r.bits, other.bits)
 }
 
 // All reports whether it is the set of all repos.
@@ -143,8 +161,8 @@ func parseRepos(p *searchv1.PlannedShard) (ShardRepos, error) {
 }
 
 func parseBitmap(code []byte) (ShardRepos, error) {
-	if len(code) > maxRepoNumber/8 {
-		return ShardRepos{}, fmt.Errorf("%w: a bitmap of %d bytes, at most %d", errRepos, len(code), maxRepoNumber/8)
+	if len(code) > MaxRepoNumber/8 {
+		return ShardRepos{}, fmt.Errorf("%w: a bitmap of %d bytes, at most %d", errRepos, len(code), MaxRepoNumber/8)
 	}
 	words := make([]uint64, (len(code)+7)/8)
 	for i, b := range code {
@@ -161,7 +179,7 @@ func parseRuns(code []byte) (r ShardRepos, err error) {
 	for at := 0; at < len(code); {
 		gap, n := binary.Uvarint(code[at:])
 		length, m := binary.Uvarint(code[at+max(n, 0):])
-		if n <= 0 || m <= 0 || length == 0 || gap > maxRepoNumber || length > maxRepoNumber || next+gap+length > maxRepoNumber {
+		if n <= 0 || m <= 0 || length == 0 || gap > MaxRepoNumber || length > MaxRepoNumber || next+gap+length > MaxRepoNumber {
 			return ShardRepos{}, fmt.Errorf("%w: no run of numbers at byte %d", errRepos, at)
 		}
 		first := next + gap

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/query"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -39,22 +38,31 @@ func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
 // It counts all repos if the query does not restrict them, or if no memory is left for its expressions. The error
 // is that of ctx.
 func (e *execution) filteredRepos(ctx context.Context) (repos int, named []string, err error) {
-	evaluate := e.ofRoots()
+	evaluate, looked := e.ofRoots(), 0
 	if evaluate == nil {
-		names := e.layout.names()
-		return len(names), names[:min(len(names), searchedRepos)], nil
+		for name := range e.layout.names() {
+			if named = append(named, name); len(named) == searchedRepos {
+				break
+			}
+		}
+		return e.layout.repos, named, nil
 	}
-	var unknown catalogv1.ShardRef // one for all repos: it holds no facts about them
 	for _, c := range e.layout.chunks {
-		for i, root := range c.roots {
-			if i%lookEvery == 0 && ctx.Err() != nil {
+		if ctx.Err() != nil {
+			return 0, nil, ctx.Err()
+		}
+		if evaluate(&facts{chunk: c}) == none {
+			continue
+		}
+		for r := range c.all() {
+			if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
 				return 0, nil, ctx.Err()
 			}
-			if evaluate(root, &unknown) == none {
+			if evaluate(&facts{chunk: c, repo: &r}) == none {
 				continue
 			}
 			if repos++; repos <= searchedRepos {
-				named = append(named, root.Repo)
+				named = append(named, r.Repo)
 			}
 		}
 	}

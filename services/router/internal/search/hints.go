@@ -96,13 +96,14 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 	if err != nil {
 		return
 	}
-	for i, name := range h.layout.names() {
-		if re.MatchString(name) || i%lookEvery == 0 && ctx.Err() != nil {
+	looked := 0
+	for name := range h.layout.names() {
+		if looked++; re.MatchString(name) || looked%lookEvery == 0 && ctx.Err() != nil {
 			return
 		}
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
-	text, best := nearestTo(likely, h.layout.names())
+	text, best := nearestTo(likely, slices.Collect(h.layout.names()))
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
@@ -113,13 +114,15 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 func (h *hinter) branch(t query.Term) {
 	branches := map[string]bool{}
 	b := &query.Branch{Pattern: t.Value}
+	var names []string
 	for _, c := range h.layout.chunks {
-		for _, root := range c.roots {
-			for i, branch := range root.Branches {
-				if b.Matches(branch.Name, i) {
+		for r := range c.all() {
+			names = r.Branches(names[:0])
+			for i, name := range names {
+				if b.Matches(name, i) {
 					return
 				}
-				branches[branch.Name] = true
+				branches[name] = true
 			}
 		}
 	}

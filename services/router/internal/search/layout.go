@@ -1,6 +1,8 @@
 package search
 
 import (
+	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,68 +31,62 @@ type Layout struct {
 	// numbers and choices are those of all layouts since the first. Only the newest layout may use numbers.
 	numbers *shardNumbers
 	choices *choices
-	// planned and names are made when they are first needed, and must not change.
+	// planned are made when they are first needed, and must not change.
 	planned func() []searchapi.Shard
-	names   func() []string
 }
 
 // chunk is a part of the roots of a layout. It never changes.
 type chunk struct {
-	// source is what it was made from: a *catalog.Chunk, or the *chunk of a layout with more repos.
-	source any
-	// roots are in ascending order of repo. They are of repos from first on, and before those of the next chunk.
-	first string
-	roots []*catalogv1.Root
-	// text has the names of the repos, with a line break after each.
-	text string
-	// The shards of root i are holdings[begin[i]:begin[i+1]].
-	holdings []holding
-	begin    []uint32
+	roots *catalog.Chunk
+	// shards are the numbers in the table of the shards of roots.
+	shards []uint32
+	grams  *grams
+	// seen has the places of the roots that the layout has, nil for all of them; n is their number.
+	seen []uint64
+	n    int
 	// chosen are the shards that the last filters chose.
 	chosen atomic.Pointer[[]chosen]
 }
 
-// holding is a repo in a shard.
-type holding struct {
-	shard uint32 // its number in the table
-	ref   *catalogv1.ShardRef
+// all are the roots that the layout has.
+func (c *chunk) all() iter.Seq[catalog.Record] {
+	return func(yield func(catalog.Record) bool) {
+		if c.n == 0 {
+			return
+		}
+		for i, r := range c.roots.All() {
+			if c.has(i) && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
-func (c *chunk) of(i int) []holding { return c.holdings[c.begin[i]:c.begin[i+1]] }
+func (c *chunk) has(i int) bool { return c.seen == nil || c.seen[i/64]>>(i%64)&1 != 0 }
 
 // layoutShard is one shard and the repos in it. It never changes.
 type layoutShard struct {
-	Digest searchapi.Digest
-	number uint32
-	// Ref is the reference of one of the roots: size and number of repos are the same in all.
-	Ref *catalogv1.ShardRef
-	// Roots of the repos in it, and their references to it, in the order of the shard.
-	Roots []*catalogv1.Root
-	refs  []*catalogv1.ShardRef
+	catalog.Shard
+	// n is the number of repos, and live has their numbers.
+	n    int
+	live searchapi.ShardRepos
 	// partial is true if it holds repos that a restricted layout hides, or that no root names. Its size and languages
 	// would reveal those.
 	partial bool
-	all     searchapi.Shard
+	// all is the shard with all its repos in a plan.
+	all searchapi.Shard
 }
 
 // NewLayout groups the shards of roots. It fails if a root names a shard by an invalid
 // digest, since a shard must not be left out silently.
 func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
-	sorted := make([]catalog.Root, len(roots))
-	for i, root := range roots {
-		sorted[i].Record = root
-	}
-	slices.SortFunc(sorted, func(a, b catalog.Root) int { return strings.Compare(a.Record.Repo, b.Record.Repo) })
-	var chunks []*catalog.Chunk
-	for part := range slices.Chunk(sorted, 128) {
-		chunks = append(chunks, &catalog.Chunk{Roots: part})
-	}
-	return newLayout().Next(revision, chunks)
+	sorted := slices.SortedFunc(slices.Values(roots), func(a, b *catalogv1.Root) int { return strings.Compare(a.Repo, b.Repo) })
+	return newLayout().Next(revision, catalog.ChunksOf(slices.Values(sorted)))
 }
 
 // newLayout is a layout without repos.
 func newLayout() *Layout {
-	l := &Layout{numbers: &shardNumbers{of: make(map[searchapi.Digest]uint32)}, choices: newChoices()}
+	l := &Layout{numbers: &shardNumbers{of: make(map[string]uint32)}, choices: newChoices()}
 	l.makeLazily()
 	return l
 }
@@ -104,108 +100,152 @@ func (l *Layout) makeLazily() {
 		}
 		return shards
 	})
-	l.names = sync.OnceValue(func() []string {
-		names := make([]string, 0, l.repos)
-		for _, c := range l.chunks {
-			for _, root := range c.roots {
-				names = append(names, root.Repo)
-			}
-		}
-		return names
-	})
 }
 
-// find is the place of a repo, if it is published.
-func (l *Layout) find(repo string) (c *chunk, i int, found bool) {
-	at, exact := slices.BinarySearchFunc(l.chunks, repo, func(c *chunk, repo string) int { return strings.Compare(c.first, repo) })
+// names are the names of the repos, ascending.
+func (l *Layout) names() iter.Seq[string] { return l.namesWith("") }
+
+// namesWith are the names that contain a text, ascending.
+func (l *Layout) namesWith(text string) iter.Seq[string] {
+	need := literalNeed(text, false)
+	return func(yield func(string) bool) {
+		for _, c := range l.chunks {
+			if !need.metBy(c.roots.Names(), c.grams) {
+				continue
+			}
+			for r := range c.all() {
+				if strings.Contains(r.Repo, text) && !yield(r.Repo) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// find is a repo and its chunk, if it is published.
+func (l *Layout) find(repo string) (c *chunk, r catalog.Record, found bool) {
+	at, exact := slices.BinarySearchFunc(l.chunks, repo, func(c *chunk, repo string) int { return strings.Compare(c.roots.First(), repo) })
 	if exact {
 		at++
 	}
 	if at == 0 {
-		return nil, 0, false
+		return nil, r, false
 	}
 	c = l.chunks[at-1]
-	i, found = slices.BinarySearchFunc(c.roots, repo, func(root *catalogv1.Root, repo string) int { return strings.Compare(root.Repo, repo) })
-	return c, i, found
+	i, r, found := c.roots.Find(repo)
+	return c, r, found && c.n > 0 && c.has(i)
 }
 
-// Root is the root of a repo, if it is published.
+// Root is the root of a repo, as catalog.Record has it, if it is published.
 func (l *Layout) Root(repo string) (*catalogv1.Root, bool) {
-	c, i, found := l.find(repo)
+	_, r, found := l.find(repo)
 	if !found {
 		return nil, false
 	}
-	return c.roots[i], true
+	return r.Root(), true
 }
 
 // id is the number that the operator gave a repo; 0 if there is none.
 func (l *Layout) id(repo string) uint32 {
-	root, _ := l.Root(repo)
-	return root.GetId()
-}
-
-// holdingsOf are the shards of a repo.
-func (l *Layout) holdingsOf(repo string) []holding {
-	c, i, found := l.find(repo)
+	_, r, found := l.find(repo)
 	if !found {
-		return nil
+		return 0
 	}
-	return c.of(i)
+	return r.ID()
 }
 
-// ShardsOf are the shards that hold a repo, each with that repo alone.
-func (l *Layout) ShardsOf(repo string) []searchapi.Shard { return l.shardsOfAll([]string{repo}) }
+// holding is a repo in a shard.
+type holding struct {
+	repo string
+	// number is that of the repo in the shard.
+	number uint32
+}
 
-// shardsOfAll are the shards that hold any of the repos, each with those of the repos that it holds.
-func (l *Layout) shardsOfAll(repos []string) (shards []searchapi.Shard) {
-	var numbers []uint32
-	wanted := make(map[string]bool, len(repos))
+// holdingsOf are the shards of the repos, by their numbers in the table.
+func (l *Layout) holdingsOf(repos ...string) map[uint32][]holding {
+	in := make(map[uint32][]holding)
 	for _, repo := range repos {
-		wanted[repo] = true
-		for _, s := range l.holdingsOf(repo) {
-			numbers = append(numbers, s.shard)
+		if c, r, found := l.find(repo); found {
+			for _, h := range r.Shards(nil) {
+				in[c.shards[h.Shard]] = append(in[c.shards[h.Shard]], holding{repo, h.Number})
+			}
 		}
 	}
-	slices.Sort(numbers)
-	for _, n := range slices.Compact(numbers) {
-		shards = append(shards, l.table.at(n).plan(func(repo string) bool { return wanted[repo] }))
+	return in
+}
+
+// ShardsOf are the shards that hold any of the repos, each with those of the repos that it holds.
+func (l *Layout) ShardsOf(repos ...string) []searchapi.Shard {
+	in := l.holdingsOf(repos...)
+	shards := make([]searchapi.Shard, 0, len(in))
+	for _, n := range slices.Sorted(maps.Keys(in)) {
+		shards = append(shards, l.table.at(n).plan(in[n]))
 	}
 	return shards
 }
 
-// plan is the shard with those of its repos for which keep holds, which is nil for all.
-func (s *layoutShard) plan(keep func(repo string) bool) searchapi.Shard {
-	p := searchapi.Shard{Digest: s.Digest, Place: s.number, Repos: searchapi.AllRepos()}
-	whole := keep == nil && !s.partial
-	var numbers []uint32
-	for i, root := range s.Roots {
-		if keep != nil && !keep(root.Repo) {
-			continue
-		}
-		if !whole {
-			numbers = append(numbers, s.refs[i].RepoNumber)
-		}
-		p.Names += searchapi.NameSize(root.Repo)
-		if overlay, some := searchapi.OverlayOf(root, s.refs[i]); some {
-			p.Overlays = append(p.Overlays, overlay)
-		}
+// plan is the shard with some of its repos.
+func (s *layoutShard) plan(repos []holding) searchapi.Shard {
+	p := searchapi.Shard{Digest: s.all.Digest, Place: s.all.Place, Repos: searchapi.AllRepos()}
+	numbers := make([]uint32, len(repos))
+	for i, h := range repos {
+		numbers[i] = h.number
+		p.Names += searchapi.NameSize(h.repo)
 	}
-	if s.partial || !whole && len(numbers) < len(s.Roots) {
-		p.Repos = searchapi.SomeRepos(numbers...)
+	some := searchapi.SomeRepos(numbers...)
+	if s.partial || len(repos) < s.n {
+		p.Repos = some
+	}
+	for _, o := range s.all.Overlays {
+		if some.Has(int(o.Repo)) {
+			p.Overlays = append(p.Overlays, o)
+		}
 	}
 	return p
+}
+
+// holdings are the repos after a name with their shards among wanted, by the numbers of these in the table.
+func (l *Layout) holdings(after string, wanted func(shard uint32) bool) iter.Seq2[uint32, holding] {
+	return func(yield func(uint32, holding) bool) {
+		var shards []catalog.Held
+		for i, c := range l.chunks {
+			if i+1 < len(l.chunks) && l.chunks[i+1].roots.First() <= after || !slices.ContainsFunc(c.shards, wanted) {
+				continue
+			}
+			for r := range c.all() {
+				if r.Repo <= after {
+					continue
+				}
+				shards = r.Shards(shards[:0])
+				for _, h := range shards {
+					if n := c.shards[h.Shard]; wanted(n) && !yield(n, holding{r.Repo, h.Number}) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 // namesIn are the names of the repos that are planned in the shards.
 func (l *Layout) namesIn(shards []searchapi.Shard) map[string]bool {
 	names := make(map[string]bool)
-	for i := range shards {
-		s := l.table.at(shards[i].Place)
-		for j, root := range s.Roots {
-			names[root.Repo] = names[root.Repo] || shards[i].Repos.Has(int(s.refs[j].RepoNumber))
+	planned := l.byNumber(shards)
+	for n, h := range l.holdings("", func(n uint32) bool { return planned[n] != nil }) {
+		if planned[n].Repos.Has(int(h.number)) {
+			names[h.repo] = true
 		}
 	}
 	return names
+}
+
+// byNumber has the shards at their numbers in the table.
+func (l *Layout) byNumber(shards []searchapi.Shard) []*searchapi.Shard {
+	planned := make([]*searchapi.Shard, pageShards*len(l.table.pages))
+	for i := range shards {
+		planned[shards[i].Place] = &shards[i]
+	}
+	return planned
 }
 
 // nameUncovered adds to the uncovered shards of an account the names of their repos.
@@ -217,24 +257,28 @@ func (l *Layout) nameUncovered(c *searchv1.Coverage) {
 	for _, u := range c.Uncovered {
 		of[searchapi.Digest(u.Digest)] = u
 	}
+	uncovered := make([]*searchv1.UncoveredShard, pageShards*len(l.table.pages))
 	for s := range l.table.all() {
-		if u := of[s.Digest]; u != nil {
-			for _, root := range s.Roots {
-				u.Repos = append(u.Repos, root.Repo)
-			}
-		}
+		uncovered[s.all.Place] = of[s.all.Digest]
+	}
+	for n, h := range l.holdings("", func(n uint32) bool { return uncovered[n] != nil }) {
+		uncovered[n].Repos = append(uncovered[n].Repos, h.repo)
 	}
 }
 
 // after are the planned shards with their repos after a name; done are those that have none.
 func (l *Layout) after(name string, planned []searchapi.Shard) (shards []searchapi.Shard, done []searchapi.Digest) {
+	wanted := l.byNumber(planned)
+	later := make([][]holding, len(wanted))
+	for n, h := range l.holdings(name, func(n uint32) bool { return wanted[n] != nil }) {
+		later[n] = append(later[n], h)
+	}
 	for i := range planned {
-		s := l.table.at(planned[i].Place)
-		if last := s.Roots[len(s.Roots)-1]; last.Repo <= name {
-			done = append(done, s.Digest)
-			continue
+		if s := l.table.at(planned[i].Place); len(later[planned[i].Place]) > 0 {
+			shards = append(shards, s.plan(later[planned[i].Place]))
+		} else {
+			done = append(done, s.all.Digest)
 		}
-		shards = append(shards, s.plan(func(repo string) bool { return repo > name }))
 	}
 	return shards, done
 }
@@ -259,9 +303,9 @@ func (l *Layout) All() []searchapi.Shard { return slices.Clip(l.planned()) }
 // proportion to its number of repos, since roots do not record the size of each.
 func (l *Layout) IndexBytes(repo string) uint64 {
 	var sum uint64
-	for _, holding := range l.holdingsOf(repo) {
-		if s := l.table.at(holding.shard); !l.hides(s) {
-			sum += s.Ref.SizeBytes / uint64(len(s.Roots))
+	for n := range l.holdingsOf(repo) {
+		if s := l.table.at(n); !l.hides(s) {
+			sum += s.SizeBytes / uint64(s.n)
 		}
 	}
 	return sum
@@ -276,15 +320,21 @@ func (l *Layout) hides(s *layoutShard) bool { return l.restricted && s.partial }
 // languages: it also holds hidden repos, or is older.
 func (l *Layout) languages() (repos map[string]int, unknown bool) {
 	repos = make(map[string]int)
-	for s := range l.table.all() {
-		if l.hides(s) {
-			unknown = true
-			continue
-		}
-		for _, ref := range s.refs {
-			unknown = unknown || len(ref.Languages) == 0
-			for _, name := range ref.Languages {
-				repos[name]++
+	var shards []catalog.Held
+	for _, c := range l.chunks {
+		for r := range c.all() {
+			shards = r.Shards(shards[:0])
+			for _, h := range shards {
+				if l.hides(l.table.at(c.shards[h.Shard])) {
+					unknown = true
+					continue
+				}
+				recorded := false
+				for name := range h.Languages() {
+					recorded = true
+					repos[name]++
+				}
+				unknown = unknown || !recorded
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package search_test
 import (
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"runtime"
 	"slices"
 	"strings"
@@ -21,47 +22,55 @@ import (
 
 // manyRoots are roots as indexers publish them: one branch, and one shard for a
 // thousand repos.
-func manyRoots(n int) []*catalogv1.Root {
-	roots := make([]*catalogv1.Root, n)
-	for i := range roots {
-		shard, manifest := sha256.Sum256(fmt.Append(nil, i/1000)), sha256.Sum256(fmt.Append(nil, i))
-		name := fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000)
-		root := &catalogv1.Root{
-			Repo: name, Generation: 17, Epoch: 17, Fence: int64(1e9 + i), Url: "https://" + name, Inputs: manifest[:],
-			Branches:    []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040x", i)}},
-			ManifestKey: catalog.ManifestKey(int64(1e9+i), name, 17, manifest), ManifestDigest: manifest[:],
-			PublishedAt: timestamppb.Now(),
+func manyRoots(n int) iter.Seq[*catalogv1.Root] {
+	return func(yield func(*catalogv1.Root) bool) {
+		for i := 0; i < n && yield(oneOfMany(i)); i++ {
 		}
-		root.Shards = []*catalogv1.ShardRef{{
-			Digest: shard[:], Key: catalog.ShardKey(int64(1e9+i), shard), SizeBytes: 50 << 20, FormatVersion: 1,
-			Documents: 100, ContentBytes: 700 << 10, Languages: []string{"Go", "Markdown", "YAML"}, Repos: 1000, RepoNumber: uint32(i % 1000),
-		}}
-		roots[i] = root
 	}
-	return roots
+}
+
+func oneOfMany(i int) *catalogv1.Root {
+	shard, manifest := sha256.Sum256(fmt.Append(nil, i/1000)), sha256.Sum256(fmt.Append(nil, i))
+	name := fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000)
+	root := &catalogv1.Root{
+		Repo: name, Generation: 17, Epoch: 17, Fence: int64(1e9 + i), Url: "https://" + name, Inputs: manifest[:],
+		Branches:    []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040x", i)}},
+		ManifestKey: catalog.ManifestKey(int64(1e9+i), name, 17, manifest), ManifestDigest: manifest[:],
+		PublishedAt: timestamppb.Now(),
+	}
+	root.Shards = []*catalogv1.ShardRef{{
+		Digest: shard[:], Key: catalog.ShardKey(int64(1e9+i/1000), shard), SizeBytes: 50 << 20, FormatVersion: 1,
+		Documents: 100, ContentBytes: 700 << 10, Languages: []string{"Go", "Markdown", "YAML"}, Repos: 1000, RepoNumber: uint32(i % 1000),
+	}}
+	return root
 }
 
 // BenchmarkLayout measures what a router needs for very many repos (docs/scale.md).
 func BenchmarkLayout(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			before := testrun.LiveHeap()
-			roots := manyRoots(n)
-			stored := 0
-			for _, root := range roots {
-				stored += proto.Size(root)
+			stored, names := 0, 0
+			for root := range manyRoots(n) {
+				stored, names = stored+proto.Size(root), names+len(root.Repo)+1
 			}
-			decoded := testrun.LiveHeap() - before
+			before := testrun.LiveHeap()
+			chunks := catalog.ChunksOf(manyRoots(n))
+			kept := testrun.LiveHeap() - before - int64(names)
 			var layout *search.Layout
 			for b.Loop() {
 				var err error
-				if layout, err = search.NewLayout(1, roots); err != nil {
+				if layout, err = search.NewLayout(1, nil); err == nil {
+					layout, err = layout.Next(1, chunks)
+				}
+				if err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(float64(stored)/float64(n), "stored-B/repo")
-			b.ReportMetric(float64(decoded)/float64(n), "roots-heap-B/repo")
-			b.ReportMetric(float64(testrun.LiveHeap()-before-decoded)/float64(n), "layout-heap-B/repo")
+			b.ReportMetric(float64(names)/float64(n), "name-B/repo")
+			b.ReportMetric(float64(kept)/float64(n), "chunks-B/repo")
+			b.ReportMetric(float64(testrun.LiveHeap()-before-int64(names)-kept)/float64(n), "layout-B/repo")
+			runtime.KeepAlive(chunks)
 			runtime.KeepAlive(layout)
 		})
 	}
@@ -71,14 +80,8 @@ func BenchmarkLayout(b *testing.B) {
 func BenchmarkNext(b *testing.B) {
 	for _, n := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var roots []catalog.Root
-			for _, root := range manyRoots(n) {
-				roots = append(roots, catalog.Root{Record: root})
-			}
-			var chunks []*catalog.Chunk
-			for part := range slices.Chunk(roots, 128) {
-				chunks = append(chunks, &catalog.Chunk{Roots: part})
-			}
+			chunks := catalog.ChunksOf(manyRoots(n))
+			at := func(i int) int { return i * 7919 % len(chunks) }
 			layout, err := search.NewLayout(1, nil)
 			if err == nil {
 				layout, err = layout.Next(1, chunks)
@@ -86,16 +89,26 @@ func BenchmarkNext(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			var versions [64][2]*catalog.Chunk // of some chunks
+			for i := range versions {
+				var roots []*catalogv1.Root
+				for _, r := range chunks[at(i)].All() {
+					roots = append(roots, r.Root())
+				}
+				for j := range versions[i] {
+					roots[i].Generation++
+					versions[i][j] = catalog.ChunksOf(slices.Values(roots))[0]
+				}
+			}
+			start := processorTime(b)
 			for i := 0; b.Loop(); i++ {
-				at := i * 7919 % len(chunks)
-				changed := &catalog.Chunk{Roots: slices.Clone(chunks[at].Roots)}
-				changed.Roots[i%len(changed.Roots)].Record = proto.CloneOf(changed.Roots[i%len(changed.Roots)].Record)
 				chunks = slices.Clone(chunks)
-				chunks[at] = changed
+				chunks[at(i%64)] = versions[i%64][i/64%2]
 				if layout, err = layout.Next(int64(i), chunks); err != nil {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64((processorTime(b)-start).Nanoseconds())/float64(b.N), "processor-ns/op")
 		})
 	}
 }
@@ -103,7 +116,10 @@ func BenchmarkNext(b *testing.B) {
 // BenchmarkSelect measures what one query costs a router before it asks a searcher. A filter that is new is in a
 // query for the first time.
 func BenchmarkSelect(b *testing.B) {
-	layout, err := search.NewLayout(1, manyRoots(1_000_000))
+	layout, err := search.NewLayout(1, nil)
+	if err == nil {
+		layout, err = layout.Next(1, catalog.ChunksOf(manyRoots(1_000_000)))
+	}
 	if err != nil {
 		b.Fatal(err)
 	}

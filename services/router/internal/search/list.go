@@ -181,7 +181,7 @@ func (e *execution) complete(ctx context.Context, entries []*searchv1.RepoEntry,
 			elsewhere = append(elsewhere, name)
 		}
 	}
-	others := e.layout.shardsOfAll(elsewhere)
+	others := e.layout.ShardsOf(elsewhere...)
 	if len(others) == 0 {
 		return entries, false
 	}

@@ -4,24 +4,18 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
+	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // Next is the layout of the next snapshot of the same roots. Its time depends on how many chunks are not
 // those of the snapshot before. Only the newest layout may have a next one, one call at a time.
 func (l *Layout) Next(revision int64, chunks []*catalog.Chunk) (*Layout, error) {
-	return next(l, revision, chunks, func(c *catalog.Chunk) (*chunk, error) {
-		roots := make([]*catalogv1.Root, len(c.Roots))
-		for i := range c.Roots {
-			roots[i] = c.Roots[i].Record
-		}
-		return l.numbers.chunkOf(c, roots)
-	})
+	return next(l, revision, chunks, func(c *catalog.Chunk) *catalog.Chunk { return c }, l.numbers.chunkOf)
 }
 
 // Only is the layout of the repos for which keep holds. It drops the size and the
@@ -35,13 +29,15 @@ func (l *Layout) Only(keep func(repo string) bool) *Layout {
 
 // nextOf is what Only would return for the same repos of a later layout.
 func (l *Layout) nextOf(whole *Layout, keep func(repo string) bool) *Layout {
-	only, _ := next(l, whole.Revision, whole.chunks, func(c *chunk) (*chunk, error) { return c.only(keep), nil }) // its chunks cannot fail
+	only, _ := next(l, whole.Revision, whole.chunks, func(c *chunk) *catalog.Chunk { return c.roots }, func(c *chunk) (*chunk, error) {
+		return c.only(keep), nil // it cannot fail
+	})
 	return only
 }
 
-// next updates a layout. Sources are what its chunks are made from.
-func next[S comparable](old *Layout, revision int64, sources []S, chunkOf func(S) (*chunk, error)) (*Layout, error) {
-	same := func(c *chunk, s S) bool { return c.source == any(s) }
+// next updates a layout. Sources are what its chunks are made from, each from one of the roots.
+func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *catalog.Chunk, chunkOf func(S) (*chunk, error)) (*Layout, error) {
+	same := func(c *chunk, s S) bool { return c.roots == rootsOf(s) }
 	head, tail := 0, 0
 	for head < min(len(old.chunks), len(sources)) && same(old.chunks[head], sources[head]) {
 		head++
@@ -49,16 +45,16 @@ func next[S comparable](old *Layout, revision int64, sources []S, chunkOf func(S
 	for tail < min(len(old.chunks), len(sources))-head && same(old.chunks[len(old.chunks)-1-tail], sources[len(sources)-1-tail]) {
 		tail++
 	}
-	gone := map[any]*chunk{}
+	gone := map[*catalog.Chunk]*chunk{}
 	for _, c := range old.chunks[head : len(old.chunks)-tail] {
-		gone[c.source] = c
+		gone[c.roots] = c
 	}
 	l := &Layout{Revision: revision, restricted: old.restricted, numbers: old.numbers, choices: old.choices, repos: old.repos, shards: old.shards, partial: old.partial}
 	l.chunks = append(slices.Grow(l.chunks, len(sources)), old.chunks[:head]...)
 	var come []*chunk
 	for _, s := range sources[head : len(sources)-tail] {
-		c, known := gone[s]
-		if delete(gone, s); !known {
+		c, known := gone[rootsOf(s)]
+		if delete(gone, rootsOf(s)); !known {
 			var err error
 			if c, err = chunkOf(s); err != nil {
 				return nil, err
@@ -68,57 +64,58 @@ func next[S comparable](old *Layout, revision int64, sources []S, chunkOf func(S
 		l.chunks = append(l.chunks, c)
 	}
 	l.chunks = append(l.chunks, old.chunks[len(old.chunks)-tail:]...)
-	l.edit(old, gone, come)
+	l.edit(old, slices.Collect(maps.Values(gone)), come)
 	l.makeLazily()
 	return l, nil
 }
 
 // change is what becomes of a shard.
 type change struct {
-	digest searchapi.Digest
-	gone   map[*catalogv1.Root]bool
-	come   []*catalogv1.Root
-	refs   []*catalogv1.ShardRef // of come
+	shard catalog.Shard
+	// gone and come are numbers of repos. Most are in both.
+	gone, come []uint32
+	// names is how much longer their names take in a message.
+	names    int
+	overlays []searchapi.Overlay // of come
 }
 
-// edit changes the table of shards as far as the roots of chunks differ.
-func (l *Layout) edit(old *Layout, gone map[any]*chunk, come []*chunk) {
-	stays := map[*catalogv1.Root]bool{} // true once it is seen again
-	for _, c := range gone {
-		for _, root := range c.roots {
-			stays[root] = false
+// edit changes the table of shards as far as chunks differ.
+func (l *Layout) edit(old *Layout, gone, come []*chunk) {
+	changes := map[uint32]*change{}
+	each := func(c *chunk, do func(to *change, r catalog.Record, place int, h catalog.Held)) {
+		of := make([]*change, len(c.shards))
+		for i, n := range c.shards {
+			if changes[n] == nil {
+				changes[n] = &change{}
+			}
+			of[i] = changes[n]
+		}
+		var shards []catalog.Held
+		for r := range c.all() {
+			shards = r.Shards(shards[:0])
+			for i, h := range shards {
+				do(of[h.Shard], r, i, h)
+			}
 		}
 	}
-	changes := map[uint32]*change{}
-	of := func(n uint32) *change {
-		if changes[n] == nil {
-			changes[n] = &change{gone: map[*catalogv1.Root]bool{}}
-		}
-		return changes[n]
+	for _, c := range gone {
+		l.repos -= c.n
+		each(c, func(to *change, r catalog.Record, _ int, h catalog.Held) {
+			to.gone, to.names = append(to.gone, h.Number), to.names-searchapi.NameSize(r.Repo)
+		})
 	}
 	for _, c := range come {
-		for i, root := range c.roots {
-			if _, was := stays[root]; was {
-				stays[root] = true
-				continue
+		l.repos += c.n
+		each(c, func(to *change, r catalog.Record, place int, h catalog.Held) {
+			to.shard = c.roots.Shards()[h.Shard].Value()
+			to.come, to.names = append(to.come, h.Number), to.names+searchapi.NameSize(r.Repo)
+			if h.Overlaid {
+				root := r.Root()
+				if overlay, some := searchapi.OverlayOf(root, root.Shards[place]); some {
+					to.overlays = append(to.overlays, overlay)
+				}
 			}
-			l.repos++
-			for _, s := range c.of(i) {
-				to := of(s.shard)
-				to.digest, to.come, to.refs = searchapi.Digest(s.ref.Digest), append(to.come, root), append(to.refs, s.ref)
-			}
-		}
-	}
-	for _, c := range gone {
-		for i, root := range c.roots {
-			if stays[root] {
-				continue
-			}
-			l.repos--
-			for _, s := range c.of(i) {
-				of(s.shard).gone[root] = true
-			}
-		}
+		})
 	}
 	l.table = old.table.clone()
 	for n, c := range changes {
@@ -126,38 +123,55 @@ func (l *Layout) edit(old *Layout, gone map[any]*chunk, come []*chunk) {
 	}
 }
 
-// replace makes the shard anew.
+// replace makes the shard anew, unless it stays the same.
 func (l *Layout) replace(n uint32, c *change) {
-	s := &layoutShard{number: n}
-	if was := l.table.at(n); was != nil {
-		s.Digest, s.Roots, s.refs = was.Digest, make([]*catalogv1.Root, 0, len(was.Roots)+len(c.come)), make([]*catalogv1.ShardRef, 0, len(was.Roots)+len(c.come))
-		for i, root := range was.Roots {
-			if !c.gone[root] {
-				s.Roots, s.refs = append(s.Roots, root), append(s.refs, was.refs[i])
-			}
+	was := l.table.at(n)
+	if was == nil {
+		was = &layoutShard{}
+	}
+	s := &layoutShard{Shard: was.Shard, n: was.n - len(c.gone) + len(c.come)}
+	if s.n == 0 {
+		if was.n > 0 {
+			l.count(was, -1)
+			l.table.set(n, nil)
 		}
-		l.count(was, -1)
-	}
-	if len(c.come) > 0 {
-		s.Digest = c.digest // the number may be that of a shard that is gone
-	}
-	for i, root := range c.come {
-		at, _ := slices.BinarySearchFunc(s.refs, c.refs[i].RepoNumber, func(ref *catalogv1.ShardRef, number uint32) int { return cmp.Compare(ref.RepoNumber, number) })
-		s.Roots, s.refs = slices.Insert(s.Roots, at, root), slices.Insert(s.refs, at, c.refs[i])
-	}
-	if len(s.Roots) == 0 {
-		l.table.set(n, nil)
-		if l.numbers != nil {
-			l.numbers.free(n, s.Digest)
+		if was.n > 0 && l.numbers != nil {
+			l.numbers.free(n, was.Digest)
 		}
 		return
 	}
-	s.Ref = s.refs[0]
-	s.partial = len(s.Roots) != int(s.Ref.Repos)
-	s.all = s.plan(nil)
+	if len(c.come) > 0 {
+		s.Shard = c.shard // the number may be that of a shard that is gone
+	}
+	s.live = was.live.Edit(c.gone, c.come)
+	s.partial = s.n != int(s.Repos)
+	s.all = searchapi.Shard{Digest: searchapi.Digest([]byte(s.Digest)), Place: n, Repos: searchapi.AllRepos(), Names: was.all.Names + c.names}
+	if s.partial {
+		s.all.Repos = s.live
+	}
+	left := was.live.Edit(c.gone, nil)
+	for _, o := range was.all.Overlays {
+		if left.Has(int(o.Repo)) {
+			s.all.Overlays = append(s.all.Overlays, o)
+		}
+	}
+	s.all.Overlays = append(s.all.Overlays, c.overlays...)
+	slices.SortFunc(s.all.Overlays, func(a, b searchapi.Overlay) int { return cmp.Compare(a.Repo, b.Repo) })
+	if s.same(was) {
+		return
+	}
+	if was.n > 0 {
+		l.count(was, -1)
+	}
 	s.all.Prepare()
 	l.count(s, 1)
 	l.table.set(n, s)
+}
+
+// same reports whether two versions of a shard are the same.
+func (s *layoutShard) same(as *layoutShard) bool {
+	return s.Shard == as.Shard && s.n == as.n && s.all.Names == as.all.Names && s.live.Equal(as.live) &&
+		slices.EqualFunc(s.all.Overlays, as.all.Overlays, func(a, b searchapi.Overlay) bool { return reflect.DeepEqual(a, b) })
 }
 
 func (l *Layout) count(s *layoutShard, n int) {
@@ -169,63 +183,49 @@ func (l *Layout) count(s *layoutShard, n int) {
 
 // only is the part of a chunk for which keep holds.
 func (c *chunk) only(keep func(repo string) bool) *chunk {
-	part := &chunk{source: c, first: c.first, begin: make([]uint32, 1, len(c.begin))}
-	for i, root := range c.roots {
-		if keep(root.Repo) {
-			part.add(root, c.of(i))
+	part := &chunk{roots: c.roots, shards: c.shards, grams: c.grams, seen: make([]uint64, (c.roots.Len()+63)/64)}
+	for i, r := range c.roots.All() {
+		if c.n > 0 && c.has(i) && keep(r.Repo) {
+			part.seen[i/64] |= 1 << (i % 64)
+			part.n++
 		}
 	}
-	part.name()
-	return part
-}
-
-func (c *chunk) add(root *catalogv1.Root, holdings []holding) {
-	c.roots, c.holdings = append(c.roots, root), append(c.holdings, holdings...)
-	c.begin = append(c.begin, uint32(len(c.holdings)))
-}
-
-// name notes the names, when all roots are there.
-func (c *chunk) name() {
-	var text strings.Builder
-	for _, root := range c.roots {
-		text.WriteString(root.Repo)
-		text.WriteByte('\n')
+	if part.n == c.roots.Len() {
+		part.seen = nil
 	}
-	c.text = text.String()
+	return part
 }
 
 // shardNumbers gives shards small numbers, and numbers of shards that are gone to others.
 type shardNumbers struct {
-	of     map[searchapi.Digest]uint32
+	// of has the numbers by digests.
+	of     map[string]uint32
 	unused []uint32
 	next   uint32
 }
 
 // chunkOf makes a chunk and numbers its shards.
-func (n *shardNumbers) chunkOf(source any, roots []*catalogv1.Root) (*chunk, error) {
-	c := &chunk{source: source, first: roots[0].Repo, begin: make([]uint32, 1, len(roots)+1)}
-	for _, root := range roots { // no shard gets a number if one is wrong
-		for _, ref := range root.Shards {
-			if _, err := searchapi.ParseDigest(ref.Digest); err != nil {
-				return nil, fmt.Errorf("root of %s: %w", root.Repo, err)
+func (n *shardNumbers) chunkOf(roots *catalog.Chunk) (*chunk, error) {
+	var shards []catalog.Held
+	for _, r := range roots.All() { // no shard gets a number if one is wrong
+		shards = r.Shards(shards[:0])
+		for _, h := range shards {
+			if _, err := searchapi.ParseDigest([]byte(roots.Shards()[h.Shard].Value().Digest)); err != nil {
+				return nil, fmt.Errorf("root of %s: %w", r.Repo, err)
+			}
+			if h.Number >= searchapi.MaxRepoNumber {
+				return nil, fmt.Errorf("root of %s: it is number %d in its shard, at most %d", r.Repo, h.Number, searchapi.MaxRepoNumber-1)
 			}
 		}
 	}
-	for _, root := range roots {
-		var holdings []holding
-		for _, ref := range root.Shards {
-			shard := n.number(searchapi.Digest(ref.Digest))
-			if !slices.ContainsFunc(holdings, func(s holding) bool { return s.shard == shard }) {
-				holdings = append(holdings, holding{shard, ref})
-			}
-		}
-		c.add(root, holdings)
+	c := &chunk{roots: roots, n: roots.Len(), grams: gramsOf(roots.Names())}
+	for _, shard := range roots.Shards() {
+		c.shards = append(c.shards, n.number(shard.Value().Digest))
 	}
-	c.name()
 	return c, nil
 }
 
-func (n *shardNumbers) number(d searchapi.Digest) uint32 {
+func (n *shardNumbers) number(d string) uint32 {
 	number, known := n.of[d]
 	if known {
 		return number
@@ -240,7 +240,7 @@ func (n *shardNumbers) number(d searchapi.Digest) uint32 {
 	return number
 }
 
-func (n *shardNumbers) free(number uint32, d searchapi.Digest) {
+func (n *shardNumbers) free(number uint32, d string) {
 	delete(n.of, d)
 	n.unused = append(n.unused, number)
 }

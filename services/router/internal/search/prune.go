@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // verdict says which documents of one repo in one shard match, as far as the root
@@ -23,8 +22,17 @@ const (
 	all   verdict = 1 // each of them matches
 )
 
-// evaluator evaluates a query for one repo in one shard.
-type evaluator func(root *catalogv1.Root, ref *catalogv1.ShardRef) verdict
+// facts are what a query is evaluated for: one repo in one shard, or all repos of a chunk.
+type facts struct {
+	// repo is nil for all repos of the chunk.
+	repo *catalog.Record
+	// in is nil if nothing may be known of the shard.
+	in    *catalog.Held
+	chunk *chunk
+}
+
+// evaluator evaluates a query.
+type evaluator func(*facts) verdict
 
 // lookEvery is the number of repos between two looks at the deadline.
 const lookEvery = 16
@@ -35,25 +43,25 @@ type expressions map[*query.Repo]*expression
 // expression is a compiled repo:.
 type expression struct {
 	re *regexp.Regexp
-	// literal begins each match.
-	literal string
-	// absent is true while the evaluated repos are known not to have the literal in their names.
-	absent bool
+	// need is what matching names have.
+	need need
+	// last is the repo that was looked at last, and matched whether it matches.
+	last    *catalog.Record
+	matched bool
 }
 
-// candidates prepares for evaluating the repos of a chunk. There are none if the query cannot match in any of them.
-func (x expressions) candidates(c *chunk, evaluate evaluator) []*catalogv1.Root {
-	for _, e := range x {
-		e.absent = !strings.Contains(c.text, e.literal)
+func (e *expression) evaluate(f *facts) verdict {
+	if f.repo == nil {
+		if e.need.metBy(f.chunk.roots.Names(), f.chunk.grams) {
+			return maybe
+		}
+		return none
 	}
-	if evaluate(&anyRoot, &unknownRef) == none {
-		return nil
+	if name := f.repo.Repo; f.repo != e.last {
+		e.last, e.matched = f.repo, e.need.metBy(name, nil) && e.re.MatchString(name)
 	}
-	return c.roots
+	return exactly(e.matched)
 }
-
-// anyRoot stands for each root of a chunk.
-var anyRoot catalogv1.Root
 
 // selectWith returns the shards that the query must search; it cannot match in the others.
 // The caller must not change them. An unresolved type:repo prunes nothing. It adds the
@@ -73,19 +81,26 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	}
 	marks := make([]bool, pageShards*len(l.table.pages))
 	looked := 0
+	var held []catalog.Held
+	f := &facts{}
 	for _, c := range l.chunks {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("plan query: %w", ctx.Err())
 		}
 		shards, known := c.choice(filter)
-		if !known {
-			for i, root := range compiled.candidates(c, evaluate) {
+		if *f = (facts{chunk: c}); !known && evaluate(f) != none {
+			for r := range c.all() {
 				if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
 					return nil, fmt.Errorf("plan query: %w", ctx.Err())
 				}
-				for _, s := range c.of(i) {
-					if !slices.Contains(shards, s.shard) && evaluate(root, l.refFor(s)) != none {
-						shards = append(shards, s.shard)
+				held = r.Shards(held[:0])
+				for i := range held {
+					n := c.shards[held[i].Shard]
+					if slices.Contains(shards, n) {
+						continue
+					}
+					if f.repo, f.in = &r, l.known(n, &held[i]); evaluate(f) != none {
+						shards = append(shards, n)
 					}
 				}
 			}
@@ -103,14 +118,12 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	return wanted, nil
 }
 
-// unknownRef is the reference to a shard that a caller may not know anything about.
-var unknownRef catalogv1.ShardRef
-
-func (l *Layout) refFor(s holding) *catalogv1.ShardRef {
-	if l.Partial && l.hides(l.table.at(s.shard)) {
-		return &unknownRef
+// known is what the caller may know of a repo in a shard.
+func (l *Layout) known(n uint32, h *catalog.Held) *catalog.Held {
+	if l.Partial && l.hides(l.table.at(n)) {
+		return nil
 	}
-	return s.ref
+	return h
 }
 
 // prunes reports whether the query has an atom that roots alone can refute.
@@ -135,7 +148,7 @@ func (x expressions) compile(q query.Q) (evaluator, error) {
 		return x.compileAll(q.Children, none, func(a, b verdict) verdict { return max(a, b) })
 	case *query.Not:
 		child, err := x.compile(q.Child)
-		return func(r *catalogv1.Root, s *catalogv1.ShardRef) verdict { return -child(r, s) }, err
+		return func(f *facts) verdict { return -child(f) }, err
 	case *query.Type:
 		if q.Kind != query.KindRepo {
 			return x.compile(q.Child)
@@ -145,23 +158,35 @@ func (x expressions) compile(q query.Q) (evaluator, error) {
 	case *query.Repo:
 		return x.compileRepo(q)
 	case *query.RepoSet:
-		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict {
-			if r == &anyRoot {
+		return func(f *facts) verdict {
+			if f.repo == nil {
 				return maybe
 			}
-			return exactly(q.Names[r.Repo])
+			return exactly(q.Names[f.repo.Repo])
 		}, nil
 	case *query.Branch:
-		return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict { return evaluateBranch(q, r) }, nil
+		var names []string
+		return func(f *facts) verdict {
+			if f.repo == nil {
+				return maybe
+			}
+			names = f.repo.Branches(names[:0])
+			return evaluateBranch(q, names)
+		}, nil
 	case *query.Language:
-		return func(_ *catalogv1.Root, s *catalogv1.ShardRef) verdict { return evaluateLanguage(q, s) }, nil
+		return func(f *facts) verdict {
+			if f.in == nil {
+				return maybe
+			}
+			return evaluateLanguage(q, f.in)
+		}, nil
 	}
 	// Only the shard knows text, symbols and the facts of a repo.
 	return constant(maybe), nil
 }
 
 func constant(v verdict) evaluator {
-	return func(*catalogv1.Root, *catalogv1.ShardRef) verdict { return v }
+	return func(*facts) verdict { return v }
 }
 
 func exactly(matches bool) verdict {
@@ -180,10 +205,12 @@ func (x expressions) compileAll(children []query.Q, start verdict, combine func(
 		}
 		evaluators[i] = e
 	}
-	return func(r *catalogv1.Root, s *catalogv1.ShardRef) verdict {
+	return func(f *facts) verdict {
 		v := start
 		for _, e := range evaluators {
-			v = combine(v, e(r, s))
+			if v = combine(v, e(f)); v == -start {
+				break // no other can change it
+			}
 		}
 		return v
 	}, nil
@@ -196,42 +223,40 @@ func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
 		if err != nil {
 			return nil, fmt.Errorf("compile the expression of repo: %w", err)
 		}
-		e = &expression{re: re}
-		e.literal, _ = re.LiteralPrefix()
+		needs, err := regex.Analyze(q.Tree, true)
+		if err != nil {
+			return nil, err
+		}
+		e = &expression{re: re, need: needOf(needs)}
 		x[q] = e
 	}
-	return func(r *catalogv1.Root, _ *catalogv1.ShardRef) verdict {
-		if r == &anyRoot && !e.absent {
-			return maybe
-		}
-		return exactly(!e.absent && e.re.MatchString(r.Repo))
-	}, nil
+	return e.evaluate, nil
 }
 
 // evaluateBranch uses that every document is on some branch of its repo. A root without
 // branches decides nothing.
-func evaluateBranch(q *query.Branch, root *catalogv1.Root) verdict {
-	if len(root.Branches) == 0 {
+func evaluateBranch(q *query.Branch, names []string) verdict {
+	if len(names) == 0 {
 		return maybe
 	}
 	matching := 0
-	for i, b := range root.Branches {
-		if q.Matches(b.Name, i) {
+	for i, name := range names {
+		if q.Matches(name, i) {
 			matching++
 		}
 	}
 	switch matching {
 	case 0:
 		return none
-	case len(root.Branches):
+	case len(names):
 		return all
 	}
 	return maybe
 }
 
 // evaluateLanguage treats a shard that names no languages as unknown.
-func evaluateLanguage(q *query.Language, ref *catalogv1.ShardRef) verdict {
-	if len(ref.Languages) == 0 || slices.Contains(ref.Languages, q.Name) {
+func evaluateLanguage(q *query.Language, in *catalog.Held) verdict {
+	if speaks, known := in.Speaks(q.Name); speaks || !known {
 		return maybe
 	}
 	return none

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -21,16 +22,16 @@ func (s *Service) Session(keep func(repo string, id uint32) bool) *Service {
 	return &own
 }
 
-// RepoNames returns the names of all repos that a search sees, ascending. It asks no
-// searcher. The caller must not change the slice.
-func (s *Service) RepoNames(ctx context.Context) ([]string, error) {
+// RepoNames returns the names that contain a text, of all repos that a search sees, ascending. It asks no
+// searcher.
+func (s *Service) RepoNames(ctx context.Context, text string) (iter.Seq[string], error) {
 	_, asking, cancel := s.cfg.Budget.split(ctx)
 	defer cancel()
 	layout, err := s.layouts.At(asking, nil, 0)
 	if err != nil {
 		return nil, err
 	}
-	return layout.names(), nil
+	return layout.namesWith(text), nil
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no

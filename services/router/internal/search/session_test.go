@@ -72,9 +72,14 @@ func TestRepoNames(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "r"}, {Name: "s"}}
 	})
-	names, err := c.Session(func(repo string, _ uint32) bool { return repo == "s" }).RepoNames(t.Context())
-	if err != nil || !slices.Equal(names, []string{"s"}) {
-		t.Errorf("%v, %v", names, err)
+	names, err := c.Session(func(repo string, _ uint32) bool { return repo == "s" }).RepoNames(t.Context(), "")
+	if err != nil || !slices.Equal(slices.Collect(names), []string{"s"}) {
+		t.Error("not the names of the session", err)
+	}
+	for text, want := range map[string]string{"": "r s", "s": "s", "sr": ""} {
+		if names, err := c.RepoNames(t.Context(), text); err != nil || strings.Join(slices.Collect(names), " ") != want {
+			t.Errorf("names with %q are not %q: %v", text, want, err)
+		}
 	}
 }
 

@@ -148,23 +148,19 @@ func (c *completer) typed() string {
 
 // repos offers the repos in whose name the value is, first those with a last part that begins with it.
 func (c *completer) repos(ctx context.Context) {
-	names, err := c.answers.RepoNames(ctx)
+	typed := c.typed()
+	names, err := c.answers.RepoNames(ctx, typed)
 	if err != nil {
 		return
 	}
-	typed := c.typed()
 	var first, others []string
-	for _, name := range names {
-		switch {
-		case !strings.Contains(name, typed):
-		case strings.HasPrefix(path.Base(name), typed):
-			if first = append(first, name); len(first) == maxOffers {
-				names = nil
-			}
-		case len(others) < maxOffers:
+	for name := range names {
+		if strings.HasPrefix(path.Base(name), typed) {
+			first = append(first, name)
+		} else if len(others) < maxOffers {
 			others = append(others, name)
 		}
-		if names == nil {
+		if len(first) == maxOffers {
 			break
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -178,8 +179,9 @@ func (f *fake) Definitions(_ context.Context, req *searchv1.DefinitionsRequest) 
 func (f *fake) Repos(context.Context) (int, error) { return len(f.files), f.err }
 
 // RepoNames implements Answers.
-func (f *fake) RepoNames(context.Context) ([]string, error) {
-	return slices.Sorted(maps.Keys(f.files)), f.err
+func (f *fake) RepoNames(_ context.Context, text string) (iter.Seq[string], error) {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(f.files)), func(name string) bool { return !strings.Contains(name, text) })
+	return slices.Values(names), f.err
 }
 
 // Languages implements Answers.

@@ -13,6 +13,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
@@ -34,9 +35,9 @@ type Answers interface {
 	ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error)
 	// Repos is how many repos the caller may see.
 	Repos(ctx context.Context) (int, error)
-	// RepoNames are the names of these repos, ascending. Languages are the known languages of their
-	// files. The caller must not change either.
-	RepoNames(ctx context.Context) ([]string, error)
+	// RepoNames are the names of these repos that contain a text, ascending.
+	RepoNames(ctx context.Context, text string) (iter.Seq[string], error)
+	// Languages are the known languages of their files.
 	Languages(ctx context.Context) ([]string, error)
 }
 

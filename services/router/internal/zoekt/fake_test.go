@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"hash/crc32"
+	"iter"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +37,9 @@ type fake struct {
 	listed *searchv1.ListRequest
 }
 
-func (f *fake) RepoNames(ctx context.Context) ([]string, error) { return f.names, f.note(ctx) }
+func (f *fake) RepoNames(ctx context.Context, _ string) (iter.Seq[string], error) {
+	return slices.Values(f.names), f.note(ctx)
+}
 
 func (f *fake) RepoIDs(ctx context.Context) (func(string) uint32, error) { return testID, f.note(ctx) }
 

@@ -9,6 +9,7 @@ package zoekt
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"net/http"
 	"time"
@@ -25,8 +26,8 @@ type Answers interface {
 	// EachRepo passes all repos that a List finds to do, in batches.
 	EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
-	// RepoNames are the names of all repos that a search sees, ascending. They must not be changed.
-	RepoNames(ctx context.Context) ([]string, error)
+	// RepoNames are the names that contain a text, of all repos that a search sees, ascending.
+	RepoNames(ctx context.Context, text string) (iter.Seq[string], error)
 	// RepoIDs returns a function for the ids that the operator gave these repos; 0 where there is none.
 	RepoIDs(ctx context.Context) (func(repo string) uint32, error)
 }

@@ -287,7 +287,7 @@ func (t *translation) identify() error {
 	if t.known {
 		return nil
 	}
-	names, err := t.answers.RepoNames(t.ctx)
+	names, err := t.answers.RepoNames(t.ctx, "")
 	if err != nil {
 		return err
 	}
@@ -296,7 +296,7 @@ func (t *translation) identify() error {
 		return err
 	}
 	t.known = true
-	for _, name := range names {
+	for name := range names {
 		if id := ids(name); id != 0 {
 			t.repos = append(t.repos, identified{id, name})
 		}

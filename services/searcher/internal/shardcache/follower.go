@@ -4,44 +4,12 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/membership"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/wait"
 )
-
-// Mine are the shards of the roots that rendezvous hashing places on self, among the
-// members and itself. Shards with an invalid digest are
-// left out and reported in the error.
-func Mine(roots []catalog.Root, members []membership.Member, self membership.Member, replication int) ([]Ref, error) {
-	registered := func(m membership.Member) bool { return m.ID == self.ID }
-	if !slices.ContainsFunc(members, registered) {
-		members = append(slices.Clone(members), self)
-	}
-	var refs []Ref
-	var bad error
-	seen := make(map[searchapi.Digest]bool)
-	for _, root := range roots {
-		for _, ref := range root.Record.Shards {
-			d, err := searchapi.ParseDigest(ref.Digest)
-			if err != nil {
-				bad = fmt.Errorf("root of %s: %w", root.Record.Repo, err)
-				continue
-			}
-			if seen[d] {
-				continue
-			}
-			seen[d] = true
-			if slices.Contains(membership.Place(d, members, replication), self.ID) {
-				refs = append(refs, Ref{Digest: d, Key: ref.Key, Size: int64(ref.SizeBytes)})
-			}
-		}
-	}
-	return refs, bad
-}
 
 // Follower works out which shards belong on this searcher and keeps the store's set
 // of wanted shards current, whenever the roots or the searchers change. It is safe
@@ -77,13 +45,13 @@ func (f *Follower) Run(ctx context.Context) {
 	if _, err := f.members.WaitListed(ctx); err != nil {
 		return
 	}
+	own := NewOwn(f.self, f.replication)
 	for {
 		roots, members := f.view.Snapshot(), f.members.Snapshot()
-		refs, err := Mine(roots.Roots(), members.Placeable(), f.self, f.replication)
-		if err != nil {
+		if err := own.Follow(roots.Chunks(), members.Placeable()); err != nil {
 			f.log.ErrorContext(ctx, "a shard cannot be placed", "error", err)
 		}
-		f.store.Want(roots.Revision, refs)
+		f.store.Want(roots.Revision, own.Refs())
 		f.setApplied(roots.Revision, members.Draining())
 		select {
 		case <-roots.Changed():

@@ -1,0 +1,196 @@
+package catalog
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"slices"
+	"strings"
+	"unique"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
+)
+
+// chunkBuilder makes chunks, one after the other.
+type chunkBuilder struct {
+	n           int
+	names, code []byte
+	every       []place
+	words       numbered[string]
+	shards      numbered[Shard]
+	// record is being written, and languages those of its next shard.
+	record, languages []byte
+}
+
+// numbered are values in the order of their first use.
+type numbered[T comparable] struct {
+	list []unique.Handle[T]
+	of   map[unique.Handle[T]]uint64
+}
+
+func (n *numbered[T]) number(h unique.Handle[T]) uint64 {
+	i, known := n.of[h]
+	if !known {
+		if n.of == nil {
+			n.of = make(map[unique.Handle[T]]uint64)
+		}
+		i = uint64(len(n.list))
+		n.list, n.of[h] = append(n.list, h), i
+	}
+	return i
+}
+
+// take returns the list and starts over.
+func (n *numbered[T]) take() []unique.Handle[T] {
+	list := slices.Clone(n.list)
+	n.list = n.list[:0]
+	clear(n.of)
+	return list
+}
+
+// chunk returns a chunk of the roots since the last one.
+func (b *chunkBuilder) chunk() *Chunk {
+	text := string(append(b.names, b.code...)) // in one piece, which wastes less
+	c := &Chunk{n: b.n, names: text[:len(b.names)], code: reader(text[len(b.names):]), every: slices.Clone(b.every), words: b.words.take(), shards: b.shards.take()}
+	b.n, b.names, b.code, b.every = 0, b.names[:0], b.code[:0], b.every[:0]
+	return c
+}
+
+// add adds the record that was written.
+func (b *chunkBuilder) add(repo string) {
+	if b.n%placeEvery == 0 {
+		b.every = append(b.every, place{uint32(len(b.names)), uint32(len(b.code))})
+	}
+	b.n++
+	b.names = append(append(b.names, repo...), '\n')
+	b.code = binary.AppendUvarint(b.code, uint64(len(repo)))
+	b.code = append(binary.AppendUvarint(b.code, uint64(len(b.record))), b.record...)
+	b.record = b.record[:0]
+}
+
+// put adds a root.
+func (b *chunkBuilder) put(root *catalogv1.Root) {
+	shards := oncePerShard(root.Shards)
+	b.begin(len(shards), root.Id)
+	for _, ref := range shards {
+		shard := Shard{Digest: string(ref.Digest), Key: ref.Key, SizeBytes: ref.SizeBytes, Repos: ref.Repos}
+		var overlay []byte
+		if len(ref.Hidden)+len(ref.Branches) > 0 {
+			overlay = binary.AppendUvarint(nil, uint64(len(ref.Branches)))
+			for _, place := range ref.Branches {
+				overlay = binary.AppendUvarint(overlay, uint64(place))
+			}
+			overlay = append(overlay, ref.Hidden...)
+		}
+		for _, language := range ref.Languages {
+			b.language(unique.Make(language))
+		}
+		b.held(unique.Make(shard), ref.RepoNumber, reader(overlay))
+	}
+	b.number(uint64(len(root.Branches)))
+	for _, branch := range root.Branches {
+		commit, isHex := []byte(branch.Commit), uint64(0)
+		if raw, err := hex.DecodeString(branch.Commit); err == nil && hex.EncodeToString(raw) == branch.Commit {
+			commit, isHex = raw, 1
+		}
+		b.branch(unique.Make(branch.Name), 2*uint64(len(commit))+isHex, reader(commit))
+	}
+	b.number(root.Generation)
+	published := int64(0)
+	if root.PublishedAt != nil {
+		published = max(root.PublishedAt.AsTime().UnixMilli(), 0)
+	}
+	b.number(uint64(published))
+	before, after, named := strings.Cut(root.Url, root.Repo)
+	switch {
+	case root.Url == "":
+		b.url()
+	case named:
+		b.url(unique.Make(before), unique.Make(after))
+	default:
+		b.url(unique.Make(root.Url))
+	}
+	b.add(root.Repo)
+}
+
+// oncePerShard are the references without those to a shard that an earlier one names.
+func oncePerShard(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
+	if len(refs) < 2 {
+		return refs
+	}
+	var once []*catalogv1.ShardRef
+	seen := make(map[string]bool, len(refs))
+	for _, ref := range refs {
+		if !seen[string(ref.Digest)] {
+			seen[string(ref.Digest)], once = true, append(once, ref)
+		}
+	}
+	return once
+}
+
+// copy adds a record of another chunk.
+func (b *chunkBuilder) copy(r Record) {
+	code, words := r.code, r.chunk.words
+	shards, id := code.begin()
+	b.begin(shards, id)
+	for range shards {
+		h := code.held(r.chunk)
+		for languages := h.languages; len(languages) > 0; {
+			b.language(words[languages.number()])
+		}
+		b.held(r.chunk.shards[h.Shard], h.Number, h.overlay)
+	}
+	branches := code.number()
+	b.number(branches)
+	for range branches {
+		name, length := words[code.number()], code.number()
+		b.branch(name, length, code.bytes(length/2))
+	}
+	b.number(code.number())
+	b.number(code.number())
+	parts := code.number()
+	b.number(parts)
+	for range parts {
+		b.number(b.words.number(words[code.number()]))
+	}
+	b.add(r.Repo)
+}
+
+func (b *chunkBuilder) number(n uint64) { b.record = binary.AppendUvarint(b.record, n) }
+
+func (b *chunkBuilder) begin(shards int, id uint32) {
+	b.number(2*uint64(shards) + uint64(min(1, id)))
+	if id != 0 {
+		b.number(uint64(id))
+	}
+}
+
+func (b *chunkBuilder) language(name unique.Handle[string]) {
+	b.languages = binary.AppendUvarint(b.languages, b.words.number(name))
+}
+
+// held writes a shard with the languages since the last one. Without an overlay that is empty.
+func (b *chunkBuilder) held(shard unique.Handle[Shard], number uint32, overlay reader) {
+	b.number(b.shards.number(shard))
+	b.number(uint64(number))
+	overlaid := uint64(min(1, len(overlay)))
+	b.number(2*uint64(len(b.languages)) + overlaid)
+	b.record, b.languages = append(b.record, b.languages...), b.languages[:0]
+	if overlaid == 1 {
+		b.number(uint64(len(overlay)))
+		b.record = append(b.record, overlay...)
+	}
+}
+
+func (b *chunkBuilder) branch(name unique.Handle[string], length uint64, commit reader) {
+	b.number(b.words.number(name))
+	b.number(length)
+	b.record = append(b.record, commit...)
+}
+
+// url writes a URL as what is before and after the name of the repo, as a whole, or as none.
+func (b *chunkBuilder) url(parts ...unique.Handle[string]) {
+	b.number(uint64(len(parts)))
+	for _, part := range parts {
+		b.number(b.words.number(part))
+	}
+}

@@ -1,0 +1,115 @@
+package search
+
+import (
+	"strings"
+
+	"github.com/trawl-search/trawl/index/regex"
+)
+
+// grams are the trigrams of the names of a chunk, in lower case: a bit for each that may be there. The names of 128 repos have several hundred.
+type grams [32]uint64
+
+// gramsOf are those of the names, which count as having all if they are not ASCII: only ASCII has the same bytes in lower case as
+// it folds to.
+func gramsOf(names string) *grams {
+	g := &grams{}
+	code := uint32(0)
+	for i := range len(names) {
+		if names[i] >= 0x80 {
+			for j := range g {
+				g[j] = ^uint64(0)
+			}
+			return g
+		}
+		code = code<<8 | uint32(lower(names[i]))
+		if i >= 2 {
+			bit := gramBit(code)
+			g[bit/64] |= 1 << (bit % 64)
+		}
+	}
+	return g
+}
+
+func lower(b byte) byte {
+	if 'A' <= b && b <= 'Z' {
+		b |= 0x20
+	}
+	return b
+}
+
+// gramBit is the bit of the trigram in the last three bytes of code, of the 2048 there are.
+func gramBit(code uint32) uint16 {
+	return uint16((code & 0xffffff) * 0x9e3779b1 >> 21)
+}
+
+// need is what names must have to match an expression: a text, all of several needs, or one of them. The zero value is met by all.
+type need struct {
+	text string
+	// folds is true if text counts in any case; it is looked for by its grams only.
+	folds bool
+	grams []uint16
+	of    []need
+	// any is true if one of the needs suffices.
+	any bool
+}
+
+func needOf(n regex.Needs) need {
+	combine := func(children []regex.Needs, one bool) need {
+		all := need{any: one}
+		for _, child := range children {
+			all.of = append(all.of, needOf(child))
+		}
+		return all
+	}
+	switch n := n.(type) {
+	case regex.Literal:
+		return literalNeed(n.Text, !n.CaseSensitive)
+	case regex.And:
+		return combine(n.Children, false)
+	case regex.Or:
+		return combine(n.Children, true)
+	}
+	return need{}
+}
+
+// literalNeed needs a text.
+func literalNeed(text string, folds bool) need {
+	n := need{text: text, folds: folds}
+	code := uint32(0)
+	for i := range len(text) {
+		if text[i] >= 0x80 {
+			n.grams = nil // chunks with such names have all grams
+			break
+		}
+		code = code<<8 | uint32(lower(text[i]))
+		if i >= 2 {
+			n.grams = append(n.grams, gramBit(code))
+		}
+	}
+	return n
+}
+
+// metBy reports whether a text may meet the need, which has at most these grams if they are not nil.
+func (n *need) metBy(text string, g *grams) bool {
+	if n.any {
+		for i := range n.of {
+			if n.of[i].metBy(text, g) {
+				return true
+			}
+		}
+		return false
+	}
+	for i := range n.of {
+		if !n.of[i].metBy(text, g) {
+			return false
+		}
+	}
+	if g != nil {
+		for _, bit := range n.grams {
+			if g[bit/64]>>(bit%64)&1 == 0 {
+				return false
+			}
+		}
+	}
+	return n.folds || strings.Contains(text, n.text)
+}
