@@ -174,12 +174,12 @@ func (s *search) nameCandidates(n regex.Needs) (nameCandidates, error) {
 		return nameCandidates{superblocks: cand.Cost(), lists: []places{cand}}, true, nil
 	}, func(parts []nameCandidates) nameCandidates {
 		return slices.MinFunc(parts, func(a, b nameCandidates) int { return cmp.Compare(a.superblocks, b.superblocks) })
-	}, func(parts []nameCandidates) (any nameCandidates) {
+	}, func(parts []nameCandidates) (joined nameCandidates) {
 		for _, part := range parts {
-			any.superblocks += part.superblocks
-			any.lists = append(any.lists, part.lists...)
+			joined.superblocks += part.superblocks
+			joined.lists = append(joined.lists, part.lists...)
 		}
-		return any
+		return joined
 	})
 	found.narrow = some
 	return found, err
