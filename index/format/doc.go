@@ -20,6 +20,7 @@
 // and keeps four bytes for each 16 KiB written. A [File] is a mapping of the
 // whole file. Opening it reads the end of the file and the checksums, and a
 // [Section] checks each 16 KiB the first time a byte of it is read. A sparse
-// file ([NewSparse]) also loads bytes when they are read. Data that cannot be
-// decoded gives a [*CorruptError] that names file and section.
+// file ([NewSparse]) also loads bytes when they are read, and a remote one
+// ([NewRemote]) has only its tail in place. Data that cannot be decoded gives
+// a [*CorruptError] that names file and section.
 package format

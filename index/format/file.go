@@ -27,6 +27,10 @@ type File struct {
 	// fill loads missing bytes; nil if there are none. soon may be nil.
 	fill Fill
 	soon Soon
+	// read reads the bytes before inPlace, which are not in data; nil if there are none.
+	read    Read
+	inPlace int64
+	recent  [recentSpans]atomic.Pointer[span]
 
 	// tags of the sections, and where each starts. One more start is the end of
 	// the last section and of the body. They are copies, so that reading them
@@ -47,7 +51,7 @@ func OpenFile(path string) (*File, error) {
 	f := &File{name: path, data: data, mapped: data != nil}
 	f.readAtRandom()
 	f.coldUntil.Store(math.MaxUint32)
-	err = f.Guard(f.open)
+	err = f.Guard(f.openWhole)
 	if err != nil {
 		_ = f.Close() // the caller gets only err
 		return nil, err
@@ -58,7 +62,7 @@ func OpenFile(path string) (*File, error) {
 // NewFile opens a shard that is in memory. The caller must not change data.
 func NewFile(name string, data []byte) (*File, error) {
 	f := &File{name: name, data: data}
-	if err := f.open(); err != nil {
+	if err := f.openWhole(); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -92,6 +96,15 @@ func mapFile(path string) ([]byte, error) {
 	return data, nil
 }
 
+// openWhole opens a shard whose header is in place.
+func (f *File) openWhole() error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	return f.checkHeader(f.data[:HeaderSize])
+}
+
+// open reads the end of the file and the checksums.
 func (f *File) open() error {
 	size := len(f.data)
 	if size < HeaderSize+FooterSize {
@@ -113,7 +126,7 @@ func (f *File) open() error {
 	}
 	f.keep(toc, ft.bodyLength)
 	f.verified = make([]atomic.Uint32, (f.blocks()+31)/32)
-	return f.checkHeader()
+	return nil
 }
 
 // keep stores which sections there are.
@@ -134,8 +147,7 @@ func (f *File) bodyLength() int64 { return f.starts[len(f.tags)] }
 // blocks returns the number of checksums.
 func (f *File) blocks() int64 { return (f.bodyLength() + ChecksumBlock - 1) >> checksumShift }
 
-func (f *File) checkHeader() error {
-	h := f.data[:HeaderSize]
+func (f *File) checkHeader(h []byte) error {
 	v := Versions{Writer: le.Uint32(h[8:]), MinReader: le.Uint32(h[12:])}
 	if string(h[:8]) != HeaderMagic || v != f.versions {
 		return corruptf(f.name, partHeader, 0, "header is not that of the footer's shard")
@@ -178,9 +190,8 @@ func (f *File) Sections() []SectionInfo {
 	return infos
 }
 
-// Tail returns where the tail of the shard starts: the sections that say where in the others something is, and the frame after
-// them.
-func (f *File) Tail() int64 {
+// tail returns where the tail of the shard starts.
+func (f *File) tail() int64 {
 	i := len(f.tags)
 	for i > 0 && f.tags[i-1].inTail() {
 		i--

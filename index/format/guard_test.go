@@ -64,7 +64,7 @@ func TestGuardPassesOn(t *testing.T) {
 	for name, fn := range map[string]func() error{
 		"panic":                  func() error { panic("own") },
 		"nil pointer":            func() error { _ = nobody.name; return nil },
-		"fault of another shard": func() error { return other.checkHeader() },
+		"fault of another shard": func() error { return other.checkHeader(other.data[:HeaderSize]) },
 	} {
 		func() {
 			defer func() {

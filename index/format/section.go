@@ -39,7 +39,8 @@ func (s Section) Tag() Tag {
 // mapping: the caller must not change it, nor use it after the file is closed.
 // The first read of each 16 KiB checks its checksum; later reads cost a few
 // nanoseconds. It allocates only errors. Each is a *CorruptError or, for a
-// sparse shard, an error of its Fill.
+// sparse shard, an error of its Fill. For a remote shard, each read allocates
+// the bytes and checks them, and errors may be those of its Read.
 func (s Section) Bytes(off, n int64) ([]byte, error) {
 	start, end := s.place()
 	if off < 0 || n < 0 || off > end-start-n {
@@ -50,6 +51,9 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 	}
 	from := start + off
 	to := from + n
+	if from < s.file.inPlace {
+		return s.copied(from, to)
+	}
 	for block, last := from>>checksumShift, (to-1)>>checksumShift; block <= last; block++ {
 		if !s.file.isVerified(block) {
 			if err := s.verify(block, last); err != nil {
@@ -137,7 +141,12 @@ func (f *File) isVerified(block int64) bool { return f.verified[block>>5].Load()
 
 // sound reports whether a block has the right checksum.
 func (f *File) sound(block int64) bool {
-	from, body := block<<checksumShift, f.bodyLength()
-	to := min(from+ChecksumBlock, body)
-	return crc32.Checksum(f.data[from:to], castagnoli) == le.Uint32(f.data[body+block*ChecksumSize:])
+	from := block << checksumShift
+	to := min(from+ChecksumBlock, f.bodyLength())
+	return crc32.Checksum(f.data[from:to], castagnoli) == f.checksum(block)
+}
+
+// checksum returns what the checksum of a block must be.
+func (f *File) checksum(block int64) uint32 {
+	return le.Uint32(f.data[f.bodyLength()+block*ChecksumSize:])
 }

@@ -10,7 +10,11 @@ import (
 // bytes again. Its errors are wrapped and returned to the reader of the bytes.
 type Fill func(off, n int64) error
 
-// Soon begins to load n bytes at off that a Fill is about to be called for, and returns at once. It
+// Read fills p with the bytes at off of a remote shard, all within it. Checksums still verify them. It must be safe for
+// concurrent use. Its errors are wrapped and returned to the reader of the bytes.
+type Read func(p []byte, off int64) error
+
+// Soon begins to load n bytes at off that a Fill or a Read is about to be called for, and returns at once. It
 // affects only speed, so it has no error. It must be safe for concurrent use.
 type Soon func(off, n int64)
 
@@ -24,6 +28,61 @@ func NewSparse(name string, data []byte, fill Fill, soon Soon) (*File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// NewRemote opens a shard of which only the tail is in memory, see TailStart. data has the length of the whole shard; its tail
+// must be in place, and the rest is never looked at. Each read of another section is a call of read and returns memory of its own, so a reader
+// keeps of the shard only what it holds on to. soon may be nil. data belongs to the caller, also after Close. Verify and Recheck need a shard with all of its
+// bytes. Errors are those of read, *CorruptError, and ErrVersion.
+func NewRemote(name string, data []byte, read Read, soon Soon) (*File, error) {
+	f := &File{name: name, data: data, read: read, soon: soon}
+	if err := f.Guard(f.openRemote); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *File) openRemote() error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	f.inPlace = f.tail()
+	header := make([]byte, HeaderSize)
+	if err := f.read(header, 0); err != nil {
+		return fmt.Errorf("read the header of shard %s: %w", f.name, err)
+	}
+	return f.checkHeader(header)
+}
+
+// TailStart reads where the tail of a shard starts: the sections that say where in the others something is, and the frame after
+// them. Errors are those of read, *CorruptError, and ErrVersion.
+func TailStart(name string, size int64, read Read) (int64, error) {
+	if size < HeaderSize+FooterSize {
+		return 0, tooShort(name, size)
+	}
+	from := max(0, size-TailSize)
+	end := make([]byte, size-from)
+	if err := read(end, from); err != nil {
+		return 0, fmt.Errorf("read the end of shard %s: %w", name, err)
+	}
+	ft, err := parseFooter(name, size, end[len(end)-FooterSize:])
+	if err != nil {
+		return 0, err
+	}
+	if ft.tocOffset < from {
+		from = ft.tocOffset
+		end = make([]byte, size-from)
+		if err := read(end, from); err != nil {
+			return 0, fmt.Errorf("read the table of contents of shard %s: %w", name, err)
+		}
+	}
+	toc := end[ft.tocOffset-from:][:ft.tocLength]
+	if err := checkTOC(name, &ft, toc); err != nil {
+		return 0, err
+	}
+	f := File{name: name}
+	f.keep(toc, ft.bodyLength)
+	return f.tail(), nil
 }
 
 // openSparse loads what open reads; a short end is loaded in one piece.
@@ -47,7 +106,7 @@ func (f *File) openSparse() error {
 	if err := f.bring(0, HeaderSize); err != nil {
 		return err
 	}
-	return f.open()
+	return f.openWhole()
 }
 
 // bring loads bytes that may be missing.
@@ -64,7 +123,7 @@ func (f *File) bring(off, n int64) error {
 
 // Announcer announces parts of a section that are about to be read, so that they are loaded all at
 // once rather than one after the other. Parts next to each other are one announcement. For a shard in
-// memory, a mapped one that seems to be in memory, and a sparse one without a Soon, Add does nothing.
+// memory, a mapped one that seems to be in memory, and one without a Soon, Add does nothing.
 // It is not safe for concurrent use.
 type Announcer struct {
 	section  Section
@@ -105,7 +164,10 @@ func (s Section) Soon(off, n int64) {
 	if !s.Announces() || off < 0 || off >= end-start || n <= 0 {
 		return
 	}
-	first, last := (start+off)>>checksumShift, (start+off+min(n, end-start-off)-1)>>checksumShift
+	if off = start + off; off >= s.file.inPlace && s.file.inPlace > 0 {
+		return
+	}
+	first, last := off>>checksumShift, (min(off+n, end)-1)>>checksumShift
 	for first <= last && s.file.isVerified(first) {
 		first++
 	}

@@ -35,109 +35,101 @@ func (g *gate) await(n int) {
 	}
 }
 
-// TestAnnouncedBlocksComeTogether: what a view announces is downloaded at the same time and only once,
+// TestAnnouncedBlocksComeTogether: what a view announces is downloaded at the same time and only once, also without room on the disk,
 // and it need not be read.
 func TestAnnouncedBlocksComeTogether(t *testing.T) {
 	const grain = 2 * disk.Page
 	content := noise(rand.New(rand.NewPCG(1, 2)), 100*grain)
-	w := newWorld(t, t.TempDir(), 0, grain)
-	defer w.Close()
-	o, err := w.open(w.put(t, "shard", content))
-	must(t, err)
-	g := newGate()
-	w.source.breakBy(g.hold)
-	v := w.view(o, 1)
-	for _, block := range []int64{3, 50, 10, 3, 80} {
-		v.soon(block*grain, grain)
+	for _, limit := range []int64{0, 1} {
+		w := newWorld(t, t.TempDir(), limit, grain)
+		o := w.openNoise(t, "shard", content)
+		g := newGate()
+		w.source.breakBy(g.hold)
+		v := w.view(o)
+		for _, block := range []int64{3, 50, 10, 3, 80} {
+			v.soon(block*grain, grain)
+		}
+		g.await(4)
+		close(g.opened)
+		for _, block := range []int64{3, 10, 50, 3} {
+			must(t, v.read(t.Context(), make([]byte, grain), block*grain))
+		}
+		w.settle()
+		if n := w.source.reads.Load(); n != 4 {
+			t.Errorf("%d reads of four blocks", n)
+		}
+		v.close()
+		w.shut(o)
+		w.Close()
 	}
-	g.await(4)
-	close(g.opened)
-	for _, block := range []int64{3, 10, 50} {
-		must(t, v.fill(t.Context(), block*grain, grain))
-	}
-	w.settle()
-	if n := w.source.reads.Load(); n != 4 {
-		t.Errorf("%d reads of four blocks", n)
-	}
-	v.close()
-	w.mu.Lock()
-	w.leave(o)
-	w.mu.Unlock()
 }
 
-// TestAnnouncedBlocksAreBounded: a view that is alone has at most fetches reads on their way, the others
-// follow as it reads on, and the reads end with the view.
+// TestAnnouncedBlocksAreBounded: a view holds no more than its share of the memory; the other announced blocks follow as it reads on, and the
+// reads that it has not waited for end with it.
 func TestAnnouncedBlocksAreBounded(t *testing.T) {
-	const grain, wanted = 2 * disk.Page, fetches + 100
-	content := noise(rand.New(rand.NewPCG(1, 3)), 4*wanted*grain)
-	w := newWorld(t, t.TempDir(), 0, grain)
+	const grain = 4 << 20
+	const share = searchMemory / grain
+	w := newWorld(t, t.TempDir(), 1, grain)
 	defer w.Close()
-	o, err := w.open(w.put(t, "shard", content))
-	must(t, err)
+	content := noise(rand.New(rand.NewPCG(1, 3)), 30*grain)
+	o := w.openNoise(t, "shard", content)
 	g := newGate()
 	w.source.breakBy(g.hold)
-	v := w.view(o, 1)
-	for block := int64(0); block < 4*wanted; block += 4 {
+	v := w.view(o)
+	for block := int64(0); block < 30; block += 2 {
 		v.soon(block*grain, grain)
 	}
-	g.await(fetches)
-	if n := len(v.ahead); n != fetches {
+	g.await(share)
+	if n := len(v.held); n != share {
 		t.Errorf("%d reads are on their way", n)
 	}
-	v.close() // abandons all of them
+	v.close() // ends all of them
 	w.settle()
-	if n := w.source.reads.Load(); n != fetches {
+	if n := w.source.reads.Load(); n != share {
 		t.Errorf("%d reads after the view was closed", n)
 	}
 	w.source.breakBy(nil)
-	v = w.view(o, 2)
-	for block := int64(0); block < 4*wanted; block += 4 {
+	v = w.view(o)
+	for block := int64(0); block < 30; block += 2 {
 		v.soon(block*grain, grain)
 	}
-	for block := int64(0); block < 4*wanted; block += 4 {
-		must(t, v.fill(t.Context(), block*grain, grain))
+	p := make([]byte, 1)
+	for block := int64(0); block < 30; block += 2 {
+		must(t, v.read(t.Context(), p, block*grain))
+		if n := len(v.holds); n > share {
+			t.Errorf("a view holds %d blocks", n)
+		}
 	}
-	if n := w.source.reads.Load(); n > fetches+wanted {
-		t.Errorf("%d reads of %d blocks", n-fetches, wanted)
+	if n := w.source.reads.Load(); n != share+15 {
+		t.Errorf("%d reads of 15 blocks", n-share)
 	}
 	v.close()
-	w.mu.Lock()
-	w.leave(o)
-	w.mu.Unlock()
+	w.settle()
+	w.shut(o)
 }
 
-// TestAnnouncedBlocksHaveLittleRoom: the blocks that views announce take a quarter of the disk budget
-// while they are on their way, or one block each.
-func TestAnnouncedBlocksHaveLittleRoom(t *testing.T) {
-	const grain = 2 * disk.Page
-	content := noise(rand.New(rand.NewPCG(1, 4)), 400*grain)
-	for views, want := range map[int]int{1: 10, 2: 10, 3: 9, 20: 20} {
-		w := newWorld(t, t.TempDir(), 40*grain, grain)
-		o, err := w.open(w.put(t, "shard", content))
-		must(t, err)
-		g := newGate()
-		w.source.breakBy(g.hold)
+// TestViewsShareTheMemory: many views together hold as much as few, or one block each.
+func TestViewsShareTheMemory(t *testing.T) {
+	const grain = 4 << 20
+	content := noise(rand.New(rand.NewPCG(1, 4)), 4*grain)
+	for views, want := range map[int]int{1: 3, 30: 2, 100: 1} {
+		w := newWorld(t, t.TempDir(), 1, grain)
+		o := w.openNoise(t, "shard", content)
 		var all []*view
-		for i := range views {
-			all = append(all, w.view(o, uint64(i)))
+		for range views {
+			all = append(all, w.view(o))
 		}
-		blocks := 0
-		for i, v := range all {
-			v.soon(int64(i)*20*grain, 15*grain)
-			for _, fl := range v.ahead {
-				blocks += len(fl.blocks)
+		for _, v := range all {
+			v.soon(0, 3*grain)
+			if n := len(v.holds); n > want {
+				t.Errorf("one of %d views holds %d blocks", views, n)
 			}
-		}
-		if blocks != want {
-			t.Errorf("%d views have %d blocks on their way", views, blocks)
 		}
 		for _, v := range all {
 			v.close()
 		}
 		w.settle()
-		w.mu.Lock()
-		w.leave(o)
-		w.mu.Unlock()
+		w.shut(o)
 		w.Close()
 	}
 }

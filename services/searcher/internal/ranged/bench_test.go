@@ -50,8 +50,7 @@ func BenchmarkTree(b *testing.B) {
 			b.Run("cold/"+name, func(b *testing.B) {
 				before := w.source.reads.Load()
 				for b.Loop() {
-					s, err := w.Open(object)
-					must(b, err)
+					s := w.Open(object)
 					find(b, s, q)
 					b.ReportMetric(float64(w.fifo.smallBytes+w.fifo.mainBytes), "B/search")
 					must(b, s.Close())
@@ -59,8 +58,7 @@ func BenchmarkTree(b *testing.B) {
 				b.ReportMetric(float64(w.source.reads.Load()-before)/float64(b.N), "reads/search")
 			})
 			b.Run("warm/"+name, func(b *testing.B) {
-				s, err := w.Open(object)
-				must(b, err)
+				s := w.Open(object)
 				find(b, s, q)
 				for b.Loop() {
 					find(b, s, q)
@@ -89,8 +87,7 @@ func BenchmarkUsers(b *testing.B) {
 				return r, nil
 			})
 			for b.Loop() {
-				s, err := w.Open(object)
-				must(b, err)
+				s := w.Open(object)
 				var all sync.WaitGroup
 				for i := range users {
 					q := prepare(b, corpus, texts[i%len(texts)])

@@ -1,32 +1,28 @@
 // Package ranged serves shards that are not on disk as a whole. It downloads the blocks
-// that a search reads into a sparse file, and keeps them while the disk budget has room.
+// that a search reads, and keeps them in a sparse file while the disk budget has room.
 //
-//	search ──▶ view ── reads bytes ──▶ fill ──▶ block there: pinned by the view
-//	                                     │
-//	                                     ▼ not there
-//	                 room from the budget, by eviction (S3-FIFO) ──▶ flight: one
-//	                 ranged read of adjacent blocks, for all who want them
+//	search ──▶ view ── copies bytes ◀── block on the disk
+//	                       ▲
+//	                       └── flight: one ranged read of adjacent blocks into memory,
+//	                           for all who want them ──▶ room from the budget, by
+//	                           eviction (S3-FIFO) ──▶ blocks on the disk
 //
-// Each search has its own view, which pins the blocks that it has read until it ends, so
-// that they are not evicted. Package format verifies the checksums of downloaded bytes
-// each time a view first reads them.
+// A search copies what it reads, so a block may be evicted at any time, and a block for which there is no
+// room is used from memory. No search waits for room, and none fails for want of it.
+//
+// The tail of a shard, which says where everything else is, is in place: on the disk while the shard is
+// open, or in the memory of each search if the disk has no room for it. Package format verifies the checksums
+// of all bytes each time a search reads them.
 package ranged
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/bucket"
-	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
-
-// ErrNoRoom means that a search needs more of a shard at once than the disk
-// budget, or the disk, has room for.
-var ErrNoRoom = errors.New("no space for the parts of the shard that this needs at once")
 
 // Object names a shard in the bucket.
 type Object struct {
@@ -37,8 +33,17 @@ type Object struct {
 	Size int64
 }
 
-// fetches is how many ranged reads run at once, over all searches.
-const fetches = 256
+const (
+	// fetches is how many ranged reads run at once, over all searches.
+	fetches = 256
+	// memory is how many bytes of blocks the searches hold together, and searchMemory how many one holds. Each may have a block
+	// more than its share, and what it is copying.
+	memory, searchMemory = 256 << 20, 32 << 20
+	// tailShare is the divisor of the disk budget that the tails of shards may take.
+	tailShare = 2
+	// tailsInMemory is how many searches at once may have a tail in memory for which the disk has no room. The others wait.
+	tailsInMemory = 4
+)
 
 // Cache holds blocks of shards. It is safe for concurrent use.
 type Cache struct {
@@ -46,7 +51,6 @@ type Cache struct {
 	grain   int64 // bytes of a block
 	bucket  bucket.Bucket
 	budget  *disk.Budget
-	relieve func() bool
 	log     *slog.Logger
 	metrics *Metrics
 
@@ -54,27 +58,19 @@ type Cache struct {
 	end     context.CancelFunc
 	flights sync.WaitGroup
 	slots   chan struct{} // a token for each ranged read
+	inMind  chan struct{} // a token for each tail in memory
 
-	mu   sync.Mutex
-	fifo fifo
-	// views are open. waiting maps those that wait for room to the number of their
-	// waiting goroutines.
-	views int
-	// searches began so far.
-	searches uint64
-	waiting  map[*view]int
-	flying   int // flights that have not landed
-	// freed reports that there may be room.
-	freed wait.Change
+	mu    sync.Mutex
+	fifo  fifo
+	views int   // open
+	tails int64 // bytes on disk
 }
 
-// New makes a cache over a folder that exists. It must be closed. The cache calls relieve
-// when a search finds no room although no other search holds any. Relieve reports whether
-// it gave bytes back to the budget, so that a retry makes sense.
-func New(dir string, b bucket.Bucket, budget *disk.Budget, relieve func() bool, log *slog.Logger, m *Metrics) *Cache {
+// New makes a cache over a folder that exists. It must be closed.
+func New(dir string, b bucket.Bucket, budget *disk.Budget, log *slog.Logger, m *Metrics) *Cache {
 	c := &Cache{
-		dir: dir, grain: blockSize, bucket: b, budget: budget, relieve: relieve, log: log, metrics: m,
-		slots: make(chan struct{}, fetches), waiting: make(map[*view]int),
+		dir: dir, grain: blockSize, bucket: b, budget: budget, log: log, metrics: m,
+		slots: make(chan struct{}, fetches), inMind: make(chan struct{}, tailsInMemory),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c
@@ -88,18 +84,11 @@ func (c *Cache) Close() {
 }
 
 // Reserve takes bytes from the budget, and evicts blocks if it must. It reports whether
-// it succeeded: blocks in use stay.
+// it succeeded: the tails of open shards stay.
 func (c *Cache) Reserve(n int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.reserve(n)
-}
-
-// Freed wakes the goroutines that wait for room.
-func (c *Cache) Freed() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.freed.Notify()
 }
 
 // reserve needs mu.
@@ -122,36 +111,28 @@ func (c *Cache) evict() bool {
 	if b == nil {
 		return false
 	}
-	o := b.object
-	o.slots[b.number] = slot{ghost: g}
-	off, n := o.span(b.number, b.number)
-	if err := disk.Punch(o.path, off, disk.Rounded(n)); err != nil {
-		o.stuck += int64(b.size)
-		c.log.Error("free a block of a shard", "shard", o.Name, "error", err)
-		return true
-	}
+	b.object.slots[b.number] = slot{ghost: g}
 	c.metrics.evictions.Inc()
 	c.metrics.blocks.Sub(float64(b.size))
-	c.budget.Give(int64(b.size))
+	c.punch(b.object, b.number, b.number)
 	return true
 }
 
-// open makes an object's sparse file.
-func (c *Cache) open(o Object) (*object, error) {
-	taken := overhead(o.Size, c.grain)
-	if !c.Reserve(taken) {
-		return nil, fmt.Errorf("%w: %d bytes of shard %s", ErrNoRoom, taken, o.Name)
+// punch frees the space of the blocks from first to last. Callers hold mu.
+func (c *Cache) punch(o *object, first, last uint32) {
+	off, n := o.span(first, last)
+	n = disk.Rounded(n)
+	if err := disk.Punch(o.file.Name(), off, n); err != nil {
+		o.stuck += n
+		c.log.Error("free blocks of a shard", "shard", o.Name, "error", err)
+		return
 	}
-	obj, err := newObject(c.dir, c.grain, o)
-	if err != nil {
-		c.budget.Give(taken)
-	}
-	return obj, err
+	c.budget.Give(n)
 }
 
 // leave ends one reference of an object; callers hold mu.
 func (c *Cache) leave(o *object) {
-	if o.refs--; o.refs > 0 {
+	if o.refs--; o.refs > 0 || o.file == nil {
 		return
 	}
 	taken := overhead(o.Size, o.grain) + o.stuck
@@ -162,11 +143,14 @@ func (c *Cache) leave(o *object) {
 			taken += int64(b.size)
 		}
 	}
+	if o.placed {
+		taken += o.tailSize()
+		c.tails -= o.tailSize()
+	}
 	o.slots = nil
 	if err := o.remove(); err != nil {
 		c.log.Error("remove the blocks of a shard", "shard", o.Name, "error", err)
 		return // what may still be on disk stays taken
 	}
 	c.budget.Give(taken)
-	c.freed.Notify()
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -74,7 +73,7 @@ func newWorld(t tb, dir string, limit, grain int64) *world {
 	t.Helper()
 	m := NewMetrics(prometheus.NewRegistry())
 	w := &world{source: &source{Bucket: bucket.NewMemory(1 << 30)}, budget: disk.NewBudget(limit), dir: dir}
-	w.Cache = New(dir, w.source, w.budget, func() bool { return false }, slog.New(slog.DiscardHandler), m)
+	w.Cache = New(dir, w.source, w.budget, slog.New(slog.DiscardHandler), m)
 	w.grain = grain
 	return w
 }
@@ -94,150 +93,7 @@ func noise(rng *rand.Rand, n int) []byte {
 	return p[:n]
 }
 
-// used is a view with what it has read.
-type used struct {
-	*view
-	whole  []byte
-	ranges [][2]int64
-}
-
-// sound reports whether all that the view has read is still what the object has.
-func (u *used) sound() error {
-	for _, r := range u.ranges {
-		if !bytes.Equal(u.object.data[r[0]:r[1]], u.whole[r[0]:r[1]]) {
-			return fmt.Errorf("bytes %d to %d changed while they were in use", r[0], r[1])
-		}
-	}
-	return nil
-}
-
-// read announces random ranges and fills one.
-func (u *used) read(ctx context.Context, rng *rand.Rand) error {
-	part := func() (off, n int64) {
-		off = rng.Int64N(int64(len(u.whole)))
-		return off, 1 + rng.Int64N(min(50_000, int64(len(u.whole))-off))
-	}
-	for range rng.IntN(3) {
-		u.soon(part()) // which it may read or not
-	}
-	off, n := part()
-	if err := u.fill(ctx, off, n); err != nil {
-		return err
-	}
-	u.ranges = append(u.ranges, [2]int64{off, off + n})
-	return nil
-}
-
-// TestNeverOverBudgetNorUnderUse: random searches at random of several objects.
-// At every step no more is taken than the budget has, no more is on disk than is
-// taken, and what a view has read stays as it is.
-func TestNeverOverBudgetNorUnderUse(t *testing.T) {
-	dir := t.TempDir()
-	rapid.Check(t, func(t *rapid.T) {
-		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
-		limit := int64(rapid.IntRange(10, 80).Draw(t, "pages")) * disk.Page
-		w := newWorld(t, dir, limit, 2*disk.Page)
-		defer w.Close()
-		var open []*Shard
-		contents := make(map[*Shard][]byte)
-		for i := range 3 {
-			content := noise(rng, 1+rng.IntN(150_000))
-			s, err := w.open(w.put(t, fmt.Sprint("shard", i), content))
-			if errors.Is(err, ErrNoRoom) {
-				continue
-			}
-			must(t, err)
-			sh := &Shard{cache: w.Cache, object: s}
-			open, contents[sh] = append(open, sh), content
-		}
-		ended, cancel := context.WithCancel(context.Background())
-		cancel()
-		var views []*used
-		for range rapid.IntRange(1, 40).Draw(t, "steps") {
-			switch rng.IntN(5) {
-			case 0:
-				sh := open[rng.IntN(len(open))]
-				views = append(views, &used{view: w.view(sh.object, uint64(len(views))), whole: contents[sh]})
-			case 1:
-				if len(views) > 0 {
-					i := rng.IntN(len(views))
-					views[i].close()
-					views = append(views[:i], views[i+1:]...)
-				}
-			case 2:
-				if n := rng.Int64N(limit); w.Reserve(n) {
-					w.budget.Give(n)
-				}
-			default:
-				if len(views) == 0 {
-					continue
-				}
-				// If there is no room, nothing else makes any: do not wait.
-				ctx := context.Background()
-				u := views[rng.IntN(len(views))]
-				if len(views) > 1 {
-					ctx = contextOfRoom(ended, w)
-				}
-				err := u.read(ctx, rng)
-				if err != nil && !errors.Is(err, errCrowded) && !errors.Is(err, context.Canceled) {
-					t.Fatalf("%v", err)
-				}
-				u.crowded = false
-			}
-			w.settle()
-			checkRoom(t, w)
-			for _, u := range views {
-				must(t, u.sound())
-			}
-		}
-		for _, u := range views {
-			u.close()
-		}
-		for _, sh := range open {
-			must(t, sh.Close())
-		}
-		if left := w.budget.Used(); left != 0 {
-			t.Fatalf("%d bytes are still taken when all is closed", left)
-		}
-		checkRoom(t, w)
-	})
-}
-
-// contextOfRoom ends as soon as a view waits for room.
-func contextOfRoom(ended context.Context, w *world) context.Context {
-	return &whenWaiting{Context: context.Background(), w: w, ended: ended}
-}
-
-type whenWaiting struct {
-	context.Context
-	w     *world
-	ended context.Context
-}
-
-func (c *whenWaiting) Done() <-chan struct{} {
-	c.w.mu.Lock()
-	defer c.w.mu.Unlock()
-	if len(c.w.waiting) > 0 {
-		return c.ended.Done()
-	}
-	return nil
-}
-
-func (c *whenWaiting) Err() error { return context.Canceled }
-
-// settle waits for flights that nobody waits for.
-func (w *world) settle() {
-	for {
-		w.mu.Lock()
-		flying, freed := w.flying, w.freed.Next()
-		w.mu.Unlock()
-		if flying == 0 {
-			return
-		}
-		<-freed
-	}
-}
-
+// checkRoom checks the account while no flight is under way.
 func checkRoom(t tb, w *world) {
 	t.Helper()
 	used := w.budget.Used()
@@ -251,19 +107,110 @@ func checkRoom(t tb, w *world) {
 	}
 }
 
-// TestManySearches: many searches at once end, although there is too little room for all, and each
-// reads the content of the objects. The account is checked meanwhile.
+// settle waits for flights that nobody waits for. No search may be running.
+func (w *world) settle() { w.flights.Wait() }
+
+// openNoise makes an object of noise, of which the last page is the tail and in place.
+func (w *world) openNoise(t tb, key string, content []byte) *object {
+	t.Helper()
+	o := newObject(w.grain, w.put(t, key, content))
+	if len(o.slots) > 1 {
+		o.tail = uint32(len(o.slots)) // everything is kept
+	}
+	return o
+}
+
+// shut ends the use of an object.
+func (w *world) shut(o *object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.leave(o)
+}
+
+// readRandomly announces random ranges and reads one, which must be what the object has.
+func readRandomly(ctx context.Context, v *view, whole []byte, rng *rand.Rand) error {
+	part := func() (off, n int64) {
+		off = rng.Int64N(int64(len(whole)))
+		return off, 1 + rng.Int64N(min(50_000, int64(len(whole))-off))
+	}
+	for range rng.IntN(3) {
+		v.soon(part()) // which it may read or not
+	}
+	off, n := part()
+	p := make([]byte, n)
+	if err := v.read(ctx, p, off); err != nil {
+		return err
+	}
+	if !bytes.Equal(p, whole[off:off+n]) {
+		return fmt.Errorf("%d bytes at %d are not those of the object", n, off)
+	}
+	return nil
+}
+
+// TestNeverOverBudgetNorWrong: random searches at random of several objects. At every step no more is taken than the budget
+// has, no more is on disk than is taken, and what a view reads is what the object has.
+func TestNeverOverBudgetNorWrong(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		limit := int64(rapid.IntRange(1, 80).Draw(t, "pages")) * disk.Page
+		w := newWorld(t, dir, limit, 2*disk.Page)
+		defer w.Close()
+		var open []*object
+		contents := make(map[*object][]byte)
+		for i := range 3 {
+			content := noise(rng, 1+rng.IntN(150_000))
+			o := w.openNoise(t, fmt.Sprint("shard", i), content)
+			open, contents[o] = append(open, o), content
+		}
+		var views []*view
+		for range rapid.IntRange(1, 40).Draw(t, "steps") {
+			switch rng.IntN(5) {
+			case 0:
+				views = append(views, w.view(open[rng.IntN(len(open))]))
+			case 1:
+				if len(views) > 0 {
+					i := rng.IntN(len(views))
+					views[i].close()
+					views = append(views[:i], views[i+1:]...)
+				}
+			case 2:
+				if n := rng.Int64N(limit); w.Reserve(n) {
+					w.budget.Give(n)
+				}
+			default:
+				if len(views) > 0 {
+					v := views[rng.IntN(len(views))]
+					must(t, readRandomly(context.Background(), v, contents[v.object], rng))
+				}
+			}
+			w.settle()
+			checkRoom(t, w)
+		}
+		for _, v := range views {
+			v.close()
+		}
+		for _, o := range open {
+			w.shut(o)
+		}
+		if left := w.budget.Used(); left != 0 {
+			t.Fatalf("%d bytes are still taken when all is closed", left)
+		}
+		checkRoom(t, w)
+	})
+}
+
+// TestManySearches: many searches at once of several objects read what these have, while blocks are evicted under them. The account is
+// checked meanwhile.
 func TestManySearches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	w := newWorld(t, t.TempDir(), 700_000, 4*disk.Page)
+	w := newWorld(t, t.TempDir(), 200_000, 4*disk.Page)
 	defer w.Close()
-	var shards []*Shard
+	var open []*object
 	var contents [][]byte
 	for i := range 4 {
-		content := noise(rng, 500_000)
-		s, err := w.Open(w.put(t, fmt.Sprint("shard", i), content))
-		must(t, err)
-		shards, contents = append(shards, s), append(contents, content)
+		contents = append(contents, noise(rng, 500_000))
+		open = append(open, w.openNoise(t, fmt.Sprint("shard", i), contents[i]))
 	}
 	stop, watching := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -286,36 +233,25 @@ func TestManySearches(t *testing.T) {
 		searching.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(g), 5))
 			for range 6 {
-				i := rng.IntN(len(shards))
-				if err := readAll(t.Context(), shards[i], contents[i]); err != nil {
-					t.Error(err)
+				i := rng.IntN(len(open))
+				v := w.view(open[i])
+				for range 40 {
+					if err := readRandomly(t.Context(), v, contents[i], rng); err != nil {
+						t.Error(err)
+					}
 				}
+				v.close()
 			}
 		})
 	}
 	searching.Wait()
 	close(stop)
 	<-watching
-	for _, s := range shards {
-		must(t, s.Close())
+	w.settle()
+	for _, o := range open {
+		w.shut(o)
 	}
 	if left := w.budget.Used(); left != 0 {
 		t.Errorf("%d bytes are still taken", left)
 	}
-}
-
-// readAll reads an object from its beginning to its end, as a search that looks
-// at everything does.
-func readAll(ctx context.Context, s *Shard, content []byte) error {
-	return s.cache.run(ctx, s.object, func(v *view) error {
-		u := &used{view: v, whole: content}
-		for off := int64(0); off < int64(len(content)); off += 10_000 {
-			n := min(10_000, int64(len(content))-off)
-			if err := u.fill(ctx, off, n); err != nil {
-				return errors.Join(err, u.sound())
-			}
-			u.ranges = append(u.ranges, [2]int64{off, off + n})
-		}
-		return u.sound()
-	})
 }

@@ -1,18 +1,13 @@
 package ranged
 
-// block is a piece of an object that is on disk, or on its way. Its fields are
-// guarded by the cache's mutex.
+// block is a piece of an object that is on disk. Its fields are guarded by the cache's mutex.
 type block struct {
 	object     *object
-	flight     *flight // that brings it, nil once it is there
-	prev, next *block  // in its queue, if linked
-	number     uint32  // within its object
-	size       int32   // bytes it takes on disk
-	pins       int32   // views that use it
-	freq       uint8   // uses since it came, at most mostFreq
-	main       bool    // belongs to the main queue, not to the small one
-	linked     bool    // is in its queue
-	dead       bool    // was evicted, or never came
+	prev, next *block // in its queue
+	number     uint32 // within its object
+	size       int32  // bytes it takes on disk
+	freq       uint8  // uses since it came, at most mostFreq
+	main       bool   // is in the main queue, not in the small one
 }
 
 // mostFreq is the highest use count of a block.
@@ -22,7 +17,7 @@ const mostFreq = 3
 type queue struct{ head, tail *block }
 
 func (q *queue) push(b *block) {
-	b.prev, b.next, b.linked = q.tail, nil, true
+	b.prev, b.next = q.tail, nil
 	if q.tail == nil {
 		q.head = b
 	} else {
@@ -42,7 +37,7 @@ func (q *queue) remove(b *block) {
 	} else {
 		b.next.prev = b.prev
 	}
-	b.prev, b.next, b.linked = nil, nil, false
+	b.prev, b.next = nil, nil
 }
 
 // fifo is the order in which blocks leave: S3-FIFO (Yang, Zhang, Qiu, Yue, Rashmi, "FIFO
@@ -50,8 +45,6 @@ func (q *queue) remove(b *block) {
 // queue with a tenth of all bytes. It moves to the main queue only if it is used twice
 // there, or comes back soon after it left. So a sweep over everything passes through the
 // small queue alone.
-//
-// A block that is in use is in no queue when its turn comes; its last user puts it back.
 type fifo struct {
 	small, main           queue
 	smallBytes, mainBytes int64
@@ -67,15 +60,13 @@ const smallShare = 10
 type ghost uint32
 
 // insert adds a block that was just read. A recent ghost means that the block was cached
-// not long ago, so it goes to the main queue, and so does one that the caller has marked as belonging there.
+// not long ago, so it goes to the main queue.
 func (q *fifo) insert(b *block, g ghost) {
-	b.main = b.main || g != 0 && q.departed-uint32(g) < q.blocks
+	b.main = g != 0 && q.departed-uint32(g) < q.blocks
 	b.freq = 0
 	*q.bytes(b) += int64(b.size)
 	q.blocks++
-	if b.pins == 0 {
-		q.of(b).push(b)
-	}
+	q.of(b).push(b)
 }
 
 func (q *fifo) of(b *block) *queue {
@@ -92,33 +83,20 @@ func (q *fifo) bytes(b *block) *int64 {
 	return &q.smallBytes
 }
 
-// unused puts a block back into its queue once its last reader has left.
-func (q *fifo) unused(b *block) {
-	if !b.linked {
-		q.of(b).push(b)
-	}
-}
-
 // drop forgets a block.
 func (q *fifo) drop(b *block) {
-	if b.linked {
-		q.of(b).remove(b)
-	}
+	q.of(b).remove(b)
 	*q.bytes(b) -= int64(b.size)
 	q.blocks--
-	b.dead = true
 }
 
-// evict drops the block whose turn it is to leave, with its ghost; nil when all
-// are in use.
+// evict drops the block whose turn it is to leave, with its ghost; nil if there is none.
 func (q *fifo) evict() (*block, ghost) {
 	for {
 		b := q.oldest()
 		switch {
 		case b == nil:
 			return nil, 0
-		case b.pins > 0:
-			q.of(b).remove(b)
 		case b.main && b.freq > 0:
 			q.main.remove(b)
 			b.freq--

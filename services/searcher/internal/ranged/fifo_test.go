@@ -111,7 +111,7 @@ func TestFollowsWhatIsHot(t *testing.T) {
 }
 
 // TestFifoKeepsItsAccounts: over random uses, the counts of the queues match the blocks that were
-// inserted and not evicted, and a block in use is never evicted.
+// inserted and not evicted.
 func TestFifoKeepsItsAccounts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var q fifo
@@ -120,7 +120,7 @@ func TestFifoKeepsItsAccounts(t *testing.T) {
 	for range 20_000 {
 		switch rng.IntN(4) {
 		case 0:
-			b := &block{size: 1 + rng.Int32N(9), pins: rng.Int32N(2)}
+			b := &block{size: 1 + rng.Int32N(9)}
 			g := ghost(0)
 			if len(ghosts) > 0 && rng.IntN(2) == 0 {
 				g = ghosts[rng.IntN(len(ghosts))]
@@ -129,13 +129,7 @@ func TestFifoKeepsItsAccounts(t *testing.T) {
 			held[b] = true
 		case 1:
 			for b := range held { // any
-				if b.pins > 0 {
-					if b.pins--; b.pins == 0 {
-						q.unused(b)
-					}
-				} else {
-					b.pins, b.freq = 1, min(b.freq+1, mostFreq)
-				}
+				b.freq = min(b.freq+1, mostFreq)
 				break
 			}
 		case 2:
@@ -143,8 +137,8 @@ func TestFifoKeepsItsAccounts(t *testing.T) {
 			if b == nil {
 				continue
 			}
-			if b.pins > 0 || !held[b] {
-				t.Fatal("evicted what is in use, or not there")
+			if !held[b] {
+				t.Fatal("evicted what is not there")
 			}
 			delete(held, b)
 			ghosts = append(ghosts, g)
@@ -164,12 +158,6 @@ func TestFifoKeepsItsAccounts(t *testing.T) {
 		}
 		if q.smallBytes+q.mainBytes != sum || int(q.blocks) != len(held) {
 			t.Fatalf("%d bytes and %d blocks are held, the queues say %d and %d", sum, len(held), q.smallBytes+q.mainBytes, q.blocks)
-		}
-	}
-	for b := range held {
-		if b.pins > 0 {
-			b.pins = 0
-			q.unused(b)
 		}
 	}
 	for range len(held) {

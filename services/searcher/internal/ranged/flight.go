@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"sync"
 	"syscall"
 
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
@@ -15,82 +13,71 @@ import (
 // longestRun bounds the blocks of one ranged read.
 const longestRun = 64
 
-// flight is one ranged read of adjacent blocks. Every reader of one of the blocks waits
-// for it, and the last one to leave cancels it. Err may be read once done is closed; the
-// fields below it are guarded by the cache's mutex.
+// flight is one ranged read of adjacent blocks. Views hold it to copy its bytes; if the last one leaves before it has them, it
+// is cancelled. Data and err may be read once done is closed. Holders is guarded by the cache's mutex.
 type flight struct {
 	object *object
-	blocks []*block
+	first  uint32
+	blocks int
 	cancel context.CancelFunc
-	done   chan struct{}
-	err    error
 
-	waiters int
-	// abandoned is set if all waiters left before it landed.
-	abandoned, landed bool
+	done chan struct{}
+	data []byte
+	err  error
+
+	holders int
 }
 
-// launch starts to download the blocks from first to last that are missing, as many as
-// there is room for. It returns nil if there is room for none. Callers hold mu.
+// launch starts to download the blocks from first to last, of which none is there or on its way. Callers hold mu.
 func (c *Cache) launch(o *object, first, last uint32) *flight {
-	fl := &flight{object: o, done: make(chan struct{})}
-	for n := first; n <= last && len(fl.blocks) < longestRun; n++ {
-		_, bytes := o.span(n, n)
-		size := disk.Rounded(bytes)
-		if !c.reserve(size) {
-			break
-		}
-		c.metrics.blocks.Add(float64(size))
-		b := &block{object: o, flight: fl, number: n, size: int32(size)}
-		o.slots[n].block = b
-		fl.blocks = append(fl.blocks, b)
-	}
-	if len(fl.blocks) == 0 {
-		return nil
+	fl := &flight{object: o, first: first, blocks: min(int(last-first)+1, longestRun), done: make(chan struct{})}
+	for n := range uint32(fl.blocks) {
+		o.flights[first+n] = fl
 	}
 	o.refs++
-	c.flying++
 	var ctx context.Context
 	ctx, fl.cancel = context.WithCancel(c.life)
-	c.flights.Go(func() { c.land(fl, c.bring(ctx, fl)) })
+	c.flights.Go(func() { c.fly(ctx, fl) })
 	return fl
 }
 
-// land records how the flight ended, and makes its blocks usable or forgets them.
-func (c *Cache) land(fl *flight, err error) {
+// fly downloads the blocks, passes them to their readers, and keeps those for which there is room.
+func (c *Cache) fly(ctx context.Context, fl *flight) {
+	fl.data, fl.err = c.download(ctx, fl)
 	fl.cancel()
+	close(fl.done)
+	if fl.err == nil {
+		c.keep(fl)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	o := fl.object
-	for _, b := range fl.blocks {
-		b.flight = nil
-		if err == nil {
-			b.main = o.everRead(b.number)
-			c.fifo.insert(b, o.slots[b.number].ghost)
-			continue
-		}
-		b.dead = true
-		o.slots[b.number].block = nil
-		if off, n := o.span(b.number, b.number); disk.Punch(o.path, off, disk.Rounded(n)) != nil {
-			o.stuck += int64(b.size) // a part of it may be on disk
-			continue
-		}
-		c.metrics.blocks.Sub(float64(b.size))
-		c.budget.Give(int64(b.size))
-	}
-	fl.err, fl.landed = err, true
-	close(fl.done)
-	c.flying--
-	c.freed.Notify()
-	c.leave(o)
+	c.ground(fl)
+	c.leave(fl.object)
 }
 
-var pieces = sync.Pool{New: func() any { return new([blockSize]byte) }}
+// ground ends the search for a flight: nobody who does not hold it yet will. Callers hold mu.
+func (c *Cache) ground(fl *flight) {
+	for n := range uint32(fl.blocks) {
+		if o := fl.object; o.flights[fl.first+n] == fl {
+			delete(o.flights, fl.first+n)
+		}
+	}
+}
 
-// bring downloads the flight's bytes into the sparse file.
-func (c *Cache) bring(ctx context.Context, fl *flight) (err error) {
+// landed reports whether the flight has its data or an error.
+func (fl *flight) landed() bool {
+	select {
+	case <-fl.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// download reads the flight's bytes from the bucket.
+func (c *Cache) download(ctx context.Context, fl *flight) (data []byte, err error) {
 	o := fl.object
-	off, n := o.span(fl.blocks[0].number, fl.blocks[len(fl.blocks)-1].number)
+	off, n := o.span(fl.first, fl.first+uint32(fl.blocks)-1)
 	defer func() {
 		outcome := "ok"
 		if err != nil {
@@ -103,54 +90,20 @@ func (c *Cache) bring(ctx context.Context, fl *flight) (err error) {
 	case c.slots <- struct{}{}:
 		defer func() { <-c.slots }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 	body, err := c.bucket.GetRange(ctx, o.Key, off, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer body.Close()
-	file, err := os.OpenFile(o.path, os.O_WRONLY, 0)
-	if err != nil {
-		return err
+	data = make([]byte, n)
+	read, err := io.ReadFull(body, data)
+	c.metrics.bytes.Add(float64(read))
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // not a byte came, which is no regular end either
 	}
-	return errors.Join(c.copy(file, off, n, body), file.Close())
-}
-
-// copy writes n bytes of body at off.
-func (c *Cache) copy(file *os.File, off, n int64, body io.Reader) error {
-	piece := pieces.Get().(*[blockSize]byte)
-	defer pieces.Put(piece)
-	for n > 0 {
-		part := piece[:min(n, blockSize)]
-		read, err := io.ReadFull(body, part)
-		c.metrics.bytes.Add(float64(read))
-		if err != nil {
-			return err
-		}
-		if err := c.write(file, off, part); err != nil {
-			return err
-		}
-		off, n = off+int64(read), n-int64(read)
-	}
-	return nil
-}
-
-// write writes a piece. On a full disk it evicts blocks and tries again: another program
-// may have taken space that the budget counts as free.
-func (c *Cache) write(file *os.File, off int64, piece []byte) error {
-	for {
-		_, err := file.WriteAt(piece, off)
-		if !errors.Is(err, syscall.ENOSPC) {
-			return err
-		}
-		c.mu.Lock()
-		evicted := c.evict()
-		c.mu.Unlock()
-		if !evicted {
-			return fmt.Errorf("%w: %w", ErrNoRoom, err)
-		}
-	}
+	return data, err
 }
 
 // plain removes from an error the context errors that a search would take for the end of
@@ -162,19 +115,54 @@ func plain(err error) error {
 	return err
 }
 
-// wait waits until the flight or ctx ends. Its error is that of ctx.
-func (c *Cache) wait(ctx context.Context, fl *flight) error {
-	var err error
-	select {
-	case <-fl.done:
-	case <-ctx.Done():
-		err = ctx.Err()
+// keep writes the flight's blocks to the disk, as many as there is room for.
+func (c *Cache) keep(fl *flight) {
+	o := fl.object
+	c.mu.Lock()
+	blocks := 0
+	for blocks < fl.blocks && fl.first+uint32(blocks) < o.tail && c.prepare(o) && c.reserve(o.taken(fl.first+uint32(blocks))) {
+		blocks++
 	}
+	c.mu.Unlock()
+	if blocks == 0 {
+		return
+	}
+	off, n := o.span(fl.first, fl.first+uint32(blocks)-1)
+	err := c.write(o, off, fl.data[:n])
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if fl.waiters--; fl.waiters == 0 && !fl.landed {
-		fl.abandoned = true
-		fl.cancel()
+	if err != nil {
+		c.log.Error("keep blocks of a shard", "shard", o.Name, "error", err)
+		c.punch(o, fl.first, fl.first+uint32(blocks)-1)
+		return
 	}
-	return err
+	for number := fl.first; number < fl.first+uint32(blocks); number++ {
+		b := &block{object: o, number: number, size: int32(o.taken(number))}
+		c.metrics.blocks.Add(float64(b.size))
+		c.fifo.insert(b, o.slots[number].ghost)
+		o.slots[number].block = b
+	}
+}
+
+// write writes bytes to the object's file. On a full disk it evicts blocks and tries again: another program
+// may have taken space that the budget counts as free.
+func (c *Cache) write(o *object, off int64, data []byte) error {
+	for {
+		_, err := o.file.WriteAt(data, off)
+		if !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+		c.mu.Lock()
+		evicted := c.evict()
+		c.mu.Unlock()
+		if !evicted {
+			return err
+		}
+	}
+}
+
+// taken is the disk space of a block.
+func (o *object) taken(number uint32) int64 {
+	_, n := o.span(number, number)
+	return disk.Rounded(n)
 }

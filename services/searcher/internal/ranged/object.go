@@ -17,26 +17,40 @@ const blockSize = 64 << 10
 // before a cache starts was left by a process that died, and can be removed.
 const Prefix = ".blocks-"
 
-// object is a shard of the bucket, and the sparse file that holds its downloaded blocks,
-// mapped as a whole. Slots, refs and stuck are guarded by the cache's mutex.
+// object is a shard of the bucket. Its fields below grain are guarded by the cache's mutex; file and data do not change
+// once they are set.
 type object struct {
 	Object
-	path  string
-	data  []byte
 	grain int64 // bytes of a block
+
 	slots []slot
-	// tail is the first block of the shard's tail, which every search reads; the last block until the table of contents was read.
+	// flights are under way, by block.
+	flights map[uint32]*flight
+	// tail is the first block of the shard's tail, 0 until it is known. Only blocks before it are kept.
 	tail uint32
+	// file holds the blocks that were downloaded, nil before the first one, and data maps all of it. placed is set once the tail is there.
+	file   *os.File
+	data   []byte
+	placed bool
+	// placing is held by the search that puts the tail there.
+	placing chan struct{}
 	// refs counts the open shard and its flights. The last one to leave removes the file.
 	refs int
 	// stuck bytes could not be given back to the file system.
 	stuck int64
 }
 
-// slot is the place of a block.
+// slot is the place of a block, which is nil unless it is on disk.
 type slot struct {
 	block *block
 	ghost ghost
+}
+
+func newObject(grain int64, o Object) *object {
+	return &object{
+		Object: o, grain: grain, slots: make([]slot, (o.Size+grain-1)/grain), flights: make(map[uint32]*flight),
+		placing: make(chan struct{}, 1), refs: 1,
+	}
 }
 
 // overhead is the disk space that an object's file takes besides its blocks: file systems need
@@ -48,22 +62,38 @@ func overhead(size, grain int64) int64 {
 	return 0
 }
 
-// newObject makes the sparse file.
-func newObject(dir string, grain int64, o Object) (*object, error) {
+// prepare makes the object's sparse file, unless it is there, and reports whether there is one. Callers hold mu.
+func (c *Cache) prepare(o *object) bool {
+	if o.file != nil {
+		return true
+	}
+	taken := overhead(o.Size, o.grain)
+	if !c.reserve(taken) {
+		return false
+	}
+	if err := o.create(c.dir); err != nil {
+		c.log.Error("keep blocks of a shard", "shard", o.Name, "error", err)
+		c.budget.Give(taken)
+		return false
+	}
+	return true
+}
+
+// create makes the sparse file.
+func (o *object) create(dir string) error {
 	f, err := os.CreateTemp(dir, Prefix+"*")
 	if err != nil {
-		return nil, fmt.Errorf("make a sparse file: %w", err)
+		return fmt.Errorf("make a sparse file: %w", err)
 	}
-	defer f.Close()
-	obj := &object{Object: o, path: f.Name(), grain: grain, slots: make([]slot, (o.Size+grain-1)/grain), refs: 1}
-	obj.tail = uint32(max(len(obj.slots), 1) - 1)
-	if err = f.Truncate(o.Size); err == nil && o.Size > 0 {
-		obj.data, err = syscall.Mmap(int(f.Fd()), 0, int(o.Size), syscall.PROT_READ, syscall.MAP_SHARED)
+	var data []byte
+	if err = f.Truncate(o.Size); err == nil {
+		data, err = syscall.Mmap(int(f.Fd()), 0, int(o.Size), syscall.PROT_READ, syscall.MAP_SHARED)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("map a sparse file of %d bytes: %w", o.Size, err), os.Remove(obj.path))
+		return errors.Join(fmt.Errorf("map a sparse file of %d bytes: %w", o.Size, err), f.Close(), os.Remove(f.Name()))
 	}
-	return obj, nil
+	o.file, o.data = f, data
+	return nil
 }
 
 // span is where the blocks from first to last lie, in bytes.
@@ -72,14 +102,14 @@ func (o *object) span(first, last uint32) (off, n int64) {
 	return off, min(int64(last+1)*o.grain, o.Size) - off
 }
 
-// everRead reports whether every search reads a block: the first one, which has the header, and those of the tail.
-func (o *object) everRead(number uint32) bool { return number == 0 || number >= o.tail }
+// tailSize is the disk space of the tail.
+func (o *object) tailSize() int64 { return disk.Rounded(o.Size - int64(o.tail)*o.grain) }
 
 // missing returns the last block of the run of missing ones from first on, at most last. Callers hold
 // the cache's mutex.
 func (o *object) missing(first, last uint32) uint32 {
 	for at := first + 1; at <= last; at++ {
-		if o.slots[at].block != nil {
+		if o.slots[at].block != nil || o.flights[at] != nil {
 			return at - 1
 		}
 	}
@@ -88,11 +118,7 @@ func (o *object) missing(first, last uint32) uint32 {
 
 // remove unmaps and removes the file.
 func (o *object) remove() error {
-	var unmap error
-	if o.data != nil {
-		unmap = syscall.Munmap(o.data)
-	}
-	if err := errors.Join(unmap, os.Remove(o.path)); err != nil {
+	if err := errors.Join(syscall.Munmap(o.data), o.file.Close(), os.Remove(o.file.Name())); err != nil {
 		return fmt.Errorf("remove a sparse file: %w", err)
 	}
 	return nil

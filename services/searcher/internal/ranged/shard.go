@@ -9,20 +9,15 @@ import (
 )
 
 // Shard is a shard of the bucket that is searched by ranged reads, with the methods and
-// errors of a *search.Shard. It returns the errors of the bucket, and ErrNoRoom if the
-// disk budget is exhausted. It is safe for concurrent use, but not after Close.
+// errors of a *search.Shard. It also returns the errors of the bucket. It is safe for concurrent use, but not after Close.
 type Shard struct {
 	cache  *Cache
 	object *object
 }
 
 // Open makes a shard that can be searched. It reads nothing yet.
-func (c *Cache) Open(o Object) (*Shard, error) {
-	obj, err := c.open(o)
-	if err != nil {
-		return nil, err
-	}
-	return &Shard{cache: c, object: obj}, nil
+func (c *Cache) Open(o Object) *Shard {
+	return &Shard{cache: c, object: newObject(c.grain, o)}
 }
 
 // Close drops the downloaded blocks of the shard. No search may be running.
@@ -33,20 +28,9 @@ func (s *Shard) Close() error {
 	return nil
 }
 
-// Check opens the shard as a search does: it reads the table of contents. It also reads the rest of the tail, if there is room, so that
-// searches need not.
+// Check opens the shard as a search does: it reads the tail, so that searches need not.
 func (s *Shard) Check(ctx context.Context) error {
-	if err := s.use(ctx, func(*search.Shard) error { return nil }); err != nil {
-		return err
-	}
-	err := s.cache.run(ctx, s.object, func(v *view) error {
-		start := int64(s.object.tail) * s.object.grain
-		return v.fill(ctx, start, s.object.Size-start)
-	})
-	if errors.Is(err, ErrNoRoom) {
-		return nil
-	}
-	return err
+	return s.use(ctx, func(*search.Shard) error { return nil })
 }
 
 // Find is search.Shard's.
@@ -106,17 +90,19 @@ func (s *Shard) Tree(ctx context.Context, repo string, of search.Options, opts s
 
 // use opens the shard over a view of its own for one search.
 func (s *Shard) use(ctx context.Context, do func(*search.Shard) error) error {
-	return s.cache.run(ctx, s.object, func(v *view) error {
-		fill := func(off, n int64) error { return v.fill(ctx, off, n) }
-		f, err := format.NewSparse(s.object.Name, s.object.data, fill, v.soon)
-		if err != nil {
-			return err
-		}
-		v.locate(f.Tail())
-		sh, err := search.OpenFile(f)
-		if err != nil {
-			return err
-		}
-		return errors.Join(do(sh), sh.Close())
-	})
+	v := s.cache.view(s.object)
+	defer v.close()
+	if err := v.place(ctx); err != nil {
+		return err
+	}
+	read := func(p []byte, off int64) error { return v.read(ctx, p, off) }
+	f, err := format.NewRemote(s.object.Name, v.data, read, v.soon)
+	if err != nil {
+		return err
+	}
+	sh, err := search.OpenFile(f)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(sh), sh.Close())
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/stack"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
@@ -23,7 +22,6 @@ const (
 	corrupt     = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
 	notCovered  = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
 	deadline    = searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE
-	noSpace     = searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE
 	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
@@ -169,8 +167,6 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 		return corrupt
 	case errors.Is(err, shardcache.ErrNotCovered):
 		return notCovered
-	case errors.Is(err, ranged.ErrNoRoom):
-		return noSpace
 	}
 	return otherReason
 }
@@ -192,8 +188,6 @@ func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned sea
 		return corrupt, err
 	case err != nil && ctx.Err() != nil:
 		return deadline, err
-	case errors.Is(err, ranged.ErrNoRoom):
-		return noSpace, err
 	case err != nil:
 		return otherReason, err
 	case incomplete != nil:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -27,7 +26,6 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
-	"github.com/trawl-search/trawl/services/searcher/internal/ranged"
 	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
@@ -62,8 +60,6 @@ func (a act) Find(ctx context.Context, q *search.Query, opts search.Options) (*s
 		return nil, &format.CorruptError{File: "f", Section: "postings", Reason: "test"}
 	case "error":
 		return nil, errors.New("something else")
-	case "no-space":
-		return nil, fmt.Errorf("read a part: %w", ranged.ErrNoRoom)
 	case "slow":
 		<-ctx.Done()
 		r.Incomplete = ctx.Err()
@@ -213,7 +209,7 @@ func planOf(repo string, contents ...string) *searchv1.Plan {
 // TestEveryEndOfAShard: however the search of a shard ends, the others are answered, the coverage
 // names the reason, and a failed shard contributes nothing.
 func TestEveryEndOfAShard(t *testing.T) {
-	shards := []string{"good", "panic", "damaged", "error", "no-space", "slow", "missing", "panic-when-shown", "damaged-when-shown", "error-when-shown"}
+	shards := []string{"good", "panic", "damaged", "error", "slow", "missing", "panic-when-shown", "damaged-when-shown", "error-when-shown"}
 	s := start(t, shards...)
 	plan := planOf("r", append(shards, "stranger")...)
 	resp := inTime(t, s, &searchv1.SearchRequest{Query: "q", Plan: plan})
@@ -221,7 +217,6 @@ func TestEveryEndOfAShard(t *testing.T) {
 		"panic":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 		"damaged":  searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT,
 		"error":    searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
-		"no-space": searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE,
 		"slow":     searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE,
 		"missing":  searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 		"stranger": searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED,
@@ -231,7 +226,7 @@ func TestEveryEndOfAShard(t *testing.T) {
 		"error-when-shown":   searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 	}
 	checkUncovered(t, resp.Coverage, want)
-	if resp.Coverage.Requested != 11 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
+	if resp.Coverage.Requested != 10 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
 		t.Errorf("coverage %v", resp.Coverage)
 	}
 	var paths []string

@@ -83,10 +83,7 @@ func (s *Store) openWhole(ref Ref, taken int64) (*opened, error) {
 
 // openRanged opens the shard for ranged reads, after reading its table of contents.
 func (s *Store) openRanged(ctx context.Context, ref Ref) (*opened, error) {
-	sh, err := s.ranges.Open(s.object(ref))
-	if err != nil {
-		return nil, err
-	}
+	sh := s.ranges.Open(s.object(ref))
 	if err := sh.Check(ctx); err != nil {
 		err = errors.Join(err, sh.Close())
 		if IsDamage(err) {

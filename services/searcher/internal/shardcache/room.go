@@ -101,7 +101,6 @@ func (s *Store) giveWhole(n int64) {
 func (s *Store) give(n int64) {
 	s.whole -= n
 	s.budget.Give(n)
-	s.ranges.Freed()
 	s.wake()
 }
 
@@ -215,20 +214,11 @@ func (s *Store) shrink() {
 			continue
 		}
 		coldest := s.coldest()
-		if coldest == nil || !s.toRanges(coldest) {
+		if coldest == nil {
 			return
 		}
+		s.toRanges(coldest)
 	}
-}
-
-// relieve makes room for blocks at once if whole files take more than their part of the
-// budget.
-func (s *Store) relieve() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.whole
-	s.shrink()
-	return s.whole < before
 }
 
 // heat is the number of recent requests for a shard, for each byte. It is negative if the
@@ -253,21 +243,14 @@ func (s *Store) coldest() (coldest *entry) {
 }
 
 // toRanges serves a shard by ranges from now on; callers hold mu.
-func (s *Store) toRanges(e *entry) bool {
+func (s *Store) toRanges(e *entry) {
 	old := e.current
 	s.unlink(e.ref.Digest, old)
 	old.leave() // the entry was its last user
 	s.close(old, e.ref.Digest)
 	s.giveBack(old)
 	s.metrics.evicted.Inc()
-	sh, err := s.ranges.Open(s.object(e.ref))
-	if err != nil {
-		e.state, e.current, e.failure = waiting, nil, err
-		s.log.Warn("serve a shard by ranges", "shard", e.ref.Digest.String(), "error", err)
-		return false
-	}
-	e.current = &opened{shard: sh, users: 1}
-	return true
+	e.current = &opened{shard: s.ranges.Open(s.object(e.ref)), users: 1}
 }
 
 // growable is the hottest shard that is read by ranges and should be a whole file now.
@@ -304,9 +287,10 @@ func (s *Store) makeRoom(e *entry) bool {
 	}
 	for !s.hasRoom(n) {
 		coldest := s.coldest()
-		if coldest == nil || !coldest.yields(e) || !s.toRanges(coldest) {
+		if coldest == nil || !coldest.yields(e) {
 			return false
 		}
+		s.toRanges(coldest)
 	}
 	return true
 }

@@ -129,7 +129,7 @@ func New(cfg Config, b bucket.Bucket, open func(path string) (Shard, error), log
 		entries: make(map[searchapi.Digest]*entry), wakeups: make(chan struct{}, 1),
 	}
 	s.resize()
-	s.ranges = ranged.New(cfg.Dir, b, s.budget, s.relieve, log, m.ranges)
+	s.ranges = ranged.New(cfg.Dir, b, s.budget, log, m.ranges)
 	m.budget.Store(s.budget)
 	if err := s.sweep(); err != nil {
 		return nil, err
