@@ -391,8 +391,6 @@ const (
 	UncoveredReason_UNCOVERED_REASON_UNREACHABLE UncoveredReason = 4
 	UncoveredReason_UNCOVERED_REASON_NO_SEARCHER UncoveredReason = 5
 	UncoveredReason_UNCOVERED_REASON_ERROR       UncoveredReason = 6
-	// The disk of the searcher has no space for what the search needs of the shard.
-	UncoveredReason_UNCOVERED_REASON_NO_SPACE UncoveredReason = 7
 )
 
 // Enum value maps for UncoveredReason.
@@ -405,7 +403,6 @@ var (
 		4: "UNCOVERED_REASON_UNREACHABLE",
 		5: "UNCOVERED_REASON_NO_SEARCHER",
 		6: "UNCOVERED_REASON_ERROR",
-		7: "UNCOVERED_REASON_NO_SPACE",
 	}
 	UncoveredReason_value = map[string]int32{
 		"UNCOVERED_REASON_UNSPECIFIED": 0,
@@ -415,7 +412,6 @@ var (
 		"UNCOVERED_REASON_UNREACHABLE": 4,
 		"UNCOVERED_REASON_NO_SEARCHER": 5,
 		"UNCOVERED_REASON_ERROR":       6,
-		"UNCOVERED_REASON_NO_SPACE":    7,
 	}
 )
 
@@ -6675,7 +6671,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x12SKIP_REASON_BINARY\x10\x02\x12\x19\n" +
 	"\x15SKIP_REASON_SUBMODULE\x10\x03\x12\x1a\n" +
 	"\x16SKIP_REASON_UNREADABLE\x10\x04\x12\x18\n" +
-	"\x14SKIP_REASON_TOO_DEEP\x10\x05*\x91\x02\n" +
+	"\x14SKIP_REASON_TOO_DEEP\x10\x05*\xf2\x01\n" +
 	"\x0fUncoveredReason\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNSPECIFIED\x10\x00\x12 \n" +
 	"\x1cUNCOVERED_REASON_NOT_COVERED\x10\x01\x12\x1d\n" +
@@ -6683,8 +6679,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\x18UNCOVERED_REASON_CORRUPT\x10\x03\x12 \n" +
 	"\x1cUNCOVERED_REASON_UNREACHABLE\x10\x04\x12 \n" +
 	"\x1cUNCOVERED_REASON_NO_SEARCHER\x10\x05\x12\x1a\n" +
-	"\x16UNCOVERED_REASON_ERROR\x10\x06\x12\x1d\n" +
-	"\x19UNCOVERED_REASON_NO_SPACE\x10\a2\xa4\t\n" +
+	"\x16UNCOVERED_REASON_ERROR\x10\x062\xa4\t\n" +
 	"\rSearchService\x12v\n" +
 	"\x06Search\x12\x1e.trawl.search.v1.SearchRequest\x1a\x1f.trawl.search.v1.SearchResponse\"+\x82\xd3\xe4\x93\x02%:\x01*Z\x10\x12\x0e/api/v1/search\"\x0e/api/v1/search\x12\x9d\x01\n" +
 	"\fStreamSearch\x12$.trawl.search.v1.StreamSearchRequest\x1a%.trawl.search.v1.StreamSearchResponse\">\x82\xd3\xe4\x93\x028:\x06searchZ\x17\x12\x15/api/v1/search/stream\"\x15/api/v1/search/stream0\x01\x12l\n" +

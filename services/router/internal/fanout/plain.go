@@ -12,10 +12,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-const (
-	corrupt = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
-	noSpace = searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE
-)
+const corrupt = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
 
 // plainWords are what callers read of a shard that a searcher did not search. The texts
 // of searchers, of gRPC and of operating systems can hold addresses and paths.
@@ -24,7 +21,6 @@ var plainWords = map[searchv1.UncoveredReason]string{
 	deadline:    "did not search all of it before the deadline",
 	corrupt:     "found it damaged",
 	unreachable: "could not be reached",
-	noSpace:     "has no space for what the search needs of it",
 	failedOther: "failed to search it",
 }
 
@@ -32,7 +28,7 @@ var plainWords = map[searchv1.UncoveredReason]string{
 // the reason.
 func (s *scatter[R]) plainMessage(target Target, reason searchv1.UncoveredReason, text string) string {
 	words := plainWords[reason]
-	if reason != corrupt && reason != noSpace && reason != failedOther {
+	if reason != corrupt && reason != failedOther {
 		return searcherMessage(target, words)
 	}
 	s.Peers.log.LogAttrs(s.ctx, slog.LevelWarn, "searcher failed", slog.String("searcher", target.ID), slog.String("what", words), slog.String("error", text))

@@ -103,8 +103,6 @@ func reasonText(r searchv1.UncoveredReason) string {
 		return "the searcher cannot be reached"
 	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER:
 		return "there is no searcher"
-	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SPACE:
-		return "the searcher's disk is full"
 	}
 	return "an error"
 }
