@@ -64,8 +64,43 @@ func (s *search) announceQuery() error {
 		}
 	}
 	slices.Sort(lists)
-	return s.words.AnnounceLists(slices.Values(slices.Compact(lists)))
+	if err := s.words.AnnounceLists(slices.Values(slices.Compact(lists))); err != nil {
+		return err
+	}
+	return s.announceOpaque(texts)
 }
+
+// announceOpaque announces the opaque superblocks of texts within a word, which looking them up reads after the lists.
+func (s *search) announceOpaque(texts []*matching) error {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return err
+	}
+	for _, m := range texts {
+		l, ok := m.needs.(regex.Literal)
+		if !ok || m.scope == query.FileName {
+			continue
+		}
+		if _, ok := wordText(l); !ok {
+			continue
+		}
+		candidates, all, err := s.opaqueCandidates(&opaque, l)
+		if err != nil {
+			return err
+		}
+		if all || len(candidates) > mostOpaqueAhead {
+			continue
+		}
+		if err := s.announceRuns(opaqueRuns(&opaque, candidates, m.most)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostOpaqueAhead is how many opaque superblocks of a text are announced before it is known which of them are read: some other text may
+// leave most of them out.
+const mostOpaqueAhead = 64
 
 // announceLiteral announces the lists of n-grams and parts that looking up a literal reads, and returns the whole words of which lists may be
 // read.
@@ -128,14 +163,14 @@ func (s *search) announceShown(hits []Hit) error {
 		}
 		before := len(superblocks)
 		for _, m := range h.marks {
-			superblocks = append(superblocks, first+m.start/docstore.SuperblockSize)
+			superblocks = appendAround(superblocks, first+m.start/docstore.SuperblockSize, first, end)
 		}
 		for j := range h.inWords {
 			if h.matches > s.opts.mostUnchosen() {
 				break
 			}
 			for _, t := range h.inWords[j].of(end) {
-				superblocks = append(superblocks, t.superblock)
+				superblocks = appendAround(superblocks, t.superblock, first, end)
 			}
 		}
 		if len(superblocks) == before { // its text is read from the start
@@ -158,6 +193,15 @@ const startSuperblocks = consideredUnits
 // wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
 const wholeSuperblocks = 32
 
+// appendAround appends a superblock of a content, which has those of [first, end), and its neighbours: lines, words and matches cross the borders, and
+// neighbours are mostly in the same block.
+func appendAround(superblocks []uint32, at, first, end uint32) []uint32 {
+	for at, last := max(at, first+1)-1, min(at+2, end); at < last; at++ {
+		superblocks = append(superblocks, at)
+	}
+	return superblocks
+}
+
 // appendFirst appends the superblocks [first, end) of a content, at most that many.
 func appendFirst(superblocks []uint32, first, end uint32, most int) []uint32 {
 	for i := range uint32(min(most, int(end-first))) {
@@ -166,11 +210,12 @@ func appendFirst(superblocks []uint32, first, end uint32, most int) []uint32 {
 	return superblocks
 }
 
-// mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes them. A search for few
-// documents takes few.
+// mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes the first. A search for few
+// documents takes few. Later it announces as many as it has taken, up to longQueueAhead: one that has taken many without finding the best will take many more.
 const (
 	mostCandidatesAhead  = 32
 	leastCandidatesAhead = 8
+	longQueueAhead       = 512
 )
 
 // announceQueue announces the text that the next candidates of the queue may need.
@@ -179,9 +224,11 @@ func (s *search) announceQueue() error {
 	if s.opts.Mode == TopK {
 		ahead = min(max(2*s.opts.MaxFiles, leastCandidatesAhead), mostCandidatesAhead)
 	}
-	if q.taken%(ahead/2) != 0 || !s.content.Announces() {
+	if q.taken < q.announceAt || !s.content.Announces() {
 		return nil
 	}
+	ahead = min(max(ahead, q.taken), longQueueAhead)
+	q.announceAt = q.taken + ahead/2
 	byText, err := s.shard.OtherwiseMarked(s.tick)
 	if err != nil {
 		return err
@@ -197,21 +244,23 @@ func (s *search) announceQueue() error {
 		}
 		for _, l := range s.anchors {
 			for _, t := range l.known.in(first, end) {
-				superblocks = append(superblocks, t.superblock)
+				superblocks = appendAround(superblocks, t.superblock, first, end)
 			}
 		}
 		if t := &s.together; t.find(c.blob) && !t.read[t.at] {
-			superblocks = append(superblocks, t.places[t.firsts[t.at]:t.firsts[t.at+1]]...)
+			for _, place := range t.places[t.firsts[t.at]:t.firsts[t.at+1]] {
+				superblocks = appendAround(superblocks, place, first, end)
+			}
 		}
 	}
 	return s.announceText(superblocks)
 }
 
-// announceRuns announces the opaque superblocks that will be read.
+// announceRuns announces the opaque superblocks that will be read, and those around them, in which their words may begin and end.
 func (s *search) announceRuns(runs []opaqueRun) error {
 	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
 		for _, run := range runs {
-			for at := run.from; at < run.to; at++ {
+			for at := max(run.from, 1) - 1; at <= run.to; at++ {
 				if !yield(at) {
 					return
 				}

@@ -48,6 +48,8 @@ type queue struct {
 	// waiting is a heap.
 	waiting []candidate
 	taken   int
+	// announceAt is how many candidates are taken before more of them are announced.
+	announceAt int
 }
 
 // next takes the first candidate. It returns false once none may be among the best.
