@@ -67,10 +67,10 @@ func TestAnnouncedBlocksComeTogether(t *testing.T) {
 // TestAnnouncedBlocksAreBounded: a view holds no more than its share of the memory; the other announced blocks follow as it reads on, and the
 // reads that it has not waited for end with it.
 func TestAnnouncedBlocksAreBounded(t *testing.T) {
-	const grain = 4 << 20
-	const share = searchMemory / grain
+	const grain, share = 2 * disk.Page, 8
 	w := newWorld(t, t.TempDir(), 1, grain)
 	defer w.Close()
+	w.searchMemory = share * grain
 	content := noise(rand.New(rand.NewPCG(1, 3)), 30*grain)
 	o := w.openNoise(t, "shard", content)
 	g := newGate()
@@ -110,10 +110,11 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 
 // TestViewsShareTheMemory: many views together hold as much as few, or one block each.
 func TestViewsShareTheMemory(t *testing.T) {
-	const grain = 4 << 20
+	const grain = 2 * disk.Page
 	content := noise(rand.New(rand.NewPCG(1, 4)), 4*grain)
 	for views, want := range map[int]int{1: 3, 30: 2, 100: 1} {
 		w := newWorld(t, t.TempDir(), 1, grain)
+		w.memory = 64 * grain
 		o := w.openNoise(t, "shard", content)
 		var all []*view
 		for range views {
@@ -132,4 +133,40 @@ func TestViewsShareTheMemory(t *testing.T) {
 		w.shut(o)
 		w.Close()
 	}
+}
+
+// TestEvictedBlocksComeTogether: blocks that were on the disk when they were announced, and are evicted before they are read, are downloaded at the
+// same time once the first is missed.
+func TestEvictedBlocksComeTogether(t *testing.T) {
+	const grain, limit = 2 * disk.Page, 40 * 2 * disk.Page
+	w := newWorld(t, t.TempDir(), limit, grain)
+	defer w.Close()
+	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 8)), 40*grain))
+	blocks, p := []int64{3, 10, 20, 30}, make([]byte, grain)
+	before := w.view(o)
+	for _, block := range blocks {
+		must(t, before.read(t.Context(), p, block*grain))
+	}
+	before.close()
+	w.settle()
+	v := w.view(o)
+	for _, block := range blocks {
+		v.soon(block*grain, grain)
+	}
+	if n := w.source.reads.Load(); n != 4 {
+		t.Errorf("%d reads of four blocks", n)
+	}
+	for w.mu.Lock(); w.evict(); {
+	}
+	w.mu.Unlock()
+	g := newGate()
+	w.source.breakBy(g.hold)
+	done := make(chan error, 1)
+	go func() { done <- v.read(t.Context(), p, blocks[0]*grain) }()
+	g.await(len(blocks))
+	close(g.opened)
+	must(t, <-done)
+	v.close()
+	w.settle()
+	w.shut(o)
 }

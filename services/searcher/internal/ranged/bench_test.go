@@ -30,7 +30,7 @@ func BenchmarkTree(b *testing.B) {
 	must(b, err)
 	local, err := search.OpenFile(f)
 	must(b, err)
-	for _, grain := range []int64{64 << 10, blockSize, 1 << 20} {
+	for _, grain := range []int64{blockSize, 64 << 10, 1 << 20} {
 		w := newWorld(b, b.TempDir(), 0, grain)
 		object := w.put(b, "whole", whole)
 		w.source.breakBy(func(_ context.Context, r io.ReadCloser) (io.ReadCloser, error) {

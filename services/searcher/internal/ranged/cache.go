@@ -38,7 +38,7 @@ const (
 	fetches = 256
 	// memory is how many bytes of blocks the searches hold together, and searchMemory how many one holds. Each may have a block
 	// more than its share, and what it is copying.
-	memory, searchMemory = 256 << 20, 32 << 20
+	memory, searchMemory = 512 << 20, 128 << 20
 	// tailShare is the divisor of the disk budget that the tails of shards may take.
 	tailShare = 2
 	// tailsInMemory is how many searches at once may have a tail in memory for which the disk has no room. The others wait.
@@ -47,8 +47,11 @@ const (
 
 // Cache holds blocks of shards. It is safe for concurrent use.
 type Cache struct {
-	dir     string
-	grain   int64 // bytes of a block
+	dir   string
+	grain int64 // bytes of a block
+	// memory and searchMemory are the constants of these names, or less in tests.
+	memory, searchMemory int
+
 	bucket  bucket.Bucket
 	budget  *disk.Budget
 	log     *slog.Logger
@@ -69,7 +72,7 @@ type Cache struct {
 // New makes a cache over a folder that exists. It must be closed.
 func New(dir string, b bucket.Bucket, budget *disk.Budget, log *slog.Logger, m *Metrics) *Cache {
 	c := &Cache{
-		dir: dir, grain: blockSize, bucket: b, budget: budget, log: log, metrics: m,
+		dir: dir, grain: blockSize, memory: memory, searchMemory: searchMemory, bucket: b, budget: budget, log: log, metrics: m,
 		slots: make(chan struct{}, fetches), inMind: make(chan struct{}, tailsInMemory),
 	}
 	c.life, c.end = context.WithCancel(context.Background())

@@ -175,3 +175,43 @@ func BenchmarkCold(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkColdUsers has 1, 8 and 32 users search the shard of BenchmarkCold at once, each the same queries in an order of its own, from a cache that has the
+// tail at first.
+func BenchmarkColdUsers(b *testing.B) {
+	const searches = 160 // of all users together
+	corpus, whole := coldCorpus(b)
+	slow := &slowBucket{rng: rand.New(rand.NewPCG(1, 1)), sections: map[string]int64{}}
+	w := newWorld(b, b.TempDir(), 0, blockSize)
+	defer w.Close()
+	object := w.put(b, "whole", whole)
+	var queries []*search.Query
+	for _, text := range coldQueries {
+		queries = append(queries, prepare(b, corpus, text))
+	}
+	for mode, name := range []string{search.TopK: "best", search.Exhaustive: "all"} {
+		for _, users := range []int{1, 8, 32} {
+			b.Run(fmt.Sprint(name, "/", users), func(b *testing.B) {
+				c, s := coldCache(b, w, slow, object)
+				var all sync.WaitGroup
+				took := make([]time.Duration, searches)
+				for user := range users {
+					order := rand.New(rand.NewPCG(uint64(user), 2)).Perm(len(queries))
+					all.Go(func() {
+						for i := user; i < searches; i += users {
+							_, took[i] = coldSearch(b, s, queries[order[i/users%len(order)]], search.Mode(mode))
+						}
+					})
+				}
+				all.Wait()
+				slices.Sort(took)
+				b.ReportMetric(float64(slow.requests)/searches, "requests/search")
+				b.ReportMetric(float64(slow.bytes)/searches/1e6, "MB/search")
+				b.ReportMetric(took[searches/2].Seconds()*1e3, "ms-p50")
+				b.ReportMetric(took[searches*99/100].Seconds()*1e3, "ms-p99")
+				must(b, s.Close())
+				c.Close()
+			})
+		}
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 // blockSize is the unit in which objects are downloaded and evicted, in bytes: a multiple
 // of disk.Page.
-const blockSize = 64 << 10
+const blockSize = 16 << 10
 
 // Prefix begins the names of this package's files. A file with such a name that exists
 // before a cache starts was left by a process that died, and can be removed.

@@ -25,11 +25,12 @@ type view struct {
 	held []*holding // oldest first
 	// holds has the blocks that are held.
 	holds map[uint32]*holding
-	// announced are the numbers of blocks that the view will read and that were missing.
-	announced []uint32
-	// seen has a bit for each block that was announced or found present, so that announcing it again
-	// takes no lock.
+	// announced are the numbers of blocks that the view will read and that were missing. Those in present were on the disk when they were announced. They are
+	// announced again once one of them is missed, since it was evicted and others may have been.
+	announced, present []uint32
+	// seen has a bit for each block that was announced, so that announcing it again takes no lock. used has one for each that was read.
 	seen []atomic.Uint32
+	used []uint32
 }
 
 // holding is a flight that a view holds. Read is set if the view has read of it.
@@ -42,13 +43,13 @@ func (c *Cache) view(o *object) *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views++
-	return &view{cache: c, object: o, tail: uint32(len(o.slots)), holds: make(map[uint32]*holding), seen: make([]atomic.Uint32, (len(o.slots)+31)/32)}
+	return &view{cache: c, object: o, tail: uint32(len(o.slots)), holds: make(map[uint32]*holding), seen: make([]atomic.Uint32, (len(o.slots)+31)/32), used: make([]uint32, (len(o.slots)+31)/32)}
 }
 
 func (v *view) close() {
 	v.cache.mu.Lock()
 	v.cache.views--
-	v.announced = nil
+	v.announced, v.present = nil, nil
 	for _, h := range v.held {
 		v.drop(h)
 	}
@@ -142,6 +143,7 @@ func (fl *flight) wait(ctx context.Context) error {
 // find returns the block on the disk, or the flight that brings it. A missing one is downloaded together with those after
 // it that are missing, up to last. Callers hold mu.
 func (v *view) find(number, last uint32) (*block, *flight) {
+	v.used[number/32] |= 1 << (number % 32)
 	if h := v.holds[number]; h != nil {
 		h.read = true
 		return nil, h.flight
@@ -153,14 +155,21 @@ func (v *view) find(number, last uint32) (*block, *flight) {
 		return b, nil
 	}
 	c.metrics.misses.Inc()
+	v.announced, v.present = append(v.announced, v.present...), nil
 	fl := o.flights[number]
 	if fl == nil {
+		for last+1 < v.tail && last-number < longestRun && v.isUsed(last+1) {
+			last++ // the view reads again what was evicted, and probably what follows it
+		}
 		fl = c.launch(o, number, o.missing(number, last))
 	}
 	v.release(fl.blocks, true)
 	v.hold(fl).read = true
 	return nil, fl
 }
+
+// isUsed reports whether the view has read of a block. Callers hold mu.
+func (v *view) isUsed(number uint32) bool { return v.used[number/32]>>(number%32)&1 != 0 }
 
 // hold needs mu.
 func (v *view) hold(fl *flight) *holding {
@@ -206,7 +215,7 @@ func (v *view) release(blocks int, unread bool) {
 
 // room is how many more blocks the view may hold. Callers hold mu.
 func (v *view) room() int {
-	share := min(searchMemory, memory/v.cache.views) / int(v.object.grain)
+	share := min(v.cache.searchMemory, v.cache.memory/v.cache.views) / int(v.object.grain)
 	return max(share, 1) - len(v.holds)
 }
 
@@ -223,7 +232,7 @@ func (v *view) soon(off, n int64) {
 	v.cache.mu.Lock()
 	defer v.cache.mu.Unlock()
 	for at := first; at <= last; at++ {
-		if v.seen[at/32].Or(1<<(at%32))>>(at%32)&1 == 0 && at < v.tail && v.object.slots[at].block == nil {
+		if v.seen[at/32].Or(1<<(at%32))>>(at%32)&1 == 0 && at < v.tail {
 			v.announced = append(v.announced, at)
 		}
 	}
@@ -236,8 +245,12 @@ func (v *view) lookAhead() {
 	c, o := v.cache, v.object
 	for len(v.announced) > 0 {
 		first, n := v.announced[0], 1
-		if o.slots[first].block != nil || v.holds[first] != nil {
+		switch {
+		case v.holds[first] != nil || v.isUsed(first):
 			v.announced = v.announced[1:]
+			continue
+		case o.slots[first].block != nil:
+			v.announced, v.present = v.announced[1:], append(v.present, first)
 			continue
 		}
 		for n < min(len(v.announced), longestRun) && v.announced[n] == first+uint32(n) {
