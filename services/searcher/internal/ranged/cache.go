@@ -18,6 +18,7 @@ package ranged
 import (
 	"context"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -36,9 +37,11 @@ type Object struct {
 const (
 	// fetches is how many ranged reads run at once, over all searches.
 	fetches = 256
-	// memory is how many bytes of blocks the searches hold together, and searchMemory how many one holds. Each may have a block
-	// more than its share, and what it is copying.
-	memory, searchMemory = 512 << 20, 128 << 20
+	// The searches hold at most mostMemory bytes of blocks together, or GOMEMLIMIT/processShare if that is less, and one holds a
+	// searchShare'th of that. Each may have a block more than its share, and what it is copying.
+	mostMemory   = 512 << 20
+	processShare = 4
+	searchShare  = 4
 	// tailShare is the divisor of the disk budget that the tails of shards may take.
 	tailShare = 2
 	// tailsInMemory is how many searches at once may have a tail in memory for which the disk has no room. The others wait.
@@ -49,7 +52,7 @@ const (
 type Cache struct {
 	dir   string
 	grain int64 // bytes of a block
-	// memory and searchMemory are the constants of these names, or less in tests.
+	// memory is how many bytes of blocks the searches hold together, and searchMemory how many one holds.
 	memory, searchMemory int
 
 	bucket  bucket.Bucket
@@ -71,8 +74,9 @@ type Cache struct {
 
 // New makes a cache over a folder that exists. It must be closed.
 func New(dir string, b bucket.Bucket, budget *disk.Budget, log *slog.Logger, m *Metrics) *Cache {
+	memory := int(min(mostMemory, debug.SetMemoryLimit(-1)/processShare))
 	c := &Cache{
-		dir: dir, grain: blockSize, memory: memory, searchMemory: searchMemory, bucket: b, budget: budget, log: log, metrics: m,
+		dir: dir, grain: blockSize, memory: memory, searchMemory: memory / searchShare, bucket: b, budget: budget, log: log, metrics: m,
 		slots: make(chan struct{}, fetches), inMind: make(chan struct{}, tailsInMemory),
 	}
 	c.life, c.end = context.WithCancel(context.Background())
