@@ -71,7 +71,8 @@ func anyRoot(t *rapid.T, name string, draws bool) *catalogv1.Root {
 		return root
 	}
 	text := rapid.SampledFrom([]string{"", "main", "a\nb", "\xff\x00", name, strings.Repeat("long", 1<<rapid.IntRange(0, 15).Draw(t, "long"))})
-	root.Generation, root.Id, root.Url = rapid.Uint64().Draw(t, "generation"), rapid.Uint32().Draw(t, "id"), text.Draw(t, "before")+rapid.SampledFrom([]string{"", name}).Draw(t, "named")+text.Draw(t, "after")
+	part := rapid.SampledFrom([]string{"", "https://", ".git", name})
+	root.Generation, root.Id, root.Url = rapid.Uint64().Draw(t, "generation"), rapid.Uint32().Draw(t, "id"), part.Draw(t, "before")+part.Draw(t, "named")+part.Draw(t, "after")
 	if rapid.Bool().Draw(t, "time") {
 		root.PublishedAt = timestamppb.New(time.UnixMicro(rapid.Int64Range(1000, 1<<60).Draw(t, "published")))
 	}

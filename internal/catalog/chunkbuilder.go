@@ -100,17 +100,16 @@ func (b *chunkBuilder) put(root *catalogv1.Root) {
 		published = max(root.PublishedAt.AsTime().UnixMilli(), 0)
 	}
 	b.number(uint64(published))
-	before, after, named := strings.Cut(root.Url, root.Repo)
-	switch {
-	case root.Url == "":
-		b.url()
-	case named:
-		b.url(unique.Make(before), unique.Make(after))
-	default:
-		b.url(unique.Make(root.Url))
+	if root.Url == "" {
+		b.number(0)
+	} else {
+		b.number(1 + b.words.number(unique.Make(strings.Replace(root.Url, root.Repo, nameInURL, 1))))
 	}
 	b.add(root.Repo)
 }
+
+// nameInURL stands for the name of the repo in its URL. No URL has it.
+const nameInURL = "\x00"
 
 // oncePerShard are the references without those to a shard that an earlier one names.
 func oncePerShard(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
@@ -147,10 +146,10 @@ func (b *chunkBuilder) copy(r Record) {
 	}
 	b.number(code.number())
 	b.number(code.number())
-	parts := code.number()
-	b.number(parts)
-	for range parts {
-		b.number(b.words.number(words[code.number()]))
+	if url := code.number(); url == 0 {
+		b.number(0)
+	} else {
+		b.number(1 + b.words.number(words[url-1]))
 	}
 	b.add(r.Repo)
 }
@@ -185,12 +184,4 @@ func (b *chunkBuilder) branch(name unique.Handle[string], length uint64, commit 
 	b.number(b.words.number(name))
 	b.number(length)
 	b.record = append(b.record, commit...)
-}
-
-// url writes a URL as what is before and after the name of the repo, as a whole, or as none.
-func (b *chunkBuilder) url(parts ...unique.Handle[string]) {
-	b.number(uint64(len(parts)))
-	for _, part := range parts {
-		b.number(b.words.number(part))
-	}
 }

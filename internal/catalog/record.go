@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/hex"
 	"iter"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -30,7 +31,7 @@ type Shard struct {
 //	    places of the languages in the chunk's words; overlay: its bytes, number of branches, their places, hidden documents
 //	number of branches, each: place of the name in the chunk's words, 2*bytes of the commit + 1 if it is hexadecimal, commit in bytes
 //	generation, time of publication in milliseconds
-//	number of the URL's parts, their places in the chunk's words: none, the whole, or what is before and after the name of the repo
+//	0 for no URL, or 1 + its place in the chunk's words, with nameInURL in place of the name of the repo
 //
 // Words and shards that a chunk has are kept once in a process (package unique).
 type Record struct {
@@ -143,12 +144,8 @@ func (r Record) Root() *catalogv1.Root {
 	if published := code.number(); published > 0 {
 		root.PublishedAt = timestamppb.New(time.UnixMilli(int64(published)))
 	}
-	switch code.number() {
-	case 2:
-		before, after := code.number(), code.number()
-		root.Url = r.chunk.words[before].Value() + r.Repo + r.chunk.words[after].Value()
-	case 1:
-		root.Url = r.chunk.words[code.number()].Value()
+	if url := code.number(); url > 0 {
+		root.Url = strings.Replace(r.chunk.words[url-1].Value(), nameInURL, r.Repo, 1)
 	}
 	return root
 }

@@ -37,7 +37,7 @@ func TestLookingAtNamesEndsAndIsCharged(t *testing.T) {
 		return &execution{
 			service: &Service{expressions: regex.NewProcessMemory()}, ticket: &ticket{slot: &slot{caller: caller}, usage: usage},
 			asked: &question{text: text, written: text, version: 1}, layout: layout, tree: tree,
-			coverage: searchapi.OpenAccount(len(roots)), compiled: make(expressions),
+			coverage: searchapi.OpenAccount(len(roots)), compiled: newExpressions(nil),
 		}
 	}
 	if got := run("a").empty(ended, &searchPage{}); got != nil {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -38,7 +39,13 @@ func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
 // It counts all repos if the query does not restrict them, or if no memory is left for its expressions. The error
 // is that of ctx.
 func (e *execution) filteredRepos(ctx context.Context) (repos int, named []string, err error) {
-	evaluate, looked := e.ofRoots(), 0
+	memory, err := e.service.memoryFor(e.tree)
+	var evaluate evaluator
+	if err == nil {
+		defer memory.Close()
+		evaluate = e.ofRoots(memory)
+	}
+	looked := 0
 	if evaluate == nil {
 		for name := range e.layout.names() {
 			if named = append(named, name); len(named) == searchedRepos {
@@ -70,7 +77,7 @@ func (e *execution) filteredRepos(ctx context.Context) (repos int, named []strin
 }
 
 // ofRoots reduces the query to the part that roots decide. It is nil if there is none.
-func (e *execution) ofRoots() (evaluate evaluator) {
+func (e *execution) ofRoots(memory *regex.Memory) evaluator {
 	says := false
 	query.Walk(e.tree, func(q query.Q) bool {
 		switch q.(type) {
@@ -82,12 +89,8 @@ func (e *execution) ofRoots() (evaluate evaluator) {
 	if !says {
 		return nil
 	}
-	memory, err := e.service.memoryFor(e.tree)
+	evaluate, err := newExpressions(memory).compile(onlyRepos(e.tree))
 	if err != nil {
-		return nil
-	}
-	defer memory.Close()
-	if evaluate, err = make(expressions).compile(onlyRepos(e.tree)); err != nil {
 		return nil
 	}
 	return evaluate

@@ -67,14 +67,15 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 	ticket.explain.ends("roots")
 	e := &execution{
 		service: s, ticket: ticket, asked: asked, fingerprint: fingerprint,
-		layout: layout, coverage: searchapi.OpenAccount(layout.shards), compiled: make(expressions),
+		layout: layout, coverage: searchapi.OpenAccount(layout.shards),
 	}
 	memory, err := s.memoryFor(tree)
 	if err != nil {
 		return nil, err
 	}
 	defer memory.Close()
-	defer func() { e.compiled = nil }()
+	e.compiled = newExpressions(memory)
+	defer func() { e.compiled = expressions{} }()
 	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err != nil {
 		return nil, callError(ctx, "resolve type:repo", err)
 	}
@@ -145,11 +146,11 @@ const (
 	expressionRetry = time.Second
 )
 
-// memoryFor reserves the memory in which the expressions of repo: are compiled and run.
-// The caller closes it. The error is a status.
+// memoryFor reserves the memory in which the expressions of repo: are compiled and run, some of it for states of
+// their automata. The caller closes it. The error is a status.
 func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
 	need := expressionBytes * query.RepoInstructions(tree)
-	memory := s.expressions.Within(2 * need)
+	memory := s.expressions.Within(2 * (need + regex.SearchBytes))
 	if need > 0 && !memory.Reserve(need) {
 		return nil, searchapi.Overloaded("other queries take the memory that the expressions of this one need", expressionRetry)
 	}

@@ -9,5 +9,5 @@ import (
 
 // Select selects shards for a query of one round.
 func (l *Layout) Select(ctx context.Context, q query.Q) (wanted []searchapi.Shard, err error) {
-	return l.selectWith(ctx, q, make(expressions))
+	return l.selectWith(ctx, q, newExpressions(nil))
 }

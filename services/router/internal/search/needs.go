@@ -6,8 +6,22 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// grams are the trigrams of the names of a chunk, in lower case: a bit for each that may be there. The names of 128 repos have several hundred.
-type grams [32]uint64
+// grams are the trigrams of the names of a chunk, in lower case: a Bloom filter with two bits for each. The names of 200 repos have several
+// hundred, of which some 3 in 100 others look the same.
+type grams [64]uint64
+
+// gramBits are the two bits of a trigram.
+type gramBits [2]uint16
+
+func (g *grams) add(bits gramBits) {
+	for _, bit := range bits {
+		g[bit/64] |= 1 << (bit % 64)
+	}
+}
+
+func (g *grams) mayHave(bits gramBits) bool {
+	return g[bits[0]/64]>>(bits[0]%64)&1 != 0 && g[bits[1]/64]>>(bits[1]%64)&1 != 0
+}
 
 // gramsOf are those of the names, which count as having all if they are not ASCII: only ASCII has the same bytes in lower case as
 // it folds to.
@@ -23,8 +37,7 @@ func gramsOf(names string) *grams {
 		}
 		code = code<<8 | uint32(lower(names[i]))
 		if i >= 2 {
-			bit := gramBit(code)
-			g[bit/64] |= 1 << (bit % 64)
+			g.add(bitsOf(code))
 		}
 	}
 	return g
@@ -37,9 +50,10 @@ func lower(b byte) byte {
 	return b
 }
 
-// gramBit is the bit of the trigram in the last three bytes of code, of the 2048 there are.
-func gramBit(code uint32) uint16 {
-	return uint16((code & 0xffffff) * 0x9e3779b1 >> 21)
+// bitsOf are those of the trigram in the last three bytes of code.
+func bitsOf(code uint32) gramBits {
+	hash := code & 0xffffff * 0x9e3779b1
+	return gramBits{uint16(hash >> 20), uint16(hash >> 8 & 0xfff)}
 }
 
 // need is what names must have to match an expression: a text, all of several needs, or one of them. The zero value is met by all.
@@ -47,7 +61,7 @@ type need struct {
 	text string
 	// folds is true if text counts in any case; it is looked for by its grams only.
 	folds bool
-	grams []uint16
+	grams []gramBits
 	of    []need
 	// any is true if one of the needs suffices.
 	any bool
@@ -83,7 +97,7 @@ func literalNeed(text string, folds bool) need {
 		}
 		code = code<<8 | uint32(lower(text[i]))
 		if i >= 2 {
-			n.grams = append(n.grams, gramBit(code))
+			n.grams = append(n.grams, bitsOf(code))
 		}
 	}
 	return n
@@ -105,8 +119,8 @@ func (n *need) metBy(text string, g *grams) bool {
 		}
 	}
 	if g != nil {
-		for _, bit := range n.grams {
-			if g[bit/64]>>(bit%64)&1 == 0 {
+		for _, bits := range n.grams {
+			if !g.mayHave(bits) {
 				return false
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -55,16 +56,18 @@ func TestNeedsRuleOutNoMatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(source, err)
 			}
-			x := expressions{}
-			if _, err := x.compile(q); err != nil {
+			repo, isRepo := q.(*query.Repo)
+			if !isRepo {
+				t.Fatalf("%s is %T", source, q)
+			}
+			re, err := regex.Compile(repo.Tree, true)
+			if err != nil {
 				t.Fatal(err)
 			}
 			var want []string
 			for _, root := range roots {
-				for _, e := range x {
-					if e.re.MatchString(root.Repo) {
-						want = append(want, root.Repo)
-					}
+				if re.MatchString(root.Repo) {
+					want = append(want, root.Repo)
 				}
 			}
 			var got []string

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -37,16 +36,25 @@ type evaluator func(*facts) verdict
 // lookEvery is the number of repos between two looks at the deadline.
 const lookEvery = 16
 
-// expressions are the compiled repo: of one query, whose rounds share them.
-type expressions map[*query.Repo]*expression
+// expressions are the compiled repo: of one query, whose rounds share them. They are for one goroutine.
+type expressions struct {
+	// memory is that of their automata; without it there is no bound.
+	memory *regex.Memory
+	of     map[*query.Repo]*expression
+}
+
+func newExpressions(memory *regex.Memory) expressions {
+	return expressions{memory: memory, of: make(map[*query.Repo]*expression)}
+}
 
 // expression is a compiled repo:.
 type expression struct {
-	re *regexp.Regexp
+	matcher regex.Matcher
 	// need is what matching names have.
 	need need
 	// last is the repo that was looked at last, and matched whether it matches.
 	last    *catalog.Record
+	name    []byte
 	matched bool
 }
 
@@ -57,8 +65,12 @@ func (e *expression) evaluate(f *facts) verdict {
 		}
 		return none
 	}
-	if name := f.repo.Repo; f.repo != e.last {
-		e.last, e.matched = f.repo, e.need.metBy(name, nil) && e.re.MatchString(name)
+	if f.repo != e.last {
+		e.last, e.matched = f.repo, e.need.metBy(f.repo.Repo, nil)
+		if e.matched {
+			e.name = append(e.name[:0], f.repo.Repo...)
+			_, _, e.matched = e.matcher.Find(e.name, 0)
+		}
 	}
 	return exactly(e.matched)
 }
@@ -217,9 +229,9 @@ func (x expressions) compileAll(children []query.Q, start verdict, combine func(
 }
 
 func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
-	e := x[q]
+	e := x.of[q]
 	if e == nil {
-		re, err := regex.Compile(q.Tree, true)
+		matcher, err := regex.NewMatcherIn(x.memory, q.Tree, true)
 		if err != nil {
 			return nil, fmt.Errorf("compile the expression of repo: %w", err)
 		}
@@ -227,8 +239,8 @@ func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
 		if err != nil {
 			return nil, err
 		}
-		e = &expression{re: re, need: needOf(needs)}
-		x[q] = e
+		e = &expression{matcher: matcher, need: needOf(needs)}
+		x.of[q] = e
 	}
 	return e.evaluate, nil
 }
