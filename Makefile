@@ -173,7 +173,7 @@ hostile: $(BUILT) ## Attack a Trawl in 4 GiB in every way at once (needs Docker)
 e2e-k8s terraform-test: TIMEOUT = 100m
 
 .PHONY: e2e-k8s
-e2e-k8s: ## Test the Helm chart on a Kubernetes in containers (15 minutes; the first run builds it)
+e2e-k8s: ## Test the Helm chart on a Kubernetes in containers (half an hour; the first run builds it)
 	TRAWL_TEST_K8S=$(or $(TRAWL_TEST_K8S),build) $(GO) test $(or $(JSON),-v) -count=1 -timeout $(TIMEOUT) ./integration/k8s/...
 
 # How long the soak lasts, as Go writes durations.

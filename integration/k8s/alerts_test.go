@@ -36,7 +36,7 @@ func (e *e2e) record() (stop func() (dir string)) {
 			now := time.Now()
 			list, err := e.pods(ctx, e.namespace)
 			for _, p := range list {
-				if at, ok := metricsOf[p.role]; ok && p.ready {
+				if at, ok := metricsOf[p.role]; ok { // ready or not, as Prometheus does
 					err = errors.Join(err, e.scrape(ctx, p.name, at, fmt.Sprintf("%s/%d-%s.prom", dir, now.UnixMilli(), p.name)))
 				}
 			}
