@@ -129,9 +129,10 @@ type cut struct {
 // canaryRings takes away what pushes or answers need, one after the other. Each time the canary notices, and then finds
 // pushes again. Without etcd it does too, see outage.
 func (e *e2e) canaryRings() {
-	const late = 160 * time.Second // a push every 30 s, which is late after 120 s, and a scrape
+	// The canary asks for a push every 30 s, which is late after 120 s. Then come two scrapes.
+	const bad, late = 80 * time.Second, 170 * time.Second
 	for _, c := range []cut{
-		{"the searchers", e.namespace, "statefulset/trawl-searcher", answersAlert, 30 * time.Second},
+		{"the searchers", e.namespace, "statefulset/trawl-searcher", answersAlert, bad},
 		{"the indexers", e.namespace, "deployment/trawl-indexer", pushAlert, late},
 		{"NATS", "servers", "statefulset/nats", pushAlert, late},
 		{"the bucket", "servers", "statefulset/s3", pushAlert, late},
