@@ -2,11 +2,13 @@ package job
 
 import (
 	"cmp"
+	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,13 +30,17 @@ type Mirrors struct {
 
 	mu      sync.Mutex
 	mirrors map[string]*mirror // by folder name
+	idle    *list.List         // those that nobody uses, the least recently used first
+	size    int64              // of all
 }
 
 // mirror is the state of one mirror.
 type mirror struct {
+	name  string
 	size  int64
 	used  time.Time
 	users int
+	place *list.Element // in idle; nil while it is used
 	// life of its repo, 0 if an earlier process made the mirror.
 	life int64
 }
@@ -43,7 +49,7 @@ type mirror struct {
 // files of an earlier process. The mirrors take about budget bytes; those in use are
 // never removed and may exceed it.
 func OpenMirrors(dir string, budget int64) (*Mirrors, error) {
-	c := &Mirrors{dir: dir, budget: budget, mirrors: make(map[string]*mirror)}
+	c := &Mirrors{dir: dir, budget: budget, mirrors: make(map[string]*mirror), idle: list.New()}
 	if err := os.MkdirAll(c.mirrorsDir(), 0o700); err != nil {
 		return nil, fmt.Errorf("create the cache folder: %w", err)
 	}
@@ -77,16 +83,22 @@ func (c *Mirrors) clearTemp() error {
 
 // scan lists the mirrors of an earlier process.
 func (c *Mirrors) scan() error {
-	list, err := os.ReadDir(c.mirrorsDir())
+	folders, err := os.ReadDir(c.mirrorsDir())
 	if err != nil {
 		return fmt.Errorf("list mirrors: %w", err)
 	}
-	for _, e := range list {
-		m := &mirror{size: folderSize(filepath.Join(c.mirrorsDir(), e.Name()))}
-		if info, err := e.Info(); err == nil {
+	for _, f := range folders {
+		m := &mirror{name: f.Name(), size: folderSize(filepath.Join(c.mirrorsDir(), f.Name()))}
+		if info, err := f.Info(); err == nil {
 			m.used = info.ModTime()
 		}
-		c.mirrors[e.Name()] = m
+		c.mirrors[m.name] = m
+		c.size += m.size
+	}
+	for _, m := range slices.SortedFunc(maps.Values(c.mirrors), func(a, b *mirror) int {
+		return cmp.Or(a.used.Compare(b.used), cmp.Compare(a.name, b.name))
+	}) {
+		m.place = c.idle.PushBack(m)
 	}
 	return nil
 }
@@ -102,12 +114,16 @@ func (c *Mirrors) Use(repo, url string, life int64) (dir string, release func())
 	defer c.mu.Unlock()
 	m := c.mirrors[name]
 	if m == nil {
-		m = &mirror{}
+		m = &mirror{name: name}
 		c.mirrors[name] = m
+	}
+	if m.place != nil {
+		c.idle.Remove(m.place)
+		m.place = nil
 	}
 	m.users++
 	m.life = life
-	return dir, sync.OnceFunc(func() { c.release(name, dir) })
+	return dir, sync.OnceFunc(func() { c.release(m, dir) })
 }
 
 // mirrorFolder returns the name of a mirror's folder.
@@ -116,39 +132,39 @@ func mirrorFolder(repo, url string, life int64) string {
 	return hex.EncodeToString(sum[:16]) + ".git"
 }
 
-func (c *Mirrors) release(name, dir string) {
+func (c *Mirrors) release(m *mirror, dir string) {
 	size, now := folderSize(dir), time.Now()
 	_ = os.Chtimes(dir, now, now) // it only decides which mirror is evicted first
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := c.mirrors[name]
-	m.users--
+	c.size += size - m.size
 	m.size, m.used = size, now
+	if m.users--; m.users == 0 {
+		m.place = c.idle.PushBack(m)
+	}
 	c.evict()
 }
 
 // evict removes the least recently used mirrors until the rest fit the budget.
 func (c *Mirrors) evict() {
-	var total int64
-	var idle []string
-	for name, m := range c.mirrors {
-		total += m.size
-		if m.users == 0 {
-			idle = append(idle, name)
+	for place := c.idle.Front(); place != nil && c.size > c.budget; {
+		next := place.Next()
+		if m, ok := place.Value.(*mirror); ok {
+			_ = c.remove(m) // the next job that ends tries again
 		}
+		place = next
 	}
-	slices.SortFunc(idle, func(a, b string) int {
-		return cmp.Or(c.mirrors[a].used.Compare(c.mirrors[b].used), cmp.Compare(a, b))
-	})
-	for _, name := range idle {
-		if total <= c.budget {
-			return
-		}
-		if os.RemoveAll(filepath.Join(c.mirrorsDir(), name)) == nil {
-			total -= c.mirrors[name].size
-			delete(c.mirrors, name)
-		}
+}
+
+// remove removes a mirror that nobody uses.
+func (c *Mirrors) remove(m *mirror) error {
+	if err := os.RemoveAll(filepath.Join(c.mirrorsDir(), m.name)); err != nil {
+		return fmt.Errorf("remove a mirror: %w", err)
 	}
+	c.idle.Remove(m.place)
+	c.size -= m.size
+	delete(c.mirrors, m.name)
+	return nil
 }
 
 // folderSize returns the size of the files below a folder that can be read.

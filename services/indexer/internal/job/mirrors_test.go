@@ -2,8 +2,10 @@ package job
 
 import (
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -99,6 +101,60 @@ func TestOpen(t *testing.T) {
 	release()
 	if there(a) {
 		t.Error("mirrors of an earlier process do not count")
+	}
+}
+
+// TestMirrorsAreAccountedFor: whatever is used, released and swept, in any order, mirrors that nobody uses wait in the order of their last use,
+// and those that stay are counted once.
+func TestMirrorsAreAccountedFor(t *testing.T) {
+	dir, rnd := t.TempDir(), rand.New(rand.NewPCG(1, 1))
+	c := open(t, dir, 300)
+	var releases []func()
+	for range 500 {
+		switch rnd.IntN(6) {
+		case 0, 1, 2:
+			folder, release := c.Use(string(rune('a'+rnd.IntN(8))), "u", 1)
+			fill(t, folder, 1+rnd.IntN(100))
+			releases = append(releases, release)
+		case 3, 4:
+			if n := len(releases); n > 0 {
+				i := rnd.IntN(n)
+				releases[i]()
+				releases = slices.Delete(releases, i, i+1)
+			}
+		case 5:
+			s := c.Sweep()
+			for range 6 {
+				s.Keep(string(rune('a'+rnd.IntN(8))), "u", 1)
+			}
+			if _, _, err := s.Remove(1); err != nil {
+				t.Fatal(err)
+			}
+			if len(releases) == 0 { // as a process that follows
+				c.Close()
+				c = open(t, dir, 300)
+			}
+		}
+		var idle []*mirror
+		for place := c.idle.Front(); place != nil; place = place.Next() {
+			idle = append(idle, place.Value.(*mirror))
+		}
+		size, unused := int64(0), 0
+		for name, m := range c.mirrors {
+			if size += m.size; m.users == 0 {
+				unused++
+			}
+			if m.users == 0 && (m.size != folderSize(filepath.Join(c.mirrorsDir(), name)) || !slices.Contains(idle, m)) {
+				t.Fatalf("mirror %+v is not what is there, or not idle", m)
+			}
+		}
+		ordered := slices.IsSortedFunc(idle, func(a, b *mirror) int { return a.used.Compare(b.used) })
+		if size != c.size || unused != len(idle) || !ordered {
+			t.Fatalf("%d bytes in %d mirrors that nobody uses, counted %d in %d, in order: %t", size, unused, c.size, len(idle), ordered)
+		}
+	}
+	for _, release := range releases {
+		release()
 	}
 }
 

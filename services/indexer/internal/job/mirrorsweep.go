@@ -2,9 +2,6 @@ package job
 
 import (
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 )
 
@@ -49,11 +46,10 @@ func (s *MirrorSweep) Remove(revision int64) (removed, busy int, err error) {
 		case !old, m.users > 0, m.used.After(used):
 			busy++
 		default:
-			if err := os.RemoveAll(filepath.Join(c.mirrorsDir(), name)); err != nil {
-				failed = append(failed, fmt.Errorf("remove a mirror: %w", err))
+			if err := c.remove(m); err != nil {
+				failed = append(failed, err)
 				continue
 			}
-			delete(c.mirrors, name)
 			removed++
 		}
 	}
