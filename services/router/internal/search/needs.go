@@ -67,23 +67,11 @@ type need struct {
 	any bool
 }
 
-func needOf(n regex.Needs) need {
-	combine := func(children []regex.Needs, one bool) need {
-		all := need{any: one}
-		for _, child := range children {
-			all.of = append(all.of, needOf(child))
-		}
-		return all
-	}
-	switch n := n.(type) {
-	case regex.Literal:
-		return literalNeed(n.Text, !n.CaseSensitive)
-	case regex.And:
-		return combine(n.Children, false)
-	case regex.Or:
-		return combine(n.Children, true)
-	}
-	return need{}
+func needOf(needs regex.Needs) need {
+	n, _, _ := regex.Fold(needs, func(l regex.Literal) (need, bool, error) { // it cannot fail
+		return literalNeed(l.Text, !l.CaseSensitive), true, nil
+	}, func(all []need) need { return need{of: all} }, func(some []need) need { return need{of: some, any: true} })
+	return n
 }
 
 // literalNeed needs a text.
