@@ -55,7 +55,7 @@ func (f *File) openRemote() error {
 }
 
 // TailStart reads where the tail of a shard starts: the sections that say where in the others something is, and the frame after
-// them. Errors are those of read, *CorruptError, and ErrVersion.
+// them. It returns the start of that block of ChecksumBlock bytes, which is verified as a whole. Errors are those of read, *CorruptError, and ErrVersion.
 func TailStart(name string, size int64, read Read) (int64, error) {
 	if size < HeaderSize+FooterSize {
 		return 0, tooShort(name, size)
@@ -82,7 +82,7 @@ func TailStart(name string, size int64, read Read) (int64, error) {
 	}
 	f := File{name: name}
 	f.keep(toc, ft.bodyLength)
-	return f.tail(), nil
+	return f.tail() >> checksumShift << checksumShift, nil
 }
 
 // openSparse loads what open reads; a short end is loaded in one piece.
