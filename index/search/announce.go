@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
@@ -34,19 +33,18 @@ func (s *search) announceQuery() error {
 		return nil
 	}
 	texts := slices.SortedFunc(maps.Values(s.query.texts), func(a, b *matching) int { return cmp.Compare(a.number, b.number) })
-	var literals []regex.Literal
-	for _, m := range append(texts, s.query.compound...) {
-		if m.scope != query.FileName {
-			literals = slices.AppendSeq(literals, regex.Literals(m.needs))
-		}
-	}
 	var words []regex.Literal
-	for _, l := range literals {
-		found, err := s.announceLiteral(l)
-		if err != nil {
-			return err
+	for _, m := range append(texts, s.query.compound...) {
+		if m.scope == query.FileName {
+			continue
 		}
-		words = append(words, found...)
+		for l := range regex.Literals(m.needs) {
+			found, err := s.announceLiteral(m, l)
+			if err != nil {
+				return err
+			}
+			words = append(words, found...)
+		}
 	}
 	for _, l := range words {
 		if err := s.words.AnnounceSpellings(l.Text); err != nil {
@@ -84,11 +82,11 @@ func (s *search) announceOpaque(texts []*matching) error {
 		if _, ok := wordText(l); !ok {
 			continue
 		}
-		candidates, all, err := s.opaqueCandidates(&opaque, l)
+		candidates, some, err := s.opaqueCandidates(&opaque, l)
 		if err != nil {
 			return err
 		}
-		if all || len(candidates) > mostOpaqueAhead {
+		if !some || len(candidates) > mostOpaqueAhead && len(texts) > 1 {
 			continue
 		}
 		if err := s.announceRuns(opaqueRuns(&opaque, candidates, m.most)); err != nil {
@@ -102,9 +100,9 @@ func (s *search) announceOpaque(texts []*matching) error {
 // leave most of them out.
 const mostOpaqueAhead = 64
 
-// announceLiteral announces the lists of n-grams and parts that looking up a literal reads, and returns the whole words of which lists may be
-// read.
-func (s *search) announceLiteral(l regex.Literal) (words []regex.Literal, err error) {
+// announceLiteral announces the lists of n-grams and parts that looking up a literal of an expression reads, and returns the whole words of which
+// lists may be read.
+func (s *search) announceLiteral(m *matching, l regex.Literal) (words []regex.Literal, err error) {
 	text, isWord := wordText(l)
 	windows := s.literalWindows(l)
 	if !isWord {
@@ -113,7 +111,7 @@ func (s *search) announceLiteral(l regex.Literal) (words []regex.Literal, err er
 		}
 		return words, s.shardText.AnnounceLiteral(slices.DeleteFunc(windows, func(w ngram.Window) bool { return w.OfWords }))
 	}
-	part, listed, err := s.words.Part(strings.ToLower(text))
+	part, listed, err := s.listedPart(m)
 	if err != nil {
 		return nil, err
 	}
@@ -161,20 +159,22 @@ func (s *search) announceShown(hits []Hit) error {
 		if h.onPath {
 			continue
 		}
-		before := len(superblocks)
 		for _, m := range h.marks {
 			superblocks = appendAround(superblocks, first+m.start/docstore.SuperblockSize, first, end)
 		}
+		to := end - first
+		if h.matches > s.opts.mostUnchosen() {
+			to = s.firstUnits(h, first, to)
+		}
 		for j := range h.inWords {
-			if h.matches > s.opts.mostUnchosen() {
-				break
+			tallies, whole := h.inWords[j].find(first, to)
+			if whole {
+				superblocks = appendFirst(superblocks, first, end, int(to)+1) // the last match may go on
+				continue
 			}
-			for _, t := range h.inWords[j].of(end) {
+			for _, t := range tallies {
 				superblocks = appendAround(superblocks, t.superblock, first, end)
 			}
-		}
-		if len(superblocks) == before { // its text is read from the start
-			superblocks = appendFirst(superblocks, first, end, startSuperblocks)
 		}
 	}
 	return s.announceText(superblocks)
@@ -185,10 +185,6 @@ func (s *search) announceText(superblocks []uint32) error {
 	slices.Sort(superblocks)
 	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
 }
-
-// startSuperblocks is how many superblocks of a content are announced that is read from its start until it has
-// enough matches.
-const startSuperblocks = consideredUnits
 
 // wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
 const wholeSuperblocks = 32
@@ -213,7 +209,7 @@ func appendFirst(superblocks []uint32, first, end uint32, most int) []uint32 {
 // mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes the first. A search for few
 // documents takes few. Later it announces as many as it has taken, up to longQueueAhead: one that has taken many without finding the best will take many more.
 const (
-	mostCandidatesAhead  = 32
+	mostCandidatesAhead  = 64
 	leastCandidatesAhead = 8
 	longQueueAhead       = 512
 )

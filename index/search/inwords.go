@@ -46,6 +46,14 @@ func placed(tallies []tally) (some bool) {
 	return some
 }
 
+// find returns the tallies of the first superblocks of a blob, up to that number, which has superblocks from first on. whole says that its text is
+// read from the start: nobody knows in which opaque superblocks the matches are, or they are in most superblocks.
+func (w *inWords) find(first, to uint32) (tallies []tally, whole bool) {
+	tallies = w.of(first + to)
+	anywhere := w.opaque && (w.most == 0 || !placed(tallies)) // they may also reach beyond
+	return tallies, anywhere || to <= mostWhole && len(tallies)*wholeShare >= int(to)
+}
+
 // read sets the list to the places of the matches in the words that start in the blob's superblocks before to. Those that begin later may be there
 // too, or some of them.
 func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
@@ -53,10 +61,8 @@ func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
 	if err != nil {
 		return err
 	}
-	tallies := w.of(first + to)
-	// Where matches in opaque superblocks are is not known, or they may reach beyond.
-	anywhere := w.opaque && (w.most == 0 || !placed(tallies))
-	if anywhere || s.text.holds(blob) || to <= mostWhole && len(tallies)*wholeShare >= int(to) {
+	tallies, whole := w.find(first, to)
+	if whole || s.text.holds(blob) {
 		return w.readFirst(s, blob, to, list)
 	}
 	opaque, err := s.words.Opaque()

@@ -97,9 +97,12 @@ func (s *search) firstMarks(h *hit) ([]mark, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := uint32(units(length))
-	for to := uint32(consideredUnits); ; to *= 2 {
-		to = min(to, all)
+	first, end, err := s.superblocksOf(h.blob)
+	if err != nil {
+		return nil, err
+	}
+	all := end - first
+	for to := s.firstUnits(h, first, all); ; to = min(2*to, all) {
 		marks, err := s.marksUpTo(h, to)
 		if err != nil {
 			return nil, err
@@ -108,6 +111,23 @@ func (s *search) firstMarks(h *hit) ([]mark, error) {
 			return marks, nil
 		}
 	}
+}
+
+// firstUnits returns how many superblocks at the start of a content, which has all from first on, have more matches than are shown, as far as it is
+// known: a multiple of consideredUnits, or all.
+func (s *search) firstUnits(h *hit, first, all uint32) uint32 {
+	var places []tally
+	for i := range h.inWords {
+		places = append(places, h.inWords[i].of(first+all)...)
+	}
+	slices.SortFunc(places, func(a, b tally) int { return cmp.Compare(a.superblock, b.superblock) })
+	n := 0
+	for i := range places {
+		if n += places[i].matches.all(); n > s.opts.mostUnchosen() {
+			return min(((places[i].superblock-first)/consideredUnits+1)*consideredUnits, all)
+		}
+	}
+	return min(consideredUnits, all)
 }
 
 // beginning keeps the marks from which lines are chosen, of those before an end.

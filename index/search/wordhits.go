@@ -3,6 +3,7 @@ package search
 import (
 	"strings"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -87,14 +88,7 @@ func (s *search) matchingWords(m *matching) ([]wordMatch, error) {
 // partOf returns the spellings of a text, and the lists of the part of words that it is, with the number of their postings; nil if the shard
 // lists no such part.
 func (s *search) partOf(m *matching) (words []wordMatch, postings int, err error) {
-	if len(m.literals) != 1 || m.literals[0].CaseSensitive {
-		return nil, 0, nil
-	}
-	text, ok := wordText(m.literals[0])
-	if !ok {
-		return nil, 0, nil
-	}
-	part, ok, err := s.words.Part(strings.ToLower(text))
+	part, ok, err := s.listedPart(m)
 	if !ok || err != nil {
 		return nil, 0, err
 	}
@@ -116,6 +110,18 @@ func (s *search) partOf(m *matching) (words []wordMatch, postings int, err error
 		postings += int(lists[i].DF())
 	}
 	return words, postings, nil
+}
+
+// listedPart returns the part of words that a text is, if the shard lists it.
+func (s *search) listedPart(m *matching) (part inverted.Part, ok bool, err error) {
+	if len(m.literals) != 1 || m.literals[0].CaseSensitive {
+		return part, false, nil
+	}
+	text, ok := wordText(m.literals[0])
+	if !ok {
+		return part, false, nil
+	}
+	return s.words.Part(strings.ToLower(text))
 }
 
 // wordHits returns the hits of an expression, only those in the blobs that can match.
