@@ -26,7 +26,7 @@ func TestRemoteReadsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
 		last := bytes.Repeat([]byte("abc"), rapid.IntRange(0, 30_000).Draw(t, "last"))
-		whole := write(t, written{TagUnits, Required, body}, written{TagMasks, Required, body}, written{TagLines, Required, last})
+		whole := write(t, written{TagUnits, Required, body}, written{TagLexicon, Required, body}, written{TagLines, Required, last})
 		h := newHoles(whole)
 		read := func(p []byte, off int64) error {
 			if off < 0 || off+int64(len(p)) > int64(len(whole)) {
@@ -39,11 +39,11 @@ func TestRemoteReadsTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		contents := map[Tag][]byte{TagUnits: body, TagMasks: body, TagLines: last}
+		contents := map[Tag][]byte{TagUnits: body, TagLexicon: body, TagLines: last}
 		type part struct{ got, want []byte }
 		var parts []part
 		for range rapid.IntRange(0, 9).Draw(t, "reads") {
-			tag := rapid.SampledFrom([]Tag{TagUnits, TagMasks, TagLines}).Draw(t, "tag")
+			tag := rapid.SampledFrom([]Tag{TagUnits, TagLexicon, TagLines}).Draw(t, "tag")
 			s, _ := f.Section(tag)
 			content := contents[tag]
 			off := rapid.IntRange(0, len(content)).Draw(t, "off")

@@ -43,7 +43,7 @@ func (h *holes) fill(off, n int64) error {
 func TestSparseReadsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
-		whole := write(t, written{TagUnits, Required, body}, written{TagMasks, Required, []byte("masks")})
+		whole := write(t, written{TagUnits, Required, body}, written{TagLexicon, Required, []byte("masks")})
 		h := newHoles(whole)
 		f, err := NewSparse("test", h.data, h.fill, nil)
 		if err != nil {
@@ -83,7 +83,7 @@ func TestSparseReadsTheSame(t *testing.T) {
 func TestAnnounced(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := bytes.Repeat([]byte("0123456789"), rapid.IntRange(0, 30_000).Draw(t, "size"))
-		h := newHoles(write(t, written{TagMasks, Required, []byte("masks")}, written{TagUnits, Required, body}))
+		h := newHoles(write(t, written{TagLexicon, Required, []byte("masks")}, written{TagUnits, Required, body}))
 		var f *File
 		covered := map[int64]bool{}
 		f, err := NewSparse("test", h.data, h.fill, func(off, n int64) {
@@ -132,7 +132,7 @@ func TestAnnounced(t *testing.T) {
 // damage, at every step, and the next attempt works.
 func TestSparseThatCannotBeFilled(t *testing.T) {
 	_, sections := sample(t)
-	whole := write(t, append(sections, written{TagMasks, Required, bytes.Repeat([]byte("x"), 200_000)})...)
+	whole := write(t, append(sections, written{TagLexicon, Required, bytes.Repeat([]byte("x"), 200_000)})...)
 	h := newHoles(whole)
 	away := errors.New("the bucket is away")
 	h.err = away

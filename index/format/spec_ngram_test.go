@@ -94,13 +94,13 @@ type indexSpec struct {
 func readIndexSpec(t *testing.T, s spec) *indexSpec {
 	t.Helper()
 	x := &indexSpec{}
-	for scale, row := range s.rows(t, "Posting lists 3") {
+	for scale, row := range s.rows(t, "Superblocks of a block 2") {
 		if row[0] != strconv.Itoa(scale) {
 			t.Fatalf("row %d is of scale %s", scale, row[0])
 		}
 		x.gaps = append(x.gaps, canonical(numbers(t, row[1]), 0))
 	}
-	for class, row := range s.rows(t, "Tails 3") {
+	for class, row := range s.rows(t, "Masks") {
 		factors := numbers(t, strings.Join(row, " "))
 		for count := 1; count <= 8; count++ {
 			x.masks[class][count] = canonical(huffman(maskWeights(factors[1:], count)), 1)
@@ -163,8 +163,8 @@ func blockStarts(ends []uint64, start, size int) []int {
 	return append(starts, size)
 }
 
-// postings decodes a posting list as FORMAT.md says.
-func (x *indexSpec) postings(t *testing.T, data []byte, textSuperblocks uint64) (superblocks []uint64) {
+// postings decodes a posting list as FORMAT.md says. blocks has the block counts of all superblocks of the text.
+func (x *indexSpec) postings(t *testing.T, data []byte, textSuperblocks uint64, blocks []byte, words bool) (superblocks []uint64, postings []wordPosting) {
 	t.Helper()
 	b := &bitReader{data: data}
 	df := int(b.gamma())
@@ -181,18 +181,43 @@ func (x *indexSpec) postings(t *testing.T, data []byte, textSuperblocks uint64) 
 		if b.pos != starts[i] {
 			t.Fatalf("block %d starts at bit %d, the one before ends at %d", i, starts[i], b.pos)
 		}
-		n := min(df-i*128, 128)
-		for _, gap := range x.gapsOf(t, b, n, last+1-next-uint64(n)) {
+		block := make([]wordPosting, min(df-i*128, 128))
+		if words {
+			readDefinitions(t, b, block)
+		}
+		for _, gap := range x.gapsOf(t, b, len(block), last+1-next-uint64(len(block))) {
 			superblocks = append(superblocks, next+gap)
 			next += gap + 1
 		}
 		superblocks = append(superblocks, last)
 		next = last + 1
+		for j := range block {
+			if words {
+				block[j].count = b.gamma()
+			}
+		}
+		for j, mask := range x.maskBlock(t, b, superblocks[i*128:], blocks) {
+			block[j].mask = mask
+		}
+		postings = append(postings, block...)
 	}
 	if len(data) != (b.pos+7)/8 {
 		t.Fatalf("%d bits in %d bytes", b.pos, len(data))
 	}
-	return superblocks
+	return superblocks, postings
+}
+
+func readDefinitions(t *testing.T, b *bitReader, block []wordPosting) {
+	t.Helper()
+	if b.bits(1) == 0 {
+		return
+	}
+	for i := range block {
+		block[i].defined = b.bits(1) == 1
+	}
+	if !slices.ContainsFunc(block, func(p wordPosting) bool { return p.defined }) {
+		t.Fatal("a block is marked and has no definition")
+	}
 }
 
 // gapsOf decodes the gaps of a block of n superblocks.
@@ -221,37 +246,6 @@ func (x *indexSpec) gapsOf(t *testing.T, b *bitReader, n int, left uint64) (gaps
 	return gaps
 }
 
-// blockStarts reads the ends at the start of the masks, or of the tail, of that many postings, and
-// returns where the blocks start and where the last one ends.
-func (x *indexSpec) blockStarts(b *bitReader, postings int) []int {
-	more := (postings - 1) / 128
-	if more == 0 {
-		return []int{0, len(b.data) * 8}
-	}
-	width := int(b.bits(8))
-	ends := b.packed(more, width)
-	b.pos = (b.pos + 7) / 8 * 8
-	return blockStarts(ends, b.pos, len(b.data)*8)
-}
-
-// masksOf decodes the masks of an n-gram in those superblocks.
-func (x *indexSpec) masksOf(t *testing.T, data []byte, superblocks []uint64, counts []byte) (masks []uint8) {
-	t.Helper()
-	b := &bitReader{data: data}
-	starts := x.blockStarts(b, len(superblocks))
-	for block := range slices.Chunk(superblocks, 128) {
-		if b.pos != starts[0] {
-			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
-		}
-		starts = starts[1:]
-		masks = append(masks, x.maskBlock(t, b, block, counts)...)
-	}
-	if len(data) != (b.pos+7)/8 {
-		t.Fatalf("%d bits of masks in %d bytes", b.pos, len(data))
-	}
-	return masks
-}
-
 // maskBlock decodes class and masks of a block of postings.
 func (x *indexSpec) maskBlock(t *testing.T, b *bitReader, superblocks []uint64, counts []byte) (masks []uint8) {
 	t.Helper()
@@ -269,26 +263,25 @@ func TestSpecOfNgramIndex(t *testing.T) {
 	x := readIndexSpec(t, s)
 	blocks := 0
 	for _, index := range []struct {
-		table, lists, masks string
-		want                indexed
-	}{{"NGRM", "POST", "MASK", sh.content}, {"NNGM", "NPST", "NMSK", sh.names}, {"WNGM", "WNPS", "WNMS", sh.lexicon}} {
+		table, lists string
+		want         indexed
+	}{{"NGRM", "POST", sh.content}, {"NNGM", "NPST", sh.names}, {"WNGM", "WNPS", sh.lexicon}} {
 		values := map[string]uint64{}
 		_, lists, counts := s.record(t, "Tables", sh.sections[index.table], values)
 		if values["terms"] != uint64(len(index.want.masks)) || values["text superblocks"] != uint64(index.want.superblocks) || len(lists["ngrams"]) != len(index.want.masks) {
 			t.Fatalf("%s: %v, %d n-grams of %d", index.table, values, len(lists["ngrams"]), len(index.want.masks))
 		}
-		from, fromMask, postings := uint64(0), uint64(0), uint64(0)
+		from, total := uint64(0), uint64(0)
 		for i, id := range lists["ngrams"] {
-			superblocks := x.postings(t, sh.sections[index.lists][from:lists["list ends"][i]], values["text superblocks"])
-			masks := x.masksOf(t, sh.sections[index.masks][fromMask:lists["tail ends"][i]], superblocks, counts)
-			from, fromMask = lists["list ends"][i], lists["tail ends"][i]
-			postings += uint64(len(superblocks))
+			superblocks, postings := x.postings(t, sh.sections[index.lists][from:lists["ends"][i]], values["text superblocks"], counts, false)
+			from = lists["ends"][i]
+			total += uint64(len(superblocks))
 			blocks = max(blocks, (len(superblocks)+127)/128)
-			checkPostings(t, superblocks, masks, index.want.masks[id])
+			checkPostings(t, superblocks, postings, index.want.masks[id])
 		}
-		if postings != values["postings"] || from != uint64(len(sh.sections[index.lists])) || fromMask != uint64(len(sh.sections[index.masks])) ||
+		if total != values["postings"] || from != uint64(len(sh.sections[index.lists])) ||
 			len(counts) != int(index.want.superblocks+1)/2 {
-			t.Errorf("%s: %d postings of %d, or bytes that no list has", index.table, postings, values["postings"])
+			t.Errorf("%s: %d postings of %d, or bytes that no list has", index.table, total, values["postings"])
 		}
 	}
 	if blocks < 2 || x.seen[0] == 0 || x.seen[1] == 0 || x.counts[8] == 0 || x.counts[0] > 0 {
@@ -296,14 +289,14 @@ func TestSpecOfNgramIndex(t *testing.T) {
 	}
 }
 
-func checkPostings(t *testing.T, superblocks []uint64, masks []uint8, want map[uint32]uint8) {
+func checkPostings(t *testing.T, superblocks []uint64, postings []wordPosting, want map[uint32]uint8) {
 	t.Helper()
 	if len(superblocks) != len(want) || !slices.IsSorted(superblocks) {
 		t.Fatalf("%d postings, want %d", len(superblocks), len(want))
 	}
 	for i, superblock := range superblocks {
-		if mask, ok := want[uint32(superblock)]; !ok || mask != masks[i] {
-			t.Fatalf("superblock %d has mask %08b, want %08b %v", superblock, masks[i], mask, ok)
+		if mask, ok := want[uint32(superblock)]; !ok || mask != postings[i].mask {
+			t.Fatalf("superblock %d has mask %08b, want %08b %v", superblock, postings[i].mask, mask, ok)
 		}
 	}
 }

@@ -198,39 +198,6 @@ func decodeWords(t *testing.T, block []byte, n int, seen map[string]int) (words 
 	return words
 }
 
-// tail decodes counts and masks of a word's postings.
-func (x *indexSpec) tail(t *testing.T, data []byte, superblocks []uint64, counts []byte) (postings []wordPosting) {
-	t.Helper()
-	b := &bitReader{data: data}
-	starts := x.blockStarts(b, len(superblocks))
-	for block := range slices.Chunk(superblocks, 128) {
-		if b.pos != starts[0] {
-			t.Fatalf("a block starts at bit %d, not at %d", b.pos, starts[0])
-		}
-		starts = starts[1:]
-		defined := make([]bool, len(block))
-		if b.bits(1) != 0 {
-			for i := range defined {
-				defined[i] = b.bits(1) == 1
-			}
-			if !slices.Contains(defined, true) {
-				t.Fatal("a block is marked and has no definition")
-			}
-		}
-		var times []uint64
-		for range block {
-			times = append(times, b.gamma())
-		}
-		for i, mask := range x.maskBlock(t, b, block, counts) {
-			postings = append(postings, wordPosting{mask, times[i], defined[i]})
-		}
-	}
-	if len(data) != (b.pos+7)/8 {
-		t.Fatalf("%d bits of a tail in %d bytes", b.pos, len(data))
-	}
-	return postings
-}
-
 func TestSpecOfTermDictionary(t *testing.T) {
 	s, sh := readSpec(t), sample(t)
 	n := counts(t, s, sh)
@@ -277,32 +244,31 @@ func TestSpecOfWordPostings(t *testing.T) {
 	sorted := sh.words.sorted()
 	terms := len(sorted) + int(n["part lists"])
 	if values["terms"] != uint64(terms) || values["text superblocks"] != n["superblocks"] ||
-		len(lists["list ends"]) != terms || len(lists["tail ends"]) != terms || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
-		t.Fatalf("WTAB is %v with %d and %d ends", values, len(lists["list ends"]), len(lists["tail ends"]))
+		len(lists["ends"]) != terms || uint64(len(blocks)) != (n["superblocks"]+1)/2 {
+		t.Fatalf("WTAB is %v with %d ends", values, len(lists["ends"]))
 	}
-	from, fromTail, postings, longest := uint64(0), uint64(0), uint64(0), 0
+	from, total, longest := uint64(0), uint64(0), 0
 	names := append(sorted, sh.words.listParts(t, sh.sections["WPRT"], blocks)...)
 	if len(names) != terms || len(names)-len(sorted) < 4 {
 		t.Fatalf("%d words and %d lists of parts, not %d", len(sorted), len(names)-len(sorted), n["part lists"])
 	}
 	for i, word := range names {
 		want := sh.words.words[word]
-		superblocks := x.postings(t, sh.sections["WPST"][from:lists["list ends"][i]], n["superblocks"])
-		tail := x.tail(t, sh.sections["WTAL"][fromTail:lists["tail ends"][i]], superblocks, blocks)
-		from, fromTail = lists["list ends"][i], lists["tail ends"][i]
-		postings += uint64(len(superblocks))
+		superblocks, postings := x.postings(t, sh.sections["WPST"][from:lists["ends"][i]], n["superblocks"], blocks, true)
+		from = lists["ends"][i]
+		total += uint64(len(superblocks))
 		longest = max(longest, len(superblocks))
 		if len(superblocks) != len(want) || !slices.IsSorted(superblocks) {
 			t.Fatalf("%q has %d postings, want %d", word, len(superblocks), len(want))
 		}
 		for j, superblock := range superblocks {
-			if tail[j] != want[uint32(superblock)] {
-				t.Fatalf("%q in superblock %d: %v, want %v", word, superblock, tail[j], want[uint32(superblock)])
+			if postings[j] != want[uint32(superblock)] {
+				t.Fatalf("%q in superblock %d: %v, want %v", word, superblock, postings[j], want[uint32(superblock)])
 			}
 		}
 	}
-	if postings != values["postings"] || from != n["length of WPST"] || fromTail != n["length of WTAL"] || longest <= 128 {
-		t.Errorf("%d postings of %d, at most %d of a word, or bytes that no list has", postings, values["postings"], longest)
+	if total != values["postings"] || from != n["length of WPST"] || longest <= 128 {
+		t.Errorf("%d postings of %d, at most %d of a word, or bytes that no list has", total, values["postings"], longest)
 	}
 	if !slices.ContainsFunc(slices.Collect(maps.Values(sh.words.words[definedWord])), func(p wordPosting) bool { return p.defined }) {
 		t.Error("the sample has no definition")

@@ -91,14 +91,10 @@ const (
 	TagNgrams Tag = 'N' | 'G'<<8 | 'R'<<16 | 'M'<<24
 	// TagPostings holds the posting lists of content.
 	TagPostings Tag = 'P' | 'O'<<8 | 'S'<<16 | 'T'<<24
-	// TagMasks holds the block masks of the postings of content.
-	TagMasks Tag = 'M' | 'A'<<8 | 'S'<<16 | 'K'<<24
 	// TagNameNgrams holds the n-gram offset table of names.
 	TagNameNgrams Tag = 'N' | 'N'<<8 | 'G'<<16 | 'M'<<24
 	// TagNamePostings holds the posting lists of names.
 	TagNamePostings Tag = 'N' | 'P'<<8 | 'S'<<16 | 'T'<<24
-	// TagNameMasks holds the block masks of the postings of names.
-	TagNameMasks Tag = 'N' | 'M'<<8 | 'S'<<16 | 'K'<<24
 )
 
 // Sections of the index of words (packages words and postings).
@@ -115,19 +111,15 @@ const (
 	TagLexiconNgrams Tag = 'W' | 'N'<<8 | 'G'<<16 | 'M'<<24
 	// TagLexiconPostings holds the posting lists of the words' n-grams.
 	TagLexiconPostings Tag = 'W' | 'N'<<8 | 'P'<<16 | 'S'<<24
-	// TagLexiconMasks holds the masks of these postings.
-	TagLexiconMasks Tag = 'W' | 'N'<<8 | 'M'<<16 | 'S'<<24
 	// TagWordPostings holds the posting list of each word.
 	TagWordPostings Tag = 'W' | 'P'<<8 | 'S'<<16 | 'T'<<24
-	// TagWordTails holds the counts and masks of these postings.
-	TagWordTails Tag = 'W' | 'T'<<8 | 'A'<<16 | 'L'<<24
-	// TagWordTable holds the ends of each word's list and tail.
+	// TagWordTable holds the end of each word's list.
 	TagWordTable Tag = 'W' | 'T'<<8 | 'A'<<16 | 'B'<<24
 	// TagOpaque holds the superblocks that words do not answer for.
 	TagOpaque Tag = 'W' | 'O'<<8 | 'P'<<16 | 'Q'<<24
 	// TagParts holds the parts of words that have posting lists of their own.
 	TagParts Tag = 'W' | 'P'<<8 | 'R'<<16 | 'T'<<24
-	// TagDefinitions identifies what found the definitions that TagWordTails
+	// TagDefinitions identifies what found the definitions that TagWordPostings
 	// marks. A reader that does not know it finds them in the text.
 	TagDefinitions Tag = 'W' | 'D'<<8 | 'E'<<16 | 'F'<<24
 )
@@ -139,14 +131,14 @@ var tags = []Tag{
 	TagDocsInfo, TagRepos, TagRepoOffsets, TagRepoDocs, TagRepoRanks, TagNames, TagNameOffsets, TagNameStarts,
 	TagFirstDocs, TagRepeatDocs, TagRepeatBlobs, TagSharedBlobs, TagSharedDocs, TagSkipDocs, TagSkips,
 	TagLanguageNames, TagLanguages, TagBranchSets, TagBranchSetOffsets, TagDocBranches, TagOIDs,
-	TagNgrams, TagPostings, TagMasks, TagNameNgrams, TagNamePostings, TagNameMasks,
-	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconSamples, TagLexiconNgrams, TagLexiconPostings, TagLexiconMasks,
-	TagWordPostings, TagWordTails, TagWordTable, TagOpaque, TagParts, TagDefinitions,
+	TagNgrams, TagPostings, TagNameNgrams, TagNamePostings,
+	TagWordInfo, TagLexicon, TagLexiconOffsets, TagLexiconSamples, TagLexiconNgrams, TagLexiconPostings,
+	TagWordPostings, TagWordTable, TagOpaque, TagParts, TagDefinitions,
 }
 
 // bulk lists the large sections, of which a search reads small parts. They come first in a shard.
 var bulk = []Tag{
-	TagUnits, TagPostings, TagMasks, TagLexicon, TagLexiconPostings, TagLexiconMasks, TagWordPostings, TagWordTails,
+	TagUnits, TagPostings, TagLexicon, TagLexiconPostings, TagWordPostings,
 }
 
 // inTail reports whether a section belongs to the tail of a shard, which has all that says where in the other sections something

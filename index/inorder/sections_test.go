@@ -19,7 +19,7 @@ func TestSectionsAreReplayed(t *testing.T) {
 			_, _ = w.Write(bytes.Repeat([]byte{byte(i)}, i))
 		}
 		_ = w.End()
-		_ = w.WriteSection(format.TagMasks, 0, []byte("masks"))
+		_ = w.WriteSection(format.TagLines, 0, []byte("masks"))
 		if err := w.WriteSection(format.TagLexicon, format.Required, nil); err != nil {
 			t.Fatal(err)
 		}

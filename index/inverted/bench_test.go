@@ -90,7 +90,7 @@ func BenchmarkBuild(b *testing.B) {
 		}
 	}
 	reportSpeed(b, size, start)
-	for tag, name := range map[format.Tag]string{ContentTags.Table: "table", ContentTags.Lists: "lists", ContentTags.Tails: "masks"} {
+	for tag, name := range map[format.Tag]string{ContentTags.Table: "table", ContentTags.Lists: "lists"} {
 		b.ReportMetric(float64(sections[tag])/float64(size), name+"/source")
 	}
 	b.ReportMetric(float64(builder.Postings())/float64(size), "postings/byte")

@@ -128,9 +128,6 @@ func (r *bitReader) gamma() uint64 {
 // overrun reports whether more was read than there is.
 func (r *bitReader) overrun() bool { return r.pos > uint(len(r.data))*8 }
 
-// byteLen returns the number of bytes that n bits take.
-func byteLen(n uint64) uint64 { return (n + 7) / 8 }
-
 // packedAt returns the i-th of the width-bit numbers in data after the first after bits. width is
 // at most 56. A number past the end is 0.
 func packedAt(data []byte, after uint, i int, width uint) uint64 {

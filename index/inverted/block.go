@@ -3,6 +3,7 @@ package inverted
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // blockSize is the number of postings in each block of a list except the last.
@@ -18,9 +19,26 @@ const (
 // maxGapBits bounds the bits of one coded gap: code, magnitude and low bits. A run takes fewer.
 const maxGapBits = gapCodeBits + 32 + 1
 
-// appendBlock appends the block of values, which ascend from first or later, in the smaller coding.
-// A block of a single value, or without a gap, takes no bits.
-func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
+// block appends one block: for words the definitions, which a reader may want alone, then the superblocks, the counts of words, and the masks. first
+// is the least superblock that the block may have.
+func (w *bitWriter) block(first uint64, blocks []uint8, r *run) {
+	if len(r.counts) == 0 {
+		w.superblocks(first, r.superblocks)
+	} else {
+		w.room(8 + len(r.counts))
+		w.definitions(r.defined)
+		w.superblocks(first, r.superblocks)
+		w.room(4 * len(r.counts))
+		for _, n := range r.counts {
+			w.gamma(uint32(n))
+		}
+	}
+	w.masks(blocks, r.superblocks, r.masks)
+}
+
+// superblocks appends those of a block, which ascend from first or later, in the smaller coding.
+// A single one, or several without a gap, take no bits.
+func (w *bitWriter) superblocks(first uint64, values []uint32) {
 	n := len(values) - 1
 	span := uint64(values[n]) - first
 	if n == 0 || uint64(n) == span {
@@ -30,7 +48,7 @@ func appendBlock(w *bitWriter, codes *gapCodes, first uint64, values []uint32) {
 	start := *w
 	w.put(codingGaps, 1)
 	scale, low := gapScale(span-uint64(n), n)
-	zeros := w.gaps(&codes.codes[scale], low, uint32(first), values[:n])
+	zeros := w.gaps(&gaps().codes[scale], low, uint32(first), values[:n])
 	if zeros*worthRuns < n*(worthRuns-1) {
 		return
 	}
@@ -102,3 +120,38 @@ func runsBits(first uint64, values []uint32) (total int) {
 }
 
 func gammaBits(v int) int { return 2*bits.Len(uint(v)) - 1 }
+
+// definitions marks the postings in whose superblock the word is defined, if there are any.
+func (w *bitWriter) definitions(defined []bool) {
+	if !slices.Contains(defined, true) {
+		w.put(0, 1)
+		return
+	}
+	w.put(1, 1)
+	for _, d := range defined {
+		bit := uint64(0)
+		if d {
+			bit = 1
+		}
+		w.put(bit, 1)
+	}
+}
+
+// masks appends a block of masks. It inlines put, with the writer's state in registers.
+func (w *bitWriter) masks(blocks []uint8, superblocks []uint32, values []uint8) {
+	w.room((len(values) + 1) * 2)
+	class := maskClass(values)
+	w.put(uint64(class), maskClassBits)
+	table := &masks().codes[class]
+	data, at, pending, n := w.data, w.at, w.pending, w.n
+	for i, s := range superblocks {
+		code := table[(blocks[s]-1)%maskBlocks][values[i]]
+		pending |= uint64(code>>codeLengthBits) << (n % 64)
+		n += uint(code % (1 << codeLengthBits))
+		binary.LittleEndian.PutUint64(data[at:], pending)
+		at += int(n / 8)
+		pending >>= n & 56
+		n %= 8
+	}
+	w.at, w.pending, w.n = at, pending, n
+}

@@ -3,127 +3,57 @@ package inverted
 import (
 	"errors"
 	"math"
+	"math/bits"
 )
 
 // Possible faults of a block's bits. The index adds file and section.
 var (
 	errBlockEnds  = errors.New("a block of postings ends too early")
 	errBlockOrder = errors.New("a block of postings leaves its bounds")
+	errCounts     = errors.New("counts of a word end too early, or are too large")
+	errMasks      = errors.New("a block of masks ends too early, or belongs to superblocks without terms")
 )
 
-// blockReader decodes a block as far as needed. It allocates nothing.
-type blockReader struct {
-	gaps gapDecoder
-	bits bitReader
-	end  uint // in bits
-}
+// MaxCount is the most often that a word can start in one superblock: other bytes separate any two
+// words.
+const MaxCount = 2048
 
-// open starts block b of the list and returns its part of values. The last value is set, and of the
-// others the first ones, as known returns.
-func (r *blockReader) open(l *rawList, b int, values *[blockSize]uint32) ([]uint32, error) {
-	from, to := l.span(b)
-	last := l.lastOf(b)
-	switch {
-	case from > to || to > uint(len(l.data))*8:
-		return nil, errBlockEnds
-	case last > l.last:
-		return nil, errBlockOrder
-	}
-	block := values[:l.blockLen(b)]
-	block[len(block)-1] = last
-	r.bits, r.end = bitReader{data: l.data, pos: from}, to
-	if err := r.gaps.start(&r.bits, l.firstOf(b), block); err != nil {
-		return nil, err
-	}
-	return block, r.check()
-}
+// maxCountBits is the number of zeros at the start of the code of MaxCount.
+const maxCountBits = 11
 
-// until decodes until a value is at least x, or until all values except the last are decoded.
-func (r *blockReader) until(x uint64) error {
-	if err := r.gaps.until(&r.bits, x); err != nil {
-		return err
-	}
-	return r.check()
-}
-
-func (r *blockReader) check() error {
-	if r.bits.pos > r.end {
-		return errBlockEnds
-	}
-	return nil
-}
-
-// known returns how many of the block's first values are decoded.
-func (r *blockReader) known(block []uint32) int {
-	if len(r.gaps.values) == 0 {
-		return len(block)
-	}
-	return len(block) - 1 - len(r.gaps.values)
-}
-
-// gapDecoder turns gaps into values. next exceeds 32 bits only if the block is corrupt, and it
-// cannot overflow: a gap is below 1<<39.
-type gapDecoder struct {
-	next, last uint64
-	values     []uint32 // those before the last one that are still to be decoded
-	codes      *[1 << gapCodeBits]decodedGap
-	low        uint
-}
-
-// start prepares the decoder for a block of values at or after first. The last one is set already.
-// A block without a code of gaps is decoded immediately.
-func (d *gapDecoder) start(r *bitReader, first uint64, values []uint32) error {
+// superblocks reads those of a block, which begin with first or a later one and end with last.
+func (r *bitReader) superblocks(values []uint32, first uint64, last uint32) error {
 	n := len(values) - 1
-	last := uint64(values[n])
-	if last < first || last-first < uint64(n) {
+	left := uint64(last) - first - uint64(n) // how many are missing
+	if uint64(last) < first+uint64(n) {
 		return errBlockOrder
 	}
-	d.next, d.last, d.values = first, last, values[:n]
-	if last-first == uint64(n) {
-		for i := range d.values {
-			d.values[i] = uint32(first) + uint32(i)
-		}
-		d.values = nil
-		return nil
-	}
-	if n == 0 {
-		return nil
-	}
-	if r.get(1) == codingRuns {
-		return d.runs(r)
-	}
-	d.scale()
-	return nil
-}
-
-// scale finds the code for the gaps.
-func (d *gapDecoder) scale() {
-	scale, low := gapScale(d.last-d.next-uint64(len(d.values)), len(d.values))
-	d.codes, d.low = &gaps().decode[scale], low
-}
-
-// check fails unless the bits were enough and the values are below the last one.
-func (d *gapDecoder) check(r *bitReader) error {
+	values[n], values = last, values[:n]
 	switch {
-	case r.overrun():
-		return errBlockEnds
-	case d.next > d.last:
-		return errBlockOrder
+	case left == 0:
+		for i := range values {
+			values[i] = uint32(first) + uint32(i)
+		}
+		return nil
+	case n == 0:
+		return nil
+	case r.get(1) == codingRuns:
+		return r.runs(values, first, last)
 	}
-	return nil
+	return r.gaps(values, first, last)
 }
 
-// until decodes until a value is at least x. It decodes as many gaps at once as the bits of one
-// load certainly have.
-func (d *gapDecoder) until(r *bitReader, x uint64) error {
-	low, next, skipped := d.low, d.next, uint64(1)<<d.low
+// gaps reads the superblocks of a block before the last one, which are coded by the gaps between them. It reads as many at once as the bits of one
+// load certainly have. next exceeds 32 bits only if the block is corrupt, and it cannot overflow: a gap is below 1<<39.
+func (r *bitReader) gaps(values []uint32, next uint64, last uint32) error {
+	scale, low := gapScale(uint64(last)-next-uint64(len(values)), len(values))
+	codes, skipped := &gaps().decode[scale], uint64(1)<<low
 	enough := loadedBits - gapCodeBits - topMagnitude - low // low is at most 18
-	values := d.values
-	for len(values) > 0 && next <= x {
+	for len(values) > 0 {
 		v := r.load()
 		used, n := uint(0), 0
 		for ; n < len(values) && used <= enough; n++ {
-			code := d.codes[v%(1<<gapCodeBits)]
+			code := codes[v%(1<<gapCodeBits)]
 			k, total := uint(code.magnitude)+low, uint(code.total)+low
 			above := uint64(1) << (k & 63)
 			next += above - skipped + v>>((total-k)&63)&(above-1)
@@ -135,23 +65,79 @@ func (d *gapDecoder) until(r *bitReader, x uint64) error {
 		r.pos += used
 		values = values[n:]
 	}
-	d.next, d.values = next, values
-	return d.check(r)
+	return r.ordered(next, last)
 }
 
-func (d *gapDecoder) runs(r *bitReader) error {
-	next := d.next + math.MaxUint64 // 1 is added to the first gap
-	for i := 0; i < len(d.values); {
+// runs reads the superblocks of a block before the last one, which are coded by runs of successive ones.
+func (r *bitReader) runs(values []uint32, next uint64, last uint32) error {
+	next += math.MaxUint64 // 1 is added to the first gap
+	for i := 0; i < len(values); {
 		gap, run := r.gamma(), r.gamma()
-		if gap == 0 || run == 0 || run > uint64(len(d.values)-i) {
+		if gap == 0 || run == 0 || run > uint64(len(values)-i) {
 			return errBlockEnds
 		}
 		next += gap
 		for end := i + int(run); i < end; i++ {
-			d.values[i] = uint32(next)
+			values[i] = uint32(next)
 			next++
 		}
 	}
-	d.next, d.values = next, nil
-	return d.check(r)
+	return r.ordered(next, last)
+}
+
+// ordered fails unless the bits were enough and all values are below the last one.
+func (r *bitReader) ordered(next uint64, last uint32) error {
+	switch {
+	case r.overrun():
+		return errBlockEnds
+	case next > uint64(last):
+		return errBlockOrder
+	}
+	return nil
+}
+
+// definitions says for each posting of a block whether the word is defined in its superblock. It
+// reads the bits in place; the zero value has none.
+type definitions struct {
+	data []byte
+	pos  uint // in bits; 0 if none is marked, since another bit precedes them
+}
+
+// definitions skips the marks of n postings.
+func (r *bitReader) definitions(n int) definitions {
+	if r.get(1) == 0 {
+		return definitions{}
+	}
+	d := definitions{r.data, r.pos}
+	r.pos += uint(n)
+	return d
+}
+
+// any reports whether a posting of the block is marked.
+func (d *definitions) any() bool { return d.pos > 0 }
+
+// at reports whether posting i of the block is marked.
+func (d *definitions) at(i int) bool {
+	at := d.pos + uint(i)
+	return d.pos > 0 && at/8 < uint(len(d.data)) && d.data[at/8]>>(at%8)&1 == 1
+}
+
+// counts decodes gamma codes of counts up to MaxCount, as many at once as one load certainly has.
+func (r *bitReader) counts(counts []uint16) error {
+	const enough = loadedBits - 2*maxCountBits - 1
+	for i := 0; i < len(counts); {
+		v, used := r.load(), uint(0)
+		for ; i < len(counts) && used <= enough; i++ {
+			k := uint(bits.TrailingZeros64(v | 1<<(maxCountBits+1))) // above maxCountBits, the count is above MaxCount
+			n := 1<<k | v>>(k+1)&(1<<k-1)
+			if n > MaxCount {
+				return errCounts
+			}
+			counts[i] = uint16(n)
+			v >>= 2*k + 1
+			used += 2*k + 1
+		}
+		r.pos += used
+	}
+	return nil
 }

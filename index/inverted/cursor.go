@@ -138,19 +138,15 @@ func (h *cursorHeap) next(b *batch) error {
 
 // endReader finds the lists of all terms, one after the other.
 type endReader struct {
-	table        *table
-	lists, tails eliasfano.Iterator
-	last         span // of the term before
+	ends eliasfano.Iterator
+	last span // of the term before
 }
 
-func newEndReader(t *table) endReader {
-	return endReader{table: t, lists: t.listEnds.From(0), tails: t.tailEnds.From(0)}
-}
+func newEndReader(t *table) endReader { return endReader{ends: t.ends.From(0)} }
 
 // read returns the place of the next list.
 func (r *endReader) read() span {
-	listEnd, _ := r.lists.Next()
-	tailEnd, _ := r.tails.Next()
-	r.last = span{r.last.to, int64(listEnd), r.last.tailTo, int64(tailEnd)}
+	end, _ := r.ends.Next()
+	r.last = span{r.last.to, int64(end)}
 	return r.last
 }

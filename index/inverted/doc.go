@@ -5,17 +5,15 @@
 //
 // # Posting lists
 //
-// An index has three sections, which index/FORMAT.md describes bit by bit:
+// An index has two sections, which index/FORMAT.md describes bit by bit:
 //
 //	table   n-grams that occur, if the terms are n-grams ─▶ number of the term
-//	        number of the term ─▶ ends of its list and of its tail
-//	lists   df, skips, blocks of 128 superblocks
-//	tails   ends of blocks, blocks of 128 masks; those of words also have counts and definitions
+//	        number of the term ─▶ end of its list
+//	lists   df, ends of blocks, blocks of 128 postings: superblocks, masks; those of words also have counts and definitions
 //
-// Lists and tails are separate, so that a query reads only the masks of superblocks that have all
-// its terms. The table has the end of each list and tail; they start where those of the term before
-// end. Blocks use prefix codes that are part of the format. So a shard has no code tables, an open
-// shard keeps none on the heap, and the writer need not count before it writes:
+// So a list takes one read, wherever the shard is. Of its masks, a query decodes only those of superblocks that have all its
+// terms. Blocks use prefix codes that are part of the format. So a shard has no code tables, an open shard keeps none on
+// the heap, and the writer need not count before it writes:
 //
 //   - Gaps between superblocks by their magnitude, in a code for how dense the block is,
 //     which follows from the skips.

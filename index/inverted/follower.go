@@ -65,7 +65,7 @@ func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 // note fills near with the postings from the iterator's current one to high.
 func (f *follower) note(superblock, high uint32) {
 	for f.it.Superblock() <= high {
-		f.near[f.it.Superblock()+1-superblock] = place{f.it.number, f.it.i, true}
+		f.near[f.it.Superblock()+1-superblock] = place{f.it.block.number, f.it.i, true}
 		if !f.it.step() {
 			return
 		}

@@ -11,12 +11,11 @@ import (
 )
 
 // rebuild writes a shard with correct checksums around the given sections.
-func rebuild(t failer, ngrams, lists, masks []byte) []byte {
+func rebuild(t failer, ngrams, lists []byte) []byte {
 	t.Helper()
 	var file bytes.Buffer
 	w := format.NewWriter(&file)
 	_ = w.WriteSection(format.TagPostings, format.Required, lists)
-	_ = w.WriteSection(format.TagMasks, format.Required, masks)
 	_ = w.WriteSection(format.TagNgrams, format.Required, ngrams)
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -24,10 +23,10 @@ func rebuild(t failer, ngrams, lists, masks []byte) []byte {
 	return file.Bytes()
 }
 
-// sections returns the three sections of a model's index for rebuild.
-func (m *model) sections(t failer) (sections [3][]byte) {
+// sections returns the two sections of a model's index for rebuild.
+func (m *model) sections(t failer) (sections [2][]byte) {
 	t.Helper()
-	for i, s := range []format.Section{m.index.table, m.index.lists, m.index.tails} {
+	for i, s := range []format.Section{m.index.table, m.index.lists} {
 		data, err := s.All()
 		if err != nil {
 			t.Fatal(err)
@@ -120,11 +119,11 @@ func TestEveryFlippedByte(t *testing.T) {
 		ids = append(ids, id)
 	}
 	sections := m.sections(t)
-	flipEach(t, random, sections, func() error { return readAll(t, rebuild(t, sections[0], sections[1], sections[2]), ids) })
+	flipEach(t, random, sections, func() error { return readAll(t, rebuild(t, sections[0], sections[1]), ids) })
 }
 
 // flipEach changes each byte of some sections in turn, and reads them. They must be sound unchanged.
-func flipEach(t *testing.T, random *rand.Rand, sections [3][]byte, read func() error) {
+func flipEach(t *testing.T, random *rand.Rand, sections [2][]byte, read func() error) {
 	t.Helper()
 	if err := read(); err != nil {
 		t.Fatalf("unchanged: %v", err)
@@ -175,12 +174,12 @@ func FuzzIndex(f *testing.F) {
 	for _, size := range []int{100, 1000} {
 		m := buildModel(f, randomText(random, size), bytes.Repeat([]byte("Kelvin return"), size))
 		sections := m.sections(f)
-		f.Add(sections[0], sections[1], sections[2])
+		f.Add(sections[0], sections[1])
 		for id := range m.lists {
 			ids = append(ids, id)
 		}
 	}
-	f.Fuzz(func(t *testing.T, ngrams, lists, masks []byte) {
-		checkCorrupt(t, readAll(t, rebuild(t, ngrams, lists, masks), ids))
+	f.Fuzz(func(t *testing.T, ngrams, lists []byte) {
+		checkCorrupt(t, readAll(t, rebuild(t, ngrams, lists), ids))
 	})
 }

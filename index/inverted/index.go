@@ -10,20 +10,20 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// Tags names the three sections of an index.
+// Tags names the two sections of an index.
 type Tags struct {
-	Table, Lists, Tails format.Tag
+	Table, Lists format.Tag
 }
 
 // Tags of the indexes of a shard.
 var (
 	// ContentTags are the tags of the n-gram index of content.
-	ContentTags = Tags{format.TagNgrams, format.TagPostings, format.TagMasks}
+	ContentTags = Tags{format.TagNgrams, format.TagPostings}
 	// NameTags are the tags of the n-gram index of names.
-	NameTags = Tags{format.TagNameNgrams, format.TagNamePostings, format.TagNameMasks}
+	NameTags = Tags{format.TagNameNgrams, format.TagNamePostings}
 
-	dictionaryTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks}
-	wordTags       = Tags{format.TagWordTable, format.TagWordPostings, format.TagWordTails}
+	dictionaryTags = Tags{format.TagLexiconNgrams, format.TagLexiconPostings}
+	wordTags       = Tags{format.TagWordTable, format.TagWordPostings}
 )
 
 // words reports whether the terms are words, which have counts, and not n-grams, which have numbers.
@@ -36,18 +36,18 @@ const headSize = 4 + 4 + 8
 // the heap, and reads the table when the first list is looked up. It is safe for concurrent use, and
 // valid until the file is closed. Every error is a *format.CorruptError.
 type Index struct {
-	table, lists, tails format.Section
-	words               bool // the terms are words
-	terms, superblocks  uint32
-	postings            uint64
-	opened              atomic.Pointer[table]
+	table, lists       format.Section
+	words              bool // the terms are words
+	terms, superblocks uint32
+	postings           uint64
+	opened             atomic.Pointer[table]
 }
 
-// table says which n-grams the terms are, and where their lists and tails end.
+// table says which n-grams the terms are, and where their lists end.
 type table struct {
-	ngrams             eliasfano.List // none for words
-	listEnds, tailEnds eliasfano.List
-	blocks             blockCounts
+	ngrams eliasfano.List // none for words
+	ends   eliasfano.List
+	blocks blockCounts
 }
 
 // Open opens the index with these tags. It reads only a few bytes.
@@ -56,7 +56,7 @@ func Open(f *format.File, tags Tags) (*Index, error) {
 	for _, need := range []struct {
 		tag     format.Tag
 		section *format.Section
-	}{{tags.Table, &x.table}, {tags.Lists, &x.lists}, {tags.Tails, &x.tails}} {
+	}{{tags.Table, &x.table}, {tags.Lists, &x.lists}} {
 		var err error
 		if *need.section, err = f.Need(need.tag); err != nil {
 			return nil, fmt.Errorf("open posting lists: %w", err)
@@ -91,7 +91,7 @@ func (x *Index) openedTable() (*table, error) {
 		return nil, err
 	}
 	t, used := &table{}, 0
-	lists := []*eliasfano.List{&t.ngrams, &t.listEnds, &t.tailEnds}
+	lists := []*eliasfano.List{&t.ngrams, &t.ends}
 	if x.words {
 		lists = lists[1:]
 	}
@@ -139,16 +139,11 @@ func (x *Index) check(blocks []uint8) error {
 			return x.table.Corruptf(headSize, "terms start in %d blocks of superblock %d, not in %d", got, superblock, want)
 		}
 	}
-	for _, s := range []struct {
-		ends    *eliasfano.List
-		section format.Section
-	}{{&t.listEnds, x.lists}, {&t.tailEnds, x.tails}} {
-		if end := s.ends.At(s.ends.Len() - 1); end != uint64(s.section.Len()) { // 0 without terms
-			return s.section.Corruptf(int64(end), "the last list ends here, the section at %d", s.section.Len())
-		}
-		if !s.ends.Check() {
-			return x.table.Corruptf(headSize, "list ends: select and rank disagree")
-		}
+	if end := t.ends.At(t.ends.Len() - 1); end != uint64(x.lists.Len()) { // 0 without terms
+		return x.lists.Corruptf(int64(end), "the last list ends here, the section at %d", x.lists.Len())
+	}
+	if !t.ends.Check() {
+		return x.table.Corruptf(headSize, "list ends: select and rank disagree")
 	}
 	return nil
 }
@@ -176,35 +171,24 @@ func (x *Index) announceLists(terms iter.Seq[uint32]) error {
 	return nil
 }
 
-// announceTail is the most bytes of the tail of an n-gram's list that are announced with the list: of
-// long ones only some blocks may be read.
-const announceTail = 64 << 10
-
 // announce announces the lists at ascending places, which are about to be opened.
 func (x *Index) announce(places iter.Seq[span]) {
-	lists, tails := x.lists.Announcer(), x.tails.Announcer()
+	lists := x.lists.Announcer()
 	for at := range places {
-		lists.Add(at.from, at.to-at.from)
-		if n := at.tailTo - at.tailFrom; x.words || n <= announceTail {
-			tails.Add(at.tailFrom, n)
-		}
+		lists.Add(at.from, at.bytes())
 	}
 	lists.Flush()
-	tails.Flush()
 }
 
-// span says where the list of a term is, and where its tail is.
-type span struct{ from, to, tailFrom, tailTo int64 }
+// span says where the list of a term is.
+type span struct{ from, to int64 }
 
-// bytes returns the size of the list and its tail. In a damaged index it is any number below 1<<32.
-func (s *span) bytes() int64 {
-	return min(max(s.to-s.from, 0), math.MaxInt32) + min(max(s.tailTo-s.tailFrom, 0), math.MaxInt32)
-}
+// bytes returns the size of the list. In a damaged index it is any number up to 1<<31.
+func (s *span) bytes() int64 { return min(max(s.to-s.from, 0), math.MaxInt32) }
 
 // find returns the place of a term's list.
 func (t *table) find(term uint32) (at span) {
-	at.from, at.to = bounds(&t.listEnds, int(term))
-	at.tailFrom, at.tailTo = bounds(&t.tailEnds, int(term))
+	at.from, at.to = bounds(&t.ends, int(term))
 	return at
 }
 
@@ -234,8 +218,8 @@ func (x *Index) list(term uint32) (List, error) {
 // open opens the list at a place.
 func (l *List) open(x *Index, t *table, at span) error {
 	l.index, l.blocks, l.span = x, t.blocks, at
-	if at.from > at.to || at.tailFrom > at.tailTo {
-		return x.table.Corruptf(headSize, "a list reaches from %d to %d, its tail from %d to %d", at.from, at.to, at.tailFrom, at.tailTo)
+	if at.from > at.to {
+		return x.table.Corruptf(headSize, "a list reaches from %d to %d", at.from, at.to)
 	}
 	data, err := x.lists.Bytes(at.from, at.to-at.from)
 	if err != nil {
@@ -259,5 +243,3 @@ type List struct {
 func (l *List) DF() uint32 { return l.raw.df }
 
 func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.from, "%v", err) }
-
-func (l *List) corruptTail(err error) error { return l.index.tails.Corruptf(l.tailFrom, "%v", err) }

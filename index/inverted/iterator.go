@@ -1,27 +1,20 @@
 package inverted
 
 import (
+	"cmp"
 	"errors"
-	"math"
 	"slices"
 )
 
 var errListSkips = errors.New("the skip array of a posting list does not ascend")
 
-// Iterator walks a posting list in ascending order of superblocks. It keeps one block, decoded as
-// far as the seeks in it needed, and allocates nothing. It is not safe for concurrent use.
+// Iterator walks a posting list in ascending order of superblocks. It keeps one block and allocates nothing. It is not safe for concurrent use.
 type Iterator struct {
-	list   List
-	values [blockSize]uint32
-	block  []uint32 // the part of values that belongs to the block
-	known  int      // number of decoded values of the block
-	reader blockReader
-	number int    // of the block; -1 before the first one
-	i      int    // in the block
-	first  uint64 // least superblock that may be in the block
-	tail   tailReader
-	done   bool
-	err    error
+	list  List
+	block postings
+	i     int // in the block
+	done  bool
+	err   error
 }
 
 // Reset moves the iterator before the first posting of a list.
@@ -31,16 +24,12 @@ func (it *Iterator) Reset(l List) {
 }
 
 // rewind moves before the first posting.
-func (it *Iterator) rewind() {
-	it.block, it.known, it.number, it.i, it.first = nil, 0, -1, 0, 0
-	it.done, it.err = false, nil
-	it.tail.reset()
-}
+func (it *Iterator) rewind() { it.block.number, it.i, it.done, it.err = -1, 0, false, nil }
 
 // release drops the list and keeps the memory.
 func (it *Iterator) release() {
-	it.list, it.block, it.done = List{}, nil, true
-	it.tail.ends, it.tail.defs, it.tail.masks.bits.data = blockEnds{}, definitions{}, nil
+	it.list, it.done = List{}, true
+	it.block.number, it.block.defs, it.block.bits.data = -1, definitions{}, nil
 }
 
 // Next moves to the next posting; false at the end or after an error.
@@ -59,7 +48,7 @@ func (it *Iterator) SeekGE(superblock uint32) bool {
 	if it.done {
 		return false
 	}
-	if it.number >= 0 && it.Superblock() >= superblock {
+	if it.block.number >= 0 && it.Superblock() >= superblock {
 		return true
 	}
 	it.done = !it.seek(superblock)
@@ -71,25 +60,23 @@ func (it *Iterator) SeekGE(superblock uint32) bool {
 // whole lists. Do not mix it with Next and SeekGE. It returns no superblocks at the end or after an
 // error.
 func (it *Iterator) Block() (superblocks []uint32, counts []uint16) {
-	if it.done || it.number+1 >= it.list.raw.blocks() || !it.load(it.number+1) || !it.decode(math.MaxUint64) {
+	if it.done || !it.load(it.block.number+1) {
 		it.done = true
 		return nil, nil
 	}
-	return it.block, it.tail.counts[:len(it.block)]
+	return it.block.superblocks[:it.block.n], it.block.counts[:it.block.n]
 }
 
-// DefinedBlock is Block for the next block with a definition of the word. Of other blocks it decodes
-// only the marks of definitions.
+// DefinedBlock is Block for the next block with a definition of the word. Of other blocks it reads only whether they have one.
 func (it *Iterator) DefinedBlock() (superblocks []uint32) {
-	for number := it.number + 1; !it.done && number < it.list.raw.blocks(); number++ {
-		if err := it.tail.open(&it.list, number); err != nil {
+	for number := it.block.number + 1; !it.done && number < it.list.raw.blocks(); number++ {
+		defs, err := it.block.definitions(&it.list, number)
+		if err != nil {
 			it.fail(err)
 			break
 		}
-		if it.tail.defs.any() {
-			it.number = number - 1
-			superblocks, _ = it.Block()
-			return superblocks
+		if defs.any() && it.load(number) {
+			return it.block.superblocks[:it.block.n]
 		}
 	}
 	it.done = true
@@ -98,24 +85,24 @@ func (it *Iterator) DefinedBlock() (superblocks []uint32) {
 
 // Superblock returns the superblock of the current posting. Like Count, Mask and Defined it must
 // follow a Next or SeekGE that returned true.
-func (it *Iterator) Superblock() uint32 { return it.block[it.i] }
+func (it *Iterator) Superblock() uint32 { return it.block.superblocks[it.i] }
 
 // Count returns how often the word starts in the superblock.
-func (it *Iterator) Count() uint16 { return it.tail.counts[it.i] }
+func (it *Iterator) Count() uint16 { return it.block.counts[it.i] }
 
 // Defined reports whether the word is defined in the superblock. It reads one bit.
-func (it *Iterator) Defined() bool { return it.tail.defs.at(it.i) }
+func (it *Iterator) Defined() bool { return it.block.defs.at(it.i) }
 
 // DefinedAt is Defined for superblock i of those that Block returned last.
-func (it *Iterator) DefinedAt(i int) bool { return it.tail.defs.at(i) }
+func (it *Iterator) DefinedAt(i int) bool { return it.block.defs.at(i) }
 
 // Mask returns the blocks of the superblock in which the term starts, bit j for block j, or 0 after
 // an error. Only calls of it and of Masks read masks.
 func (it *Iterator) Mask() uint8 {
-	if it.number < 0 {
+	if it.block.number < 0 {
 		return 0
 	}
-	mask, err := it.maskOf(it.number, it.i)
+	mask, err := it.maskOf(it.block.number, it.i)
 	it.done = it.done || err != nil
 	return mask
 }
@@ -123,25 +110,23 @@ func (it *Iterator) Mask() uint8 {
 // Masks returns the masks of the postings that Block returned last. They are valid until the next
 // call of Block.
 func (it *Iterator) Masks() ([]uint8, error) {
-	if _, err := it.maskOf(it.number, len(it.block)-1); err != nil {
+	if _, err := it.maskOf(it.block.number, it.block.n-1); err != nil {
 		return nil, err
 	}
-	return it.tail.masks.masks[:len(it.block)], nil
+	return it.block.masks[:it.block.n], nil
 }
 
 // maskOf returns mask i of a block, which need not be the current one.
-func (it *Iterator) maskOf(number, i int) (uint8, error) {
-	if number == it.tail.number && i < it.tail.masks.n {
-		return it.tail.masks.masks[i], nil
+func (it *Iterator) maskOf(number, i int) (mask uint8, err error) {
+	if number == it.block.number {
+		mask, err = it.block.mask(&it.list, i)
+	} else {
+		var other postings
+		if err = other.open(&it.list, number); err == nil {
+			mask, err = other.mask(&it.list, i)
+		}
 	}
-	var superblocks []uint32
-	if number == it.number {
-		superblocks = it.block[:it.known]
-	}
-	mask, err := it.tail.mask(&it.list, number, i, superblocks)
-	if err != nil && it.err == nil {
-		it.err = err
-	}
+	it.err = cmp.Or(it.err, err)
 	return mask, err
 }
 
@@ -150,49 +135,28 @@ func (it *Iterator) Err() error { return it.err }
 
 // step advances by one.
 func (it *Iterator) step() bool {
-	if it.i+1 < len(it.block) {
+	if it.block.number >= 0 && it.i+1 < it.block.n {
 		it.i++
-		return it.i < it.known || it.decode(math.MaxUint64)
+		return true
 	}
-	if it.number+1 >= it.list.raw.blocks() {
-		return false
-	}
-	return it.load(it.number+1) && it.decode(math.MaxUint64)
+	return it.load(it.block.number + 1)
 }
 
-// load opens a block and moves to its start. It reads the counts of words.
+// load reads a block, if there is one of this number, and moves to its start.
 func (it *Iterator) load(number int) bool {
-	if it.err != nil {
+	if it.err != nil || number >= it.list.raw.blocks() {
 		return false
 	}
-	block, err := it.reader.open(&it.list.raw, number, &it.values)
-	if err != nil {
-		return it.fail(it.list.corrupt(err))
+	if err := it.block.open(&it.list, number); err != nil {
+		return it.fail(err)
 	}
-	if it.list.index.words {
-		if err := it.tail.openCounts(&it.list, number, len(block)); err != nil {
-			return it.fail(err)
-		}
-	}
-	it.block, it.number, it.i, it.first = block, number, 0, it.list.raw.firstOf(number)
-	it.known = it.reader.known(block)
-	return true
-}
-
-// decode continues decoding the block until a value is at least x, or to its end.
-func (it *Iterator) decode(x uint64) bool {
-	if it.known < len(it.block) {
-		if err := it.reader.until(x); err != nil {
-			return it.fail(it.list.corrupt(err))
-		}
-		it.known = it.reader.known(it.block)
-	}
+	it.i = 0
 	return true
 }
 
 // fail drops a corrupt block.
 func (it *Iterator) fail(err error) bool {
-	it.err, it.block, it.number = err, nil, -1
+	it.err, it.block.number = err, -1
 	return false
 }
 
@@ -202,30 +166,26 @@ func (it *Iterator) seek(x uint32) bool {
 	if x > it.list.raw.last || it.err != nil {
 		return false
 	}
-	if it.number < 0 || uint64(x) < it.first || x > it.block[len(it.block)-1] {
+	b := &it.block
+	if b.number < 0 || uint64(x) < b.first || x > b.last() {
 		if !it.load(it.findBlock(x)) {
 			return false
 		}
-		if x > it.block[len(it.block)-1] {
+		if x > b.last() {
 			return it.fail(it.list.corrupt(errListSkips))
 		}
 	}
-	if it.known == 0 || it.block[it.known-1] < x {
-		if !it.decode(max(uint64(x), it.first)) {
-			return false
-		}
-	}
-	it.i = seekIn(it.block[:it.known], it.i, x)
+	it.i = seekIn(b.superblocks[:b.n], it.i, x)
 	return true
 }
 
 // findBlock returns the block with the first superblock that is at least x, which is not above the
 // last one. It uses a galloping search from the current block.
 func (it *Iterator) findBlock(x uint32) int {
-	if it.number >= 0 && uint64(x) < it.first {
-		return it.list.raw.search(x, 0, it.number)
+	if b := &it.block; b.number >= 0 && uint64(x) < b.first {
+		return it.list.raw.search(x, 0, b.number)
 	}
-	return it.list.raw.blockAfter(it.number, x)
+	return it.list.raw.blockAfter(it.block.number, x)
 }
 
 // seekIn returns the index of the first value that is at least x; the last one is. It looks near i

@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"errors"
-	"math"
 	"math/bits"
 )
 
@@ -14,46 +13,60 @@ const endWidthBits = 6
 
 var errListHeader = errors.New("the head of a posting list is out of its bounds")
 
+// run has the postings of one term. Those of an n-gram have no counts and definitions.
+type run struct {
+	superblocks []uint32 // ascending
+	masks       []uint8
+	counts      []uint16
+	defined     []bool
+}
+
+// part returns the postings from one to another.
+func (r *run) part(from, to int) run {
+	if len(r.counts) == 0 {
+		return run{superblocks: r.superblocks[from:to], masks: r.masks[from:to]}
+	}
+	return run{r.superblocks[from:to], r.masks[from:to], r.counts[from:to], r.defined[from:to]}
+}
+
 // listEncoder writes posting lists. It reuses its memory from list to list.
 type listEncoder struct {
-	several blocksEncoder
-	lasts   []uint32
+	// blocks has, for each superblock of the text, the number of blocks up to the last one in which a term starts.
+	blocks []uint8
+	lists  bitWriter
+
+	body        bitWriter // the blocks of one list
+	lasts, ends []uint32  // of each block: its last superblock, and its end in bits
 }
 
-// append appends a list of superblocks, which is not empty and ascends. Each superblock fits into
-// lastWidth bits.
-func (e *listEncoder) append(w *bitWriter, superblocks []uint32, lastWidth uint) {
+// append appends the list of a term, which has a posting. It returns the number of its bytes.
+func (e *listEncoder) append(r *run) int {
+	w, before, lastWidth := &e.lists, e.lists.len(), superblockBits(uint32(len(e.blocks)))
 	w.room(32)
-	w.gamma(uint32(len(superblocks)))
-	w.put(uint64(superblocks[len(superblocks)-1]), lastWidth)
-	if len(superblocks) <= blockSize { // nearly all lists: no ends of blocks precede it
-		appendBlock(w, gaps(), 0, superblocks)
+	w.gamma(uint32(len(r.superblocks)))
+	w.put(uint64(r.superblocks[len(r.superblocks)-1]), lastWidth)
+	if len(r.superblocks) <= blockSize { // nearly all lists: no ends of blocks precede it
+		w.block(0, e.blocks, r)
 		w.pad()
-		return
+		return w.len() - before
 	}
-	e.encodeBlocks(superblocks)
-	width := uint(bits.Len32(e.several.ends[len(e.lasts)]))
-	w.put(uint64(width), endWidthBits)
-	w.packed(e.lasts, lastWidth)
-	w.packed(e.several.ends[:len(e.lasts)], width)
-	w.bits(&e.several.body)
-	w.pad()
-}
-
-// encodeBlocks encodes several blocks, and records the last superblock of each but the last one.
-func (e *listEncoder) encodeBlocks(superblocks []uint32) {
-	e.several.reset()
-	e.lasts = e.lasts[:0]
+	e.body.reset()
+	e.lasts, e.ends = e.lasts[:0], e.ends[:0]
 	first := uint64(0)
-	for len(superblocks) > 0 {
-		n := min(blockSize, len(superblocks))
-		appendBlock(&e.several.body, gaps(), first, superblocks[:n])
-		e.several.end()
-		if last := superblocks[n-1]; n < len(superblocks) {
-			e.lasts, first = append(e.lasts, last), uint64(last)+1
-		}
-		superblocks = superblocks[n:]
+	for from := 0; from < len(r.superblocks); from += blockSize {
+		part := r.part(from, min(from+blockSize, len(r.superblocks)))
+		e.body.block(first, e.blocks, &part)
+		last := part.superblocks[len(part.superblocks)-1]
+		e.lasts, e.ends, first = append(e.lasts, last), append(e.ends, uint32(e.body.bitLen())), uint64(last)+1
 	}
+	skips := len(e.ends) - 1
+	width := uint(bits.Len32(e.ends[skips]))
+	w.put(uint64(width), endWidthBits)
+	w.packed(e.lasts[:skips], lastWidth)
+	w.packed(e.ends[:skips], width)
+	w.bits(&e.body)
+	w.pad()
+	return w.len() - before
 }
 
 // superblockBits returns the width in bits of a superblock's number in an index with that many.
@@ -155,14 +168,4 @@ func (l *rawList) span(b int) (from, to uint) {
 		from += uint(packedAt(l.data, l.ends, b-1, l.endWidth))
 	}
 	return from, to
-}
-
-// decode fills values with block b and returns its part of values.
-func (l *rawList) decode(b int, values *[blockSize]uint32) ([]uint32, error) {
-	var r blockReader
-	block, err := r.open(l, b, values)
-	if err == nil {
-		err = r.until(math.MaxUint64)
-	}
-	return block, err
 }

@@ -1,18 +1,19 @@
 package inverted
 
 import (
-	"math"
+	"bytes"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/format"
 )
 
-// drawSuperblocks draws an ascending list below MaxSuperblocks with dense
-// stretches, runs and wide gaps.
-func drawSuperblocks(t *rapid.T) (list []uint32) {
+// drawSuperblocks draws an ascending list with dense stretches, runs and wide gaps.
+func drawSuperblocks(t *rapid.T, superblocks uint64) (list []uint32) {
 	next := uint64(rapid.SampledFrom([]uint32{0, 0, 1, 5000, 1 << 30}).Draw(t, "first"))
 	random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	for range rapid.IntRange(1, 5).Draw(t, "stretches") {
@@ -21,7 +22,7 @@ func drawSuperblocks(t *rapid.T) (list []uint32) {
 		next += jump
 		for range rapid.IntRange(1, 300).Draw(t, "n") {
 			next += random.Uint64N(spread)
-			if next >= MaxSuperblocks {
+			if next >= superblocks {
 				return list
 			}
 			list = append(list, uint32(next))
@@ -31,128 +32,126 @@ func drawSuperblocks(t *rapid.T) (list []uint32) {
 	return list
 }
 
-func decodeAll(l *rawList) (all []uint32, err error) {
-	var values [blockSize]uint32
-	for b := range l.blocks() {
-		block, err := l.decode(b, &values)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, block...)
+// openList opens a list of appendList, or another one.
+func openList(t failer, data []byte, superblocks uint32) (l List, err error) {
+	t.Helper()
+	file, err := format.NewFile("hostile", rebuild(t, nil, nil))
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all, nil
-}
-
-func openRaw(data []byte, superblocks uint32) (l rawList, err error) {
-	err = l.open(data, superblocks)
+	lists, _ := file.Section(format.TagPostings)
+	l = List{index: &Index{lists: lists, superblocks: superblocks}, blocks: bytes.Repeat([]byte{0x88}, int(superblocks+1)/2)}
+	err = l.raw.open(data, superblocks)
 	return l, err
 }
 
-// appendList encodes a list of an index with that many superblocks.
-func appendList(e *listEncoder, list []uint32, superblocks uint32) []byte {
-	var w bitWriter
-	e.append(&w, list, superblockBits(superblocks))
-	return slices.Clone(w.bytes())
+// decodeAll reads the superblocks of a list, and its masks.
+func decodeAll(l List) (all []uint32, err error) {
+	var it Iterator
+	it.Reset(l)
+	for superblocks, _ := it.Block(); len(superblocks) > 0; superblocks, _ = it.Block() {
+		if _, err := it.Masks(); err != nil {
+			return nil, err
+		}
+		all = append(all, superblocks...)
+	}
+	return all, it.Err()
+}
+
+// appendList encodes a list of n-grams of an index with that many superblocks, each of which has terms in all blocks.
+func appendList(list []uint32, superblocks uint32) []byte {
+	e := listEncoder{blocks: bytes.Repeat([]byte{8}, int(superblocks))}
+	e.append(&run{superblocks: list, masks: bytes.Repeat([]byte{1}, len(list))})
+	return e.lists.bytes()
 }
 
 func TestListRoundTrip(t *testing.T) {
-	var e listEncoder
-	used := map[uint64]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		want := drawSuperblocks(t)
+		want := drawSuperblocks(t, 1<<20)
 		if len(want) == 0 {
 			t.Skip("nothing drawn")
 		}
 		last := want[len(want)-1]
-		data := appendList(&e, want, last+1)
-		l, err := openRaw(data, last+1)
+		data := appendList(want, last+1)
+		l, err := openList(t, data, last+1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeAll(&l)
+		got, err := decodeAll(l)
 		if err != nil || !slices.Equal(got, want) {
 			t.Fatalf("decoded %v, %v, want %v", got, err, want)
 		}
-		for b := range l.blocks() {
-			if from, to := l.span(b); from < to {
-				used[packedAt(l.data, from, 0, 1)]++
-			}
-		}
-		if cut, err := openRaw(data[:len(data)-1], last+1); err == nil {
-			if _, err := decodeAll(&cut); err == nil {
+		if cut, err := openList(t, data[:len(data)-1], last+1); err == nil {
+			if _, err := decodeAll(cut); err == nil {
 				t.Fatal("a list decodes without its last byte")
 			}
 		}
 	})
-	for _, code := range []uint64{codingGaps, codingRuns} {
-		if used[code] == 0 {
-			t.Errorf("coding %d was never chosen: %v", code, used)
-		}
-	}
 }
 
 // A list that claims superblocks beyond its index is invalid.
 func TestListBeyondTheIndex(t *testing.T) {
-	data := appendList(new(listEncoder), []uint32{3, 900}, 1024)
-	if _, err := openRaw(data, 901); err != nil {
+	data := appendList([]uint32{3, 900}, 1024)
+	if _, err := openList(t, data, 901); err != nil {
 		t.Error(err)
 	}
-	if _, err := openRaw(data, 900); err == nil {
+	if _, err := openList(t, data, 900); err == nil {
 		t.Error("superblock 900 of 900 is accepted")
 	}
 }
 
 // Both codings decode what they encoded, whether chosen or not, and take the
-// predicted size.
+// predicted size. The smaller one is chosen.
 func TestEveryCoding(t *testing.T) {
+	used := map[uint64]int{}
 	rapid.Check(t, func(t *rapid.T) {
-		values := drawSuperblocks(t)
+		values := drawSuperblocks(t, MaxSuperblocks)
 		values = values[:min(len(values), blockSize)]
 		n := len(values) - 1
 		if n < 1 {
 			t.Skip("too short")
 		}
 		first := uint64(rapid.Uint32Range(0, values[0]).Draw(t, "first"))
-		left := uint64(values[n]) - first - uint64(n)
-		if left == 0 {
-			t.Skip("no gap")
-		}
 		var w bitWriter
 		w.room(blockSize * maxGapBits)
-		check := func(what string, decode func(*gapDecoder, *bitReader) error) {
-			got := slices.Clone(values)
-			clear(got[:n])
-			d := gapDecoder{next: first, last: uint64(values[n]), values: got[:n]}
+		check := func(what string, decode func(*bitReader, []uint32) error) {
+			got := make([]uint32, len(values))
+			got[n] = values[n]
 			r := bitReader{data: w.bytes()}
-			if err := decode(&d, &r); err != nil || !slices.Equal(got, values) || int(r.pos) != w.bitLen() {
+			if err := decode(&r, got); err != nil || !slices.Equal(got, values) || int(r.pos) != w.bitLen() {
 				t.Fatalf("%s: %v, %v in %d bits of %d, want %v", what, got, err, r.pos, w.bitLen(), values)
 			}
-			w.reset()
 		}
+		w.superblocks(first, values)
+		chosen := w.bitLen()
+		check("block", func(r *bitReader, got []uint32) error { return r.superblocks(got, first, values[n]) })
+		left := uint64(values[n]) - first - uint64(n)
+		if left == 0 {
+			if chosen > 0 {
+				t.Fatalf("%d successive superblocks take %d bits", n+1, chosen)
+			}
+			return
+		}
+		used[packedAt(w.bytes(), 0, 0, 1)]++
+		w.reset()
 		scale, low := gapScale(left, n)
 		w.gaps(&gaps().codes[scale], low, uint32(first), values[:n])
-		if w.bitLen() > n*maxGapBits {
-			t.Fatalf("%d gaps took %d bits", n, w.bitLen())
+		if w.bitLen() > n*maxGapBits || chosen > 1+w.bitLen() {
+			t.Fatalf("%d gaps took %d bits, %d in the coding that was chosen", n, w.bitLen(), chosen)
 		}
-		check("gaps", func(d *gapDecoder, r *bitReader) error {
-			d.scale()
-			for range 3 {
-				x := rapid.Uint64Range(0, d.last).Draw(t, "until")
-				if err := d.until(r, x); err != nil {
-					return err
-				}
-				if len(d.values) > 0 && d.next <= x {
-					t.Fatalf("stands at %d, not at %d", d.next, x)
-				}
-			}
-			return d.until(r, math.MaxUint64)
-		})
+		check("gaps", func(r *bitReader, got []uint32) error { return r.gaps(got[:n], first, values[n]) })
+		w.reset()
 		w.runs(first, values[:n])
 		if w.bitLen() != runsBits(first, values[:n]) {
 			t.Fatalf("runs took %d bits, foreseen %d", w.bitLen(), runsBits(first, values[:n]))
 		}
-		check("runs", (*gapDecoder).runs)
+		check("runs", func(r *bitReader, got []uint32) error { return r.runs(got[:n], first, values[n]) })
 	})
+	for _, code := range []uint64{codingGaps, codingRuns} {
+		if used[code] == 0 {
+			t.Errorf("coding %d was never chosen: %v", code, used)
+		}
+	}
 }
 
 // Every gap that a block of a scale may have has a code, up to the largest
@@ -204,8 +203,7 @@ func checkKraft(t failer, lengths []uint8, limit uint) {
 
 // FuzzList opens hostile bytes: whatever decodes must be a valid list.
 func FuzzList(f *testing.F) {
-	const superblocks = 1 << 20
-	var e listEncoder
+	const superblocks = 1 << 13
 	long := make([]uint32, 700)
 	for i := range long {
 		long[i] = uint32(i * i % 7000)
@@ -213,29 +211,25 @@ func FuzzList(f *testing.F) {
 	slices.Sort(long)
 	long = slices.Compact(long)
 	for _, list := range [][]uint32{{0}, {7}, {1, 5, 6, 900}, long} {
-		f.Add(appendList(&e, list, superblocks))
+		f.Add(appendList(list, superblocks))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l, err := openRaw(data, superblocks)
+		l, err := openList(t, data, superblocks)
 		if err != nil {
 			return
 		}
-		var values [blockSize]uint32
-		for b := range min(l.blocks(), 100) {
-			block, err := l.decode(b, &values)
-			if err != nil {
-				return
+		var it Iterator
+		it.Reset(l)
+		last := int64(-1)
+		for it.Next() {
+			if s := int64(it.Superblock()); s <= last || s >= superblocks {
+				t.Fatalf("superblock %d of %d after %d", s, superblocks, last)
 			}
-			last := int64(-1)
-			for _, v := range block {
-				if int64(v) <= last {
-					t.Fatalf("block %d is not ascending: %v", b, block)
-				}
-				last = int64(v)
-			}
-			if last >= superblocks && b == l.blocks()-1 {
-				t.Fatalf("block %d ends at %d", b, last)
-			}
+			last = int64(it.Superblock())
+			it.Mask()
+		}
+		if checkCorrupt(t, it.Err()); it.Err() == nil && last != int64(l.raw.last) {
+			t.Fatalf("a list up to %d ends at %d", l.raw.last, last)
 		}
 	})
 }

@@ -320,7 +320,7 @@ func (c *Candidates) meet() (next uint32, more bool) {
 
 // match returns the blocks of the lead's superblock that may hold the anchor.
 func (c *Candidates) match() uint8 {
-	blocks, err := c.lead.maskOf(c.lead.number, c.lead.i)
+	blocks, err := c.lead.maskOf(c.lead.block.number, c.lead.i)
 	for i := 0; err == nil && blocks != 0 && i < len(c.followers); i++ {
 		blocks, err = c.followers[i].allow(blocks)
 	}

@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"math"
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -30,25 +29,25 @@ func drawMasks(t *rapid.T) (superblocks []uint32, counts, masks []uint8) {
 }
 
 func TestMasksRoundTrip(t *testing.T) {
-	var e tailEncoder
 	rapid.Check(t, func(t *rapid.T) {
 		superblocks, counts, masks := drawMasks(t)
-		var w bitWriter
-		e.append(&w, counts, &run{superblocks: superblocks, masks: masks})
-		n := min(len(masks), blockSize)
-		from, to := uint(0), uint(w.len())*8
-		if len(masks) > blockSize {
-			width := uint(w.data[0])
-			from = 8 * (1 + uint(byteLen(uint64(len(masks)-1)/blockSize*uint64(width))))
-			to = from + uint(packedAt(w.bytes(), 8, 0, width))
+		e := listEncoder{blocks: counts}
+		e.append(&run{superblocks: superblocks, masks: masks})
+		l, err := openList(t, e.lists.bytes(), uint32(len(counts)))
+		if err != nil {
+			t.Fatal(err)
 		}
-		b := new(maskBlock)
-		b.reset(bitReader{data: w.bytes(), pos: from}, to)
-		b.known = copy(b.superblocks[:], superblocks)
-		packed := blockCounts(appendBlockCounts(nil, counts))
-		for i, mask := range slices.Backward(masks[:n]) {
-			if got, err := b.at(i, packed); err != nil || got != mask {
-				t.Fatalf("mask %d is %08b, %v, want %08b", i, got, err, mask)
+		l.blocks = appendBlockCounts(nil, counts)
+		var it Iterator
+		it.Reset(l)
+		for range 2 * len(masks) {
+			i := rapid.IntRange(0, len(masks)-1).Draw(t, "posting")
+			if !it.seek(superblocks[i]) || it.Superblock() != superblocks[i] || it.Mask() != masks[i] {
+				t.Fatalf("mask %d is %08b, %v, want %08b", i, it.Mask(), it.Err(), masks[i])
+			}
+			other := rapid.IntRange(0, len(masks)-1).Draw(t, "other")
+			if mask, err := it.maskOf(other/blockSize, other%blockSize); err != nil || mask != masks[other] {
+				t.Fatalf("mask %d is %08b, %v, want %08b", other, mask, err, masks[other])
 			}
 		}
 	})
@@ -83,16 +82,20 @@ func FuzzMasks(f *testing.F) {
 	f.Add([]byte{0xff, 0xff, 0xff}, []byte{0x88, 0x80, 0x08})
 	f.Add([]byte{1, 2, 3, 4, 5, 6, 7, 8, 9}, []byte{0x99, 0x12, 0x34, 0x56, 0x78})
 	f.Fuzz(func(t *testing.T, data, counts []byte) {
-		b := new(maskBlock)
-		n := min(2*len(counts), blockSize)
-		for i := range n {
-			b.superblocks[i] = uint32(i)
+		p := &postings{bits: bitReader{data: data}, end: uint(len(data)) * 8}
+		p.n = min(2*len(counts), blockSize)
+		for i := range p.n {
+			p.superblocks[i] = uint32(i)
 		}
-		b.reset(bitReader{data: data, pos: 0}, uint(len(data))*8)
-		b.known = n
-		for i := range n {
-			mask, err := b.at(i, counts)
+		l, err := openList(t, appendList([]uint32{0}, 1), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.blocks = counts
+		for i := range p.n {
+			mask, err := p.mask(&l, i)
 			if err != nil {
+				checkCorrupt(t, err)
 				return
 			}
 			if count := blockCounts(counts).at(uint32(i)); mask == 0 || count > maskBlocks || int(mask)>>count != 0 {

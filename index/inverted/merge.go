@@ -122,10 +122,13 @@ type batch struct {
 	refEnds  []uint32 // of the lists of each term in refs
 	refBytes int64
 
-	encoder encoder
-	joined  []encoded // of each term; without postings if none stay
+	encoder listEncoder
+	joined  []joined // of each term
 	err     error
 }
+
+// joined is the size in bytes of a joined list and how many postings it has: none if none stay.
+type joined struct{ size, postings int }
 
 // listRef refers to a list of a source.
 type listRef struct {
@@ -141,7 +144,6 @@ func takeBatch() *batch {
 	b.keys, b.text, b.ends, b.refs, b.refEnds, b.refBytes = b.keys[:0], b.text[:0], b.ends[:0], b.refs[:0], b.refEnds[:0], 0
 	b.joined, b.err = b.joined[:0], nil
 	b.encoder.lists.reset()
-	b.encoder.tails.reset()
 	return b
 }
 
@@ -197,11 +199,11 @@ func (m *merger) take(queue *inorder.Queue[*batch]) error {
 	if b.err != nil {
 		return b.err
 	}
-	for i, joined := range b.joined {
-		if joined.postings == 0 {
+	for i, list := range b.joined {
+		if list.postings == 0 {
 			continue
 		}
-		m.writer.table.add(joined)
+		m.writer.table.add(list.size, list.postings)
 		if m.dictionary == nil {
 			m.writer.table.addNgram(b.keys[i])
 			continue
@@ -314,10 +316,10 @@ func (m *merger) gather(j *joiner, refs []listRef) error {
 }
 
 // encode appends the list of the gathered postings.
-func (m *merger) encode(j *joiner, b *batch) encoded {
+func (m *merger) encode(j *joiner, b *batch) joined {
 	keys := j.stretches.sorted()
 	if len(keys) == 0 {
-		return encoded{}
+		return joined{}
 	}
 	r := &j.run
 	r.superblocks, r.masks, r.counts, r.defined = r.superblocks[:0], r.masks[:0], r.counts[:0], r.defined[:0]
@@ -331,7 +333,7 @@ func (m *merger) encode(j *joiner, b *batch) encoded {
 			r.defined = append(r.defined, key&keyDefined != 0)
 		}
 	}
-	return b.encoder.append(r)
+	return joined{b.encoder.append(r), len(keys)}
 }
 
 // stretches sorts the postings of one list. They come in few ascending stretches: those of each

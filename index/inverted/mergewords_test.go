@@ -278,7 +278,7 @@ func TestMergeHostile(t *testing.T) {
 			}
 		}
 	}
-	for _, tag := range []format.Tag{format.TagLexicon, format.TagLexiconOffsets, format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagOpaque, format.TagWordInfo} {
+	for _, tag := range []format.Tag{format.TagLexicon, format.TagLexiconOffsets, format.TagWordPostings, format.TagWordTable, format.TagOpaque, format.TagWordInfo} {
 		if failed[tag] == 0 {
 			t.Errorf("no change of section %s was noticed", tag)
 		}

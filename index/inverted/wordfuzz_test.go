@@ -81,8 +81,8 @@ func checkBlock(t *testing.T, b *Block) {
 
 // fuzzTags are the sections of the index.
 var fuzzTags = [...]format.Tag{
-	format.TagWordInfo, format.TagLexicon, format.TagLexiconOffsets, format.TagLexiconNgrams, format.TagLexiconPostings, format.TagLexiconMasks,
-	format.TagWordPostings, format.TagWordTails, format.TagWordTable, format.TagOpaque, format.TagDefinitions, format.TagParts, format.TagLexiconSamples,
+	format.TagWordInfo, format.TagLexicon, format.TagLexiconOffsets, format.TagLexiconNgrams, format.TagLexiconPostings,
+	format.TagWordPostings, format.TagWordTable, format.TagOpaque, format.TagDefinitions, format.TagParts, format.TagLexiconSamples,
 }
 
 // fuzzBlob has several superblocks of the lexicon, and an opaque superblock.
@@ -147,11 +147,11 @@ func fuzzSections(t testing.TB, blob []byte) (sections [len(fuzzTags)][]byte) {
 func FuzzWordIndex(f *testing.F) {
 	for _, blob := range [][]byte{nil, []byte("one word"), fuzzBlob()} {
 		s := fuzzSections(f, blob)
-		f.Add(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10], s[11], s[12])
+		f.Add(s[0], s[1], s[2], s[3], s[4], s[5], s[6], s[7], s[8], s[9], s[10])
 	}
 	blob := fuzzBlob()
-	f.Fuzz(func(t *testing.T, info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, opaque, finder, parts, samples []byte) {
-		x, err := OpenWords(sealedSections(t, [...][]byte{info, lexicon, offsets, ngrams, lists, masks, wordLists, tails, table, opaque, finder, parts, samples}))
+	f.Fuzz(func(t *testing.T, info, lexicon, offsets, ngrams, lists, wordLists, table, opaque, finder, parts, samples []byte) {
+		x, err := OpenWords(sealedSections(t, [...][]byte{info, lexicon, offsets, ngrams, lists, wordLists, table, opaque, finder, parts, samples}))
 		if err == nil {
 			readHostile(t, x, blob)
 		} else {

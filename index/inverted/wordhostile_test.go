@@ -27,8 +27,8 @@ func randomWords(random *rand.Rand, words int, superblocks uint32) (lists []run)
 	return lists
 }
 
-// writeWords returns the sections of lists: lists, tails and table.
-func writeWords(t failer, lists []run, superblocks uint32) (sections [3][]byte) {
+// writeWords returns the sections of lists: lists and table.
+func writeWords(t failer, lists []run, superblocks uint32) (sections [2][]byte) {
 	t.Helper()
 	blocks := make([]uint8, superblocks)
 	for _, l := range lists {
@@ -53,7 +53,7 @@ func writeWords(t failer, lists []run, superblocks uint32) (sections [3][]byte) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTails, format.TagWordTable} {
+	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTable} {
 		section, _ := f.Section(tag)
 		if sections[i], err = section.All(); err != nil {
 			t.Fatal(err)
@@ -64,11 +64,11 @@ func writeWords(t failer, lists []run, superblocks uint32) (sections [3][]byte) 
 }
 
 // openWords opens such sections, with correct checksums.
-func openWords(t failer, sections [3][]byte) (*Index, error) {
+func openWords(t failer, sections [2][]byte) (*Index, error) {
 	t.Helper()
 	var file bytes.Buffer
 	w := format.NewWriter(&file)
-	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTails, format.TagWordTable} {
+	for i, tag := range []format.Tag{format.TagWordPostings, format.TagWordTable} {
 		if err := w.WriteSection(tag, format.Required, sections[i]); err != nil {
 			t.Fatal(err)
 		}
@@ -170,16 +170,15 @@ func TestCheckOfWords(t *testing.T) {
 	sections := writeWords(t, lists, 4)
 	for name, c := range map[string]struct {
 		blocks []uint8
-		damage func(*[3][]byte)
+		damage func(*[2][]byte)
 		sound  bool
 	}{
-		"as it is":           {[]uint8{1, 0, 3, 0}, func(*[3][]byte) {}, true},
-		"other block counts": {[]uint8{1, 0, 2, 0}, func(*[3][]byte) {}, false},
-		"fewer superblocks":  {[]uint8{1, 0, 3}, func(*[3][]byte) {}, false},
-		"bytes after lists":  {[]uint8{1, 0, 3, 0}, func(s *[3][]byte) { s[0] = append(s[0], 0) }, false},
-		"bytes after tails":  {[]uint8{1, 0, 3, 0}, func(s *[3][]byte) { s[1] = append(s[1], 0) }, false},
+		"as it is":           {[]uint8{1, 0, 3, 0}, func(*[2][]byte) {}, true},
+		"other block counts": {[]uint8{1, 0, 2, 0}, func(*[2][]byte) {}, false},
+		"fewer superblocks":  {[]uint8{1, 0, 3}, func(*[2][]byte) {}, false},
+		"bytes after lists":  {[]uint8{1, 0, 3, 0}, func(s *[2][]byte) { s[0] = append(s[0], 0) }, false},
 	} {
-		damaged := [3][]byte{bytes.Clone(sections[0]), bytes.Clone(sections[1]), bytes.Clone(sections[2])}
+		damaged := [2][]byte{bytes.Clone(sections[0]), bytes.Clone(sections[1])}
 		c.damage(&damaged)
 		x, err := openWords(t, damaged)
 		if err != nil {
@@ -241,15 +240,15 @@ func TestDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzWords reads hostile lists, tails and tables with correct checksums.
+// FuzzWords reads hostile lists and tables with correct checksums.
 func FuzzWords(f *testing.F) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, size := range []uint32{4, 300, 2000} {
 		s := writeWords(f, randomWords(random, 3, size), size)
-		f.Add(s[0], s[1], s[2])
+		f.Add(s[0], s[1])
 	}
-	f.Fuzz(func(t *testing.T, lists, tails, table []byte) {
-		x, err := openWords(t, [3][]byte{lists, tails, table})
+	f.Fuzz(func(t *testing.T, lists, table []byte) {
+		x, err := openWords(t, [2][]byte{lists, table})
 		if err == nil {
 			err = readWords(t, x)
 		}

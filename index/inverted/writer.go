@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 
@@ -18,101 +17,71 @@ const pieceSize = 64 << 10
 // inMemory never spills.
 var inMemory = inorder.BufferConfig{Memory: math.MaxInt64}
 
-// writer writes the posting lists of terms, in the order of their numbers. It holds lists and tails,
-// encoded, until all are there.
+// writer writes the posting lists of terms, in the order of their numbers. It holds them, encoded, until all are there.
 type writer struct {
-	tags         Tags
-	encoder      encoder // of those that are not held yet
-	lists, tails *inorder.Buffer
-	table        tableWriter
+	tags    Tags
+	encoder listEncoder // with those that are not held yet
+	held    *inorder.Buffer
+	table   tableWriter
 }
 
 // newWriter starts to write. blocks has, for each superblock of the text, the number of blocks up to
 // the last one in which a term starts, 0 if none does. The caller must call close.
 func newWriter(tags Tags, blocks []uint8, hold inorder.BufferConfig) *writer {
-	return &writer{tags: tags, encoder: encoder{blocks: blocks}, lists: inorder.NewBuffer(hold), tails: inorder.NewBuffer(hold)}
+	return &writer{tags: tags, encoder: listEncoder{blocks: blocks}, held: inorder.NewBuffer(hold)}
 }
 
 // append appends the list of the next term.
 func (w *writer) append(r *run) error {
-	w.table.add(w.encoder.append(r))
-	if w.encoder.lists.len() < pieceSize && w.encoder.tails.len() < pieceSize {
+	w.table.add(w.encoder.append(r), len(r.superblocks))
+	if w.encoder.lists.len() < pieceSize {
 		return nil
 	}
 	return w.hold(&w.encoder)
 }
 
 // hold takes over what was encoded.
-func (w *writer) hold(e *encoder) error {
-	if _, err := w.lists.Write(e.lists.bytes()); err != nil {
+func (w *writer) hold(e *listEncoder) error {
+	if _, err := w.held.Write(e.lists.bytes()); err != nil {
 		return fmt.Errorf("hold posting lists: %w", err)
 	}
-	if _, err := w.tails.Write(e.tails.bytes()); err != nil {
-		return fmt.Errorf("hold the tails of posting lists: %w", err)
-	}
 	e.lists.reset()
-	e.tails.reset()
 	return nil
 }
 
-// write writes the three sections.
+// write writes the two sections.
 func (w *writer) write(to format.SectionWriter) error {
 	if err := w.hold(&w.encoder); err != nil {
 		return err
 	}
-	for _, section := range []struct {
-		tag  format.Tag
-		held *inorder.Buffer
-	}{{w.tags.Lists, w.lists}, {w.tags.Tails, w.tails}} {
-		_ = to.Begin(section.tag, format.Required) // the writer's errors stay until End
-		if _, err := section.held.WriteTo(to); err != nil {
-			return fmt.Errorf("write section %s: %w", section.tag, err)
-		}
-		if err := to.End(); err != nil {
-			return fmt.Errorf("write section %s: %w", section.tag, err)
-		}
+	_ = to.Begin(w.tags.Lists, format.Required) // the writer's errors stay until End
+	if _, err := w.held.WriteTo(to); err != nil {
+		return fmt.Errorf("write section %s: %w", w.tags.Lists, err)
+	}
+	if err := to.End(); err != nil {
+		return fmt.Errorf("write section %s: %w", w.tags.Lists, err)
 	}
 	return w.table.write(to, w.tags, w.encoder.blocks)
 }
 
 // close frees memory and files.
-func (w *writer) close() error { return errors.Join(w.lists.Close(), w.tails.Close()) }
-
-// encoder encodes lists and their tails. It reuses its memory from list to list.
-type encoder struct {
-	blocks       []uint8 // of each superblock, up to the last one in which a term starts
-	list         listEncoder
-	tail         tailEncoder
-	lists, tails bitWriter
-}
-
-// encoded has the number of bytes of a list and its tail, and of its postings.
-type encoded struct{ list, tail, postings int }
-
-// append encodes a list.
-func (e *encoder) append(r *run) encoded {
-	list, tail := e.lists.len(), e.tails.len()
-	e.list.append(&e.lists, r.superblocks, superblockBits(uint32(len(e.blocks))))
-	e.tail.append(&e.tails, e.blocks, r)
-	return encoded{e.lists.len() - list, e.tails.len() - tail, len(r.superblocks)}
-}
+func (w *writer) close() error { return w.held.Close() } //nolint:wrapcheck // says what it closes
 
 // tableWriter collects the table: a few bytes for each term.
 type tableWriter struct {
-	terms                uint32
-	postings             uint64
-	ngrams, lists, tails sums
+	terms        uint32
+	postings     uint64
+	ngrams, ends sums
 }
 
 // addNgram names the next term.
 func (t *tableWriter) addNgram(id uint64) { t.ngrams.add(id - t.ngrams.last) }
 
-// add adds the list of the next term.
-func (t *tableWriter) add(e encoded) {
+// add adds the next term, whose list has that many bytes and postings.
+func (t *tableWriter) add(size, postings int) {
 	t.terms++
-	t.postings += uint64(e.postings)
-	t.lists.add(uint64(e.list))
-	t.tails.add(uint64(e.tail))
+	t.postings += uint64(postings)
+	t.ends.add(uint64(size))
 }
 
 // write writes the table of a text with those block counts.
@@ -123,10 +92,8 @@ func (t *tableWriter) write(w format.SectionWriter, tags Tags, blocks []uint8) (
 	if !tags.words() {
 		data, err = t.ngrams.appendTo(data, t.terms, ngram.Space)
 	}
-	for _, ends := range []*sums{&t.lists, &t.tails} {
-		if err == nil {
-			data, err = ends.appendTo(data, t.terms, ends.last+min(uint64(t.terms), 1))
-		}
+	if err == nil {
+		data, err = t.ends.appendTo(data, t.terms, t.ends.last+min(uint64(t.terms), 1))
 	}
 	if err == nil {
 		err = w.WriteSection(tags.Table, format.Required, appendBlockCounts(data, blocks))

@@ -22,11 +22,11 @@ func TestListsAreHeldInPieces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	held, err := w.tails.WriteTo(io.Discard)
-	if held += int64(w.encoder.tails.len()); err != nil || held != int64(w.table.tails.last) {
-		t.Errorf("the writer holds %d bytes of tails, want %d: %v", held, w.table.tails.last, err)
+	held, err := w.held.WriteTo(io.Discard)
+	if held += int64(w.encoder.lists.len()); err != nil || held != int64(w.table.ends.last) {
+		t.Errorf("the writer holds %d bytes of lists, want %d: %v", held, w.table.ends.last, err)
 	}
-	if spare := cap(w.encoder.lists.data) + cap(w.encoder.tails.data); spare > 4*pieceSize {
+	if spare := cap(w.encoder.lists.data); spare > 4*pieceSize {
 		t.Errorf("the writer encodes in %d bytes of memory, want at most %d", spare, 4*pieceSize)
 	}
 	if err := w.close(); err != nil {

@@ -34,7 +34,7 @@ func byOtherRules(t *testing.T, repos []repository) *format.File {
 	for _, info := range f.Sections() {
 		body := data[info.Offset : info.Offset+info.Length]
 		switch info.Tag {
-		case format.TagWordTails, format.TagWordTable:
+		case format.TagWordPostings, format.TagWordTable:
 			section, err := other.Need(info.Tag)
 			if err == nil {
 				body, err = section.Bytes(0, section.Len())
