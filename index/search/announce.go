@@ -108,6 +108,11 @@ func (s *search) announceLiteral(m *matching, l regex.Literal) (words []regex.Li
 	if !isWord {
 		for _, p := range piecesOf(l.Text) {
 			words = append(words, regex.Literal{Text: p.text, CaseSensitive: l.CaseSensitive})
+			if p.ends {
+				if err := s.words.AnnounceHolding(p.text); err != nil {
+					return nil, err
+				}
+			}
 		}
 		return words, s.shardText.AnnounceLiteral(slices.DeleteFunc(windows, func(w ngram.Window) bool { return w.OfWords }))
 	}
