@@ -270,7 +270,7 @@ func (s *search) announceRuns(runs []opaqueRun) error {
 	})
 }
 
-// placesAhead is how many blobs of a list are announced before the search gets there.
+// placesAhead is how many blobs of a list are announced before the search gets there, at first.
 const placesAhead = 64
 
 // blobsAhead are ascending blobs whose text will be read: up to most superblocks of each.
@@ -286,8 +286,9 @@ func (b *blobsAhead) announce(s *search, blob uint32) error {
 		return nil
 	}
 	at, _ := slices.BinarySearch(b.blobs, blob)
-	from, to := max(at, b.announced), min(at+placesAhead, len(b.blobs))
-	if from >= to || b.announced > at+placesAhead/2 {
+	ahead := min(max(placesAhead, at), longQueueAhead) // one that has read many will read many more
+	from, to := max(at, b.announced), min(at+ahead, len(b.blobs))
+	if from >= to || b.announced > at+ahead/2 {
 		return nil
 	}
 	b.announced = to
