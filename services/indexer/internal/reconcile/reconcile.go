@@ -31,6 +31,7 @@ const (
 type Queue interface {
 	queue.Publisher
 	DeadLetter(ctx context.Context, repo string) (queue.DeadLetter, error)
+	Depth(ctx context.Context) (queue.Depth, error)
 }
 
 // Reconciler compares the desired repos with the roots periodically. One runs in the
@@ -50,10 +51,11 @@ type Reconciler struct {
 	Log         *slog.Logger
 
 	pending map[string]pending
+	// hold says that this pass enqueues nothing: see holds.
+	hold bool
 }
 
-// pending says when a request is next enqueued. The wait doubles each time, so that a
-// long queue does not make itself longer.
+// pending says when a request is next enqueued. The wait doubles each time.
 type pending struct {
 	epoch uint64
 	wait  time.Duration
@@ -75,11 +77,14 @@ func (r *Reconciler) Run(ctx context.Context) {
 // Pass checks every desired repo once. It is for one goroutine. It merges the pages of
 // desired repos and of roots in the order of their names, so that it holds only the
 // outstanding requests in memory.
-func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
+func (r *Reconciler) Pass(ctx context.Context, now time.Time) (err error) {
 	next, stop := iter.Pull2(r.Store.ListRoots(ctx))
 	defer stop()
 	published := merge{next: next}
 	before := r.pending
+	if r.hold, err = r.holds(ctx); err != nil {
+		return err
+	}
 	r.pending = make(map[string]pending)
 	seen := newTally()
 	for desired, err := range r.Store.ListDesired(ctx) {
@@ -103,6 +108,17 @@ func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
 	}
 	r.Metrics.set(seen)
 	return nil
+}
+
+// holds reports whether the queue has a job for each request that was outstanding at the last pass, as far as their numbers say. Then it has lost none, and
+// enqueuing them again would only make a long queue longer: of 20,000 new repos, 11,400 had 42,900 jobs after a quarter of an hour. A queue that has jobs of
+// other requests in place of a lost one gets shorter than that once these are done.
+func (r *Reconciler) holds(ctx context.Context) (bool, error) {
+	depth, err := r.Queue.Depth(ctx)
+	if err != nil {
+		return false, fmt.Errorf("count the jobs in the queue: %w", err)
+	}
+	return depth.Jobs > 0 && depth.Jobs >= len(r.pending), nil
 }
 
 // merge looks up roots by ascending names.
@@ -133,7 +149,7 @@ func (r *Reconciler) requeue(ctx context.Context, now time.Time, d *catalogv1.De
 		p = pending{epoch: d.GetEpoch(), wait: r.Every, next: d.GetRequestedAt().AsTime().Add(r.Every)}
 	}
 	r.pending[d.GetName()] = p
-	if now.Before(p.next) {
+	if r.hold || now.Before(p.next) {
 		return nil
 	}
 	due, failed, err := r.due(ctx, now, d)

@@ -28,7 +28,10 @@ type noted struct {
 	jobs    []queue.Job
 	letters map[string]queue.DeadLetter
 	err     error
+	depth   int
 }
+
+func (n *noted) Depth(context.Context) (queue.Depth, error) { return queue.Depth{Jobs: n.depth}, nil }
 
 func (n *noted) DeadLetter(_ context.Context, repo string) (queue.DeadLetter, error) {
 	if letter, ok := n.letters[repo]; ok {
@@ -273,6 +276,48 @@ func TestManyRepos(t *testing.T) {
 	}
 	if h := lag.GetHistogram(); h.GetSampleCount() != 40 || within[1800] != 13 || within[3600] != 40 || h.GetSampleSum() != 27*3600 {
 		t.Errorf("lags %v", h)
+	}
+}
+
+// TestLongQueueGetsNoLonger: requests that wait in the queue are not enqueued again, however long they wait, but for those that the queue has lost.
+func TestLongQueueGetsNoLonger(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now()
+	names := []string{"a", "b", "c", "d"}
+	for _, name := range names {
+		if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, RequestedAt: timestamppb.New(start)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	now := start
+	pass := func() []string {
+		now = now.Add(time.Minute)
+		if err := r.Pass(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		return q.take()
+	}
+	q.depth = len(names)
+	for range 200 {
+		if got := pass(); len(got) > 0 {
+			t.Fatalf("enqueued %v, which wait in the queue", got)
+		}
+	}
+	publish(t, r.Store, "a")
+	q.depth = 3
+	if got := pass(); len(got) > 0 { // it does not know yet that one was published
+		q.depth += len(got)
+	}
+	if got := pass(); len(got) > 0 {
+		t.Errorf("enqueued %v, which wait in the queue", got)
+	}
+	q.depth = 2
+	if got := pass(); len(got) != 3 {
+		t.Errorf("one of three was lost, and %v were enqueued again", got)
+	}
+	q.depth = 0
+	if got := pass(); len(got) > 0 {
+		t.Errorf("enqueued %v at once again", got)
 	}
 }
 
