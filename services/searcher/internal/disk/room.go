@@ -27,29 +27,35 @@ func Allocate(f *os.File, n int64) error {
 	return nil
 }
 
+// Create makes a file in a cache folder, as os.CreateTemp does. If somebody removed the folder, it makes that, too.
+func Create(dir, pattern string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		return nil, fmt.Errorf("make the cache folder: %w", err)
+	}
+	f, err := os.CreateTemp(dir, pattern)
+	if err != nil {
+		return nil, fmt.Errorf("make a file in the cache folder: %w", err)
+	}
+	return f, nil
+}
+
 // Punch frees the disk space of the n bytes at off, which read as zeros from then on.
 // Both numbers must be multiples of Page, except at the end of the file.
-func Punch(path string, off, n int64) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("open file to free a part of it: %w", err)
-	}
-	defer f.Close()
+func Punch(f *os.File, off, n int64) error {
 	if err := punch(f, off, n); err != nil {
-		return fmt.Errorf("free %d bytes of %s: %w", n, path, err)
+		return fmt.Errorf("free %d bytes of %s: %w", n, f.Name(), err)
 	}
 	return nil
 }
 
 // Holes checks that the file system of a folder can punch holes into files.
 func Holes(dir string) error {
-	f, err := os.CreateTemp(dir, ".partial-*")
+	f, err := Create(dir, ".partial-*")
 	if err != nil {
-		return fmt.Errorf("try a file with holes: %w", err)
+		return err
 	}
-	name := f.Name()
 	_, err = f.Write(make([]byte, Page))
-	return errors.Join(err, f.Close(), Punch(name, 0, Page), os.Remove(name))
+	return errors.Join(err, Punch(f, 0, Page), f.Close(), os.Remove(f.Name()))
 }
 
 // Taken returns the disk space of all files below a folder, in bytes. It does not count

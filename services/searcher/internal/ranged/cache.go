@@ -129,12 +129,20 @@ func (c *Cache) evict() bool {
 func (c *Cache) punch(o *object, first, last uint32) {
 	off, n := o.span(first, last)
 	n = disk.Rounded(n)
-	if err := disk.Punch(o.file.Name(), off, n); err != nil {
+	if err := disk.Punch(o.file, off, n); err != nil {
 		o.stuck += n
-		c.log.Error("free blocks of a shard", "shard", o.Name, "error", err)
+		c.complain(o, err)
 		return
 	}
 	c.budget.Give(n)
+}
+
+// complain logs that the disk failed, once for an object: it may fail for each block. Callers hold mu.
+func (c *Cache) complain(o *object, err error) {
+	if !o.complained {
+		c.log.Error("keep parts of a shard on the disk", "shard", o.Name, "error", err)
+	}
+	o.complained = true
 }
 
 // leave ends one reference of an object; callers hold mu.

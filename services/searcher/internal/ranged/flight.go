@@ -132,7 +132,7 @@ func (c *Cache) keep(fl *flight) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
-		c.log.Error("keep blocks of a shard", "shard", o.Name, "error", err)
+		c.complain(o, err)
 		c.punch(o, fl.first, fl.first+uint32(blocks)-1)
 		return
 	}

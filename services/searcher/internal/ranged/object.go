@@ -38,6 +38,8 @@ type object struct {
 	refs int
 	// stuck bytes could not be given back to the file system.
 	stuck int64
+	// complained is set once the log has a failure of the disk.
+	complained bool
 }
 
 // slot is the place of a block, which is nil unless it is on disk.
@@ -72,7 +74,7 @@ func (c *Cache) prepare(o *object) bool {
 		return false
 	}
 	if err := o.create(c.dir); err != nil {
-		c.log.Error("keep blocks of a shard", "shard", o.Name, "error", err)
+		c.complain(o, err)
 		c.budget.Give(taken)
 		return false
 	}
@@ -81,9 +83,9 @@ func (c *Cache) prepare(o *object) bool {
 
 // create makes the sparse file.
 func (o *object) create(dir string) error {
-	f, err := os.CreateTemp(dir, Prefix+"*")
+	f, err := disk.Create(dir, Prefix+"*")
 	if err != nil {
-		return fmt.Errorf("make a sparse file: %w", err)
+		return err
 	}
 	var data []byte
 	if err = f.Truncate(o.Size); err == nil {
@@ -116,9 +118,13 @@ func (o *object) missing(first, last uint32) uint32 {
 	return last
 }
 
-// remove unmaps and removes the file.
+// remove unmaps and removes the file, which may be gone.
 func (o *object) remove() error {
-	if err := errors.Join(syscall.Munmap(o.data), o.file.Close(), os.Remove(o.file.Name())); err != nil {
+	gone := os.Remove(o.file.Name())
+	if errors.Is(gone, os.ErrNotExist) {
+		gone = nil
+	}
+	if err := errors.Join(gone, syscall.Munmap(o.data), o.file.Close()); err != nil {
 		return fmt.Errorf("remove a sparse file: %w", err)
 	}
 	return nil

@@ -59,7 +59,7 @@ func (v *view) placeOnDisk(ctx context.Context) (bool, error) {
 		c.tails -= o.tailSize()
 		c.punch(o, o.tail, uint32(len(o.slots))-1)
 		if failed != nil {
-			c.log.Error("keep the tail of a shard", "shard", o.Name, "error", failed)
+			c.complain(o, failed)
 		}
 		return false, err
 	}

@@ -282,9 +282,14 @@ func TestRoomOfOneThatGrows(t *testing.T) {
 	}
 	checkWhole(t, "asked for", []shardcache.Ref{hot}, s.whole(refs))
 	s.checkDisk()
-	ended, end := context.WithCancel(t.Context())
+	s.stop()
+}
+
+// stop ends a store that does not run.
+func (b *budgeted) stop() {
+	ended, end := context.WithCancel(b.t.Context())
 	end()
-	s.Run(ended)
+	b.Run(ended)
 }
 
 // whole are the shards that are whole files.

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
@@ -34,10 +33,13 @@ func (s *Store) path(d searchapi.Digest) string {
 }
 
 // fetchAndOpen opens the shard from the cache, fetching it when it is not there
-// and the budget has room for it; otherwise it is opened by ranges.
+// and the budget has room for it; otherwise, and if the disk fails, it is opened by ranges.
 func (s *Store) fetchAndOpen(ctx context.Context, ref Ref) (*opened, error) {
 	o, err := s.fetchWhole(ctx, ref, 0)
-	if errors.Is(err, errNoRoom) || errors.Is(err, syscall.ENOSPC) {
+	if errors.Is(err, errDisk) {
+		s.log.ErrorContext(ctx, "the shard is read by ranges", "shard", ref.Digest.String(), "error", err)
+	}
+	if errors.Is(err, errNoRoom) || errors.Is(err, errDisk) {
 		return s.openRanged(ctx, ref)
 	}
 	return o, err
@@ -107,9 +109,9 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 		return fmt.Errorf("fetch shard: %w", err)
 	}
 	defer body.Close()
-	tmp, err := os.CreateTemp(s.cfg.Dir, partial+"*")
+	tmp, err := disk.Create(s.cfg.Dir, partial+"*")
 	if err != nil {
-		return fmt.Errorf("create file for shard: %w", err)
+		return onDisk(err)
 	}
 	defer func() {
 		if err != nil {
@@ -117,15 +119,30 @@ func (s *Store) fetch(ctx context.Context, ref Ref) (err error) {
 		}
 	}()
 	if err := disk.Allocate(tmp, ref.Size); err != nil {
-		return errors.Join(fmt.Errorf("create file for shard: %w", err), tmp.Close())
+		return errors.Join(onDisk(err), tmp.Close())
 	}
-	if err := errors.Join(copyVerified(tmp, body, ref), tmp.Sync(), tmp.Close()); err != nil {
+	if err := errors.Join(copyVerified(diskFile{tmp}, body, ref), onDisk(tmp.Sync()), tmp.Close()); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp.Name(), s.path(ref.Digest)); err != nil {
-		return fmt.Errorf("put shard in place: %w", err)
+	return onDisk(os.Rename(tmp.Name(), s.path(ref.Digest)))
+}
+
+// errDisk means that the disk failed, and not the bucket.
+var errDisk = errors.New("write a shard to the disk")
+
+func onDisk(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("%w: %w", errDisk, err)
+}
+
+// diskFile is a file whose errors are those of the disk.
+type diskFile struct{ *os.File }
+
+func (f diskFile) Write(p []byte) (int, error) {
+	n, err := f.File.Write(p)
+	return n, onDisk(err)
 }
 
 func copyVerified(to io.Writer, body io.Reader, ref Ref) error {
