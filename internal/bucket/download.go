@@ -1,8 +1,10 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -40,17 +42,54 @@ type download struct {
 
 // download starts a download.
 func (s *S3) download(ctx context.Context, key string, opts minio.GetObjectOptions) (*download, error) {
+	d := &download{s: s, ctx: ctx, key: key}
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	connection, give := context.WithCancelCause(ctx)
-	body, o, _, err := s.core.GetObject(connection, s.bucket, s.prefix+key, opts)
+	o, err := d.connect(opts)
 	if err != nil {
-		give(nil)
 		return nil, s.meaning(ctx, err)
 	}
-	info := Info{Key: key, Size: o.Size, ModTime: o.LastModified}
-	return &download{s: s, ctx: ctx, key: key, etag: o.ETag, info: info, body: body, give: give}, nil
+	d.etag, d.info = o.ETag, Info{Key: key, Size: o.Size, ModTime: o.LastModified}
+	return d, nil
+}
+
+// connect requests what is to be read next, in place of the body before.
+func (d *download) connect(opts minio.GetObjectOptions) (minio.ObjectInfo, error) {
+	connection, give := context.WithCancelCause(d.ctx)
+	body, o, answer, err := d.s.core.GetObject(connection, d.s.bucket, d.s.prefix+d.key, opts)
+	if err == nil {
+		if err = checkRange(opts.Header().Get("Range"), answer.Get("Content-Range")); err != nil {
+			_ = body.Close() // its error adds nothing
+		}
+	}
+	if err != nil {
+		give(nil)
+		return o, err
+	}
+	if d.body != nil {
+		_ = d.body.Close() // broken: its error adds nothing
+		d.give(nil)
+	}
+	d.body, d.give = body, give
+	return o, nil
+}
+
+// checkRange checks that a store sent the range that it was asked for, or as much of it as the object has. Some proxies
+// ignore that a part is wanted, and the bytes do not say where they are from.
+func checkRange(asked, sent string) error {
+	var from, to, first, last int64
+	if asked == "" {
+		return nil
+	}
+	_, err := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to)
+	if err == nil {
+		_, err = fmt.Sscanf(sent, "bytes %d-%d/", &first, &last)
+	}
+	if err != nil || first != from || last > to {
+		return fmt.Errorf("the store was asked for bytes %d-%d, and sent %q: does a proxy in front of it ignore ranges?", from, to, cmp.Or(sent, "all"))
+	}
+	return nil
 }
 
 // Read implements io.Reader.
@@ -103,15 +142,9 @@ func (d *download) resume(cause error) error {
 	if err := errors.Join(opts.SetRange(d.off, d.end-1), opts.SetMatchETag(d.etag)); err != nil {
 		return wrap("read", d.key, errors.Join(cause, err))
 	}
-	connection, give := context.WithCancelCause(d.ctx)
-	body, _, _, err := d.s.core.GetObject(connection, d.s.bucket, d.s.prefix+d.key, opts)
-	if err != nil {
-		give(nil)
+	if _, err := d.connect(opts); err != nil {
 		return wrap("read", d.key, errors.Join(cause, err))
 	}
-	d.body.Close() // broken: its error adds nothing
-	d.give(nil)
-	d.body, d.give = body, give
 	return nil
 }
 

@@ -145,7 +145,9 @@ func testS3WrongKey(t *testing.T, server *buckettest.S3Server) {
 // cuts some downloads off and lets others stall.
 type unreliable struct {
 	refusals, cuts, stalls atomic.Int64 // how many are left
-	proxy                  *httputil.ReverseProxy
+	// ignores: answers look like those of a server that ignores that a part is wanted. shifts: parts are said to be of another place.
+	ignores, shifts atomic.Bool
+	proxy           *httputil.ReverseProxy
 }
 
 // cutAfter is where a download breaks, in bytes.
@@ -190,6 +192,13 @@ func (f *unreliable) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // cut lets a download break, or stall.
 func (f *unreliable) cut(r *http.Response) error {
+	if part := r.Header.Get("Content-Range"); part != "" && f.shifts.Load() {
+		r.Header.Set("Content-Range", strings.Replace(part, "bytes ", "bytes 1", 1))
+	}
+	if r.StatusCode == http.StatusPartialContent && f.ignores.Load() {
+		r.StatusCode, r.Status = http.StatusOK, "200 OK"
+		r.Header.Del("Content-Range")
+	}
 	if r.Request.Method == http.MethodGet && r.ContentLength > cutAfter && f.stalls.Add(-1) >= 0 {
 		r.Body = struct {
 			io.Reader
@@ -267,6 +276,41 @@ func TestS3OverABadConnection(t *testing.T) {
 	}
 	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[1000:101_000]) {
 		t.Errorf("range over a bad connection: %d bytes, error %v", len(got), err)
+	}
+	r.Close()
+}
+
+// TestS3IgnoredRange: another part of an object than was asked for, or all of it, is an error that says so, also when a
+// download resumes. It is never taken for the part.
+func TestS3IgnoredRange(t *testing.T) {
+	server := buckettest.StartS3(t)
+	cfg := server.Config("ignored")
+	fault, through := newUnreliable(t, cfg.URL)
+	cfg.URL = through
+	b := open(t, cfg)
+	buckettest.Put(t, b, "a", buckettest.Content(1, 200_000))
+	for name, mode := range map[string]*atomic.Bool{"ignores": &fault.ignores, "shifts": &fault.shifts} {
+		mode.Store(true)
+		if r, err := b.GetRange(t.Context(), "a", 1000, 2000); err == nil || !strings.Contains(err.Error(), "bytes 1000-2999") {
+			t.Errorf("%s: %v, %v", name, r, err)
+		}
+		fault.cuts.Store(1)
+		r, _, err := b.Get(t.Context(), "a")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err == nil || !strings.Contains(err.Error(), "-199999") {
+			t.Errorf("%s: resuming: %d bytes, %v", name, len(got), err)
+		}
+		r.Close()
+		mode.Store(false)
+	}
+	r, err := b.GetRange(t.Context(), "a", 199_990, 2000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, buckettest.Content(1, 200_000)[199_990:]) {
+		t.Errorf("the end of it: %d bytes, %v", len(got), err)
 	}
 	r.Close()
 }
