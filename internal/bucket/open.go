@@ -9,6 +9,8 @@ import (
 	"path"
 	"strings"
 
+	"github.com/minio/minio-go/v7/pkg/s3utils"
+
 	"github.com/trawl-search/trawl/internal/config"
 )
 
@@ -137,6 +139,9 @@ func (t *target) parseS3(u *url.URL) error {
 	e, err := url.Parse(endpoint)
 	if err != nil || e.Host == "" || e.User != nil || e.Scheme != "https" && e.Scheme != "http" || strings.Trim(e.Path, "/") != "" || e.RawQuery != "" {
 		return errors.New("an endpoint such as https://HOST:PORT, without path or credentials")
+	}
+	if err := s3utils.CheckValidBucketName(u.Host); err != nil {
+		return fmt.Errorf("the name of a bucket: %w", err) // no request would be sent
 	}
 	t.bucket, t.secure, t.host = u.Host, e.Scheme == "https", e.Host
 	if prefix := strings.Trim(u.Path, "/"); prefix != "" {

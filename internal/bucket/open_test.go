@@ -61,6 +61,8 @@ func TestOpenRefuses(t *testing.T) {
 		"s3://name?endpoint=http://u:p@host": "an endpoint such as",
 		"s3://name/a//b":                     "without empty or dotted segments",
 		"s3://name/../b":                     "without empty or dotted segments",
+		"s3://ab":                            "shorter than 3",
+		"s3://some..name":                    "invalid characters",
 	} {
 		cfg := defaults(url)
 		_, opening := bucket.Open(t.Context(), cfg)
