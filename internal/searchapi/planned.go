@@ -86,7 +86,7 @@ func NameSize(name string) int { return inField(len(name)) }
 // PlannedSize is the most bytes that the shard takes in the plan of a query with that
 // many type:repo. Each of them may list the names of the shard's repos.
 func (s *Shard) PlannedSize(typeRepos int) int {
-	size := inField(len(s.Digest)) + inField(8*len(s.Repos.bits)) + s.Names*typeRepos + framing
+	size := inField(len(s.Digest)) + inField(s.Repos.Bytes()) + s.Names*typeRepos + framing
 	for _, o := range s.Overlays {
 		size += 2*(framing+numberField) + inField(len(o.Hidden)) + framing + numberBytes*len(o.Places)
 		for _, name := range o.Branches {

@@ -71,6 +71,9 @@ func (r ShardRepos) Len() (n int) {
 	return n
 }
 
+// Bytes is the memory that the set takes.
+func (r ShardRepos) Bytes() int { return 8 * len(r.bits) }
+
 // Numbers are those of the set, ascending. The set of all has none.
 func (r ShardRepos) Numbers() iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {

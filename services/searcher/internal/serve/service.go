@@ -5,6 +5,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -74,17 +75,24 @@ func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, me
 	}
 }
 
+// maxRepoSets bounds the memory of the repos of a plan, in bytes. A bit for each of 500 million repos fits. A plan's few bytes
+// may name numbers that need far more.
+const maxRepoSets = 64 << 20
+
 // planned reads the shards of a plan. A request without a plan does not come from a
 // router, and the searcher cannot know which repos its caller may see.
 func planned(p *searchv1.Plan) ([]searchapi.Shard, error) {
 	if p == nil {
 		return nil, searchapi.FieldError(codes.FailedPrecondition, "plan", "searchers answer routers only; send this request to a router")
 	}
-	shards := make([]searchapi.Shard, len(p.Shards))
+	shards, sets := make([]searchapi.Shard, len(p.Shards)), 0
 	for i, s := range p.Shards {
 		var err error
 		if shards[i], err = searchapi.ParsePlanned(s); err != nil {
 			return nil, searchapi.FieldError(codes.InvalidArgument, "plan.shards", err.Error())
+		}
+		if sets += shards[i].Repos.Bytes(); sets > maxRepoSets {
+			return nil, searchapi.FieldError(codes.InvalidArgument, "plan.shards", fmt.Sprintf("the numbers of its repos need more than %d MiB", maxRepoSets>>20))
 		}
 	}
 	return shards, nil
