@@ -109,10 +109,13 @@ func (s *Store) replaceDesired(ctx context.Context, old *repoState, next *catalo
 	return nil
 }
 
-// MarkLeft notes when a repo was seen to have left its source. It requests no index.
+// MarkLeft notes when a repo was seen to have left its source; zero: it is there. It requests no index.
 // The error is ErrStale if the record is no longer the one given.
 func (s *Store) MarkLeft(ctx context.Context, d Desired, at time.Time) error {
 	next := proto.CloneOf(d.Record)
-	next.LeftAt = timestamppb.New(at)
+	next.LeftAt = nil
+	if !at.IsZero() {
+		next.LeftAt = timestamppb.New(at)
+	}
 	return s.replaceDesired(ctx, &repoState{desired: d}, next, nil)
 }

@@ -51,6 +51,16 @@ func TestReposComeAndLeave(t *testing.T) {
 		after(24 * time.Hour)
 		w.want("it came back", "acme/a", "acme/b")
 		w.set(func() { w.listed["x"] = nil })
+		after(time.Hour)
+		w.set(func() { w.listed["x"] = []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b")} })
+		after(time.Hour)
+		if got := w.take(); len(got) > 0 {
+			t.Errorf("all left and came back as they were, and %q were enqueued", got)
+		}
+		if r := w.report("x"); r.GetRepos() != 2 || r.GetLeaving() != 0 {
+			t.Errorf("they came back: %v", r)
+		}
+		w.set(func() { w.listed["x"] = nil })
 		after(25 * time.Hour)
 		w.want("after the grace time")
 	})

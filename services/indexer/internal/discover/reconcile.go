@@ -44,6 +44,9 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 			l.report.Foreign++
 			delete(wanted, have.GetName())
 		case want != nil && ours && same(want, have):
+			if err := l.markBack(ctx, entry); err != nil {
+				return kept, err
+			}
 			l.report.Repos++
 			kept = append(kept, have)
 			delete(wanted, have.GetName())
@@ -118,8 +121,20 @@ func (l *look) facts(r codehost.Repo) *ingestv1.RepoFacts {
 func same(want, have *catalogv1.Desired) bool {
 	want = proto.CloneOf(want)
 	catalog.KeepID(want, have)
-	return have.GetLeftAt() == nil && want.GetUrl() == have.GetUrl() && want.GetHostId() == have.GetHostId() &&
+	return want.GetUrl() == have.GetUrl() && want.GetHostId() == have.GetHostId() &&
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
+}
+
+// markBack notes that a repo is in its source again, if it was missing. That is no request: an organisation that disappears
+// for an hour would make as many jobs as it has repos, and the next poll finds what was pushed meanwhile.
+func (l *look) markBack(ctx context.Context, entry catalog.Desired) error {
+	if entry.Record.GetLeftAt() == nil {
+		return nil
+	}
+	if err := l.Store.MarkLeft(ctx, entry, time.Time{}); err != nil && !errors.Is(err, catalog.ErrStale) {
+		return fmt.Errorf("mark %q as back in its source: %w", entry.Record.GetName(), err)
+	}
+	return nil
 }
 
 // errTaken is the error for a repo that got another owner since the repos were listed.
