@@ -312,8 +312,10 @@ func TestBreaker(t *testing.T) {
 		took time.Duration
 		err  error
 	}{
-		"fails":     {0, status.Error(codes.Unavailable, "connection refused")},
-		"is silent": {silent, nil},
+		"fails":               {0, status.Error(codes.Unavailable, "connection refused")},
+		"is silent":           {silent, nil},
+		"has another clock":   {0, status.Error(codes.Unauthenticated, "the seal was good until an hour ago; do the clocks differ?")},
+		"knows other routers": {0, status.Error(codes.PermissionDenied, "the certificate is not a router's")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -261,12 +261,12 @@ func (p *Peers) record(t Target, sent time.Time, err error, over bool) {
 	}
 }
 
-// isFailure reports whether the error means that the searcher does not work or cannot be
-// reached. Other errors are valid answers.
+// isFailure reports whether the error means that the searcher does not work, cannot be
+// reached, or answers no router: its clock may differ. Other errors are valid answers.
 func isFailure(err error) bool {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented,
-		codes.Canceled, codes.DeadlineExceeded: // before the deadline
+		codes.Unauthenticated, codes.PermissionDenied, codes.Canceled, codes.DeadlineExceeded: // before the deadline
 		return true
 	}
 	return false
