@@ -180,21 +180,6 @@ func TestLooksReadEachRecordOnce(t *testing.T) {
 	})
 }
 
-// TestRenames: the old name goes as soon as the new one can be searched.
-func TestRenames(t *testing.T) {
-	inWorld(t, func(w *world) {
-		w.listed["x"] = []codehost.Repo{repo(1, "acme/old")}
-		w.apply(spec("x"))
-		w.publish("git.example.com/acme/old", "c1")
-		w.set(func() { w.listed["x"] = []codehost.Repo{repo(1, "acme/new")} })
-		after(time.Hour)
-		w.want("before the new one is published", "acme/new", "acme/old")
-		w.publish("git.example.com/acme/new", "c1")
-		after(time.Hour)
-		w.want("afterwards", "acme/new")
-	})
-}
-
 // TestOthersReposStay: repos that were put by hand, or belong to another source, stay as they are.
 // When a source goes, another one takes over its repos.
 func TestOthersReposStay(t *testing.T) {
