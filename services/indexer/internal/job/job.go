@@ -107,10 +107,8 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 	if root := lease.Root(); root != nil && root.Record.GetEpoch() >= min(d.Epoch, desired.GetEpoch()) {
 		return Superseded, nil
 	}
-	if at := desired.GetNotBefore(); at != nil {
-		if wait := time.Until(at.AsTime()); wait > 0 {
-			return Postponed, queue.Later(errEarly, min(wait, maxEarly))
-		}
+	if wait := untilTurn(desired); wait > 0 {
+		return Postponed, queue.Later(errEarly, min(wait, maxEarly))
 	}
 	before, err := w.attemptsBefore(ctx, lease)
 	if err != nil {
@@ -140,8 +138,17 @@ func (w *Worker) handle(ctx context.Context, d *queue.Delivery) (Outcome, error)
 // errEarly is why a job is postponed until Desired.not_before.
 var errEarly = errors.New("the repo was requested shortly before: its pushes are indexed together")
 
-// maxEarly bounds that wait, in case the clock of the process that set it is wrong.
+// maxEarly is after how much of that wait the job is looked at again, and how far the clock may be behind that of the process that set it.
 const maxEarly = time.Minute
+
+// untilTurn is how long a request waits for its turn. One from the future does not: it would wait for as long as the
+// clock of the process that made it is ahead.
+func untilTurn(d *catalogv1.Desired) time.Duration {
+	if d.GetNotBefore() == nil || time.Until(d.GetRequestedAt().AsTime()) > maxEarly {
+		return 0
+	}
+	return time.Until(d.GetNotBefore().AsTime())
+}
 
 // errTimeout is the cause of a job that reached its time limit.
 var errTimeout = errors.New("the job took longer than its time limit")

@@ -429,17 +429,20 @@ func TestRequestsWaitForTheirTurn(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "1")
 	e.done(e.want(r.Dir))
-	push := func() *queue.Delivery {
-		epoch, _, err := e.Store.Refresh(t.Context(), repoName, nil, time.Now(), time.Hour)
+	push := func(now time.Time, apart time.Duration) *queue.Delivery {
+		epoch, _, err := e.Store.Refresh(t.Context(), repoName, nil, now, apart)
 		if err != nil || epoch == 0 {
 			t.Fatalf("epoch %d, %v", epoch, err)
 		}
 		return &queue.Delivery{Job: queue.Job{Repo: repoName, Epoch: epoch}, NumDelivered: 1}
 	}
-	e.done(push())
-	d := push()
+	e.done(push(time.Now(), time.Hour))
+	d := push(time.Now(), time.Hour)
 	if err := e.Handle(t.Context(), d); !errors.Is(err, errEarly) || queue.IsPermanent(err) {
 		t.Errorf("got %v, want it to come again", err)
 	}
-	e.done(e.want(r.Dir)) // a request by hand does not wait
+	e.done(e.want(r.Dir))              // a request by hand does not wait
+	ahead := time.Now().Add(time.Hour) // by the clock of a router
+	e.done(push(ahead, time.Minute))
+	e.done(push(ahead, time.Minute))
 }

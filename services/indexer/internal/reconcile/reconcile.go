@@ -147,6 +147,9 @@ func (m *merge) epoch(name string) (uint64, error) {
 func (r *Reconciler) requeue(ctx context.Context, now time.Time, d *catalogv1.Desired, p pending) error {
 	if p.epoch != d.GetEpoch() {
 		p = pending{epoch: d.GetEpoch(), wait: r.Every, next: d.GetRequestedAt().AsTime().Add(r.Every)}
+		if latest := now.Add(r.Every); p.next.After(latest) { // the clock of the router that took it is ahead
+			p.next = latest
+		}
 	}
 	r.pending[d.GetName()] = p
 	if r.hold || now.Before(p.next) {

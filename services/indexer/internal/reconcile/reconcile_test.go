@@ -131,6 +131,24 @@ func TestPass(t *testing.T) {
 	pass(24*time.Hour+time.Second, "failed:1") // what could not be enqueued is tried at once
 }
 
+// TestRequestOfAClockAhead: a request that the queue lost is enqueued again in time, although the clock of the router that took it was an
+// hour ahead.
+func TestRequestOfAClockAhead(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now()
+	if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "lost", Url: "u", RequestedAt: timestamppb.New(start.Add(time.Hour))}); err != nil {
+		t.Fatal(err)
+	}
+	for after, want := range []int{0, 0, 1} {
+		if err := r.Pass(t.Context(), start.Add(time.Duration(after)*40*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if got := q.take(); len(got) != want {
+			t.Errorf("at look %d %q were enqueued", after, got)
+		}
+	}
+}
+
 // TestFailuresBackOff: a request that fails again and again is tried less and less often, also
 // under another leader.
 func TestFailuresBackOff(t *testing.T) {
