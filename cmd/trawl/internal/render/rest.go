@@ -93,7 +93,10 @@ func leftOut(b *strings.Builder, c *searchv1.FacetCounts, selected searchv1.Face
 	}
 }
 
-// nothing says over which repos, and at which commits, nothing was found, and why that may be.
+// namedRepos bounds the repos that an answer without matches names: a longer list hides the hints below it.
+const namedRepos = 5
+
+// nothing says over how many repos, or over which commits of few, nothing was found, and why that may be.
 func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
 	e := resp.GetEmpty()
 	if e == nil {
@@ -104,8 +107,11 @@ func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
 		complete = "incomplete"
 	}
 	fmt.Fprintf(b, "0 matches, %s over %s", complete, Count(e.GetRepos(), "repo", "repos"))
-	separator := ": "
-	for _, repo := range e.GetSearched() {
+	separator, named := ": ", e.GetSearched()
+	if e.GetRepos() > namedRepos {
+		named = nil
+	}
+	for _, repo := range named {
 		b.WriteString(separator)
 		paint(b, color, styleRepo, []byte(repo.GetName()))
 		for _, branch := range repo.GetBranches() {
@@ -113,9 +119,6 @@ func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
 			b.WriteString(" " + Safe([]byte(branch.GetName())) + "@" + Safe([]byte(commit[:min(len(commit), 12)])))
 		}
 		separator = ", "
-	}
-	if more := e.GetRepos() - uint64(len(e.GetSearched())); more > 0 {
-		fmt.Fprintf(b, " and %d more", more)
 	}
 	b.WriteByte('\n')
 	for _, h := range e.GetHints() {

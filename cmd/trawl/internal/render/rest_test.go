@@ -16,14 +16,15 @@ func TestRest(t *testing.T) {
 		Values: []*searchv1.FacetValue{{Repo: "host/pond", Directory: []byte("a\xff/"), Files: 12}, {Repo: "host/\x1b[0m", Files: 1}},
 	}}}
 	nothing := &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: true}, Empty: &searchv1.Empty{
-		Repos: 3, Searched: []*searchv1.SearchedRepo{{Name: "host/pond", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "0123456789abcdef"}}}},
+		Repos: 1, Searched: []*searchv1.SearchedRepo{{Name: "host/pond", Branches: []*searchv1.BranchEntry{{Name: "main", Commit: "0123456789abcdef"}}}},
 		Hints: []*searchv1.Hint{{Text: "no language is called \x1bklingon", Query: "lang:Kotlin"}},
 	}}
+	ofMany := &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: true}, Empty: &searchv1.Empty{Repos: 300, Searched: nothing.Empty.Searched}}
 	both := &searchv1.SearchResponse{Facets: []*searchv1.FacetCounts{
 		{Facet: searchv1.Facet_FACET_REPO, Values: []*searchv1.FacetValue{{Repo: "host/pond", Files: 12}}, ValuesLeftOut: 2},
 		{Facet: searchv1.Facet_FACET_LANGUAGE, Values: []*searchv1.FacetValue{{Name: "Go", Files: 11}, {Files: 1}}},
 	}}
-	const over = "0 matches, complete over 3 repos: host/pond main@0123456789ab and 2 more\nhint: no language is called \\x1bklingon; try lang:Kotlin\n"
+	const over = "0 matches, complete over 1 repo: host/pond main@0123456789ab\nhint: no language is called \\x1bklingon; try lang:Kotlin\n"
 	const more = "… and 3 more; write count: for another number of them\n1 file more could not be counted apart: the numbers are lower bounds\n"
 	var out, notes strings.Builder
 	for name, tt := range map[string]struct {
@@ -42,9 +43,10 @@ func TestRest(t *testing.T) {
 		"two facets to programs": {
 			render.NewCounts(&out, &notes, false, true).Rest, both, "repo:host/pond:12\nlanguage:Go:11\nlanguage:(unknown):1\n", "… and 2 more\n",
 		},
-		"nothing to people": {render.NewText(&out, false, false).Rest, nothing, over, ""},
-		"nothing to lines":  {render.NewLines(&out, &notes, render.LineStyle{}).Rest, nothing, "", over},
-		"nothing as JSON":   {render.NewJSON(&out).Rest, nothing, `{"type":"nothing","repos":3,"searched":[{"repo":"host/pond","branches":{"main":"0123456789abcdef"}}],"hints":[{"text":"no language is called \u001bklingon","query":"lang:Kotlin"}]}` + "\n", ""},
+		"nothing to people":     {render.NewText(&out, false, false).Rest, nothing, over, ""},
+		"nothing in many repos": {render.NewText(&out, false, false).Rest, ofMany, "0 matches, complete over 300 repos\n", ""},
+		"nothing to lines":      {render.NewLines(&out, &notes, render.LineStyle{}).Rest, nothing, "", over},
+		"nothing as JSON":       {render.NewJSON(&out).Rest, nothing, `{"type":"nothing","repos":1,"searched":[{"repo":"host/pond","branches":{"main":"0123456789abcdef"}}],"hints":[{"text":"no language is called \u001bklingon","query":"lang:Kotlin"}]}` + "\n", ""},
 	} {
 		out.Reset()
 		notes.Reset()
