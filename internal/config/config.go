@@ -152,6 +152,9 @@ func (s *Set) validate() []error {
 			located := *e
 			if located.Source = s.sources[e.Key]; located.Source == "" {
 				located.Source = "the default"
+				if i := slices.IndexFunc(s.fields, func(f *field) bool { return f.key == e.Key && f.governedBy == "" }); i >= 0 {
+					located.Source += "; --" + s.fields[i].flag + " sets it"
+				}
 			}
 			problems[i] = &located
 		}

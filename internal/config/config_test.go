@@ -253,7 +253,7 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		}
 	}
 	_, _, err = load(t, "", nil, "--pause=0s", "--grpc-max=0")
-	for _, want := range []string{"pause", "grpc.max", "token", "the default"} {
+	for _, want := range []string{"pause", "grpc.max", "token", "(the default; --token sets it)"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v does not speak of %s", err, want)
 		}
