@@ -37,14 +37,20 @@ var wantedValues = map[string]string{
 
 // flagError says in plain words what is wrong with a flag.
 func flagError(cmd *cobra.Command, err error) error {
-	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok && unknown.GetSpecifiedShortnames() == "" {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		letters, takesText := unknown.GetSpecifiedShortnames(), strings.Contains(cmd.Use, " ")
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {
 				names = append(names, f.Name)
 			}
 		})
-		err = fmt.Errorf("%w%s", err, spelledLike(unknown.GetSpecifiedName(), "--", names))
+		switch {
+		case letters == "":
+			err = fmt.Errorf("%w%s", err, spelledLike(unknown.GetSpecifiedName(), "--", names))
+		case takesText: // such as a query that begins with a negated field
+			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- -%s`, err, cmd.CommandPath(), letters)
+		}
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		if want, ok := wantedValues[invalid.GetFlag().Value.Type()]; ok {

@@ -28,6 +28,8 @@ func TestMistakes(t *testing.T) {
 		"up --datadir x":             `unknown flag: --datadir; the nearest: --data-dir; see trawl up --help`,
 		"grep --colour=never x":      `unknown flag: --colour; the nearest: --color; see trawl grep --help`,
 		"search --xyzzy x":           `unknown flag: --xyzzy; see trawl search --help`,
+		`search -f:_test x`:          `unknown shorthand flag: 'f' in -f:_test; a text that begins with a dash comes after "--": trawl search -- -f:_test; see trawl search --help`,
+		"limits set caller-calls -5": `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set -- -5; see trawl limits set --help`,
 		"search -C abc x":            `--context is "abc": want a whole number from 0 to 4294967295; see trawl search --help`,
 		"search --max-files=-1 x":    `--max-files is "-1": want a whole number from 0 to 4294967295; see trawl search --help`,
 		"search --timeout 5 x":       `--timeout is "5": want a duration such as 500ms, 10s or 1m30s; see trawl search --help`,
