@@ -78,6 +78,9 @@ func (s *scripted) PutRepo(_ context.Context, req *ingestv1.PutRepoRequest) (*in
 }
 
 func (s *scripted) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
+	if req.GetName() == "xx" {
+		return nil, status.Error(codes.NotFound, "no such repo")
+	}
 	s.deleted = req.GetName()
 	return &ingestv1.DeleteRepoResponse{}, nil
 }
@@ -421,6 +424,9 @@ func TestDelete(t *testing.T) {
 	s := &scripted{}
 	if exit, _, errs := trawl(t, s, "delete", "example.org/r"); exit != 0 || s.deleted != "example.org/r" {
 		t.Errorf("exit %d, deleted %q: %s", exit, s.deleted, errs)
+	}
+	if exit, _, errs := trawl(t, s, "delete", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
+		t.Errorf("exit %d, without the nearest name: %s", exit, errs)
 	}
 }
 

@@ -82,7 +82,10 @@ func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherReq
 	if err != nil {
 		return nil, storeError("drain searcher", err)
 	}
-	known := slices.ContainsFunc(searchers(census), func(s *adminv1.Searcher) bool { return s.Id == req.Id })
+	var known []string
+	for _, s := range searchers(census) {
+		known = append(known, s.Id)
+	}
 	remaining := 0
 	for _, s := range census.Searchers {
 		if own := s.GetId() == req.Id; own && req.Undo || !own && !s.GetDraining() && census.Drained[s.GetId()] == nil {
@@ -90,8 +93,8 @@ func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherReq
 		}
 	}
 	switch {
-	case !known:
-		return nil, searchapi.FieldError(codes.NotFound, "id", fmt.Sprintf("there is no searcher %q", req.Id))
+	case !slices.Contains(known, req.Id):
+		return nil, searchapi.NotFound("id", fmt.Sprintf("there is no searcher %q", req.Id), searchapi.Nearest(req.Id, known))
 	case remaining == 0 && !req.Undo:
 		return nil, status.Errorf(codes.FailedPrecondition, "no other searcher would take the shards of %q: start one first", req.Id)
 	}

@@ -195,7 +195,7 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 // errNoRepo is the error for a repo that does not exist and for one that the caller may
 // not see: it must not reveal which.
 var errNoRepo = sync.OnceValue(func() error {
-	return searchapi.FieldError(codes.NotFound, "name", "there is no such repo")
+	return searchapi.FieldError(codes.NotFound, "name", "there is no such repo, or you may not see it")
 })
 
 // storeError is the status of an error of the catalog.

@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -91,7 +92,14 @@ func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest)
 	}
 	source, err := s.store.GetSource(ctx, req.Name)
 	if errors.Is(err, catalog.ErrNotFound) {
-		return nil, searchapi.FieldError(codes.NotFound, "name", "there is no such source")
+		var names []string
+		for other, err := range s.store.ListSources(ctx) {
+			if err != nil {
+				return nil, storeError("list sources", err)
+			}
+			names = append(names, other.Record.GetSpec().GetName())
+		}
+		return nil, searchapi.NotFound("name", fmt.Sprintf("there is no source %q", req.Name), searchapi.Nearest(req.Name, names))
 	}
 	if err != nil {
 		return nil, storeError("get source", err)

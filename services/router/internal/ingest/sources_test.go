@@ -53,7 +53,7 @@ func TestSourcesAreJudgedBeforeTheyAreKept(t *testing.T) {
 	if err != nil || len(done.GetAdded()) != 1 {
 		t.Errorf("%v, %v", done, err)
 	}
-	if _, err := s.GetSource(ctx, &ingestv1.GetSourceRequest{Name: "none"}); status.Code(err) != codes.NotFound {
+	if _, err := s.GetSource(ctx, &ingestv1.GetSourceRequest{Name: "goood"}); status.Code(err) != codes.NotFound || !strings.Contains(err.Error(), `there is no source "goood"; the nearest: "good"`) {
 		t.Errorf("a source that is not there: %v", err)
 	}
 	// Of 70 repos every third is published and every seventh of the others has failed.
