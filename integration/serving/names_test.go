@@ -224,3 +224,53 @@ func TestNamesOfOthers(t *testing.T) {
 		t.Errorf("without a token: %v", err)
 	}
 }
+
+// TestNamesThatAreNotDefined asks for names that differ a little from those that are defined, by a caller who may not see all of these.
+func TestNamesThatAreNotDefined(t *testing.T) { inOneAndInSeveral(t, testNamesThatAreNotDefined) }
+
+func testNamesThatAreNotDefined(t *testing.T, oneProcess bool) {
+	c := startGuardedIn(t, oneProcess)
+	c.publish("host/pond", map[string]string{"pond.go": "package pond\n\nfunc NewReader() {}\n\nfunc NewRiver() {}\n\ntype Heron int\n"})
+	c.publish("host/secret", map[string]string{"secret.go": "package secret\n\nfunc NewReaders() {}\n"})
+	token, _ := c.token(access.Spec{Scopes: []access.Scope{access.ScopeSearch}, Allow: []string{"host/pond"}})
+	as := c.as(token)
+	c.eventually("the repo is found", func() bool { return len(paths(as.find("NewReader", nil))) == 1 })
+	const nearest = ` is not defined where the query looks; the nearest: "NewReader"`
+	for _, tt := range []struct{ name, within, definitions, references string }{
+		{"NewRaeder", "", `"NewRaeder"` + nearest, `"NewRaeder"` + nearest},
+		{"newreader", "lang:go", `"newreader"` + nearest, `"newreader"` + nearest},
+		{"NewReaders", "", `"NewReaders"` + nearest, `"NewReaders"` + nearest},
+		{"Heron", "f:nosuch", "", ""},
+		{"Heron", "-lang:java", "found", `"Heron" is defined, and used nowhere that the query looks`},
+		{"qqq", "", "", ""},
+		{"+", "", "", ""},
+	} {
+		definitions, err := as.search.Definitions(t.Context(), &searchv1.DefinitionsRequest{Name: tt.name, Query: tt.within})
+		c.must(err)
+		references, err := as.search.References(t.Context(), &searchv1.ReferencesRequest{Name: tt.name, Query: tt.within, Options: &searchv1.SearchOptions{Explain: true}})
+		c.must(err)
+		hints := func(e *searchv1.Empty) (all string) {
+			for _, h := range e.GetHints() {
+				all += h.Text + h.Query
+			}
+			return all
+		}
+		if got := hints(definitions.Empty); tt.definitions != "found" && got != tt.definitions {
+			t.Errorf("definitions of %s in %q: %q, want %q", tt.name, tt.within, got, tt.definitions)
+		}
+		if got := hints(references.Empty); got != tt.references {
+			t.Errorf("references of %s in %q: %q, want %q", tt.name, tt.within, got, tt.references)
+		}
+	}
+	for query, want := range map[string]string{"sym:NewRaeder lang:go": `sym:"^NewReader$" lang:go`, `x or ref:\bNewRaeder\b`: `x or ref:"\\bNewReader\\b"`, "sym:NewRaeder.*": "", "-sym:NewReader -x": ""} {
+		found, err := as.search.Search(t.Context(), &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{SyntaxVersion: 2}})
+		c.must(err)
+		got := ""
+		for _, h := range found.Empty.GetHints() {
+			got += h.Query
+		}
+		if got != want {
+			t.Errorf("%s: %v, want %s", query, found.Empty, want)
+		}
+	}
+}

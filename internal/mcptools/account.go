@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -98,12 +97,6 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	}
 	var group errgroup.Group
 	var unknown, unmatched []string
-	names := make([]string, len(empty))
-	for i, f := range empty {
-		if f.name != "" && f.resp.GetCoverage().GetComplete() {
-			group.Go(func() error { names[i] = c.unknownName(ctx, scope, f.name); return nil })
-		}
-	}
 	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
 	if len(empty) > 0 {
 		group.Go(func() error { return c.addRepos(ctx, scope, tail.Coverage, empty[0].resp) })
@@ -119,7 +112,6 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	for _, f := range empty {
 		tail.Notes = append(tail.Notes, f.hints()...)
 	}
-	tail.Notes = append(tail.Notes, slices.DeleteFunc(names, func(n string) bool { return n == "" })...)
 	tail.trim(c.budget.tail())
 	return tail, nil
 }
@@ -184,7 +176,9 @@ func (r *result) trim(limit int) {
 func (f *finding) hints() (notes []string) {
 	for _, h := range f.resp.GetEmpty().GetHints() {
 		instead := h.GetQuery()
-		if f.query != f.text {
+		if f.name != "" {
+			instead = "" // the caller writes names
+		} else if f.query != f.text {
 			term, same := strings.CutSuffix(instead, strings.TrimPrefix(f.query, f.pattern))
 			terms := query.Terms(term, syntaxVersion)
 			if f.pattern == "" || !same || len(terms) != 1 {

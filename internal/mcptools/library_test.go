@@ -168,6 +168,14 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 			{Text: "the $ is the end of a line", Query: `content:"\\$user"` + rest}, {Text: "another term", Query: req.Query + " x"}, {Text: "no advice"},
 		}}
 	}
+	for name, hint := range map[string]string{
+		"Crap": `"Crap" is not defined where the query looks; the nearest: "Carp", "Row"`,
+		"Feed": `"Feed" is defined, and used nowhere that the query looks`,
+	} {
+		if result.Stats.FilesMatched == 0 && strings.HasPrefix(req.Query, searchapi.DefinitionsOf(name, "")) || strings.HasPrefix(req.Query, searchapi.ReferencesOf(name, "")) {
+			resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: hint, Query: "sym:x"}}}
+		}
+	}
 	for f := range searchapi.Files(result.Files) {
 		resp.Files = append(resp.Files, f)
 	}

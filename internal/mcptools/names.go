@@ -3,11 +3,7 @@ package mcptools
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
-	"time"
 
-	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -89,42 +85,4 @@ func (c *call) places(ctx context.Context, tool string, in namesArgs, query func
 		}
 	}
 	return c.search(ctx, in.Scope, finds, next, in.Cursor != "")
-}
-
-const (
-	// suggestTime bounds the search for names similar to one that was not found.
-	suggestTime = 2 * time.Second
-	// suggestMatches bounds the names that one file adds to that search.
-	suggestMatches = 50
-)
-
-// unknownName returns a note with the defined names nearest to one that has no place in scope;
-// empty if none was found within suggestTime.
-func (c *call) unknownName(ctx context.Context, scope Scope, name string) string {
-	ctx, cancel := context.WithTimeout(ctx, suggestTime)
-	defer cancel()
-	resp, err := c.api.Search(ctx, &searchv1.SearchRequest{
-		Query: join("(sym:"+query.Quote(`(?i:`+parts(name)+`)`)+" )", scope.query()),
-		Options: &searchv1.SearchOptions{
-			SyntaxVersion: syntaxVersion, MaxFiles: candidateFiles, MaxMatchesPerFile: suggestMatches, MaxBytes: candidateBytes,
-			Mode: searchv1.Mode_MODE_TOP_K, Symbols: true,
-		},
-	})
-	if err != nil {
-		return ""
-	}
-	var names []string
-	for _, f := range resp.GetFiles() {
-		for _, s := range f.GetSymbols() {
-			names = append(names, s.GetName())
-		}
-	}
-	slices.Sort(names)
-	if slices.Contains(names, name) {
-		return shown(name, 100) + " is defined, and nothing in scope refers to it"
-	}
-	if names = searchapi.Nearest(name, slices.Compact(names)); len(names) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s is not there; the nearest names that are defined: %s", shown(name, 100), strings.Join(c.shownNames(names), ", "))
 }

@@ -50,6 +50,9 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 			h.content(t)
 		}
 	}
+	if len(h.hints) == 0 && e.coverage.Coverage().Complete {
+		e.name(ctx, &h, e.asked.text)
+	}
 	return h.hints
 }
 

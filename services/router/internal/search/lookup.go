@@ -72,7 +72,7 @@ func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, e
 // listedBranches bounds the text that the error of an unknown branch has for all branches, in bytes.
 const listedBranches = 500
 
-// Bounds of the search for paths like one that does not exist.
+// Bounds of the search for paths or names like one that does not exist.
 const (
 	nearestTime  = time.Second
 	nearestFiles = 1000
@@ -102,7 +102,9 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 	if branch != "" {
 		of = append(of, &searchv1.Query{Node: &searchv1.Query_Branch{Branch: &searchv1.BranchName{Name: branch, Exact: true}}})
 	}
-	files, err := l.search(ctx, &searchv1.Query{Node: &searchv1.Query_And{And: &searchv1.Operands{Queries: of}}})
+	files, err := l.search(ctx, &searchv1.SearchRequest{Tree: &searchv1.Query{Node: &searchv1.Query_And{And: &searchv1.Operands{Queries: of}}}}, &searchv1.SearchOptions{
+		MaxFiles: nearestFiles, MaxMatchesPerFile: 1, MaxBytes: nearestBytes,
+	})
 	if err != nil {
 		return nil
 	}
@@ -126,12 +128,10 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 }
 
 // search finds files of the layout for an answer that has none.
-func (l *lookup) search(ctx context.Context, tree *searchv1.Query) ([]*searchv1.FileMatch, error) {
+func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) ([]*searchv1.FileMatch, error) {
 	s := l.service.Session(nil)
 	s.layouts = &session{layout: l.layout}
-	p, err := s.newPage(&searchv1.SearchRequest{Tree: tree}, searchapi.WithDefaults(&searchv1.SearchOptions{
-		MaxFiles: nearestFiles, MaxMatchesPerFile: 1, MaxBytes: nearestBytes,
-	}))
+	p, err := s.newPage(req, searchapi.WithDefaults(options))
 	if err != nil {
 		return nil, err
 	}
