@@ -41,6 +41,9 @@ func newSearch(p Process) *cobra.Command {
   trawl search TODO --count-only        how many matches there are, in how many files
   trawl search 'path:src/**/*.go TODO count:10 timeout:2s'
 
+With -F or -w the QUERY is one pattern, as that of -e is, and fields such as lang:go are part of its text: -r, -t, -g and -b say where
+to look.
+
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
 REPO:PATH:LINE:TEXT. The exit status is 0 if something was found, 1 if there is nothing, and 2 if the search failed, or
 found nothing in the part that it could search.`,

@@ -85,6 +85,10 @@ func TestHints(t *testing.T) {
 		{`content:"(?P<word>$user)"`, `the $ of "$user" is the beginning`, `content:"(?P<word>\\$user)"`},
 		{`content:"(?P<word>close())"`, `the parentheses of "close()"`, `content:"(?P<word>close\\(\\))"`},
 		{`content:"(?P<word>\\bFish\\b)"`, `a capital, as in "Fish"`, `content:"(?P<word>\\bFish\\b)" case:no`},
+		{`content:"(?P<word>\\bfish r:pond -f:_test\\b)"`, `"r:pond -f:_test" is part of the text that is looked for`, `content:"(?P<word>\\bfish\\b)" r:pond -f:_test`},
+		{`content:"a b lang:go" x`, `"lang:go" is part of the text that is looked for`, `content:"a b" lang:go x`},
+		{`content:"(?P<word>fish)" x`, `"fish" is looked for as a whole word`, `content:"fish" x`},
+		{`content:"(?P<word>\\bfish\\b)"`, `"fish" is looked for as a whole word`, `content:"fish"`},
 		{`\SKmalloc\W`, `a capital, as in "\SKmalloc\W"`, `\SKmalloc\W case:no`},
 		{`\x4bmalloc`, `a capital, as in "\x4bmalloc"`, `\x4bmalloc case:no`},
 		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
@@ -107,7 +111,7 @@ func TestHints(t *testing.T) {
 	}
 	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe",
 		"src/", `needle "src/"`, "needle //", "needle /usr/", "needle c:src/", "needle -src/",
-		`\S\D\W`, `foo\B`, `content:"(?P<word>fish)"`, `content:"(?P<word>\\bfish\\b)"`, `c:"\\Afoo"`, `foo\w`, `(?i)Foo`, `\pLx`, `[^a]z`} {
+		`\S\D\W`, `foo\B`, `c:"\\Afoo"`, `foo\w`, `(?i)Foo`, `\pLx`, `[^a]z`, `"a b: c"`, `"a f::c"`, `"x r://y"`, `"r:pond"`} {
 		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
 			t.Errorf("%s: %v", q, hints)
 		}

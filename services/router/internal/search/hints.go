@@ -230,6 +230,9 @@ func (h *hinter) usual() string {
 	return b.String()
 }
 
+// quotedFilters are fields within a quoted text, as in -w 'needle r:pond' of the command line, and the text before them.
+var quotedFilters = lazyregexp.New(`^(.*?) +((?:-?(?:r|repo|f|file|path|lang|b|branch):[^\s:/]\S*(?: +|$))+)$`)
+
 // The group of a search for whole words, which -w of the command line writes.
 var wholeWord = lazyregexp.New(`^(\(\?P<` + regex.WholeWord + `>(?:\\b)?)(.*?)((?:\\b)?\))$`)
 
@@ -267,9 +270,18 @@ func (h *hinter) content(t query.Term) {
 		return
 	}
 	again := func(value string) string { return t.Field + query.Quote(value) }
-	if group := wholeWord().FindStringSubmatch(t.Value); group != nil {
+	group := wholeWord().FindStringSubmatch(t.Value)
+	whole := group != nil
+	if whole {
 		t.Value = group[2]
 		again = func(value string) string { return t.Field + query.Quote(group[1]+value+group[3]) }
+	}
+	if parts := quotedFilters().FindStringSubmatch(t.Value); parts != nil && t.Quoted {
+		h.addf(t, again(parts[1])+" "+parts[2], "%s is part of the text that is looked for; as a filter it stands outside of that text", quoted(parts[2]))
+		return
+	}
+	if whole {
+		h.addf(t, t.Field+query.Quote(t.Value), "%s is looked for as a whole word, and not within longer ones", quoted(t.Value))
 	}
 	if at, inside := lineEnd(t.Value); inside {
 		escaped := t.Value[:at] + `\` + t.Value[at:]
