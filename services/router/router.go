@@ -265,6 +265,7 @@ func (r *Router) servePages(searches *search.Service, repos *ingest.Service, sou
 		r.guard.Page(pattern)
 		r.server.Handle(pattern, handler)
 	}
+	r.server.Handle("/", pages.Nowhere())
 	for pattern, handler := range open {
 		r.server.HandleSigned(pattern, handler)
 	}

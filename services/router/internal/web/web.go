@@ -213,6 +213,16 @@ func (p *Pages) frame(r *http.Request, title, query string) frame {
 	return frame{Title: title, Query: query, Login: p.cfg.Admit != nil, Path: r.URL.Path}
 }
 
+// Nowhere answers what no other handler does. It is not for the cookies of pages, since interfaces for programs are below it, too.
+func (p *Pages) Nowhere() http.Handler { return p.page(p.nowhere) }
+
+func (p *Pages) nowhere(_ context.Context, r *http.Request) reply {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return p.failed(r, &problem{Status: http.StatusMethodNotAllowed, Text: "Pages take GET only. For programs there is the interface that /api/openapi.json describes."})
+	}
+	return p.failed(r, &problem{Status: http.StatusNotFound, Text: "There is no page " + plain(cut(r.URL.Path, nameBytes)) + ". For programs there is the interface that /api/openapi.json describes."})
+}
+
 func (p *Pages) help(_ context.Context, r *http.Request) reply {
 	return reply{status: http.StatusOK, template: "help", data: struct{ frame }{p.frame(r, "Help", "")}}
 }

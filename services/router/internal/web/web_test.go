@@ -225,6 +225,25 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// TestNowhere: an address that nothing has gets a page that leads on.
+func TestNowhere(t *testing.T) {
+	pages := New(Config{WallTime: time.Minute})
+	t.Cleanup(pages.Close)
+	h := pages.Nowhere()
+	for target, want := range map[string]string{"/nosuch": "There is no page /nosuch. For programs", "/repos/x%1b": "There is no page /repos/x"} {
+		w := visit(t, h, target)
+		harmless(t, target, w.Body.String())
+		if text := textOf(w.Body.String()); w.Code != http.StatusNotFound || !strings.Contains(text, want) || !strings.Contains(w.Body.String(), `href="/repos"`) {
+			t.Errorf("%s: status %d: %s", target, w.Code, text)
+		}
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/nosuch", nil))
+	if w.Code != http.StatusMethodNotAllowed || !strings.Contains(w.Body.String(), "Pages take GET only") {
+		t.Errorf("POST: status %d: %s", w.Code, w.Body)
+	}
+}
+
 // TestCodeIsText: whatever a text holds, its HTML shows just that.
 func TestCodeIsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
