@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -16,7 +17,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/server"
@@ -43,6 +46,7 @@ type Canary struct {
 
 	cfg     Config
 	log     *slog.Logger
+	journal journal
 	repo    atomic.Pointer[commit] // the last push
 	metrics metrics
 	conn    *grpc.ClientConn
@@ -64,6 +68,7 @@ func New(cfg Config, tel *telemetry.Telemetry) (*Canary, error) {
 	}
 	// A page that asks for a token is no answer.
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.journal = journal{log: c.log, last: map[string]entry{}}
 	var err error
 	if c.Server, err = server.New(cfg.Config, tel); err != nil {
 		return nil, err
@@ -138,9 +143,14 @@ func (c *Canary) request(ctx context.Context, remove bool) bool {
 	default:
 		_, err = ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: url})
 	}
+	outcome := "complete"
 	if err != nil {
-		c.log.WarnContext(ctx, "the canary's repo was not indexed or deleted", "error", err)
+		outcome = "failed"
 	}
+	if status.Code(err) == codes.InvalidArgument {
+		err = fmt.Errorf("%w; routers and indexers need --source-canary %s", err, url)
+	}
+	c.journal.answered(ctx, "request", outcome, err)
 	return err == nil
 }
 
@@ -177,9 +187,7 @@ func (c *Canary) ask(ctx context.Context, d door, pushed time.Time) bool {
 	case !whole:
 		outcome = "incomplete"
 	}
-	if outcome != "complete" {
-		c.log.WarnContext(ctx, "an answer to the canary", "door", d.name, "outcome", outcome, "error", err)
-	}
+	c.journal.answered(ctx, d.name, outcome, err)
 	c.metrics.answers.WithLabelValues(d.name, outcome).Inc()
 	c.metrics.ratio.WithLabelValues(d.name).Observe(took.Seconds() / deadline.Seconds())
 	switch age := time.Since(pushed).Seconds(); {

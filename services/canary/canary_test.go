@@ -117,7 +117,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		fmt.Fprintf(w, "<input value=%q>", r.URL.Query().Get("q"))
 		if found {
-			fmt.Fprint(w, `<a href="/r/x/-/needle.txt">`)
+			fmt.Fprint(w, `<a href="/r/x/-/trawl-canary.txt">`)
 		}
 		if complete {
 			fmt.Fprint(w, `<span class="complete">`)

@@ -14,9 +14,9 @@ import (
 const (
 	// repositoryPath is where a canary serves its repository. It ends the repo's name, so it says what the repo is.
 	repositoryPath = "/trawl/canary.git"
-	// needlePath is the file that each push changes.
-	needlePath = "needle.txt"
-	about      = "This repo measures how soon a push can be searched. `trawl canary` replaces it every few seconds, and deletes it now and then.\n"
+	// needlePath is the file that each push changes. It holds one random word alone, so that people who see all repos do not find it
+	// when they search for words.
+	needlePath = "trawl-canary.txt"
 )
 
 // commit is a Git repository of one branch with one commit, as files by path, which every git fetches over plain HTTP.
@@ -27,7 +27,7 @@ type commit struct {
 
 func newCommit() *commit {
 	c := &commit{"canary" + strings.ToLower(rand.Text()), map[string][]byte{"HEAD": []byte("ref: refs/heads/main\n")}}
-	blob := c.add("blob", about+c.word+"\n")
+	blob := c.add("blob", c.word+"\n")
 	tree := c.add("tree", "100644 "+needlePath+"\x00"+string(blob[:]))
 	who := fmt.Sprintf("Trawl canary <canary@trawl.invalid> %d +0000", time.Now().Unix())
 	id := c.add("commit", fmt.Sprintf("tree %x\nauthor %s\ncommitter %s\n\nA push of the canary\n", tree, who, who))
