@@ -202,3 +202,27 @@ func readLine(r io.Reader, line *string) error {
 	*line, _, _ = strings.Cut(string(b[:n]), "\n")
 	return err
 }
+
+// TestUpHasNoIdleSettings: what settle copies to the roles has one flag, and none of a role that would change nothing.
+func TestUpHasNoIdleSettings(t *testing.T) {
+	_, help, _ := run(t, nil, "up", "--help")
+	flags := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^ +--(\S+) `).FindAllStringSubmatch(help, -1) {
+		flags[m[1]] = true
+	}
+	common := 0
+	for flag := range flags {
+		if !strings.HasPrefix(flag, "source-") && !strings.HasPrefix(flag, "access-") {
+			continue
+		}
+		common++
+		for _, role := range []string{"indexer-", "router-", "searcher-"} {
+			if flags[role+flag] {
+				t.Errorf("--%s%s does nothing: --%s decides", role, flag, flag)
+			}
+		}
+	}
+	if common < 8 {
+		t.Errorf("%d common flags in\n%s", common, help)
+	}
+}

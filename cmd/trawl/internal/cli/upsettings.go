@@ -99,6 +99,7 @@ func (s *upSettings) GovernedBy() map[string]string {
 		"indexer.source.private-networks": "source",
 		"indexer.source.folders":          "source",
 		"indexer.source.credentials":      "source",
+		"indexer.source.canary":           "source",
 		"router.access":                   "access",
 		"searcher.access":                 "access",
 		"indexer.cache-dir":               "data-dir",
