@@ -132,7 +132,10 @@ func (c *coverage) add(one *searchv1.Coverage, b budget) {
 	}
 }
 
-// addRepos adds the repos that were searched, with their commits, if the list is of the
+// namedRepos bounds the repos that an answer without matches names: a model pays for each, and of many their number says enough.
+const namedRepos = 20
+
+// addRepos adds the repos that were searched, if they are few, with their commits, if the list is of the
 // same state of the index as the answer.
 func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *searchv1.SearchResponse) error {
 	if !resp.GetCoverage().GetComplete() {
@@ -149,7 +152,10 @@ func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *s
 	if !bytes.Equal(list.GetRevisionToken(), resp.GetRevisionToken()) {
 		return nil // a repo may have been indexed again in between
 	}
-	for _, repo := range list.GetRepos()[:min(len(list.GetRepos()), 100)] {
+	if len(list.GetRepos()) > namedRepos {
+		return nil
+	}
+	for _, repo := range list.GetRepos() {
 		for _, b := range repo.GetBranches() {
 			cov.Commits = append(cov.Commits, repoCommit{shown(repo.GetName(), c.budget.names()), shown(b.GetName(), c.budget.names()), b.GetCommit()})
 		}

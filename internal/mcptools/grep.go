@@ -137,9 +137,33 @@ func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	}
 	if from.Any {
 		f.label = "no file has all words; files with any of them"
-		f.query = join("("+in.Query+" match:any )", in.query())
+		asked := in.Query
+		if telling := tellingWords(asked); telling != strings.Join(strings.Fields(asked), " ") {
+			asked = telling
+			f.label = "no file has all words; files with any of: " + cut(clean([]byte(asked)), 200)
+		}
+		f.query = join("("+asked+" match:any )", in.query())
 	}
 	return c.search(ctx, in.Scope, []find{f}, from, in.Cursor != "")
+}
+
+// stopWords are the words of questions that say nothing about code. Few comments have them, so that they would count as rare.
+var stopWords = strings.Fields("a an and are as at be been by can could did do does for from had has have how i in into is it its me my of on our " +
+	"should so than that the their them then there these they this those to us was we were what when where which who why will with would you your")
+
+// tellingWords are the words of a question without stop words and punctuation, or all if it has no others.
+func tellingWords(question string) string {
+	var telling []string
+	words := strings.Fields(question)
+	for _, w := range words {
+		if w := strings.TrimRight(w, "?,!"); w != "" && !slices.Contains(stopWords, strings.ToLower(w)) {
+			telling = append(telling, w)
+		}
+	}
+	if len(telling) == 0 {
+		telling = words
+	}
+	return strings.Join(telling, " ")
 }
 
 // plainWords are the words of a query that consists of words only.

@@ -66,6 +66,9 @@ func TestAnswers(t *testing.T) {
 		{"grep", args{"patterns": []string{"fish", "a("}}, []string{"fish: 5 matches", "a(: cannot read a⟨here⟩(: position 1", "set literal"}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "max_tokens": 900_000}, []string{"max_tokens can be 1000 to 25000"}, nil},
 		{"search", args{"query": "Carp Feed"}, []string{"in 1 file", "internal/fish/carp.go"}, []string{"any of them"}},
+		{"search", args{"query": "Where is the whale, and how does Carp feed"}, []string{"no file has all words; files with any of: whale Carp feed: 5 matches in 2 files", "internal/fish/carp.go"}, nil},
+		{"search", args{"query": "what does whom"}, []string{"no file has all words; files with any of: whom: 0 matches"}, nil},
+		{"search", args{"query": "how does"}, []string{"files with any of them"}, nil},
 		{"search", args{"query": "Carp whale"}, []string{"no file has all words; files with any of them", "internal/fish/carp.go"}, nil},
 		{"search", args{"query": "fish language:klingon"}, []string{"there is no such field; try fish lang:klingon"}, nil},
 		{"search", args{"query": "fish f:README"}, []string{"README.md", "2: All about fish."}, []string{"carp.go"}},
@@ -448,5 +451,20 @@ func TestLongLines(t *testing.T) {
 		if r := good(t, session, "read_file", args{"files": []args{{"repo": "r", "path": path}}}); !strings.Contains(r.text, want) {
 			t.Errorf("%s: no %q in %.100q", path, want, r.text)
 		}
+	}
+}
+
+// TestManyReposHaveTheirNumber: an answer without matches does not spend its budget on the names of very many repos.
+func TestManyReposHaveTheirNumber(t *testing.T) {
+	repos := map[string]map[string]string{}
+	for i := range namedRepos + 1 {
+		repos[fmt.Sprintf("host/r%d", i)] = map[string]string{"a.txt": "heron\n"}
+	}
+	session := connect(t, newLibrary(t, repos))
+	if r := good(t, session, "grep", args{"patterns": []string{"whale"}}); !strings.Contains(r.text, fmt.Sprintf("Complete over %d repos.\n", namedRepos+1)) {
+		t.Errorf("got %s", r.text)
+	}
+	if r := good(t, session, "grep", args{"patterns": []string{"whale"}, "repos": []string{"host/r1*"}}); !strings.Contains(r.text, "Complete over 11 repos at these commits: host/r1@") {
+		t.Errorf("got %s", r.text)
 	}
 }
