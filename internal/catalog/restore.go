@@ -15,7 +15,7 @@ import (
 )
 
 // ErrInUse means that a catalog is not empty.
-var ErrInUse = errors.New("the catalog is not empty")
+var ErrInUse = errors.New("this etcd is not empty, and a restore needs an empty one")
 
 // ManifestPrefix is the prefix of the keys of all manifests.
 const ManifestPrefix = manifestPrefix
@@ -36,7 +36,7 @@ func (s *Store) CheckEmpty(ctx context.Context) error {
 			return fmt.Errorf("look for %s: %w", k, err)
 		}
 		if resp.Count > 0 {
-			return fmt.Errorf("%w: its records of the kind %q number %d", ErrInUse, k, resp.Count)
+			return fmt.Errorf("%w: it has records of the kind %q (%d)", ErrInUse, k, resp.Count)
 		}
 	}
 	return nil

@@ -141,9 +141,10 @@ func TestRestore(t *testing.T) {
 	s.publish("content")
 	s.flags[0] = "restore"
 	s.flags = s.flags[:len(s.flags)-2] // restore has no flag for a hold
-	s.gc(1, "the catalog is not empty")
+	s.gc(1, "this etcd is not empty, and a restore needs an empty one: it has records of the kind")
 	s.gc(1, `skip "nosuch"`, "--dry-run", "--skip", "nosuch")
-	s.gc(0, "0 repos can be searched", "--dry-run") // the shard of this test has no manifest
+	s.gc(0, "0 repos would be searched again; nothing was written", "--dry-run") // the shard of this test has no manifest
+	s.gc(0, "without --dry-run this fails: this etcd is not empty", "--dry-run")
 	s.put(catalog.ManifestPrefix+"00/1-00-0000000000000001.pb", "rubbish")
 	s.gc(0, "1 object among the manifests cannot be read", "--dry-run")
 	s.gc(0, "not a manifest", "--dry-run", "--json")

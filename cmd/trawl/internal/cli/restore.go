@@ -78,9 +78,18 @@ func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 		})
 	}
 	if err == nil && !s.JSON {
-		fmt.Fprintf(p.Out, "%s can be searched\n", render.Count(served, "repo", "repos"))
+		can := "can be searched"
+		if s.DryRun {
+			can = "would be searched again; nothing was written"
+		}
+		fmt.Fprintf(p.Out, "%s %s\n", render.Count(served, "repo", "repos"), can)
 		if damaged > 0 {
 			fmt.Fprintf(p.Out, "%s among the manifests cannot be read\n", render.Count(damaged, "object", "objects"))
+		}
+	}
+	if err == nil && s.DryRun {
+		if used := r.Store.CheckEmpty(ctx); errors.Is(used, catalog.ErrInUse) {
+			fmt.Fprintf(p.Err, "without --dry-run this fails: %v\n", used)
 		}
 	}
 	return err
