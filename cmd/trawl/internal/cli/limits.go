@@ -92,7 +92,7 @@ func limitCommand(p Process, cmd *cobra.Command) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(p.Out, "%s: %s, was %s\n", args[0], limitText(value), limitText(resp.GetBefore()))
+			_, err = fmt.Fprintf(p.Out, "%s: %s; before: %s\n", args[0], limitText(value), limitText(resp.GetBefore()))
 			return err
 		})
 	}
@@ -103,7 +103,7 @@ func limitCommand(p Process, cmd *cobra.Command) *cobra.Command {
 // limitText is a value of a limit for people; empty is no value.
 func limitText(value string) string {
 	if value == "" {
-		return "as the setting says"
+		return "the setting"
 	}
 	return value
 }

@@ -32,8 +32,8 @@ func TestLimits(t *testing.T) {
 	}{
 		{[]string{"list"}, 0, []string{"NAME            LIMIT  SETTING", "caller-calls    300    250", "token abc (ops)", "compact.deltas  -      of each indexer  -"}, ""},
 		{[]string{"list", "--json"}, 0, []string{`"name":`, `"set_by":`}, ""},
-		{[]string{"set", "caller-calls", "500"}, 0, []string{"caller-calls: 500, was 300"}, "caller-calls=500"},
-		{[]string{"unset", "caller-calls"}, 0, []string{"caller-calls: as the setting says, was 300"}, "caller-calls="},
+		{[]string{"set", "caller-calls", "500"}, 0, []string{"caller-calls: 500; before: 300"}, "caller-calls=500"},
+		{[]string{"unset", "caller-calls"}, 0, []string{"caller-calls: the setting; before: 300"}, "caller-calls="},
 		{[]string{"set", "caller-calls"}, 2, []string{"want NAME VALUE, got"}, ""},
 		{[]string{"set", "caller-calls", ""}, 2, []string{"trawl limits unset caller-calls"}, ""},
 	} {

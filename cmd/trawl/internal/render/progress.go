@@ -39,7 +39,8 @@ func (r *Progress) Update(s *ingestv1.RepoStatus) {
 	if retried := s.GetState() == ingestv1.State_STATE_QUEUED && s.GetReason() != ""; retried && s.GetAttempts() > r.attempts {
 		r.Done()
 		r.attempts, r.state = s.GetAttempts(), s.GetState()
-		fmt.Fprintf(r.w, "%s: attempt %d of %d failed, and another one follows: %s\n", s.GetName(), s.GetAttempts(), r.most, Safe([]byte(s.GetReason())))
+		fmt.Fprintf(r.w, "%s: attempt %d of %d failed, and another one follows: %s\n", s.GetName(), s.GetAttempts(), r.most,
+			Safe([]byte(strings.TrimPrefix(s.GetReason(), "will be tried again: "))))
 		return
 	}
 	if r.terminal {

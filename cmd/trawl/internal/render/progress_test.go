@@ -58,7 +58,7 @@ func TestRetriesHaveReasons(t *testing.T) {
 		r := NewProgress(&out, terminal, 5)
 		r.Update(status(ingestv1.State_STATE_FETCHING, 1, 4))
 		for attempt := range uint32(2) {
-			retry := &ingestv1.RepoStatus{Name: "r", State: ingestv1.State_STATE_QUEUED, Reason: "the host\x1b is away", Attempts: attempt + 1}
+			retry := &ingestv1.RepoStatus{Name: "r", State: ingestv1.State_STATE_QUEUED, Reason: "will be tried again: the host\x1b is away", Attempts: attempt + 1}
 			r.Update(retry)
 			r.Update(retry)
 			r.Update(status(ingestv1.State_STATE_FETCHING, 0, 0))

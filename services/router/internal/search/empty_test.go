@@ -68,6 +68,7 @@ func TestHints(t *testing.T) {
 		{"c:close()", `the parentheses of "close()"`, `c:"close\\(\\)"`},
 		{"args[0]", `the brackets of "args[0]"`, `"args\\[0\\]"`},
 		{"a OR b", `the operator is "or"`, "a or b"},
+		{"type:repo pond", "r: asks by their names", ""},
 		{"a AND b", "terms side by side must all match", ""},
 		{"a NOT b", "a dash before a term negates it", ""},
 		{"$user", `the $ of "$user" is the beginning or the end of a line; \$ is the character`, `"\\$user"`},

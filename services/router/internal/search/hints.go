@@ -46,6 +46,10 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 			h.language(t)
 		case "branch:", "b:":
 			h.branch(t)
+		case "type:", "t:":
+			if t.Value == "repo" {
+				h.addf(t, "", "type:repo asks for repos by their files; r: asks by their names")
+			}
 		case "", "regex:", "content:", "c:":
 			h.content(t)
 		}
