@@ -270,3 +270,23 @@ func TestNotesAreRight(t *testing.T) {
 		}
 	})
 }
+
+// TestNotesSayWhatReplicationLacks: too few searchers for the replication that the values ask for install, and the notes say so.
+func TestNotesSayWhatReplicationLacks(t *testing.T) {
+	for want, add := range map[string]map[string]any{
+		"":                   {},
+		"held by 1 of the 3": {"replication": 3},
+		"held by 2 of the 3": {"replication": 3, "searcher": map[string]any{"autoscaling": map[string]any{"enabled": true, "minReplicas": 2}}},
+	} {
+		values := valuesOf(t, "minimal")
+		maps.Copy(values, add)
+		files, err := render(usual, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := files["trawl/templates/NOTES.txt"]
+		if !strings.Contains(notes, want) || want == "" && strings.Contains(notes, "held by") {
+			t.Errorf("%v: no %q in\n%s", add, want, notes)
+		}
+	}
+}
