@@ -425,6 +425,9 @@ func TestDelete(t *testing.T) {
 	if exit, _, errs := trawl(t, s, "delete", "example.org/r"); exit != 0 || s.deleted != "example.org/r" {
 		t.Errorf("exit %d, deleted %q: %s", exit, s.deleted, errs)
 	}
+	if exit, _, errs := trawl(t, s, "repos", "reindex", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
+		t.Errorf("reindex: exit %d, without the nearest name: %s", exit, errs)
+	}
 	if exit, _, errs := trawl(t, s, "delete", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
 		t.Errorf("exit %d, without the nearest name: %s", exit, errs)
 	}

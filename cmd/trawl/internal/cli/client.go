@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -57,6 +59,9 @@ func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
 
 // options returns the options of a connection that sends the token, if there is one.
 func (at routerAt) options() ([]grpc.DialOption, error) {
+	if _, _, err := net.SplitHostPort(at.addr); err != nil && !strings.Contains(at.addr, ":///") { // gRPC would try port 443
+		return nil, usageError{fmt.Errorf("--addr is %q: want HOST:PORT of the gRPC server, such as %s", at.addr, defaultAddress)}
+	}
 	if err := at.readToken(); err != nil {
 		return nil, err
 	}
