@@ -30,6 +30,8 @@ type Chunk struct {
 	// words are branches, languages and parts of URLs.
 	words  []unique.Handle[string]
 	shards []unique.Handle[Shard]
+	// most is the largest number of a repo in a shard.
+	most uint32
 }
 
 // place is where a repo is in a chunk.
@@ -50,25 +52,57 @@ func (c *Chunk) First() string {
 	return c.names[:code.number()]
 }
 
+// Last is the name of the last repo.
+func (c *Chunk) Last() (name string) {
+	at := c.near(len(c.every) - 1)
+	for r, ok := at.Next(); ok; r, ok = at.Next() {
+		name = r.Repo
+	}
+	return name
+}
+
 // Shards are the shards of all roots, each once unless the roots disagree about it. The slice is shared: read only.
 func (c *Chunk) Shards() []unique.Handle[Shard] { return c.shards }
 
-// All are the roots by their places.
-func (c *Chunk) All() iter.Seq2[int, Record] { return c.from(0) }
+// LargestNumber is the largest number that a repo has in one of its shards.
+func (c *Chunk) LargestNumber() uint32 { return c.most }
 
-// from are the roots from a place on, which placeEvery divides.
-func (c *Chunk) from(i int) iter.Seq2[int, Record] {
+// All are the roots by their places.
+func (c *Chunk) All() iter.Seq2[int, Record] {
 	return func(yield func(int, Record) bool) {
-		p := c.every[i/placeEvery]
-		code, name := c.code[p.code:], int(p.name)
-		for ; i < c.n; i++ {
-			end := name + int(code.number())
-			r := Record{Repo: c.names[name:end], chunk: c, code: code.bytes(code.number())}
-			if name = end + 1; !yield(i, r) {
+		at := c.Cursor()
+		for i := range c.n {
+			if r, _ := at.Next(); !yield(i, r) {
 				return
 			}
 		}
 	}
+}
+
+// Cursor reads the roots of a chunk in order. It is for one goroutine.
+type Cursor struct {
+	chunk *Chunk
+	code  reader
+	name  int
+}
+
+// Cursor is before the first root.
+func (c *Chunk) Cursor() Cursor { return Cursor{chunk: c, code: c.code} }
+
+// near is before the root at a place that is remembered.
+func (c *Chunk) near(i int) Cursor {
+	return Cursor{chunk: c, code: c.code[c.every[i].code:], name: int(c.every[i].name)}
+}
+
+// Next is the next root, if there is one.
+func (c *Cursor) Next() (r Record, ok bool) {
+	if len(c.code) == 0 {
+		return Record{}, false
+	}
+	end := c.name + int(c.code.number())
+	r = Record{Repo: c.chunk.names[c.name:end], chunk: c.chunk, code: c.code.bytes(c.code.number())}
+	c.name = end + 1
+	return r, true
 }
 
 // Find is the root of a repo and its place, if the chunk has it.
@@ -83,12 +117,12 @@ func (c *Chunk) Find(repo string) (i int, r Record, found bool) {
 	if after == 0 {
 		return 0, Record{}, false
 	}
-	for i, r := range c.from((after - 1) * placeEvery) {
-		if r.Repo >= repo {
+	at := c.near(after - 1)
+	for i := (after - 1) * placeEvery; ; i++ {
+		if r, ok := at.Next(); !ok || r.Repo >= repo {
 			return i, r, r.Repo == repo
 		}
 	}
-	return 0, Record{}, false
 }
 
 // ChunksOf divides roots, which must be in ascending order of repo and are only read.
@@ -142,16 +176,17 @@ func ChunkOf(chunks []*Chunk, repo string) int {
 
 // rebuilt appends chunks with changes.
 func rebuilt(to, chunks []*Chunk, changes []change) []*Chunk {
-	n := len(changes)
+	n, bytes := len(changes), 0
 	for _, c := range chunks {
-		n += c.n
+		n, bytes = n+c.n, bytes+max(len(c.names), len(c.code))
 	}
 	most := mostInChunk
 	if n > mostInChunk {
 		parts := (n + mostInChunk/2 - 1) / (mostInChunk / 2)
 		most = (n + parts - 1) / parts
 	}
-	var b chunkBuilder
+	bytes += bytes / 16
+	b := chunkBuilder{names: make([]byte, 0, bytes), code: make([]byte, 0, bytes)}
 	end := func() {
 		if b.n >= most || len(b.names)+len(b.code) >= mostChunkBytes {
 			to = append(to, b.chunk())

@@ -113,7 +113,7 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 		if c.Len() == 0 || c.Len() > mostInChunk || c.First() <= last && n > 0 {
 			t.Fatalf("a chunk of %d roots from %q after %q", c.Len(), c.First(), last)
 		}
-		shards := make(map[int]bool)
+		shards, largest := make(map[int]bool), uint32(0)
 		for i, r := range c.All() {
 			if root := r.Root(); want[r.Repo] == nil || !proto.Equal(root, kept(want[r.Repo])) || r.Repo <= last && n > 0 || r.ID() != root.Id {
 				t.Fatalf("%v, want %v", root, want[r.Repo])
@@ -127,6 +127,7 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 			}
 			for j, h := range r.Shards(nil) {
 				ref := want[r.Repo].Shards[j]
+				largest = max(largest, h.Number)
 				speaks, known := h.Speaks("language1")
 				if shards[h.Shard] = true; h.Number != ref.RepoNumber || known != (len(ref.Languages) > 0) || speaks != (len(ref.Languages) > 1) || h.Overlaid != (len(ref.Hidden)+len(ref.Branches) > 0) {
 					t.Fatalf("shard %v, want %v", h, ref)
@@ -136,6 +137,9 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 				t.Fatalf("%s is at %d, %v, want %d", r.Repo, at, ok, i)
 			}
 			n, last = n+1, r.Repo
+		}
+		if c.Last() != last || c.LargestNumber() != largest {
+			t.Fatalf("the last is %q, want %q; the largest number %d, want %d", c.Last(), last, c.LargestNumber(), largest)
 		}
 		if len(shards) != len(c.Shards()) {
 			t.Fatalf("%d shards, want %d", len(c.Shards()), len(shards))

@@ -17,8 +17,13 @@ type chunkBuilder struct {
 	every       []place
 	words       numbered[string]
 	shards      numbered[Shard]
+	most        uint32
 	// record is being written, and languages those of its next shard.
 	record, languages []byte
+	// from is the chunk that records are copied from. For each of its words and shards, copied has one more than its number
+	// here, 0 as long as none was copied.
+	from   *Chunk
+	copied struct{ words, shards []uint64 }
 }
 
 // numbered are values in the order of their first use.
@@ -50,8 +55,8 @@ func (n *numbered[T]) take() []unique.Handle[T] {
 // chunk returns a chunk of the roots since the last one.
 func (b *chunkBuilder) chunk() *Chunk {
 	text := string(append(b.names, b.code...)) // in one piece, which wastes less
-	c := &Chunk{n: b.n, names: text[:len(b.names)], code: reader(text[len(b.names):]), every: slices.Clone(b.every), words: b.words.take(), shards: b.shards.take()}
-	b.n, b.names, b.code, b.every = 0, b.names[:0], b.code[:0], b.every[:0]
+	c := &Chunk{n: b.n, names: text[:len(b.names)], code: reader(text[len(b.names):]), every: slices.Clone(b.every), words: b.words.take(), shards: b.shards.take(), most: b.most}
+	b.n, b.names, b.code, b.every, b.most, b.from = 0, b.names[:0], b.code[:0], b.every[:0], 0, nil
 	return c
 }
 
@@ -82,9 +87,9 @@ func (b *chunkBuilder) put(root *catalogv1.Root) {
 			overlay = append(overlay, ref.Hidden...)
 		}
 		for _, language := range ref.Languages {
-			b.language(unique.Make(language))
+			b.language(b.words.number(unique.Make(language)))
 		}
-		b.held(unique.Make(shard), ref.RepoNumber, reader(overlay))
+		b.held(b.shards.number(unique.Make(shard)), ref.RepoNumber, reader(overlay))
 	}
 	b.number(uint64(len(root.Branches)))
 	for _, branch := range root.Branches {
@@ -92,7 +97,7 @@ func (b *chunkBuilder) put(root *catalogv1.Root) {
 		if raw, err := hex.DecodeString(branch.Commit); err == nil && hex.EncodeToString(raw) == branch.Commit {
 			commit, isHex = raw, 1
 		}
-		b.branch(unique.Make(branch.Name), 2*uint64(len(commit))+isHex, reader(commit))
+		b.branch(b.words.number(unique.Make(branch.Name)), 2*uint64(len(commit))+isHex, reader(commit))
 	}
 	b.number(root.Generation)
 	published := int64(0)
@@ -128,20 +133,23 @@ func oncePerShard(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 
 // copy adds a record of another chunk.
 func (b *chunkBuilder) copy(r Record) {
-	code, words := r.code, r.chunk.words
+	if b.from != r.chunk {
+		b.from, b.copied.words, b.copied.shards = r.chunk, make([]uint64, len(r.chunk.words)), make([]uint64, len(r.chunk.shards))
+	}
+	code := r.code
 	shards, id := code.begin()
 	b.begin(shards, id)
 	for range shards {
 		h := code.held(r.chunk)
 		for languages := h.languages; len(languages) > 0; {
-			b.language(words[languages.number()])
+			b.language(b.word(languages.number()))
 		}
-		b.held(r.chunk.shards[h.Shard], h.Number, h.overlay)
+		b.held(copied(&b.shards, b.copied.shards, r.chunk.shards, uint64(h.Shard)), h.Number, h.overlay)
 	}
 	branches := code.number()
 	b.number(branches)
 	for range branches {
-		name, length := words[code.number()], code.number()
+		name, length := b.word(code.number()), code.number()
 		b.branch(name, length, code.bytes(length/2))
 	}
 	b.number(code.number())
@@ -149,9 +157,22 @@ func (b *chunkBuilder) copy(r Record) {
 	if url := code.number(); url == 0 {
 		b.number(0)
 	} else {
-		b.number(1 + b.words.number(words[url-1]))
+		b.number(1 + b.word(url-1))
 	}
 	b.add(r.Repo)
+}
+
+// word is the number of a word of the chunk that records are copied from.
+func (b *chunkBuilder) word(i uint64) uint64 {
+	return copied(&b.words, b.copied.words, b.from.words, i)
+}
+
+// copied is the number of a value of the chunk that records are copied from.
+func copied[T comparable](to *numbered[T], known []uint64, values []unique.Handle[T], i uint64) uint64 {
+	if known[i] == 0 {
+		known[i] = 1 + to.number(values[i])
+	}
+	return known[i] - 1
 }
 
 func (b *chunkBuilder) number(n uint64) { b.record = binary.AppendUvarint(b.record, n) }
@@ -163,13 +184,12 @@ func (b *chunkBuilder) begin(shards int, id uint32) {
 	}
 }
 
-func (b *chunkBuilder) language(name unique.Handle[string]) {
-	b.languages = binary.AppendUvarint(b.languages, b.words.number(name))
-}
+func (b *chunkBuilder) language(name uint64) { b.languages = binary.AppendUvarint(b.languages, name) }
 
 // held writes a shard with the languages since the last one. Without an overlay that is empty.
-func (b *chunkBuilder) held(shard unique.Handle[Shard], number uint32, overlay reader) {
-	b.number(b.shards.number(shard))
+func (b *chunkBuilder) held(shard uint64, number uint32, overlay reader) {
+	b.most = max(b.most, number)
+	b.number(shard)
 	b.number(uint64(number))
 	overlaid := uint64(min(1, len(overlay)))
 	b.number(2*uint64(len(b.languages)) + overlaid)
@@ -180,8 +200,8 @@ func (b *chunkBuilder) held(shard unique.Handle[Shard], number uint32, overlay r
 	}
 }
 
-func (b *chunkBuilder) branch(name unique.Handle[string], length uint64, commit reader) {
-	b.number(b.words.number(name))
+func (b *chunkBuilder) branch(name, length uint64, commit reader) {
+	b.number(name)
 	b.number(length)
 	b.record = append(b.record, commit...)
 }

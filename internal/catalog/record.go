@@ -3,6 +3,7 @@ package catalog
 import (
 	"encoding/hex"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,6 +94,24 @@ func (r Record) Shards(to []Held) []Held {
 		to = append(to, code.held(r.chunk))
 	}
 	return to
+}
+
+// SameShards reports whether a record of the same repo has the same shards, with the same overlays.
+func (r Record) SameShards(as Record) bool {
+	a, b := r.code, as.code
+	shards, _ := a.begin()
+	if others, _ := b.begin(); others != shards {
+		return false
+	}
+	overlaid := false
+	for range shards {
+		h, other := a.held(r.chunk), b.held(as.chunk)
+		if r.chunk.shards[h.Shard] != as.chunk.shards[other.Shard] || h.Number != other.Number || h.overlay != other.overlay {
+			return false
+		}
+		overlaid = overlaid || h.Overlaid
+	}
+	return !overlaid || slices.Equal(r.Branches(nil), as.Branches(nil)) // overlays count branches
 }
 
 // Branches appends the names of the repo's branches.

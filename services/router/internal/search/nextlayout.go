@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
-	"maps"
 	"reflect"
 	"slices"
 
@@ -29,14 +28,15 @@ func (l *Layout) Only(keep func(repo string) bool) *Layout {
 
 // nextOf is what Only would return for the same repos of a later layout.
 func (l *Layout) nextOf(whole *Layout, keep func(repo string) bool) *Layout {
-	only, _ := next(l, whole.Revision, whole.chunks, func(c *chunk) *catalog.Chunk { return c.roots }, func(c *chunk) (*chunk, error) {
+	only, _ := next(l, whole.Revision, whole.chunks, func(c *chunk) *catalog.Chunk { return c.roots }, func(c, _ *chunk) (*chunk, error) {
 		return c.only(keep), nil // it cannot fail
 	})
 	return only
 }
 
-// next updates a layout. Sources are what its chunks are made from, each from one of the roots.
-func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *catalog.Chunk, chunkOf func(S) (*chunk, error)) (*Layout, error) {
+// next updates a layout. Sources are what its chunks are made from, each from one of the roots, and from the chunk before that
+// begins with the same repo, if there is one.
+func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *catalog.Chunk, chunkOf func(s S, before *chunk) (*chunk, error)) (*Layout, error) {
 	same := func(c *chunk, s S) bool { return c.roots == rootsOf(s) }
 	head, tail := 0, 0
 	for head < min(len(old.chunks), len(sources)) && same(old.chunks[head], sources[head]) {
@@ -45,26 +45,34 @@ func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *cata
 	for tail < min(len(old.chunks), len(sources))-head && same(old.chunks[len(old.chunks)-1-tail], sources[len(sources)-1-tail]) {
 		tail++
 	}
-	gone := map[*catalog.Chunk]*chunk{}
-	for _, c := range old.chunks[head : len(old.chunks)-tail] {
-		gone[c.roots] = c
-	}
 	l := &Layout{Revision: revision, restricted: old.restricted, numbers: old.numbers, choices: old.choices, repos: old.repos, shards: old.shards, partial: old.partial}
 	l.chunks = append(slices.Grow(l.chunks, len(sources)), old.chunks[:head]...)
-	var come []*chunk
+	var gone, come []*chunk
+	olds := old.chunks[head : len(old.chunks)-tail]
 	for _, s := range sources[head : len(sources)-tail] {
-		c, known := gone[rootsOf(s)]
-		if delete(gone, rootsOf(s)); !known {
-			var err error
-			if c, err = chunkOf(s); err != nil {
-				return nil, err
-			}
-			come = append(come, c)
+		first := rootsOf(s).First()
+		for len(olds) > 0 && olds[0].roots.First() < first {
+			gone, olds = append(gone, olds[0]), olds[1:]
 		}
-		l.chunks = append(l.chunks, c)
+		var before *chunk
+		if len(olds) > 0 && olds[0].roots.First() == first {
+			before, olds = olds[0], olds[1:]
+		}
+		if before != nil && same(before, s) {
+			l.chunks = append(l.chunks, before)
+			continue
+		}
+		c, err := chunkOf(s, before)
+		if err != nil {
+			return nil, err
+		}
+		l.chunks, come = append(l.chunks, c), append(come, c)
+		if before != nil {
+			gone = append(gone, before)
+		}
 	}
 	l.chunks = append(l.chunks, old.chunks[len(old.chunks)-tail:]...)
-	l.edit(old, slices.Collect(maps.Values(gone)), come)
+	l.edit(old, append(gone, olds...), come)
 	l.makeLazily()
 	return l, nil
 }
@@ -72,54 +80,108 @@ func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *cata
 // change is what becomes of a shard.
 type change struct {
 	shard catalog.Shard
-	// gone and come are numbers of repos. Most are in both.
+	// gone and come are numbers of repos, some of which are in both.
 	gone, come []uint32
 	// names is how much longer their names take in a message.
 	names    int
 	overlays []searchapi.Overlay // of come
 }
 
-// edit changes the table of shards as far as chunks differ.
-func (l *Layout) edit(old *Layout, gone, come []*chunk) {
-	changes := map[uint32]*change{}
-	each := func(c *chunk, do func(to *change, r catalog.Record, place int, h catalog.Held)) {
-		of := make([]*change, len(c.shards))
-		for i, n := range c.shards {
-			if changes[n] == nil {
-				changes[n] = &change{}
-			}
-			of[i] = changes[n]
-		}
-		var shards []catalog.Held
-		for r := range c.all() {
-			shards = r.Shards(shards[:0])
-			for i, h := range shards {
-				do(of[h.Shard], r, i, h)
+// changes are the shards that change, by their numbers.
+type changes map[uint32]*change
+
+func (c changes) of(n uint32) *change {
+	if c[n] == nil {
+		c[n] = &change{}
+	}
+	return c[n]
+}
+
+func (c changes) remove(from *chunk, r catalog.Record) {
+	for _, h := range r.Shards(nil) {
+		of := c.of(from.shards[h.Shard])
+		of.gone, of.names = append(of.gone, h.Number), of.names-searchapi.NameSize(r.Repo)
+	}
+}
+
+func (c changes) add(to *chunk, r catalog.Record) {
+	for place, h := range r.Shards(nil) {
+		of := c.of(to.shards[h.Shard])
+		of.shard = to.roots.Shards()[h.Shard].Value()
+		of.come, of.names = append(of.come, h.Number), of.names+searchapi.NameSize(r.Repo)
+		if h.Overlaid {
+			root := r.Root()
+			if overlay, some := searchapi.OverlayOf(root, root.Shards[place]); some {
+				of.overlays = append(of.overlays, overlay)
 			}
 		}
 	}
+}
+
+// edit changes the table of shards as far as the roots of chunks differ. Both lists are in the order of the roots.
+func (l *Layout) edit(old *Layout, gone, come []*chunk) {
 	for _, c := range gone {
 		l.repos -= c.n
-		each(c, func(to *change, r catalog.Record, _ int, h catalog.Held) {
-			to.gone, to.names = append(to.gone, h.Number), to.names-searchapi.NameSize(r.Repo)
-		})
 	}
 	for _, c := range come {
 		l.repos += c.n
-		each(c, func(to *change, r catalog.Record, place int, h catalog.Held) {
-			to.shard = c.roots.Shards()[h.Shard].Value()
-			to.come, to.names = append(to.come, h.Number), to.names+searchapi.NameSize(r.Repo)
-			if h.Overlaid {
-				root := r.Root()
-				if overlay, some := searchapi.OverlayOf(root, root.Shards[place]); some {
-					to.overlays = append(to.overlays, overlay)
-				}
+	}
+	differ := make(changes)
+	from, to := members{chunks: gone}, members{chunks: come}
+	from.next()
+	to.next()
+	for from.ok || to.ok {
+		switch {
+		case !to.ok || from.ok && from.Repo < to.Repo:
+			differ.remove(from.chunk, from.Record)
+			from.next()
+		case !from.ok || to.Repo < from.Repo:
+			differ.add(to.chunk, to.Record)
+			to.next()
+		default:
+			if !from.SameShards(to.Record) {
+				differ.remove(from.chunk, from.Record)
+				differ.add(to.chunk, to.Record)
 			}
-		})
+			from.next()
+			to.next()
+		}
 	}
 	l.table = old.table.clone()
-	for n, c := range changes {
+	for n, c := range differ {
 		l.replace(n, c)
+	}
+}
+
+// members are the roots that a layout has of some chunks, one after the other.
+type members struct {
+	chunks []*chunk // that follow
+	at     catalog.Cursor
+	place  int // of the next root
+
+	chunk *chunk
+	catalog.Record
+	ok bool
+}
+
+// next goes on to the next root; ok is false if there is none.
+func (m *members) next() {
+	for {
+		if m.chunk != nil {
+			for m.Record, m.ok = m.at.Next(); m.ok; m.Record, m.ok = m.at.Next() {
+				if m.place++; m.chunk.has(m.place - 1) {
+					return
+				}
+			}
+		}
+		for len(m.chunks) > 0 && m.chunks[0].n == 0 {
+			m.chunks = m.chunks[1:]
+		}
+		if len(m.chunks) == 0 {
+			return
+		}
+		m.chunk, m.chunks, m.place = m.chunks[0], m.chunks[1:], 0
+		m.at = m.chunk.roots.Cursor()
 	}
 }
 
@@ -204,25 +266,45 @@ type shardNumbers struct {
 	next   uint32
 }
 
-// chunkOf makes a chunk and numbers its shards.
-func (n *shardNumbers) chunkOf(roots *catalog.Chunk) (*chunk, error) {
-	var shards []catalog.Held
-	for _, r := range roots.All() { // no shard gets a number if one is wrong
-		shards = r.Shards(shards[:0])
-		for _, h := range shards {
-			if _, err := searchapi.ParseDigest([]byte(roots.Shards()[h.Shard].Value().Digest)); err != nil {
-				return nil, fmt.Errorf("root of %s: %w", r.Repo, err)
-			}
-			if h.Number >= searchapi.MaxRepoNumber {
-				return nil, fmt.Errorf("root of %s: it is number %d in its shard, at most %d", r.Repo, h.Number, searchapi.MaxRepoNumber-1)
-			}
-		}
+// chunkOf makes a chunk and numbers its shards. The names are often those of the chunk before.
+func (n *shardNumbers) chunkOf(roots *catalog.Chunk, before *chunk) (*chunk, error) {
+	if err := checkShards(roots); err != nil { // no shard gets a number if one is wrong
+		return nil, err
 	}
-	c := &chunk{roots: roots, n: roots.Len(), grams: gramsOf(roots.Names())}
-	for _, shard := range roots.Shards() {
-		c.shards = append(c.shards, n.number(shard.Value().Digest))
+	c := &chunk{roots: roots, n: roots.Len(), shards: make([]uint32, len(roots.Shards()))}
+	if before != nil && before.roots.Names() == roots.Names() {
+		c.grams = before.grams
+	} else {
+		c.grams = gramsOf(roots.Names())
+	}
+	for i, shard := range roots.Shards() {
+		c.shards[i] = n.number(shard.Value().Digest)
 	}
 	return c, nil
+}
+
+// checkShards returns an error for digests that are none, and for numbers of repos that plans cannot have.
+func checkShards(roots *catalog.Chunk) error {
+	for i, shard := range roots.Shards() {
+		if _, err := searchapi.ParseDigest([]byte(shard.Value().Digest)); err != nil {
+			return fmt.Errorf("root of %s: %w", rootWith(roots, func(h catalog.Held) bool { return h.Shard == i }), err)
+		}
+	}
+	if most := roots.LargestNumber(); most >= searchapi.MaxRepoNumber {
+		return fmt.Errorf("root of %s: it is number %d in its shard, at most %d",
+			rootWith(roots, func(h catalog.Held) bool { return h.Number == most }), most, searchapi.MaxRepoNumber-1)
+	}
+	return nil
+}
+
+// rootWith is the first repo with a shard for which is holds.
+func rootWith(roots *catalog.Chunk, is func(catalog.Held) bool) string {
+	for _, r := range roots.All() {
+		if slices.ContainsFunc(r.Shards(nil), is) {
+			return r.Repo
+		}
+	}
+	return ""
 }
 
 func (n *shardNumbers) number(d string) uint32 {
