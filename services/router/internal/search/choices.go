@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// A chunk keeps the shards that the last filters chose, so that a filter that comes again looks at the chunks
-// that have changed only. keptFilters bounds the filters that have a number, and keptChoices those that a chunk
+// A chunk keeps the shards that the last filters chose among its repos, so that a filter that comes again looks only at the
+// repos of chunks that have changed. What a chunk as a whole rules out is found anew as fast. keptFilters bounds the filters that have a number, and keptChoices those that a chunk
 // keeps: at most 512 bytes each.
 const (
 	keptFilters = 64

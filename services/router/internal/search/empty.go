@@ -45,7 +45,6 @@ func (e *execution) filteredRepos(ctx context.Context) (repos int, named []strin
 		defer memory.Close()
 		evaluate = e.ofRoots(memory)
 	}
-	looked := 0
 	if evaluate == nil {
 		for name := range e.layout.names() {
 			if named = append(named, name); len(named) == searchedRepos {
@@ -54,18 +53,19 @@ func (e *execution) filteredRepos(ctx context.Context) (repos int, named []strin
 		}
 		return e.layout.repos, named, nil
 	}
-	for _, c := range e.layout.chunks {
-		if ctx.Err() != nil {
+	f := &facts{}
+	for i, c := range e.layout.chunks {
+		if i%lookEvery == 0 && ctx.Err() != nil {
 			return 0, nil, ctx.Err()
 		}
-		if evaluate(&facts{chunk: c}) == none {
+		if *f = (facts{chunk: c}); evaluate(f) == none {
 			continue
 		}
-		for r := range c.all() {
-			if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
+		for i, r := range c.roots.All() {
+			if i%lookEvery == 0 && ctx.Err() != nil {
 				return 0, nil, ctx.Err()
 			}
-			if evaluate(&facts{chunk: c, repo: &r}) == none {
+			if f.repo, f.place = r, i+1; !c.has(i) || evaluate(f) == none {
 				continue
 			}
 			if repos++; repos <= searchedRepos {

@@ -62,6 +62,9 @@ func (c *chunk) all() iter.Seq[catalog.Record] {
 	}
 }
 
+// mayMeet reports whether a name of the chunk may meet a need.
+func (c *chunk) mayMeet(n *need) bool { return n.metIn(c.grams) && n.metBy(c.roots.Names()) }
+
 func (c *chunk) has(i int) bool { return c.seen == nil || c.seen[i/64]>>(i%64)&1 != 0 }
 
 // layoutShard is one shard and the repos in it. It never changes.
@@ -110,7 +113,7 @@ func (l *Layout) namesWith(text string) iter.Seq[string] {
 	need := literalNeed(text, false)
 	return func(yield func(string) bool) {
 		for _, c := range l.chunks {
-			if !need.metBy(c.roots.Names(), c.grams) {
+			if !c.mayMeet(&need) {
 				continue
 			}
 			for r := range c.all() {

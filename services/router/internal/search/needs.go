@@ -91,27 +91,32 @@ func literalNeed(text string, folds bool) need {
 	return n
 }
 
-// metBy reports whether a text may meet the need, which has at most these grams if they are not nil.
-func (n *need) metBy(text string, g *grams) bool {
-	if n.any {
-		for i := range n.of {
-			if n.of[i].metBy(text, g) {
-				return true
-			}
-		}
-		return false
-	}
-	for i := range n.of {
-		if !n.of[i].metBy(text, g) {
-			return false
-		}
-	}
-	if g != nil {
-		for _, bits := range n.grams {
-			if !g.mayHave(bits) {
+// metBy reports whether a text may meet the need.
+func (n *need) metBy(text string) bool {
+	return n.holds(func(n *need) bool { return n.folds || strings.Contains(text, n.text) })
+}
+
+// metIn reports whether a text with these grams may meet the need.
+func (n *need) metIn(g *grams) bool {
+	return n.holds(func(n *need) bool {
+		for i := range n.grams {
+			if !g.mayHave(n.grams[len(n.grams)-1-i]) { // names differ at their ends more than at their beginnings
 				return false
 			}
 		}
+		return true
+	})
+}
+
+// holds reports whether the need is met if those are whose text is met.
+func (n *need) holds(met func(*need) bool) bool {
+	if len(n.of) == 0 {
+		return !n.any && met(n)
 	}
-	return n.folds || strings.Contains(text, n.text)
+	for i := range n.of {
+		if n.of[i].holds(met) == n.any {
+			return n.any
+		}
+	}
+	return !n.any
 }

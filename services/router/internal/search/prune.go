@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -21,19 +22,20 @@ const (
 	all   verdict = 1 // each of them matches
 )
 
-// facts are what a query is evaluated for: one repo in one shard, or all repos of a chunk.
+// facts are what a query is evaluated for: all repos of a chunk, one repo in all its shards, or in one.
 type facts struct {
-	// repo is nil for all repos of the chunk.
-	repo *catalog.Record
-	// in is nil if nothing may be known of the shard.
-	in    *catalog.Held
 	chunk *chunk
+	// repo is one of the chunk if place is not 0, which is its place in the chunk, from 1.
+	repo  catalog.Record
+	place int
+	// in is a shard of it, if one is meant and all may be known of it.
+	in *catalog.Held
 }
 
 // evaluator evaluates a query.
 type evaluator func(*facts) verdict
 
-// lookEvery is the number of repos between two looks at the deadline.
+// lookEvery is the number of repos, or of chunks without a look at their repos, between two looks at the deadline.
 const lookEvery = 16
 
 // expressions are the compiled repo: of one query, whose rounds share them. They are for one goroutine.
@@ -52,21 +54,22 @@ type expression struct {
 	matcher regex.Matcher
 	// need is what matching names have.
 	need need
-	// last is the repo that was looked at last, and matched whether it matches.
-	last    *catalog.Record
+	// chunk and place are those of the repo that was looked at last, and matched whether it matches.
+	chunk   *chunk
+	place   int
 	name    []byte
 	matched bool
 }
 
 func (e *expression) evaluate(f *facts) verdict {
-	if f.repo == nil {
-		if e.need.metBy(f.chunk.roots.Names(), f.chunk.grams) {
+	if f.place == 0 {
+		if f.chunk.mayMeet(&e.need) {
 			return maybe
 		}
 		return none
 	}
-	if f.repo != e.last {
-		e.last, e.matched = f.repo, e.need.metBy(f.repo.Repo, nil)
+	if f.chunk != e.chunk || f.place != e.place {
+		e.chunk, e.place, e.matched = f.chunk, f.place, e.need.metBy(f.repo.Repo)
 		if e.matched {
 			e.name = append(e.name[:0], f.repo.Repo...)
 			_, _, e.matched = e.matcher.Find(e.name, 0)
@@ -92,29 +95,18 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 		filter = l.choices.number(key)
 	}
 	marks := make([]bool, pageShards*len(l.table.pages))
-	looked := 0
-	var held []catalog.Held
 	f := &facts{}
-	for _, c := range l.chunks {
-		if ctx.Err() != nil {
+	for i, c := range l.chunks {
+		if i%lookEvery == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("plan query: %w", ctx.Err())
 		}
+		if *f = (facts{chunk: c}); evaluate(f) == none {
+			continue
+		}
 		shards, known := c.choice(filter)
-		if *f = (facts{chunk: c}); !known && evaluate(f) != none {
-			for r := range c.all() {
-				if looked++; looked%lookEvery == 0 && ctx.Err() != nil {
-					return nil, fmt.Errorf("plan query: %w", ctx.Err())
-				}
-				held = r.Shards(held[:0])
-				for i := range held {
-					n := c.shards[held[i].Shard]
-					if slices.Contains(shards, n) {
-						continue
-					}
-					if f.repo, f.in = &r, l.known(n, &held[i]); evaluate(f) != none {
-						shards = append(shards, n)
-					}
-				}
+		if !known {
+			if shards, err = l.selectIn(ctx, f, evaluate); err != nil {
+				return nil, err
 			}
 			c.choose(filter, shards)
 		}
@@ -128,6 +120,37 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 		}
 	}
 	return wanted, nil
+}
+
+// selectIn are the shards of a chunk that the query must search.
+func (l *Layout) selectIn(ctx context.Context, f *facts, evaluate evaluator) (shards []uint32, err error) {
+	var held []catalog.Held
+	for i, r := range f.chunk.roots.All() {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return nil, fmt.Errorf("plan query: %w", ctx.Err())
+		}
+		if !f.chunk.has(i) {
+			continue
+		}
+		f.repo, f.place, f.in = r, i+1, nil
+		if evaluate(f) == none {
+			continue
+		}
+		held = r.Shards(held[:0])
+		for j := range held {
+			n := f.chunk.shards[held[j].Shard]
+			if slices.Contains(shards, n) {
+				continue
+			}
+			if f.in = l.known(n, &held[j]); f.in == nil || evaluate(f) != none {
+				shards = append(shards, n)
+			}
+		}
+		if len(shards) == len(f.chunk.shards) {
+			break
+		}
+	}
+	return shards, nil
 }
 
 // known is what the caller may know of a repo in a shard.
@@ -170,16 +193,11 @@ func (x expressions) compile(q query.Q) (evaluator, error) {
 	case *query.Repo:
 		return x.compileRepo(q)
 	case *query.RepoSet:
-		return func(f *facts) verdict {
-			if f.repo == nil {
-				return maybe
-			}
-			return exactly(q.Names[f.repo.Repo])
-		}, nil
+		return evaluateSet(q), nil
 	case *query.Branch:
 		var names []string
 		return func(f *facts) verdict {
-			if f.repo == nil {
+			if f.place == 0 {
 				return maybe
 			}
 			names = f.repo.Branches(names[:0])
@@ -243,6 +261,18 @@ func (x expressions) compileRepo(q *query.Repo) (evaluator, error) {
 		x.of[q] = e
 	}
 	return e.evaluate, nil
+}
+
+// evaluateSet looks at chunks between whose first and last repo the set has a name.
+func evaluateSet(q *query.RepoSet) evaluator {
+	names := slices.Sorted(maps.Keys(q.Names))
+	return func(f *facts) verdict {
+		if f.place > 0 {
+			return exactly(q.Names[f.repo.Repo])
+		}
+		i, _ := slices.BinarySearch(names, f.chunk.roots.First())
+		return min(maybe, exactly(i < len(names) && names[i] <= f.chunk.roots.Last()))
+	}
 }
 
 // evaluateBranch uses that every document is on some branch of its repo. A root without
