@@ -32,11 +32,16 @@ func ShardKey(fence int64, digest [32]byte) string {
 	return shardPrefix + hex.EncodeToString(digest[:]) + fenceSuffix(fence) + ".trawl"
 }
 
-// ManifestKey is the bucket's key of a generation's manifest. Names of repos
-// hold characters that keys cannot, so a hash groups the manifests of each.
+// ManifestKey is the bucket's key of a generation's manifest.
 func ManifestKey(fence int64, repo string, generation uint64, digest [32]byte) string {
+	return fmt.Sprintf("%s%020d-%x%s.pb", ManifestFolder(repo), generation, digest[:16], fenceSuffix(fence))
+}
+
+// ManifestFolder begins the keys of the manifests of a repo, and no others. Names of repos hold characters
+// that keys cannot, so it has a hash.
+func ManifestFolder(repo string) string {
 	sum := sha256.Sum256([]byte(repo))
-	return fmt.Sprintf("%s%x/%020d-%x%s.pb", manifestPrefix, sum[:16], generation, digest[:16], fenceSuffix(fence))
+	return fmt.Sprintf("%s%x/", manifestPrefix, sum[:16])
 }
 
 // SourceKey is the bucket's key of a copy of a source.

@@ -2,10 +2,8 @@ package catalog
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"strings"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -19,14 +17,6 @@ var ErrInUse = errors.New("this etcd is not empty, and a restore needs an empty 
 
 // ManifestPrefix is the prefix of the keys of all manifests.
 const ManifestPrefix = manifestPrefix
-
-// IsManifest reports whether an object with the digest can be the manifest that the
-// key names, and gives the fencing token that it was made under.
-func IsManifest(key string, digest [32]byte) (fence int64, ok bool) {
-	fence, ok = KeyFence(key)
-	return fence, ok && strings.HasPrefix(key, manifestPrefix) &&
-		strings.HasSuffix(key, "-"+hex.EncodeToString(digest[:16])+fenceSuffix(fence)+".pb")
-}
 
 // CheckEmpty returns ErrInUse if any repo is desired, served or remembered.
 func (s *Store) CheckEmpty(ctx context.Context) error {

@@ -20,11 +20,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
+	"iter"
+	"path"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/index/inorder"
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/owner"
@@ -71,7 +74,10 @@ type found struct {
 	fence  int64
 }
 
-// Run restores all repos and passes each to report, in the order of their names. It reports
+// atOnce is how many repos are restored at the same time. Buckets and etcd take milliseconds for each request, and many of them together.
+const atOnce = 64
+
+// Run restores all repos and passes each to report, in the order of the keys of their manifests. It reports
 // unreadable manifests to damaged. At the end the catalog owns the bucket. Until then indexers write
 // nothing there, and nothing is collected.
 func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged func(key string, err error)) error {
@@ -83,23 +89,13 @@ func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged fun
 			return err
 		}
 	}
-	repos, err := r.manifests(ctx, damaged)
-	if err != nil {
-		return err
-	}
 	for _, name := range r.Skip {
-		if repos[name] == nil {
-			return fmt.Errorf("skip %q: %w", name, ErrNotThere)
+		if err := r.checkThere(ctx, name); err != nil {
+			return err
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(repos)) {
-		repo, err := r.restore(ctx, name, repos[name])
-		if err != nil {
-			return err
-		}
-		if err := report(repo); err != nil {
-			return err
-		}
+	if err := r.restoreAll(ctx, report, damaged); err != nil {
+		return err
 	}
 	if r.DryRun {
 		return nil
@@ -111,24 +107,85 @@ func (r *Restorer) Run(ctx context.Context, report func(Repo) error, damaged fun
 // come back.
 var ErrNotThere = errors.New("no manifest in the bucket is of this repo, so that it does not come back: correct its name, or leave it out")
 
-// manifests reads all manifests, by repo.
-func (r *Restorer) manifests(ctx context.Context, damaged func(string, error)) (map[string][]found, error) {
-	repos := map[string][]found{}
-	for info, err := range r.Bucket.List(ctx, catalog.ManifestPrefix) {
+// checkThere returns ErrNotThere if a repo has no manifest.
+func (r *Restorer) checkThere(ctx context.Context, name string) error {
+	for info, err := range r.Bucket.List(ctx, catalog.ManifestFolder(name)) {
 		if err != nil {
-			return nil, fmt.Errorf("list manifests: %w", err)
+			return fmt.Errorf("list the manifests of %q: %w", name, err)
 		}
-		m, err := r.read(ctx, info.Key)
-		switch {
-		case errors.Is(err, errDamaged):
-			damaged(info.Key, err)
-		case err != nil:
-			return nil, err
-		default:
-			repos[m.Root.GetRepo()] = append(repos[m.Root.GetRepo()], m)
+		if _, err = r.read(ctx, info.Key); !errors.Is(err, errDamaged) {
+			return err
 		}
 	}
-	return repos, nil
+	return fmt.Errorf("skip %q: %w", name, ErrNotThere)
+}
+
+// outcome is what became of the manifests in a folder, all of which are of one repo.
+type outcome struct {
+	repo    Repo // its name is empty if there is no manifest
+	damaged []string
+	err     error
+}
+
+func (r *Restorer) restoreAll(ctx context.Context, report func(Repo) error, damaged func(string, error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	running := inorder.New[outcome](atOnce)
+	defer func() {
+		for cancel(); !running.Empty(); {
+			running.Next()
+		}
+	}()
+	take := func() error {
+		done, _ := running.Next()
+		for _, key := range done.damaged {
+			damaged(key, errDamaged)
+		}
+		if done.err != nil || done.repo.Name == "" {
+			return done.err
+		}
+		return report(done.repo)
+	}
+	shards := &shardChecks{r: r, of: make(map[string]func() (string, error))}
+	for keys, err := range r.folders(ctx) {
+		if err != nil {
+			return err
+		}
+		running.Start(func() outcome { return r.restore(ctx, keys, shards) })
+		if running.Full() {
+			if err := take(); err != nil {
+				return err
+			}
+		}
+	}
+	for !running.Empty() {
+		if err := take(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// folders are the keys of all manifests, those of each folder together.
+func (r *Restorer) folders(ctx context.Context) iter.Seq2[[]string, error] {
+	return func(yield func([]string, error) bool) {
+		var keys []string
+		for info, err := range r.Bucket.List(ctx, catalog.ManifestPrefix) {
+			if err != nil {
+				yield(nil, fmt.Errorf("list manifests: %w", err))
+				return
+			}
+			if len(keys) > 0 && path.Dir(keys[0]) != path.Dir(info.Key) {
+				if !yield(keys, nil) {
+					return
+				}
+				keys = nil
+			}
+			keys = append(keys, info.Key)
+		}
+		if len(keys) > 0 {
+			yield(keys, nil)
+		}
+	}
 }
 
 var errDamaged = errors.New("not a manifest, or damaged")
@@ -147,27 +204,48 @@ func (r *Restorer) read(ctx context.Context, key string) (found, error) {
 		return found{}, fmt.Errorf("read %s: %w", key, err)
 	}
 	m := found{Manifest: &catalogv1.Manifest{}, key: key, digest: sha256.Sum256(data)}
-	fence, ok := catalog.IsManifest(key, m.digest)
-	if !ok || proto.Unmarshal(data, m.Manifest) != nil || m.Root.GetRepo() == "" {
+	fence, ok := catalog.KeyFence(key)
+	if !ok || proto.Unmarshal(data, m.Manifest) != nil || m.Root.GetRepo() == "" ||
+		key != catalog.ManifestKey(fence, m.Root.GetRepo(), m.Root.GetGeneration(), m.digest) {
 		return found{}, errDamaged
 	}
 	m.fence = fence
 	return m, nil
 }
 
-// restore takes the newest complete generation of a repo.
-func (r *Restorer) restore(ctx context.Context, name string, all []found) (Repo, error) {
+// restore takes the newest complete generation among the manifests of a folder.
+func (r *Restorer) restore(ctx context.Context, keys []string, shards *shardChecks) (o outcome) {
+	var all []found
+	for _, key := range keys {
+		m, err := r.read(ctx, key)
+		switch {
+		case errors.Is(err, errDamaged):
+			o.damaged = append(o.damaged, key)
+		case err != nil:
+			return outcome{err: err}
+		default:
+			all = append(all, m)
+		}
+	}
+	if len(all) > 0 {
+		o.repo, o.err = r.restoreRepo(ctx, all, shards)
+	}
+	return o
+}
+
+func (r *Restorer) restoreRepo(ctx context.Context, all []found, shards *shardChecks) (Repo, error) {
 	slices.SortFunc(all, func(a, b found) int {
 		return cmp.Or(cmp.Compare(b.Root.GetGeneration(), a.Root.GetGeneration()), cmp.Compare(b.fence, a.fence))
 	})
 	newest := all[0]
+	name := newest.Root.GetRepo()
 	repo := Repo{Name: name, URL: newest.Root.GetUrl(), Newest: newest.Root.GetGeneration(), Skipped: slices.Contains(r.Skip, name)}
 	if repo.Skipped {
 		return repo, nil
 	}
 	var root *catalogv1.Root
 	for _, m := range all {
-		problem, err := r.check(ctx, m.Root)
+		problem, err := shards.check(ctx, m.Root)
 		if err != nil {
 			return repo, err
 		}
@@ -209,21 +287,44 @@ func desiredOf(m found) *catalogv1.Desired {
 	return d
 }
 
+// shardChecks remembers which shards cannot be served, since many repos share one. It is safe for concurrent use.
+type shardChecks struct {
+	r  *Restorer
+	mu sync.Mutex
+	of map[string]func() (problem string, err error)
+}
+
 // check returns the reason why a root cannot be served, if there is one.
-func (r *Restorer) check(ctx context.Context, root *catalogv1.Root) (problem string, err error) {
+func (c *shardChecks) check(ctx context.Context, root *catalogv1.Root) (problem string, err error) {
 	for _, s := range root.GetShards() {
-		info, err := r.Bucket.Stat(ctx, s.GetKey())
-		switch {
-		case errors.Is(err, bucket.ErrNotFound):
-			return s.GetKey() + " is missing", nil
-		case err != nil:
-			return "", err
-		case info.Size != int64(s.GetSizeBytes()):
-			return fmt.Sprintf("%s has %d bytes instead of %d", s.GetKey(), info.Size, s.GetSizeBytes()), nil
+		id := fmt.Sprintf("%s %d %x", s.GetKey(), s.GetSizeBytes(), s.GetDigest())
+		c.mu.Lock()
+		once := c.of[id]
+		if once == nil {
+			once = sync.OnceValues(func() (string, error) { return c.r.check(ctx, s) })
+			c.of[id] = once
 		}
-		if same, err := r.same(ctx, s); err != nil || !same {
-			return s.GetKey() + " has another content", err
+		c.mu.Unlock()
+		if problem, err := once(); problem != "" || err != nil {
+			return problem, err
 		}
+	}
+	return "", nil
+}
+
+// check returns the reason why a shard cannot be served, if there is one.
+func (r *Restorer) check(ctx context.Context, s *catalogv1.ShardRef) (problem string, err error) {
+	info, err := r.Bucket.Stat(ctx, s.GetKey())
+	switch {
+	case errors.Is(err, bucket.ErrNotFound):
+		return s.GetKey() + " is missing", nil
+	case err != nil:
+		return "", err
+	case info.Size != int64(s.GetSizeBytes()):
+		return fmt.Sprintf("%s has %d bytes instead of %d", s.GetKey(), info.Size, s.GetSizeBytes()), nil
+	}
+	if same, err := r.same(ctx, s); err != nil || !same {
+		return s.GetKey() + " has another content", err
 	}
 	return "", nil
 }
