@@ -126,17 +126,12 @@ func (c *Chunk) Find(repo string) (i int, r Record, found bool) {
 }
 
 // ChunksOf divides roots, which must be in ascending order of repo and are only read.
-func ChunksOf(roots iter.Seq[*catalogv1.Root]) (chunks []*Chunk) {
+func ChunksOf(roots iter.Seq[*catalogv1.Root]) []*Chunk {
 	var b chunkBuilder
 	for root := range roots {
-		if b.put(root); b.n == mostInChunk || len(b.names)+len(b.code) >= fullChunk {
-			chunks = append(chunks, b.chunk())
-		}
+		b.fill(root)
 	}
-	if b.n > 0 {
-		chunks = append(chunks, b.chunk())
-	}
-	return chunks
+	return b.finish()
 }
 
 // change is the new root of a repo, nil if there is none any more.

@@ -12,6 +12,7 @@ import (
 
 // chunkBuilder makes chunks, one after the other.
 type chunkBuilder struct {
+	full        []*Chunk
 	n           int
 	names, code []byte
 	every       []place
@@ -58,6 +59,22 @@ func (b *chunkBuilder) chunk() *Chunk {
 	c := &Chunk{n: b.n, names: text[:len(b.names)], code: reader(text[len(b.names):]), every: slices.Clone(b.every), words: b.words.take(), shards: b.shards.take(), most: b.most}
 	b.n, b.names, b.code, b.every, b.most, b.from = 0, b.names[:0], b.code[:0], b.every[:0], 0, nil
 	return c
+}
+
+// fill adds a root to the chunks that are made.
+func (b *chunkBuilder) fill(root *catalogv1.Root) {
+	if b.put(root); b.n == mostInChunk || len(b.names)+len(b.code) >= fullChunk {
+		b.full = append(b.full, b.chunk())
+	}
+}
+
+// finish returns the chunks of all roots that were filled in, and starts over.
+func (b *chunkBuilder) finish() (chunks []*Chunk) {
+	if chunks = b.full; b.n > 0 {
+		chunks = append(chunks, b.chunk())
+	}
+	*b = chunkBuilder{}
+	return chunks
 }
 
 // add adds the record that was written.

@@ -46,7 +46,7 @@ func (s *Snapshot) Changed() <-chan struct{} { return s.changed }
 // see half a change.
 func (v *View) merge(old *Snapshot, u follow.Update) []*Chunk {
 	if u.Reset {
-		return ChunksOf(v.decode(u.Puts))
+		return v.listed.finish()
 	}
 	var changes []change
 	for root := range v.decode(u.Puts) {

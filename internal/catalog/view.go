@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+
 	"github.com/trawl-search/trawl/internal/catalog/follow"
 )
 
@@ -20,6 +22,8 @@ type View struct {
 	clock  clock
 	logger *slog.Logger
 	cancel context.CancelFunc
+	// listed are the roots of a listing so far. Only the following goroutine has them.
+	listed chunkBuilder
 	ended  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -38,7 +42,7 @@ func NewView(ctx context.Context, store *Store, logger *slog.Logger) *View {
 	ctx, cancel := context.WithCancel(ctx)
 	v := &View{store: store, logger: logger, cancel: cancel, snapshot: newSnapshot(0, nil)}
 	v.follower = &follow.Follower{
-		Client: store.client, Keys: store.rootRange(), Clock: store.clockKey(), Log: logger, Apply: v.apply, Lost: v.lose,
+		Client: store.client, Keys: store.rootRange(), Clock: store.clockKey(), Log: logger, Page: v.page, Apply: v.apply, Lost: v.lose,
 	}
 	v.clock.read = store.contact.guard(v.follower.Now)
 	v.ended.Go(func() { v.follower.Run(ctx) })
@@ -137,6 +141,16 @@ func (v *View) Within(ctx context.Context, age time.Duration) (*Snapshot, error)
 		return s, nil
 	}
 	return v.Current(ctx)
+}
+
+// page takes in a page of a listing. Only the following goroutine calls it.
+func (v *View) page(kvs []*mvccpb.KeyValue, first bool) {
+	if first {
+		v.listed = chunkBuilder{}
+	}
+	for root := range v.decode(kvs) {
+		v.listed.fill(root)
+	}
 }
 
 // apply makes the next snapshot. Only the following goroutine calls it.

@@ -27,7 +27,7 @@ const (
 	// Waits between attempts while etcd does not answer.
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 5 * time.Second
-	// listTimeout bounds one listing, and one wait for a change to be readable, so that a silent
+	// listTimeout bounds the read of one page, and one wait for a change to be readable, so that a silent
 	// etcd is asked anew.
 	listTimeout = 30 * time.Second
 	// lookEvery is the time between two looks whether etcd went back, and bounds each.
@@ -70,6 +70,10 @@ type Follower struct {
 	// If it is elsewhere, the follower looks at it every five seconds.
 	Clock string
 	Log   *slog.Logger
+	// Page, unless it is nil, takes what is listed page by page, in order of key, so that not all of it is in memory. The reset
+	// that follows, once all pages were read, has no puts then. First is true at the beginning of each listing, also if
+	// the one before ended with an error.
+	Page func(kvs []*mvccpb.KeyValue, first bool)
 	// Apply is called for each update.
 	Apply func(Update)
 	// Lost, unless it is nil, is called when etcd went back: what was applied does not count any
@@ -110,7 +114,7 @@ func PointOf(kvs []*mvccpb.KeyValue) Point {
 // ErrWentBack means that etcd lacks what it had before: it runs on a copy of its data, or on none.
 var ErrWentBack = errors.New("etcd went back in time, or lost its data")
 
-// Run lists and watches until the context ends, calling Apply and Lost from this goroutine. While
+// Run lists and watches until the context ends, calling Page, Apply and Lost from this goroutine. While
 // etcd does not answer it tries again with growing waits; what was applied stays valid
 // meanwhile, only not current.
 func (f *Follower) Run(ctx context.Context) {
@@ -250,11 +254,11 @@ func (f *Follower) listAndWatch(ctx context.Context) (listed bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	old, before, _ := f.mark() // as of before the list: it may rise meanwhile, beyond the revision that is listed
-	reset, cluster, err := list(ctx, f.Client, f.Keys)
+	reset, cluster, clock, err := f.list(ctx)
 	if err != nil {
 		return false, err
 	}
-	known := &mark{cluster: cluster, head: reset.Revision, clock: f.last(reset.Puts), looked: reset.Revision}
+	known := &mark{cluster: cluster, head: reset.Revision, clock: clock, looked: reset.Revision}
 	if !f.hasClock() {
 		resp, err := f.Client.Get(ctx, f.Clock, clientv3.WithRev(reset.Revision))
 		if err != nil {
@@ -291,27 +295,49 @@ func (f *Follower) last(kvs []*mvccpb.KeyValue) Point {
 	return Point{}
 }
 
-// list reads the range page by page, all pages at the revision of the first.
-func list(ctx context.Context, client *clientv3.Client, keys Range) (reset Update, cluster uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
+// page is an answer of etcd with a part of the range.
+type page struct {
+	*clientv3.GetResponse
+
+	err error
+}
+
+// list reads the range page by page, all pages at the revision of the first. It reads the next page while one is taken in.
+func (f *Follower) list(ctx context.Context) (reset Update, cluster uint64, clock Point, err error) {
+	get := func(from string) <-chan page {
+		answer, revision := make(chan page, 1), reset.Revision
+		go func() {
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			resp, err := f.Client.Get(ctx, from, clientv3.WithRange(f.Keys.To), clientv3.WithLimit(listPage), clientv3.WithRev(revision))
+			answer <- page{resp, err}
+		}()
+		return answer
+	}
 	reset.Reset = true
-	for from, more := keys.From, true; more; {
-		resp, err := client.Get(ctx, from, clientv3.WithRange(keys.To), clientv3.WithLimit(listPage), clientv3.WithRev(reset.Revision))
-		if err != nil {
-			return Update{}, 0, fmt.Errorf("list: %w", err)
+	for next, first := get(f.Keys.From), true; next != nil; first = false {
+		p := <-next
+		if p.err != nil {
+			return Update{}, 0, Point{}, fmt.Errorf("list: %w", p.err)
 		}
 		// Only the first answer has the revision that is read: later headers
 		// carry that of their own moment.
-		if reset.Revision == 0 {
-			reset.Revision, cluster = resp.Header.Revision, resp.Header.ClusterId
+		if first {
+			reset.Revision, cluster = p.Header.Revision, p.Header.ClusterId
 		}
-		reset.Puts = append(reset.Puts, resp.Kvs...)
-		if more = resp.More; more {
-			from = string(resp.Kvs[len(resp.Kvs)-1].Key) + "\x00"
+		if next = nil; p.More {
+			next = get(string(p.Kvs[len(p.Kvs)-1].Key) + "\x00")
+		}
+		if at := f.last(p.Kvs); at != (Point{}) {
+			clock = at
+		}
+		if f.Page != nil {
+			f.Page(p.Kvs, first)
+		} else {
+			reset.Puts = append(reset.Puts, p.Kvs...)
 		}
 	}
-	return reset, cluster, nil
+	return reset, cluster, clock, nil
 }
 
 // watch applies changes until the watch ends, and returns the reason.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/catalog/etcdtest"
@@ -236,4 +238,64 @@ func TestAHealthyEtcdIsNeverLost(t *testing.T) {
 	if lost.Load() != 0 {
 		t.Errorf("lost %d times in %d lists", lost.Load(), lists)
 	}
+}
+
+// TestListsTakeTheirTime: a listing lasts as long as its pages take, however many there are. Its pages arrive in order, and those of
+// a listing that failed are followed by all pages of the next one.
+func TestListsTakeTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := etcdtest.New()
+		w := &world{t: t, etcd: etcd.Client(nil), clock: "in/clock"}
+		w.put(w.clock)
+		var want []string
+		for i := range 1400 {
+			want = append(want, fmt.Sprintf("in/%04d", i))
+			w.put(want[i])
+		}
+		want = append(want, w.clock)
+		client, pages, fails := etcd.Client(nil), 0, errors.New("this page fails")
+		client.KV = failing{hooked{client.KV, func() { pages++; time.Sleep(20 * time.Second) }, func() {}}, func() error {
+			if pages == 2 {
+				return fails
+			}
+			return nil
+		}}
+		var listed []string
+		reset := make(chan follow.Update, 1)
+		w.follower = &follow.Follower{
+			Client: client, Keys: follow.Range{From: "in/", To: "in0"}, Clock: w.clock, Log: slog.New(slog.DiscardHandler),
+			Page: func(kvs []*mvccpb.KeyValue, first bool) {
+				if first {
+					listed = nil
+				}
+				for _, kv := range kvs {
+					listed = append(listed, string(kv.Key))
+				}
+			},
+			Apply: func(u follow.Update) { reset <- u },
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.follower.Run(ctx) })
+		if u := <-reset; !u.Reset || len(u.Puts) > 0 || !slices.Equal(listed, want) || pages != 5 {
+			t.Errorf("%d keys in %d pages, and %d with the reset", len(listed), pages, len(u.Puts))
+		}
+		cancel()
+		running.Wait()
+	})
+}
+
+// failing is a KV whose reads of a range fail, once they were made, if fails says so.
+type failing struct {
+	hooked
+
+	fails func() error
+}
+
+func (f failing) Get(ctx context.Context, key string, opts ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+	answer, err := f.hooked.Get(ctx, key, opts...)
+	if op := clientv3.OpGet(key, opts...); err == nil && len(op.RangeBytes()) > 0 {
+		err = f.fails()
+	}
+	return answer, err
 }
