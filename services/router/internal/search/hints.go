@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -30,7 +31,7 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
-	h := hinter{layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
+	h := hinter{service: e.service, layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
 	if h.layout.repos == 0 {
 		return []*searchv1.Hint{{Text: "no repo that you may see is indexed yet: trawl index URL indexes one"}}
 	}
@@ -62,6 +63,7 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 
 // hinter collects hints about one query.
 type hinter struct {
+	service *Service
 	layout  *Layout
 	text    string
 	version int
@@ -88,7 +90,12 @@ func quoted(value string) string {
 // nearestTo suggests the names that come closest to one, or returns the empty text if there are
 // none.
 func nearestTo(name string, names []string) (text string, best []string) {
-	if best = searchapi.Nearest(name, names); len(best) == 0 {
+	return suggested(searchapi.Nearest(name, names))
+}
+
+// suggested is a text with names, empty if there are none.
+func suggested(best []string) (string, []string) {
+	if len(best) == 0 {
 		return "", nil
 	}
 	shown := make([]string, len(best))
@@ -99,23 +106,35 @@ func nearestTo(name string, names []string) (text string, best []string) {
 }
 
 func (h *hinter) repo(ctx context.Context, t query.Term) {
-	re, err := regexp.Compile(t.Value)
+	q, err := h.parse(t)
 	if err != nil {
 		return
 	}
-	looked := 0
-	for name := range h.layout.names() {
-		if looked++; re.MatchString(name) || looked%lookEvery == 0 && ctx.Err() != nil {
-			return
-		}
+	memory, err := h.service.memoryFor(q)
+	if err != nil {
+		return
+	}
+	defer memory.Close()
+	evaluate, err := newExpressions(memory).compile(q)
+	if err != nil {
+		return
+	}
+	some := false
+	if err := h.layout.eachRepo(ctx, evaluate, func(catalog.Record) bool { some = true; return false }); some || err != nil {
+		return
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
-	text, best := nearestTo(likely, slices.Collect(h.layout.names()))
+	text, best := suggested(h.layout.nearest(likely))
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
 	}
 	h.addf(t, instead, "no repo that you may see has %s in its name%s", quoted(t.Value), text)
+}
+
+// parse parses a term.
+func (h *hinter) parse(t query.Term) (query.Q, error) {
+	return (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
 }
 
 func (h *hinter) branch(t query.Term) {
@@ -143,7 +162,7 @@ func (h *hinter) branch(t query.Term) {
 
 func (h *hinter) language(t query.Term) {
 	languages, unknown := h.layout.languages()
-	q, err := (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
+	q, err := h.parse(t)
 	l, known := q.(*query.Language)
 	if err != nil || known && (languages[l.Name] > 0 || unknown) {
 		return

@@ -106,18 +106,33 @@ func (l *Layout) makeLazily() {
 }
 
 // names are the names of the repos, ascending.
-func (l *Layout) names() iter.Seq[string] { return l.namesWith("") }
+func (l *Layout) names() iter.Seq[string] { return l.namesAfter("") }
 
-// namesWith are the names that contain a text, ascending.
-func (l *Layout) namesWith(text string) iter.Seq[string] {
-	need := literalNeed(text, false)
+// namesAfter are the names after one, ascending.
+func (l *Layout) namesAfter(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		at, _ := slices.BinarySearchFunc(l.chunks, name, func(c *chunk, name string) int { return strings.Compare(c.roots.First(), name) })
+		for _, c := range l.chunks[max(at-1, 0):] {
+			for r := range c.all() {
+				if r.Repo > name && !yield(r.Repo) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// namesWith are the names that contain a text, ascending. If it is in lower case, it may count in any case.
+func (l *Layout) namesWith(text string, folds bool) iter.Seq[string] {
+	need := literalNeed(text, folds)
 	return func(yield func(string) bool) {
 		for _, c := range l.chunks {
 			if !c.mayMeet(&need) {
 				continue
 			}
 			for r := range c.all() {
-				if strings.Contains(r.Repo, text) && !yield(r.Repo) {
+				has := strings.Contains(r.Repo, text) || folds && strings.Contains(strings.ToLower(r.Repo), text)
+				if has && !yield(r.Repo) {
 					return
 				}
 			}

@@ -50,7 +50,7 @@ func (s *Service) lookup(ctx context.Context, method string, start time.Time, wa
 func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, err error) {
 	root, ok := l.layout.Root(repo)
 	if !ok {
-		return nil, "", searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), searchapi.Nearest(repo, slices.Collect(l.layout.names())))
+		return nil, "", searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), l.layout.nearest(repo))
 	}
 	if branch == "" || slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == branch }) {
 		return root, branch, nil

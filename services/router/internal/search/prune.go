@@ -153,6 +153,28 @@ func (l *Layout) selectIn(ctx context.Context, f *facts, evaluate evaluator) (sh
 	return shards, nil
 }
 
+// eachRepo passes the repos that a query may match by their roots to do, in order, until that returns false. The error is that of ctx.
+func (l *Layout) eachRepo(ctx context.Context, evaluate evaluator, do func(catalog.Record) bool) error {
+	f := &facts{}
+	for i, c := range l.chunks {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if *f = (facts{chunk: c}); evaluate(f) == none {
+			continue
+		}
+		for i, r := range c.roots.All() {
+			if i%lookEvery == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if f.repo, f.place = r, i+1; c.has(i) && evaluate(f) != none && !do(r) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
+
 // known is what the caller may know of a repo in a shard.
 func (l *Layout) known(n uint32, h *catalog.Held) *catalog.Held {
 	if l.Partial && l.hides(l.table.at(n)) {

@@ -31,7 +31,18 @@ func (s *Service) RepoNames(ctx context.Context, text string) (iter.Seq[string],
 	if err != nil {
 		return nil, err
 	}
-	return layout.namesWith(text), nil
+	return layout.namesWith(text, false), nil
+}
+
+// NearestRepos are the names that differ least from one that does not exist, of the repos that a search sees. It asks no searcher.
+func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, error) {
+	_, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	layout, err := s.layouts.At(asking, nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	return layout.nearest(name), nil
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no

@@ -69,10 +69,9 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 		return l, &problem{Status: http.StatusServiceUnavailable, Text: "The repo cannot be reached at the moment. Try again."}
 	case i < 0 || len(list.GetRepos()[i].GetBranches()) == 0:
 		p := &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
-		if names, err := answers.RepoNames(ctx, ""); err == nil {
-			for _, name := range searchapi.Nearest(at.repo, slices.Collect(names)) {
-				p.Nearest = append(p.Nearest, nearest{plain(cut(name, nameBytes)), place{repo: name}.address()})
-			}
+		names, _ := answers.NearestRepos(ctx, at.repo) // without them it says the same
+		for _, name := range names {
+			p.Nearest = append(p.Nearest, nearest{plain(cut(name, nameBytes)), place{repo: name}.address()})
 		}
 		return l, p
 	}

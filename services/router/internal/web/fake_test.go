@@ -184,6 +184,11 @@ func (f *fake) RepoNames(_ context.Context, text string) (iter.Seq[string], erro
 	return slices.Values(names), f.err
 }
 
+// NearestRepos implements Answers.
+func (f *fake) NearestRepos(_ context.Context, name string) ([]string, error) {
+	return searchapi.Nearest(name, slices.Sorted(maps.Keys(f.files))), f.err
+}
+
 // Languages implements Answers.
 func (f *fake) Languages(context.Context) ([]string, error) {
 	return []string{"C", "C++", "Go", "Groovy"}, f.err

@@ -37,6 +37,8 @@ type Answers interface {
 	Repos(ctx context.Context) (int, error)
 	// RepoNames are the names of these repos that contain a text, ascending.
 	RepoNames(ctx context.Context, text string) (iter.Seq[string], error)
+	// NearestRepos are the names of these repos that differ least from one that does not exist.
+	NearestRepos(ctx context.Context, name string) ([]string, error)
 	// Languages are the known languages of their files.
 	Languages(ctx context.Context) ([]string, error)
 }
