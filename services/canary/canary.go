@@ -1,7 +1,6 @@
-// Package canary watches what callers of Trawl see. A canary has a small Git repository in memory. Again and again it
-// pushes a commit to it, requests that the repo be indexed as a webhook would, and asks routers for it by each of
-// their doors until all have found it. Every few pushes it deletes the repo, which no answer may then show.
-// It needs no other servers than routers, and its token allows its own repo only.
+// Package canary watches what callers of Trawl see. A canary has a small Git repository in memory. Again and again it pushes a commit to it,
+// requests that the repo be indexed as a webhook would, and asks routers for it by each of their doors until all have found it. Every few pushes it
+// deletes the repo, which no answer may then show. It needs no other servers than routers, and its token allows its own repo only.
 package canary
 
 import (
@@ -32,12 +31,10 @@ import (
 const (
 	// deleteEvery is how many pushes there are for one deletion: most pushes are to a repo that is known.
 	deleteEvery = 10
-	// pause is the time between two questions at one door.
-	pause = 500 * time.Millisecond
 	// deadline is the time that the canary gives for an answer. It waits a tenth longer for one over HTTP.
-	deadline = 5 * time.Second
-	// maxAnswer bounds an answer, in bytes.
-	maxAnswer = 1 << 20
+	deadline  = 5 * time.Second
+	pause     = 500 * time.Millisecond // between two questions at one door
+	maxAnswer = 1 << 20                // bytes
 )
 
 // Canary is one canary. Its methods are safe for concurrent use.
@@ -46,7 +43,7 @@ type Canary struct {
 
 	cfg     Config
 	log     *slog.Logger
-	journal journal
+	said    sync.Map               // the outcome of each door that the log had last
 	repo    atomic.Pointer[commit] // the last push
 	metrics metrics
 	conn    *grpc.ClientConn
@@ -68,7 +65,6 @@ func New(cfg Config, tel *telemetry.Telemetry) (*Canary, error) {
 	}
 	// A page that asks for a token is no answer.
 	c.http = &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	c.journal = journal{log: c.log, last: map[string]entry{}}
 	var err error
 	if c.Server, err = server.New(cfg.Config, tel); err != nil {
 		return nil, err
@@ -93,8 +89,7 @@ func (c *Canary) serve(w http.ResponseWriter, req *http.Request) {
 // Ready reports whether the canary can be fetched from. It does not depend on routers: these are what it watches.
 func (c *Canary) Ready() bool { return c.Readiness().Ready() }
 
-// Run watches until ctx ends. It then deletes the repo, for which it gives routers 5 s, after as much for a request that
-// is on its way. A canary runs once.
+// Run watches until ctx ends. It then deletes the repo, within 5 s, after as much for a request that is on its way. A canary runs once.
 func (c *Canary) Run(ctx context.Context) error {
 	defer c.conn.Close()
 	defer c.http.CloseIdleConnections()
@@ -143,15 +138,18 @@ func (c *Canary) request(ctx context.Context, remove bool) bool {
 	default:
 		_, err = ingest.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: url})
 	}
-	outcome := "complete"
-	if err != nil {
-		outcome = "failed"
-	}
 	if status.Code(err) == codes.InvalidArgument {
 		err = fmt.Errorf("%w; routers and indexers need --source-canary %s", err, url)
 	}
-	c.journal.answered(ctx, "request", outcome, err)
+	c.say(ctx, "request", map[bool]string{true: "complete", false: "failed"}[err == nil], err)
 	return err == nil
+}
+
+// say logs an outcome that differs from that of the door before: a canary asks twice a second while something is wrong.
+func (c *Canary) say(ctx context.Context, door, outcome string, err error) {
+	if last, _ := c.said.Swap(door, outcome); last != outcome {
+		c.log.InfoContext(ctx, "answers to the canary changed", "door", door, "outcome", outcome, "error", err)
+	}
 }
 
 // askAll asks once by each door, all at the same time, and returns the doors that did not find the last push.
@@ -169,8 +167,7 @@ func (c *Canary) askAll(ctx context.Context, doors []door, pushed time.Time) (un
 	return unfound
 }
 
-// ask asks by a door for the last push, counts the answer, and reports whether the answer has it. It was pushed then;
-// zero: it was deleted, and an answer that has it is wrong.
+// ask asks by a door for the last push, counts the answer, and reports whether the answer has it. Without a time it was deleted, which no answer may have.
 func (c *Canary) ask(ctx context.Context, d door, pushed time.Time) bool {
 	limited, cancel := context.WithTimeout(ctx, deadline+deadline/10)
 	defer cancel()
@@ -187,7 +184,7 @@ func (c *Canary) ask(ctx context.Context, d door, pushed time.Time) bool {
 	case !whole:
 		outcome = "incomplete"
 	}
-	c.journal.answered(ctx, d.name, outcome, err)
+	c.say(ctx, d.name, outcome, err)
 	c.metrics.answers.WithLabelValues(d.name, outcome).Inc()
 	c.metrics.ratio.WithLabelValues(d.name).Observe(took.Seconds() / deadline.Seconds())
 	switch age := time.Since(pushed).Seconds(); {

@@ -1,9 +1,11 @@
 package canary
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -326,5 +328,19 @@ func TestSettings(t *testing.T) {
 		if err := cfg.Validate(); (err == nil) != c.ok {
 			t.Errorf("%+v: %v", c.router, err)
 		}
+	}
+}
+
+// TestChangesAreLogged: an operator sees each change of the answers once, however often the canary asks.
+func TestChangesAreLogged(t *testing.T) {
+	var out bytes.Buffer
+	c := &Canary{log: slog.New(slog.NewTextHandler(&out, nil))}
+	for _, outcome := range []string{"complete", "failed", "failed", "incomplete", "complete", "complete"} {
+		for _, door := range []string{"grpc", "json"} {
+			c.say(t.Context(), door, outcome, nil)
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2*4 {
+		t.Errorf("%d lines of 4 changes at 2 doors:\n%s", lines, out.String())
 	}
 }

@@ -78,19 +78,15 @@ func newMetrics(r prometheus.Registerer) metrics {
 	with, byDoor := promauto.With(r), []string{"door"}
 	m := metrics{
 		freshness: with.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "trawl_canary_freshness_seconds", Help: "Time from a push of the canary until a door found it.",
-			Buckets: []float64{.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 45, 60, 120, 300, 600},
+			Name: "trawl_canary_freshness_seconds", Help: "Time from a push of the canary until a door found it.", Buckets: []float64{.5, 1, 2, 3, 5, 7.5, 10, 15, 20, 30, 45, 60, 120, 300, 600},
 		}, byDoor),
 		answers: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_canary_answers_total", Help: "Answers to the canary: complete, incomplete, failed if there was none, or wrong if it showed a deleted repo.",
 		}, []string{"door", "outcome"}),
 		ratio: with.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "trawl_canary_deadline_ratio", Help: "Time of an answer to the canary, as a share of its deadline.",
-			Buckets: []float64{.005, .01, .02, .05, .1, .25, .5, .75, 1, 1.05},
+			Name: "trawl_canary_deadline_ratio", Help: "Time of an answer to the canary, as a share of its deadline.", Buckets: []float64{.005, .01, .02, .05, .1, .25, .5, .75, 1, 1.05},
 		}, byDoor),
-		behind: with.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "trawl_canary_behind_seconds", Help: "Age of the canary's last push when the door last did not find it, else 0.",
-		}, byDoor),
+		behind: with.NewGaugeVec(prometheus.GaugeOpts{Name: "trawl_canary_behind_seconds", Help: "Age of the canary's last push when the door last did not find it, else 0."}, byDoor),
 	}
 	for _, d := range doors { // so that increases are counted from the first
 		for _, outcome := range []string{"complete", "incomplete", "failed", "wrong"} {

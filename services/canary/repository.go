@@ -14,8 +14,7 @@ import (
 const (
 	// repositoryPath is where a canary serves its repository. It ends the repo's name, so it says what the repo is.
 	repositoryPath = "/trawl/canary.git"
-	// needlePath is the file that each push changes. It holds one random word alone, so that people who see all repos do not find it
-	// when they search for words.
+	// needlePath is the file that each push changes. It holds one random word alone, which nobody else looks for.
 	needlePath = "trawl-canary.txt"
 )
 
