@@ -12,6 +12,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/catalog/follow"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -150,12 +151,13 @@ func (s *Store) ForgetPack(ctx context.Context, pack Pack) error {
 // the repo is deleted and put again.
 func (s *Store) Lives(ctx context.Context) (map[string]int64, error) {
 	lives := map[string]int64{}
-	from, end, revision := s.key(desiredKind, ""), s.end(desiredKind), int64(0)
+	from, end, revision, pages := s.key(desiredKind, ""), s.end(desiredKind), int64(0), follow.Pages{}
 	for more := true; more; {
-		resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage*10), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
+		resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), pages.Limit(), clientv3.WithKeysOnly(), clientv3.WithRev(revision))
 		if err != nil {
 			return nil, fmt.Errorf("list desired: %w", err)
 		}
+		pages.Read(resp)
 		if more = resp.More; revision == 0 {
 			revision = resp.Header.Revision
 		}

@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/catalog/follow"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -23,8 +24,6 @@ const (
 	MaxDesiredBytes = 16 << 10
 	// MaxNameBytes bounds a repo name.
 	MaxNameBytes = 1024
-	// listPage is how many records one read of a list takes.
-	listPage = 500
 )
 
 // Entry is a stored record with the revision that wrote it. The record is the
@@ -190,13 +189,14 @@ type named[T proto.Message] struct {
 
 func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision int64, empty func() T) iter.Seq2[named[T], error] {
 	return func(yield func(named[T], error) bool) {
-		from, end := s.key(k, ""), s.end(k)
+		from, end, pages := s.key(k, ""), s.end(k), follow.Pages{}
 		for more := true; more; {
-			resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(listPage), clientv3.WithRev(revision))
+			resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), pages.Limit(), clientv3.WithRev(revision))
 			if err != nil {
 				yield(named[T]{}, fmt.Errorf("list %s: %w", k, err))
 				return
 			}
+			pages.Read(resp)
 			// Only the first answer has the revision that is read: later headers
 			// carry that of their own moment.
 			if more = resp.More; revision == 0 {

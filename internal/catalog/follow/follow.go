@@ -23,7 +23,6 @@ import (
 )
 
 const (
-	listPage = 500
 	// Waits between attempts while etcd does not answer.
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 5 * time.Second
@@ -304,12 +303,13 @@ type page struct {
 
 // list reads the range page by page, all pages at the revision of the first. It reads the next page while one is taken in.
 func (f *Follower) list(ctx context.Context) (reset Update, cluster uint64, clock Point, err error) {
+	var pages Pages
 	get := func(from string) <-chan page {
-		answer, revision := make(chan page, 1), reset.Revision
+		answer, revision, limit := make(chan page, 1), reset.Revision, pages.Limit()
 		go func() {
 			ctx, cancel := context.WithTimeout(ctx, listTimeout)
 			defer cancel()
-			resp, err := f.Client.Get(ctx, from, clientv3.WithRange(f.Keys.To), clientv3.WithLimit(listPage), clientv3.WithRev(revision))
+			resp, err := f.Client.Get(ctx, from, clientv3.WithRange(f.Keys.To), limit, clientv3.WithRev(revision))
 			answer <- page{resp, err}
 		}()
 		return answer
@@ -325,6 +325,7 @@ func (f *Follower) list(ctx context.Context) (reset Update, cluster uint64, cloc
 		if first {
 			reset.Revision, cluster = p.Header.Revision, p.Header.ClusterId
 		}
+		pages.Read(p.GetResponse)
 		if next = nil; p.More {
 			next = get(string(p.Kvs[len(p.Kvs)-1].Key) + "\x00")
 		}

@@ -277,7 +277,7 @@ func TestListsTakeTheirTime(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { w.follower.Run(ctx) })
-		if u := <-reset; !u.Reset || len(u.Puts) > 0 || !slices.Equal(listed, want) || pages != 5 {
+		if u := <-reset; !u.Reset || len(u.Puts) > 0 || !slices.Equal(listed, want) || pages != 4 {
 			t.Errorf("%d keys in %d pages, and %d with the reset", len(listed), pages, len(u.Puts))
 		}
 		cancel()
