@@ -4658,9 +4658,9 @@ type ListResponse struct {
 	Repos         []*RepoEntry           `protobuf:"bytes,1,rep,name=repos,proto3" json:"repos,omitempty"`
 	Coverage      *Coverage              `protobuf:"bytes,2,opt,name=coverage,proto3" json:"coverage,omitempty"`
 	RevisionToken []byte                 `protobuf:"bytes,3,opt,name=revision_token,json=revisionToken,proto3" json:"revision_token,omitempty"`
-	// Token for the repos that max_bytes has no room for; empty when there are none. Set
-	// by routers only. The coverage of a page counts as pruned the shards whose repos were
-	// all on earlier pages.
+	// Token for the repos after these; empty when there are none. A page ends when max_bytes
+	// has no room for more, or after some thousand repos. Set by routers only. The coverage of a
+	// page counts as pruned the shards whose repos are all on other pages.
 	NextPageToken []byte `protobuf:"bytes,4,opt,name=next_page_token,json=nextPageToken,proto3" json:"next_page_token,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -54,7 +54,7 @@ func (e *execution) filteredRepos(ctx context.Context) (repos int, named []strin
 		}
 		return e.layout.repos, named, nil
 	}
-	err = e.layout.eachRepo(ctx, evaluate, func(r catalog.Record) bool {
+	err = e.layout.eachRepo(ctx, "", evaluate, func(_ *chunk, r catalog.Record) bool {
 		if repos++; repos <= searchedRepos {
 			named = append(named, r.Repo)
 		}

@@ -174,11 +174,11 @@ func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, sha
 	if asked != e.asked || len(resolved) == 0 {
 		return p
 	}
-	planned := e.layout.namesIn(shards)
+	planned := e.layout.plannedIn(shards)
 	for _, r := range resolved {
 		here := &searchv1.RepoNames{}
 		for _, name := range r.Names {
-			if planned[name] {
+			if planned(name) {
 				here.Names = append(here.Names, name)
 			}
 		}

@@ -120,7 +120,7 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 		return
 	}
 	some := false
-	if err := h.layout.eachRepo(ctx, evaluate, func(catalog.Record) bool { some = true; return false }); some || err != nil {
+	if err := h.layout.eachRepo(ctx, "", evaluate, func(*chunk, catalog.Record) bool { some = true; return false }); some || err != nil {
 		return
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)

@@ -111,8 +111,7 @@ func (l *Layout) names() iter.Seq[string] { return l.namesAfter("") }
 // namesAfter are the names after one, ascending.
 func (l *Layout) namesAfter(name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		at, _ := slices.BinarySearchFunc(l.chunks, name, func(c *chunk, name string) int { return strings.Compare(c.roots.First(), name) })
-		for _, c := range l.chunks[max(at-1, 0):] {
+		for _, c := range l.chunksAfter(name) {
 			for r := range c.all() {
 				if r.Repo > name && !yield(r.Repo) {
 					return
@@ -120,6 +119,12 @@ func (l *Layout) namesAfter(name string) iter.Seq[string] {
 			}
 		}
 	}
+}
+
+// chunksAfter are the chunks that may have repos after one.
+func (l *Layout) chunksAfter(repo string) []*chunk {
+	at, _ := slices.BinarySearchFunc(l.chunks, repo, func(c *chunk, repo string) int { return strings.Compare(c.roots.First(), repo) })
+	return l.chunks[max(at-1, 0):]
 }
 
 // namesWith are the names that contain a text, ascending. If it is in lower case, it may count in any case.
@@ -194,7 +199,11 @@ func (l *Layout) holdingsOf(repos ...string) map[uint32][]holding {
 
 // ShardsOf are the shards that hold any of the repos, each with those of the repos that it holds.
 func (l *Layout) ShardsOf(repos ...string) []searchapi.Shard {
-	in := l.holdingsOf(repos...)
+	return l.plan(l.holdingsOf(repos...))
+}
+
+// plan are the shards with these repos.
+func (l *Layout) plan(in map[uint32][]holding) []searchapi.Shard {
 	shards := make([]searchapi.Shard, 0, len(in))
 	for _, n := range slices.Sorted(maps.Keys(in)) {
 		shards = append(shards, l.table.at(n).plan(in[n]))
@@ -222,18 +231,15 @@ func (s *layoutShard) plan(repos []holding) searchapi.Shard {
 	return p
 }
 
-// holdings are the repos after a name with their shards among wanted, by the numbers of these in the table.
-func (l *Layout) holdings(after string, wanted func(shard uint32) bool) iter.Seq2[uint32, holding] {
+// holdings are the repos with their shards among wanted, by the numbers of these in the table.
+func (l *Layout) holdings(wanted func(shard uint32) bool) iter.Seq2[uint32, holding] {
 	return func(yield func(uint32, holding) bool) {
 		var shards []catalog.Held
-		for i, c := range l.chunks {
-			if i+1 < len(l.chunks) && l.chunks[i+1].roots.First() <= after || !slices.ContainsFunc(c.shards, wanted) {
+		for _, c := range l.chunks {
+			if !slices.ContainsFunc(c.shards, wanted) {
 				continue
 			}
 			for r := range c.all() {
-				if r.Repo <= after {
-					continue
-				}
 				shards = r.Shards(shards[:0])
 				for _, h := range shards {
 					if n := c.shards[h.Shard]; wanted(n) && !yield(n, holding{r.Repo, h.Number}) {
@@ -245,25 +251,19 @@ func (l *Layout) holdings(after string, wanted func(shard uint32) bool) iter.Seq
 	}
 }
 
-// namesIn are the names of the repos that are planned in the shards.
-func (l *Layout) namesIn(shards []searchapi.Shard) map[string]bool {
-	names := make(map[string]bool)
-	planned := l.byNumber(shards)
-	for n, h := range l.holdings("", func(n uint32) bool { return planned[n] != nil }) {
-		if planned[n].Repos.Has(int(h.number)) {
-			names[h.repo] = true
-		}
-	}
-	return names
-}
-
-// byNumber has the shards at their numbers in the table.
-func (l *Layout) byNumber(shards []searchapi.Shard) []*searchapi.Shard {
-	planned := make([]*searchapi.Shard, pageShards*len(l.table.pages))
+// plannedIn returns a function that reports whether a repo is planned in one of the shards.
+func (l *Layout) plannedIn(shards []searchapi.Shard) func(repo string) bool {
+	planned := make(map[uint32]*searchapi.Shard, len(shards))
 	for i := range shards {
 		planned[shards[i].Place] = &shards[i]
 	}
-	return planned
+	return func(repo string) bool {
+		c, r, found := l.find(repo)
+		return found && slices.ContainsFunc(r.Shards(nil), func(h catalog.Held) bool {
+			s := planned[c.shards[h.Shard]]
+			return s != nil && s.Repos.Has(int(h.Number))
+		})
+	}
 }
 
 // nameUncovered adds to the uncovered shards of an account the names of their repos.
@@ -279,26 +279,9 @@ func (l *Layout) nameUncovered(c *searchv1.Coverage) {
 	for s := range l.table.all() {
 		uncovered[s.all.Place] = of[s.all.Digest]
 	}
-	for n, h := range l.holdings("", func(n uint32) bool { return uncovered[n] != nil }) {
+	for n, h := range l.holdings(func(n uint32) bool { return uncovered[n] != nil }) {
 		uncovered[n].Repos = append(uncovered[n].Repos, h.repo)
 	}
-}
-
-// after are the planned shards with their repos after a name; done are those that have none.
-func (l *Layout) after(name string, planned []searchapi.Shard) (shards []searchapi.Shard, done []searchapi.Digest) {
-	wanted := l.byNumber(planned)
-	later := make([][]holding, len(wanted))
-	for n, h := range l.holdings(name, func(n uint32) bool { return wanted[n] != nil }) {
-		later[n] = append(later[n], h)
-	}
-	for i := range planned {
-		if s := l.table.at(planned[i].Place); len(later[planned[i].Place]) > 0 {
-			shards = append(shards, s.plan(later[planned[i].Place]))
-		} else {
-			done = append(done, s.all.Digest)
-		}
-	}
-	return shards, done
 }
 
 // Commit is the commit at which the repo's branch is served, or fallback if its root

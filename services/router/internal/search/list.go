@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -126,49 +127,140 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 		return l, err
 	}
 	l.layout = e.layout
-	for after, again := from.After.Repo, true; again; {
-		entries, follow := e.repos(asking, after, req.MaxSkippedFiles)
+	windows, err := e.windows(from.After.Repo)
+	if err != nil {
+		return l, err
+	}
+	defer windows.memory.Close()
+	for again := true; again; {
+		entries, follow := e.repos(asking, windows, req.MaxSkippedFiles)
 		if again, err = do(entries, follow); err != nil {
 			return l, err
 		}
-		if again = again && follow; again {
-			after = entries[len(entries)-1].Name
-		}
+		again = again && follow
 	}
+	windows.end(asking)
 	l.coverage, err = e.account(whole, false)
 	return l, err
 }
 
-// repos returns the next batch of repos after a name. Follow is true if more repos
-// come after it.
-func (e *execution) repos(ctx context.Context, after string, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
-	entries, follow := e.list(ctx, "fan out", e.asked, e.wantedAfter(after), maxSkipped)
-	entries, again := e.complete(ctx, entries, maxSkipped)
-	if follow = follow || again; follow && len(entries) == 0 {
-		if maxSkipped > 0 {
-			return e.repos(ctx, after, 0) // the skipped files of a single repo exceed the memory
+// repos returns the next batch of repos. Follow is true if more repos may come after it.
+func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
+	for len(repos) < firstWindow {
+		shards, last := w.next(ctx)
+		e.coverage.Want(shards)
+		entries, cut := e.list(ctx, "fan out", e.asked, shards, maxSkipped)
+		entries, again := e.complete(ctx, entries, maxSkipped)
+		entries = searchapi.MergeEntries(int(maxSkipped), entries)
+		if cut || again {
+			switch {
+			case len(entries) > 0:
+				last = entries[len(entries)-1].Name
+			case len(repos) > 0:
+				return repos, true
+			case maxSkipped > 0:
+				maxSkipped = 0 // the skipped files of a single repo exceed the memory
+				continue
+			default:
+				w.broken = true
+				return nil, false
+			}
 		}
-		return nil, false
+		for _, entry := range entries {
+			e.describe(entry)
+		}
+		repos = append(repos, entries...)
+		if last == "" || ctx.Err() != nil {
+			return repos, false
+		}
+		if w.after = last; cut || again {
+			break
+		}
+		w.size *= windowGrowth
 	}
-	repos = searchapi.MergeEntries(int(maxSkipped), entries)
-	for _, entry := range repos {
-		e.describe(entry)
-	}
-	return repos, follow
+	return repos, true
 }
 
-// wantedAfter starts the round for the repos after the name. It returns the wanted
-// shards that hold any, and prunes the others unless an earlier round searched them.
-func (e *execution) wantedAfter(name string) []searchapi.Shard {
-	if name == "" {
-		return e.wanted
+// A list asks for the repos of a window of names, so that a page takes as long as its repos do, not as all repos. Windows grow, so that
+// a list that finds little among very many repos, or goes through all, needs few of them.
+const (
+	firstWindow  = 2000
+	windowGrowth = 4
+)
+
+// windows are the repos that a list asks for, one part after the other.
+type windows struct {
+	execution *execution
+	// evaluate rules out repos, in the memory.
+	evaluate evaluator
+	memory   *regex.Memory
+	// wanted are the shards that the list must search. The value is true once it was asked for repos in them.
+	wanted map[uint32]bool
+	// after is the last repo before the next window, and size how many it has.
+	after string
+	size  int
+	// broken is true if the list ended at a repo that does not fit into the memory.
+	broken bool
+}
+
+// windows begins after a repo. The caller closes its memory.
+func (e *execution) windows(after string) (*windows, error) {
+	w := &windows{execution: e, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
+	for _, s := range e.wanted {
+		w.wanted[s.Place] = false
 	}
-	shards, done := e.layout.after(name, e.wanted)
-	for _, d := range done {
-		e.coverage.Pruned(d)
+	var err error
+	if w.memory, err = e.service.memoryFor(e.tree); err != nil {
+		return nil, err
 	}
-	e.coverage.Want(shards)
-	return shards
+	if w.evaluate, err = newExpressions(w.memory).compile(e.tree); err != nil {
+		w.memory.Close()
+		return nil, err
+	}
+	return w, nil
+}
+
+// next returns the wanted shards of the repos in the window, with these repos, and the last of them if others follow. If ctx ends before
+// they are known, it returns all wanted shards.
+func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, last string) {
+	if len(w.wanted) == 0 {
+		return nil, ""
+	}
+	l, in, n := w.execution.layout, make(map[uint32][]holding), 0
+	var held []catalog.Held
+	more, name := false, ""
+	err := l.eachRepo(ctx, w.after, w.evaluate, func(c *chunk, r catalog.Record) bool {
+		if more = n == w.size; more {
+			return false
+		}
+		n, name, held = n+1, r.Repo, r.Shards(held[:0])
+		for _, h := range held {
+			at := c.shards[h.Shard]
+			if _, wanted := w.wanted[at]; wanted {
+				in[at], w.wanted[at] = append(in[at], holding{r.Repo, h.Number}), true
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return w.execution.wanted, ""
+	}
+	if more {
+		last = name
+	}
+	return l.plan(in), last
+}
+
+// end accounts for the shards that no window had: their repos are on other pages. If the list ended early, they were not reached.
+func (w *windows) end(ctx context.Context) {
+	if w.broken || ctx.Err() != nil {
+		return
+	}
+	for _, s := range w.execution.wanted {
+		if !w.wanted[s.Place] {
+			w.execution.coverage.Pruned(s.Digest)
+		}
+	}
 }
 
 // complete adds what the other shards hold of repos that match in some of their

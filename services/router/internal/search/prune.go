@@ -153,10 +153,11 @@ func (l *Layout) selectIn(ctx context.Context, f *facts, evaluate evaluator) (sh
 	return shards, nil
 }
 
-// eachRepo passes the repos that a query may match by their roots to do, in order, until that returns false. The error is that of ctx.
-func (l *Layout) eachRepo(ctx context.Context, evaluate evaluator, do func(catalog.Record) bool) error {
+// eachRepo passes the repos after a name that a query may match by their roots to do, in order, until that returns false. The error
+// is that of ctx.
+func (l *Layout) eachRepo(ctx context.Context, after string, evaluate evaluator, do func(*chunk, catalog.Record) bool) error {
 	f := &facts{}
-	for i, c := range l.chunks {
+	for i, c := range l.chunksAfter(after) {
 		if i%lookEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -167,7 +168,7 @@ func (l *Layout) eachRepo(ctx context.Context, evaluate evaluator, do func(catal
 			if i%lookEvery == 0 && ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if f.repo, f.place = r, i+1; c.has(i) && evaluate(f) != none && !do(r) {
+			if f.repo, f.place = r, i+1; r.Repo > after && c.has(i) && evaluate(f) != none && !do(c, r) {
 				return nil
 			}
 		}

@@ -63,6 +63,5 @@ func (q *question) treeFor(l *Layout, shards []searchapi.Shard) *searchv1.Query 
 	if q.sets == 0 {
 		return q.tree
 	}
-	planned := l.namesIn(shards)
-	return searchapi.TreeFor(q.tree, func(repo string) bool { return planned[repo] })
+	return searchapi.TreeFor(q.tree, l.plannedIn(shards))
 }

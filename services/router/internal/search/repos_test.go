@@ -91,6 +91,67 @@ func TestListTellsOfWholeRepos(t *testing.T) {
 	}
 }
 
+// TestListAsksForItsPage: a page of a list asks only for the shards of its repos, and all pages together have all repos once, as a list
+// without pages does.
+func TestListAsksForItsPage(t *testing.T) {
+	const repos, inShard = 5000, 1000
+	name := func(i int) string { return fmt.Sprintf("repo%04d", i) }
+	c := start(t, 1, func(c *cluster) {
+		for i := range repos {
+			c.searchers[0].repos[d(i/inShard)] = append(c.searchers[0].repos[d(i/inShard)], &searchv1.RepoEntry{Name: name(i), Documents: 1})
+		}
+	})
+	for _, tt := range []struct {
+		query                  string
+		every, searched, pages int
+	}{{"", 1, 2, 3}, {"repo:0$", 10, 5, 1}, {"repo:repo49", 0, 1, 1}} {
+		var want, got, all []string
+		for i := range repos {
+			if tt.every > 0 && i%tt.every == 0 || tt.every == 0 && i/100 == 49 {
+				want = append(want, name(i))
+			}
+		}
+		pages := 0
+		for token := []byte(nil); pages == 0 || token != nil; pages++ {
+			resp, err := c.List(t.Context(), &searchv1.ListRequest{Query: tt.query, PageToken: token})
+			if err != nil || !resp.Coverage.Complete || resp.Coverage.Requested != repos/inShard || len(resp.Repos) == 0 {
+				t.Fatalf("%q: %d repos, %v, %v", tt.query, len(resp.GetRepos()), resp.GetCoverage(), err)
+			}
+			if pages == 0 && resp.Coverage.Searched != uint64(tt.searched) {
+				t.Errorf("%q: the first page searched %d shards, want %d", tt.query, resp.Coverage.Searched, tt.searched)
+			}
+			for _, entry := range resp.Repos {
+				got = append(got, entry.Name)
+			}
+			token = resp.NextPageToken
+		}
+		coverage, err := c.EachRepo(t.Context(), &searchv1.ListRequest{Query: tt.query}, func(entries []*searchv1.RepoEntry) error {
+			for _, entry := range entries {
+				all = append(all, entry.Name)
+			}
+			return nil
+		})
+		if err != nil || !coverage.Complete || !slices.Equal(got, want) || !slices.Equal(all, want) || pages != tt.pages {
+			t.Errorf("%q: %d repos in %d pages, %d without pages, want %d in %d; %v, %v", tt.query, len(got), pages, len(all), len(want), tt.pages, coverage, err)
+		}
+	}
+}
+
+// TestListOfNoTime: a list whose time is over before its later windows says that their shards were not reached.
+func TestListOfNoTime(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		for i := range 4000 {
+			c.searchers[0].repos[d(i/1000)] = append(c.searchers[0].repos[d(i/1000)], &searchv1.RepoEntry{Name: fmt.Sprintf("repo%04d", i)})
+		}
+		c.searchers[0].hangs = true
+		c.cfg.Budget = search.Budget{Default: 300 * time.Millisecond, Most: 300 * time.Millisecond}
+	})
+	resp, err := c.List(t.Context(), &searchv1.ListRequest{})
+	if err == nil && (resp.Coverage.Complete || resp.Coverage.NotReached+resp.Coverage.Failed != 4 || resp.Coverage.Pruned > 0) {
+		t.Errorf("coverage %v", resp.Coverage)
+	}
+}
+
 // TestListMissesADescription: a shard that the plan prunes is asked all the same if it holds a part
 // of a listed repo. If that fails, the list reports it.
 func TestListMissesADescription(t *testing.T) {
