@@ -58,7 +58,7 @@ func decodeAll(l List) (all []uint32, err error) {
 	return all, it.Err()
 }
 
-// appendList encodes a list of n-grams of an index with that many superblocks, each of which has terms in all blocks.
+// appendList encodes the list of an n-gram. The index has that many superblocks, with terms in all their blocks.
 func appendList(list []uint32, superblocks uint32) []byte {
 	e := listEncoder{blocks: bytes.Repeat([]byte{8}, int(superblocks))}
 	e.append(&run{superblocks: list, masks: bytes.Repeat([]byte{1}, len(list))})

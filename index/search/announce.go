@@ -100,7 +100,7 @@ func (s *search) announceOpaque(texts []*matching) error {
 // leave most of them out.
 const mostOpaqueAhead = 64
 
-// announceLiteral announces the lists of n-grams and parts that looking up a literal of an expression reads, and returns the whole words of which
+// announceLiteral announces the lists of n-grams and parts that are read to look up a literal of an expression. It returns the whole words whose
 // lists may be read.
 func (s *search) announceLiteral(m *matching, l regex.Literal) (words []regex.Literal, err error) {
 	text, isWord := wordText(l)
