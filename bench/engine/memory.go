@@ -6,12 +6,14 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // collections is how many collections end before the least heap counts.
 const collections = 4
 
-// heap returns the live heap: its least size after some collections. Pooled objects go with the
+// heap returns the live heap without the cache of decoded text, which all shards share: its least size after some collections. Pooled objects go with the
 // second one, finalised ones with the one after their finalizers, which run at any time.
 func heap() int64 {
 	least := int64(math.MaxInt64)
@@ -19,7 +21,7 @@ func heap() int64 {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		least = min(least, int64(m.HeapAlloc))
+		least = min(least, int64(m.HeapAlloc)-docstore.CacheBytes())
 	}
 	return least
 }

@@ -29,44 +29,6 @@ func decodeNew(dict, encoded []byte, n int) ([]byte, error) {
 	return buf[len(dict):][:n], err
 }
 
-// decodeUnit decodes the unit [start, start+n) of buf at once.
-func decodeUnit(buf []byte, start, n int, encoded []byte) error {
-	var d decoder
-	if err := d.begin(start, n, encoded); err != nil {
-		return err
-	}
-	return d.until(buf, start+n)
-}
-
-// TestUnitsDecodePieceByPiece decodes units further and further.
-func TestUnitsDecodePieceByPiece(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		dict := drawText(t, "dictionary", 2000, nil)
-		unit := drawText(t, "unit", SuperblockSize, dict)
-		e := newEncoders()[rapid.SampledFrom([]Effort{Fresh, Compact}).Draw(t, "effort")]
-		e.setDictionary(dict)
-		encoded := bytes.Clone(e.encode(unit))
-		buf := append(bytes.Clone(dict), make([]byte, len(unit)+decodeMargin)...)
-		var d decoder
-		if err := d.begin(len(dict), len(unit), encoded); err != nil {
-			t.Fatal(err)
-		}
-		for to := 0; to < len(unit); {
-			to += rapid.IntRange(1, 700).Draw(t, "step")
-			if err := d.until(buf, len(dict)+to); err != nil {
-				t.Fatal(err)
-			}
-			known := int(d.at) - len(dict)
-			if known < min(to, len(unit)) || known > len(unit) {
-				t.Fatalf("%d bytes are there, %d of %d were asked for", known, to, len(unit))
-			}
-			if !bytes.Equal(buf[len(dict):d.at], unit[:known]) {
-				t.Fatalf("the first %d of %d bytes differ", known, len(unit))
-			}
-		}
-	})
-}
-
 // drawText draws text that repeats parts of itself and of given words.
 func drawText(t *rapid.T, label string, most int, words []byte) []byte {
 	n := rapid.OneOf(rapid.IntRange(1, 40), rapid.IntRange(1, most), rapid.Just(most)).Draw(t, label)

@@ -63,7 +63,7 @@ func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 	}
 	lines := uint32(to - from)
 	if rest := off % SuperblockSize; rest > 0 {
-		data, err := r.get(&r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), int(rest))
+		data, err := r.get(&r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), 0, int(rest))
 		if err != nil {
 			return 0, err
 		}

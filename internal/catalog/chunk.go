@@ -4,6 +4,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"unique"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -32,6 +33,8 @@ type Chunk struct {
 	shards []unique.Handle[Shard]
 	// most is the largest number of a repo in a shard.
 	most uint32
+	// summary is nil as long as nobody has asked for it.
+	summary atomic.Pointer[Summary]
 }
 
 // place is where a repo is in a chunk.

@@ -120,7 +120,13 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 			}
 			var names []string
 			for _, b := range want[r.Repo].Branches {
+				if commit, named := r.Commit(b.Name); !slices.Contains(names, b.Name) && (commit != b.Commit || !named) {
+					t.Fatalf("branch %q is at %q, %v, want %q", b.Name, commit, named, b.Commit)
+				}
 				names = append(names, b.Name)
+			}
+			if _, named := r.Commit("no such branch"); named {
+				t.Fatal("a branch that the root does not name")
 			}
 			if got := r.Branches(nil); !slices.Equal(got, names) {
 				t.Fatalf("branches %q, want %q", got, names)
@@ -138,6 +144,7 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 			}
 			n, last = n+1, r.Repo
 		}
+		checkSummary(t, c)
 		if c.Last() != last || c.LargestNumber() != largest {
 			t.Fatalf("the last is %q, want %q; the largest number %d, want %d", c.Last(), last, c.LargestNumber(), largest)
 		}
@@ -153,6 +160,47 @@ func check(t *rapid.T, chunks []*Chunk, want map[string]*catalogv1.Root) {
 		name := fmt.Sprintf("repo%04d", rapid.IntRange(0, 2400).Draw(t, fmt.Sprint("name", i)))
 		if root, ok := s.Root(name); ok != (want[name] != nil) || root.GetRepo() != want[name].GetRepo() {
 			t.Fatalf("%s: %v, %v", name, root, ok)
+		}
+	}
+}
+
+// checkSummary compares the summary of a chunk with its records.
+func checkSummary(t *rapid.T, c *Chunk) {
+	branches, unnamed := make(map[string]bool), false
+	languages, unknown := make([]map[string]int, len(c.Shards())), make([]bool, len(c.Shards()))
+	for i := range languages {
+		languages[i] = make(map[string]int)
+	}
+	for _, r := range c.All() {
+		names := r.Branches(nil)
+		unnamed = unnamed || len(names) == 0
+		for _, name := range names {
+			branches[name] = true
+		}
+		for _, h := range r.Shards(nil) {
+			_, known := h.Speaks("")
+			unknown[h.Shard] = unknown[h.Shard] || !known
+			for l := range h.Languages() {
+				languages[h.Shard][l]++
+			}
+		}
+	}
+	s := c.Summary()
+	if s.Unnamed != unnamed || !slices.Equal(slices.Sorted(slices.Values(s.Branches)), slices.Sorted(maps.Keys(branches))) {
+		t.Fatalf("branches %q, some without: %v; want %v, %v", s.Branches, s.Unnamed, branches, unnamed)
+	}
+	for i := range s.Shards {
+		shard := &s.Shards[i]
+		if got := maps.Collect(shard.Languages()); !maps.Equal(got, languages[i]) || shard.Known() == unknown[i] {
+			t.Fatalf("languages %v, known %v; want %v, %v", got, shard.Known(), languages[i], !unknown[i])
+		}
+		for l := range languages[i] {
+			if speaks, known := shard.Speaks(l); !speaks || known == unknown[i] {
+				t.Fatalf("%s is spoken: %v, known %v", l, speaks, known)
+			}
+		}
+		if speaks, _ := shard.Speaks("no such language"); speaks {
+			t.Fatal("a language that no root names is spoken")
 		}
 	}
 }

@@ -128,6 +128,23 @@ func (r Record) Branches(to []string) []string {
 	return to
 }
 
+// Commit is the commit at which a branch is served, if the root names it.
+func (r Record) Commit(branch string) (commit string, found bool) {
+	code := r.code
+	shards, _ := code.begin()
+	for range shards {
+		code.held(r.chunk)
+	}
+	for range code.number() {
+		name := r.chunk.words[code.number()].Value()
+		if name == branch {
+			return code.commit(), true
+		}
+		code.bytes(code.number() / 2)
+	}
+	return "", false
+}
+
 // Root is a new copy of the root without what searches do not need: fences, manifests, what indexing depends on. The time
 // of its publication is cut to milliseconds.
 func (r Record) Root() *catalogv1.Root {
@@ -152,12 +169,7 @@ func (r Record) Root() *catalogv1.Root {
 		root.Shards = append(root.Shards, ref)
 	}
 	for range code.number() {
-		b := &catalogv1.Branch{Name: r.chunk.words[code.number()].Value()}
-		length := code.number()
-		if b.Commit = string(code.bytes(length / 2)); length%2 == 1 {
-			b.Commit = hex.EncodeToString([]byte(b.Commit))
-		}
-		root.Branches = append(root.Branches, b)
+		root.Branches = append(root.Branches, &catalogv1.Branch{Name: r.chunk.words[code.number()].Value(), Commit: code.commit()})
 	}
 	root.Generation = code.number()
 	if published := code.number(); published > 0 {
@@ -192,6 +204,15 @@ func (r *reader) bytes(n uint64) reader {
 	b := (*r)[:n]
 	*r = (*r)[n:]
 	return b
+}
+
+func (r *reader) commit() string {
+	length := r.number()
+	commit := string(r.bytes(length / 2))
+	if length%2 == 1 {
+		return hex.EncodeToString([]byte(commit))
+	}
+	return commit
 }
 
 func (r *reader) begin() (shards int, id uint32) {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -28,9 +27,8 @@ type Layout struct {
 	table      shardTable
 	// repos, shards and partial count the repos, the shards, and the shards with hidden repos.
 	repos, shards, partial int
-	// numbers and choices are those of all layouts since the first. Only the newest layout may use numbers.
+	// numbers are those of all layouts since the first. Only the newest layout may use them.
 	numbers *shardNumbers
-	choices *choices
 	// planned are made when they are first needed, and must not change.
 	planned func() []searchapi.Shard
 }
@@ -44,8 +42,6 @@ type chunk struct {
 	// seen has the places of the roots that the layout has, nil for all of them; n is their number.
 	seen []uint64
 	n    int
-	// chosen are the shards that the last filters chose.
-	chosen atomic.Pointer[[]chosen]
 }
 
 // all are the roots that the layout has.
@@ -89,7 +85,7 @@ func NewLayout(revision int64, roots []*catalogv1.Root) (*Layout, error) {
 
 // newLayout is a layout without repos.
 func newLayout() *Layout {
-	l := &Layout{numbers: &shardNumbers{of: make(map[string]uint32)}, choices: newChoices()}
+	l := &Layout{numbers: &shardNumbers{of: make(map[string]uint32)}}
 	l.makeLazily()
 	return l
 }
@@ -288,10 +284,9 @@ func (l *Layout) nameUncovered(c *searchv1.Coverage) {
 // does not name the branch. The commit in a shard may be older: a root can move on
 // without a new shard.
 func (l *Layout) Commit(repo, branch, fallback string) string {
-	root, _ := l.Root(repo)
-	for _, b := range root.GetBranches() {
-		if b.Name == branch {
-			return b.Commit
+	if _, r, found := l.find(repo); found {
+		if commit, named := r.Commit(branch); named {
+			return commit
 		}
 	}
 	return fallback
@@ -321,21 +316,18 @@ func (l *Layout) hides(s *layoutShard) bool { return l.restricted && s.partial }
 // languages: it also holds hidden repos, or is older.
 func (l *Layout) languages() (repos map[string]int, unknown bool) {
 	repos = make(map[string]int)
-	var shards []catalog.Held
 	for _, c := range l.chunks {
-		for r := range c.all() {
-			shards = r.Shards(shards[:0])
-			for _, h := range shards {
-				if l.hides(l.table.at(c.shards[h.Shard])) {
-					unknown = true
-					continue
+		spoken := c.roots.Summary().Shards
+		for i, n := range c.shards {
+			switch s := l.table.at(n); {
+			case s == nil: // the layout has none of its repos
+			case l.hides(s):
+				unknown = true
+			default:
+				for name, n := range spoken[i].Languages() {
+					repos[name] += n
 				}
-				recorded := false
-				for name := range h.Languages() {
-					recorded = true
-					repos[name]++
-				}
-				unknown = unknown || !recorded
+				unknown = unknown || !spoken[i].Known()
 			}
 		}
 	}

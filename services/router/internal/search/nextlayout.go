@@ -22,7 +22,7 @@ func (l *Layout) Next(revision int64, chunks []*catalog.Chunk) (*Layout, error) 
 // that is deleted, or served from another shard since, counts as another: nobody knows
 // anymore who may see what the shard has of it.
 func (l *Layout) Only(keep func(repo string) bool) *Layout {
-	none := &Layout{restricted: true, choices: l.choices}
+	none := &Layout{restricted: true}
 	return none.nextOf(l, keep)
 }
 
@@ -45,7 +45,7 @@ func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *cata
 	for tail < min(len(old.chunks), len(sources))-head && same(old.chunks[len(old.chunks)-1-tail], sources[len(sources)-1-tail]) {
 		tail++
 	}
-	l := &Layout{Revision: revision, restricted: old.restricted, numbers: old.numbers, choices: old.choices, repos: old.repos, shards: old.shards, partial: old.partial}
+	l := &Layout{Revision: revision, restricted: old.restricted, numbers: old.numbers, repos: old.repos, shards: old.shards, partial: old.partial}
 	l.chunks = append(slices.Grow(l.chunks, len(sources)), old.chunks[:head]...)
 	var gone, come []*chunk
 	olds := old.chunks[head : len(old.chunks)-tail]

@@ -22,14 +22,19 @@ const (
 	all   verdict = 1 // each of them matches
 )
 
-// facts are what a query is evaluated for: all repos of a chunk, one repo in all its shards, or in one.
+// facts are what a query is evaluated for: all repos of a chunk or one of them, in all its shards or in one.
 type facts struct {
 	chunk *chunk
 	// repo is one of the chunk if place is not 0, which is its place in the chunk, from 1.
 	repo  catalog.Record
 	place int
-	// in is a shard of it, if one is meant and all may be known of it.
-	in *catalog.Held
+	// in is a shard, if one is meant and all may be known of it.
+	in speaker
+}
+
+// speaker is what a root, or all of a chunk, say of a shard.
+type speaker interface {
+	Speaks(language string) (speaks, known bool)
 }
 
 // evaluator evaluates a query.
@@ -90,12 +95,8 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	if err != nil {
 		return nil, fmt.Errorf("plan query: %w", err)
 	}
-	filter := uint64(0)
-	if key, ok := filterKey(q, l.Partial); ok {
-		filter = l.choices.number(key)
-	}
 	marks := make([]bool, pageShards*len(l.table.pages))
-	f := &facts{}
+	byRepo, f, open := looksAtRepos(q), &facts{}, []uint32(nil)
 	for i, c := range l.chunks {
 		if i%lookEvery == 0 && ctx.Err() != nil {
 			return nil, fmt.Errorf("plan query: %w", ctx.Err())
@@ -103,15 +104,12 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 		if *f = (facts{chunk: c}); evaluate(f) == none {
 			continue
 		}
-		shards, known := c.choice(filter)
-		if !known {
-			if shards, err = l.selectIn(ctx, f, evaluate); err != nil {
-				return nil, err
+		if open = l.openIn(open[:0], f, evaluate, marks); !byRepo {
+			for _, n := range open {
+				marks[n] = true
 			}
-			c.choose(filter, shards)
-		}
-		for _, n := range shards {
-			marks[n] = true
+		} else if err := l.markIn(ctx, f, evaluate, open, marks); err != nil {
+			return nil, err
 		}
 	}
 	for n, marked := range marks {
@@ -122,35 +120,63 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	return wanted, nil
 }
 
-// selectIn are the shards of a chunk that the query must search.
-func (l *Layout) selectIn(ctx context.Context, f *facts, evaluate evaluator) (shards []uint32, err error) {
-	var held []catalog.Held
-	for i, r := range f.chunk.roots.All() {
-		if i%lookEvery == 0 && ctx.Err() != nil {
-			return nil, fmt.Errorf("plan query: %w", ctx.Err())
-		}
-		if !f.chunk.has(i) {
+// openIn appends the shards of the layout without a mark in which repos of the chunk may match.
+func (l *Layout) openIn(open []uint32, f *facts, evaluate evaluator, marks []bool) []uint32 {
+	for i, n := range f.chunk.shards {
+		s := l.table.at(n)
+		if s == nil || marks[n] {
 			continue
 		}
-		f.repo, f.place, f.in = r, i+1, nil
-		if evaluate(f) == none {
+		if f.in = nil; !l.hides(s) {
+			f.in = inChunk{f.chunk, i}
+		}
+		if evaluate(f) != none {
+			open = append(open, n)
+		}
+	}
+	return open
+}
+
+// inChunk is a shard with all repos of a chunk that are in it.
+type inChunk struct {
+	chunk *chunk
+	shard int
+}
+
+// Speaks implements speaker.
+func (c inChunk) Speaks(language string) (speaks, known bool) {
+	return c.chunk.roots.Summary().Shards[c.shard].Speaks(language)
+}
+
+// markIn marks those of the open shards of a chunk in which a repo may match.
+func (l *Layout) markIn(ctx context.Context, f *facts, evaluate evaluator, open []uint32, marks []bool) error {
+	var held []catalog.Held
+	for i, r := range f.chunk.roots.All() {
+		if len(open) == 0 {
+			return nil
+		}
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return fmt.Errorf("plan query: %w", ctx.Err())
+		}
+		if f.repo, f.place, f.in = r, i+1, nil; !f.chunk.has(i) || evaluate(f) == none {
 			continue
 		}
 		held = r.Shards(held[:0])
-		for j := range held {
-			n := f.chunk.shards[held[j].Shard]
-			if slices.Contains(shards, n) {
+		for _, h := range held {
+			n := f.chunk.shards[h.Shard]
+			at := slices.Index(open, n)
+			if at < 0 {
 				continue
 			}
-			if f.in = l.known(n, &held[j]); f.in == nil || evaluate(f) != none {
-				shards = append(shards, n)
+			if f.in = nil; !l.hides(l.table.at(n)) {
+				f.in = h
+			}
+			if evaluate(f) != none {
+				marks[n], open = true, slices.Delete(open, at, at+1)
 			}
 		}
-		if len(shards) == len(f.chunk.shards) {
-			break
-		}
 	}
-	return shards, nil
+	return nil
 }
 
 // eachRepo passes the repos after a name that a query may match by their roots to do, in order, until that returns false. The error
@@ -176,19 +202,25 @@ func (l *Layout) eachRepo(ctx context.Context, after string, evaluate evaluator,
 	return nil
 }
 
-// known is what the caller may know of a repo in a shard.
-func (l *Layout) known(n uint32, h *catalog.Held) *catalog.Held {
-	if l.Partial && l.hides(l.table.at(n)) {
-		return nil
-	}
-	return h
-}
-
 // prunes reports whether the query has an atom that roots alone can refute.
 func prunes(q query.Q) (some bool) {
 	query.Walk(q, func(n query.Q) bool {
 		switch n := n.(type) {
 		case *query.Const, *query.Repo, *query.RepoSet, *query.Branch, *query.Language:
+			some = true
+		case *query.Type:
+			return !some && n.Kind != query.KindRepo
+		}
+		return !some
+	})
+	return some
+}
+
+// looksAtRepos reports whether the query has an atom that only the repos of a chunk decide.
+func looksAtRepos(q query.Q) (some bool) {
+	query.Walk(q, func(n query.Q) bool {
+		switch n := n.(type) {
+		case *query.Repo, *query.RepoSet, *query.Branch:
 			some = true
 		case *query.Type:
 			return !some && n.Kind != query.KindRepo
@@ -221,7 +253,7 @@ func (x expressions) compile(q query.Q) (evaluator, error) {
 		var names []string
 		return func(f *facts) verdict {
 			if f.place == 0 {
-				return maybe
+				return evaluateBranches(q, f.chunk.roots.Summary())
 			}
 			names = f.repo.Branches(names[:0])
 			return evaluateBranch(q, names)
@@ -319,8 +351,16 @@ func evaluateBranch(q *query.Branch, names []string) verdict {
 	return maybe
 }
 
+// evaluateBranches looks for a branch at any place of a repo.
+func evaluateBranches(q *query.Branch, of *catalog.Summary) verdict {
+	if of.Unnamed || slices.ContainsFunc(of.Branches, func(name string) bool { return q.Matches(name, 0) || q.Matches(name, 1) }) {
+		return maybe
+	}
+	return none
+}
+
 // evaluateLanguage treats a shard that names no languages as unknown.
-func evaluateLanguage(q *query.Language, in *catalog.Held) verdict {
+func evaluateLanguage(q *query.Language, in speaker) verdict {
 	if speaks, known := in.Speaks(q.Name); speaks || !known {
 		return maybe
 	}
