@@ -2,8 +2,7 @@ package docstore
 
 import "bytes"
 
-// Reader decodes contents. It keeps the last unit and the first ones, so that reading on from the same place costs
-// nothing more. It is not safe for concurrent use, but a Content may have any number of Readers.
+// Reader decodes contents, or has them from the cache. It keeps the last unit that it decoded. It is not safe for concurrent use, but a Content may have any number of Readers.
 type Reader struct {
 	unitBuffer
 	c *Content
@@ -11,10 +10,11 @@ type Reader struct {
 	blob uint32 // whose span is known
 	span span
 	ok   bool
+
+	counted []byte // in which newlines were counted last
 }
 
-// NewReader returns a reader. It takes about 64 KiB, and up to 256 KiB more for the units that it keeps. Its
-// UnitsDecoded and BytesDecoded count what it has decoded so far.
+// NewReader returns a reader. It takes about 64 KiB. Its UnitsDecoded and BytesDecoded count what it has read so far.
 func (c *Content) NewReader() *Reader {
 	r := new(Reader)
 	r.Reset(c)
@@ -63,11 +63,11 @@ func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 	}
 	lines := uint32(to - from)
 	if rest := off % SuperblockSize; rest > 0 {
-		data, err := r.get(&r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), 0, int(rest))
+		r.counted, err = r.append(r.counted[:0], &r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), 0, int(rest))
 		if err != nil {
 			return 0, err
 		}
-		lines += uint32(bytes.Count(data, newline))
+		lines += uint32(bytes.Count(r.counted, newline))
 	}
 	return lines, nil
 }

@@ -15,7 +15,7 @@ type Work struct {
 // noUnit stands for no unit and for no dictionary.
 const noUnit = math.MaxUint32
 
-// unitBuffer decodes units of one text. It keeps the last one after its dictionary, and adds it to the cache. It takes up to 68 KiB.
+// unitBuffer decodes units of one text. It keeps the last one after its dictionary, and adds it to the cache. It takes up to 64 KiB.
 // Call forget before using a zero value. It is not safe for concurrent use.
 type unitBuffer struct {
 	Work
@@ -24,8 +24,7 @@ type unitBuffer struct {
 	unit, dict uint32 // in data
 	start      int    // of the unit in data: the length of the dictionary
 	data       []byte // the dictionary, the unit, and a margin for the decoder
-	cached     []byte // part of a unit that came from the cache
-	kept       int    // units that were added to it
+	kept       int    // units that were added to the cache
 }
 
 // forget empties the buffer, as before the first unit of a text.
@@ -45,17 +44,17 @@ func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off
 	for off < end {
 		at, size := int(off%SuperblockSize), unitSize(off, length)
 		to := int(min(uint64(size), uint64(at)+end-off))
-		data, err := b.get(u, first+uint32(off/SuperblockSize), size, at, to)
-		if err != nil {
+		var err error
+		if out, err = b.append(out, u, first+uint32(off/SuperblockSize), size, at, to); err != nil {
 			return dst, err
 		}
-		out, off = append(out, data...), off+uint64(len(data))
+		off += uint64(to - at)
 	}
 	return out, nil
 }
 
-// get returns the bytes [from, to) of a unit that has size bytes. They are valid until the next call.
-func (b *unitBuffer) get(u *units, unit uint32, size, from, to int) ([]byte, error) {
+// append appends the bytes [from, to) of a unit that has size bytes. On an error it returns dst unchanged.
+func (b *unitBuffer) append(dst []byte, u *units, unit uint32, size, from, to int) ([]byte, error) {
 	if unit != b.last {
 		b.last = unit
 		b.UnitsDecoded++
@@ -63,18 +62,17 @@ func (b *unitBuffer) get(u *units, unit uint32, size, from, to int) ([]byte, err
 	}
 	if unit != b.unit {
 		key := cacheKey{u.text, unit}
-		var ok bool
-		if b.cached, ok = key.load(b.cached[:0], from, to); ok {
-			return b.cached, nil
+		if out, ok := key.load(dst, from, to); ok {
+			return out, nil
 		}
 		if err := b.decode(u, unit, size); err != nil {
-			return nil, err
+			return dst, err
 		}
 		if b.kept++; b.kept <= mostKept {
 			key.keep(b.data[b.start : b.start+size])
 		}
 	}
-	return b.data[b.start+from : b.start+to], nil
+	return append(dst, b.data[b.start+from:b.start+to]...), nil
 }
 
 // decode decodes a unit after its dictionary.
