@@ -68,6 +68,7 @@ func TestManySmallRepos(t *testing.T) {
 		m.put(t, m.repo(i), manyName(i))
 	}
 	m.report(t, "put")
+	m.pushMeanwhile(t)
 	m.awaitPublished(t, len(m.folders))
 	m.report(t, "published")
 	if shards := m.metric(t, "trawl_indexer_shards_total"); int(shards) > len(m.folders)/5+20 {
@@ -199,6 +200,18 @@ func (m *many) check(t *testing.T, when string) {
 	if n := m.tokens(t); n != len(m.folders) {
 		t.Errorf("%s: %d of %d repos can be searched", when, n, len(m.folders))
 	}
+}
+
+// pushMeanwhile pushes to a repo while others wait to be indexed for the first time.
+func (m *many) pushMeanwhile(t *testing.T) {
+	t.Helper()
+	m.settled(t, m.put(t, m.repo(0), manyName(0)))
+	_, err := commitFolder(m.repo(0), m.folders[0], "drilltoken00000\nmeanwhiletoken\n")
+	testrun.Must(t, err)
+	begun := time.Now()
+	m.settled(t, m.put(t, m.repo(0), manyName(0)))
+	m.expect(t, "meanwhiletoken", manyName(0)+":drill.txt")
+	t.Logf("a push is searched after %v, while %d of %d repos can be searched", time.Since(begun).Round(time.Millisecond), m.tokens(t), len(m.folders))
 }
 
 // change pushes to some repos, renames some and deletes some.

@@ -68,9 +68,15 @@ func set[T comparable](field *T, standard T) {
 	}
 }
 
-// The stream and the subject of the jobs.
-func (c Config) jobStream() string  { return strings.ToUpper(c.Prefix) + "_JOBS" }
-func (c Config) jobSubject() string { return c.Prefix + ".jobs" }
+// The stream of the jobs, and their subjects.
+func (c Config) jobStream() string { return strings.ToUpper(c.Prefix) + "_JOBS" }
+
+func (c Config) jobSubject(bulk bool) string {
+	if bulk {
+		return c.Prefix + ".jobs.bulk"
+	}
+	return c.Prefix + ".jobs"
+}
 
 // The stream of the dead letters, and the prefix of their subjects.
 func (c Config) deadStream() string  { return strings.ToUpper(c.Prefix) + "_DEAD" }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/trawl-search/trawl/internal/wait"
 )
@@ -33,7 +34,7 @@ type Delivery struct {
 	// NumDelivered counts deliveries of this message, from 1.
 	NumDelivered int
 
-	yield func() // frees the worker; nil if there is none
+	yield func() // frees the worker
 }
 
 // Yield lets the delivery's worker take another job while its handler waits for
@@ -51,8 +52,8 @@ func (d *Delivery) Yield() {
 // also after success, and to two handlers at once: handlers must be idempotent.
 type Handler func(ctx context.Context, d *Delivery) error
 
-// Consume lets that many workers run handle, one job each at a time unless it yields,
-// until the context ends; then it waits for the running handlers and returns nil. While a
+// Consume lets that many workers run handle, one job each at a time unless it yields. Bulk jobs
+// and others take turns while both wait. It ends with the context; then it waits for the running handlers and returns nil. While a
 // handler runs, signs of life keep the job from being given to others. If the server
 // goes away, Consume waits until it is back, with or without its data. A handler that
 // panics has failed with the panic as its error.
@@ -60,19 +61,29 @@ func (q *Queue) Consume(ctx context.Context, workers int, handle Handler) error 
 	if workers < 1 {
 		return fmt.Errorf("consume: %d workers, at least 1", workers)
 	}
-	var running sync.WaitGroup
+	c := &consumption{Queue: q, handle: handle, workers: semaphore.NewWeighted(int64(workers))}
 	for range workers {
-		running.Go(func() { q.work(ctx, &running, handle) })
+		c.running.Go(func() { c.work(ctx, false) })
+		c.running.Go(func() { c.work(ctx, true) })
 	}
-	running.Wait()
+	c.running.Wait()
 	return nil
 }
 
-// work pulls one job after the other. Pulling single jobs leaves waiting ones at the
-// server, where other workers can get them.
-func (q *Queue) work(ctx context.Context, running *sync.WaitGroup, handle Handler) {
+// consumption is a call of Consume.
+type consumption struct {
+	*Queue
+
+	handle  Handler
+	workers *semaphore.Weighted
+	running sync.WaitGroup
+}
+
+// work pulls one job of a kind after the other. Pulling single jobs leaves waiting ones at the
+// server, where other workers can get them. A job that was pulled is next, so that pulling for each kind lets both take turns.
+func (q *consumption) work(ctx context.Context, bulk bool) {
 	for pauses := newBackoff(); ctx.Err() == nil; {
-		err := q.pull(ctx, running, handle)
+		err := q.pull(ctx, bulk)
 		if ctx.Err() != nil {
 			return
 		}
@@ -87,11 +98,11 @@ func (q *Queue) work(ctx context.Context, running *sync.WaitGroup, handle Handle
 }
 
 // pull handles jobs until the connection or the streams fail.
-func (q *Queue) pull(ctx context.Context, running *sync.WaitGroup, handle Handler) error {
+func (q *consumption) pull(ctx context.Context, bulk bool) error {
 	if err := q.ensureOnce(ctx); err != nil {
 		return err
 	}
-	consumer, err := q.consumer(ctx)
+	consumer, err := q.consumer(ctx, bulk)
 	if err != nil {
 		return err
 	}
@@ -102,10 +113,10 @@ func (q *Queue) pull(ctx context.Context, running *sync.WaitGroup, handle Handle
 		}
 		if msg != nil {
 			free := make(chan struct{})
-			yield := sync.OnceFunc(func() { close(free) })
-			running.Go(func() {
-				defer yield()
-				q.deliver(ctx, msg, handle, yield)
+			q.running.Go(func() {
+				next := sync.OnceFunc(func() { close(free) })
+				defer next()
+				q.deliver(ctx, msg, next)
 			})
 			<-free
 		}
@@ -124,10 +135,9 @@ func next(ctx context.Context, consumer jetstream.Consumer) (jetstream.Msg, erro
 	return msg, err
 }
 
-// deliver hands one message to the handler and settles it by the outcome.
-func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler, yield func()) {
+// deliver hands one message to the handler when a worker is free, and settles it by the outcome. It calls next when the next one can be pulled.
+func (q *consumption) deliver(ctx context.Context, msg jetstream.Msg, next func()) {
 	d, err := decode(msg)
-	d.yield = yield
 	switch {
 	case err != nil:
 		err = Permanent(err)
@@ -137,7 +147,7 @@ func (q *Queue) deliver(ctx context.Context, msg jetstream.Msg, handle Handler, 
 		// for it.
 		err = Permanent(fmt.Errorf("delivered %d times, and no worker reported an outcome", d.NumDelivered-1))
 	default:
-		err = q.run(ctx, msg, d, handle)
+		err = q.run(ctx, msg, d, next)
 	}
 	if err := q.settle(ctx, msg, d, err); err != nil {
 		// The job is delivered again after AckWait; handlers are idempotent.
@@ -160,8 +170,8 @@ func decode(msg jetstream.Msg) (*Delivery, error) {
 	return d, nil
 }
 
-// run calls the handler while signs of life go out.
-func (q *Queue) run(ctx context.Context, msg jetstream.Msg, d *Delivery, handle Handler) (err error) {
+// run waits for a worker and calls the handler, while signs of life go out.
+func (q *consumption) run(ctx context.Context, msg jetstream.Msg, d *Delivery, next func()) (err error) {
 	stop := make(chan struct{})
 	var beating sync.WaitGroup
 	beating.Go(func() { q.beat(msg, d, stop) })
@@ -173,7 +183,15 @@ func (q *Queue) run(ctx context.Context, msg jetstream.Msg, d *Delivery, handle 
 		close(stop)
 		beating.Wait()
 	}()
-	return handle(ctx, d)
+	if err := q.workers.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	d.yield = sync.OnceFunc(func() {
+		q.workers.Release(1)
+		next()
+	})
+	defer d.yield()
+	return q.handle(ctx, d)
 }
 
 // beat reports to the server every third of AckWait that the job is in progress: two

@@ -31,11 +31,13 @@ func (q *Queue) Depth(ctx context.Context) (d Depth, err error) {
 		}
 		*n = int(stream.CachedInfo().State.Msgs)
 	}
-	consumer, err := q.js.Consumer(ctx, q.cfg.jobStream(), consumerName)
-	if err != nil {
-		return d, fmt.Errorf("look at consumer %s: %w", consumerName, err)
+	for _, name := range []string{consumerName, bulkConsumerName} {
+		consumer, err := q.js.Consumer(ctx, q.cfg.jobStream(), name)
+		if err != nil {
+			return d, fmt.Errorf("look at consumer %s: %w", name, err)
+		}
+		d.Delivered += consumer.CachedInfo().NumAckPending
 	}
-	d.Delivered = consumer.CachedInfo().NumAckPending
 	return d, nil
 }
 

@@ -14,8 +14,11 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// consumerName is the consumer of the stream of jobs.
-const consumerName = "indexers"
+// consumerName and bulkConsumerName are the consumers of the stream of jobs.
+const (
+	consumerName     = "indexers"
+	bulkConsumerName = "indexers-bulk"
+)
 
 // Limits of the streams.
 const (
@@ -40,9 +43,12 @@ type Job struct {
 	// Attempt distinguishes the jobs of one request: a job with the same three fields is
 	// accepted once within Config.Duplicates.
 	Attempt uint64 `json:"attempt,omitempty"`
+	// Bulk jobs are those of repos that were never indexed, or are built anew. There may be very many at once. Others do not wait behind them: both
+	// take turns.
+	Bulk bool `json:"bulk,omitempty"`
 }
 
-// id is the id by which the server drops duplicates. The name is hashed, since it may
+// id is the id by which the server drops duplicates, of both kinds. The name is hashed, since it may
 // hold bytes that no header can.
 func (j Job) id() string {
 	return fmt.Sprintf("%s-%d-%d", repoHash(j.Repo), j.Epoch, j.Attempt)
@@ -136,11 +142,12 @@ func (q *Queue) publish(ctx context.Context, job Job, id string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	_, err = q.js.Publish(ctx, q.cfg.jobSubject(), data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
+	subject := q.cfg.jobSubject(job.Bulk)
+	_, err = q.js.Publish(ctx, subject, data, jetstream.WithMsgID(id), jetstream.WithRetryAttempts(0))
 	if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, nats.ErrNoResponders) {
 		// Nobody listens on the subject: a new server, or one whose data is gone.
 		if err = q.ensureOnce(ctx); err == nil {
-			_, err = q.js.Publish(ctx, q.cfg.jobSubject(), data, jetstream.WithMsgID(id))
+			_, err = q.js.Publish(ctx, subject, data, jetstream.WithMsgID(id))
 		}
 	}
 	if err != nil {

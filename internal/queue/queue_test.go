@@ -44,6 +44,65 @@ func TestEveryJobIsDoneOnce(t *testing.T) {
 	}
 }
 
+// TestBulkJobsTakeTurns: while jobs of both kinds wait, they take turns.
+func TestBulkJobsTakeTurns(t *testing.T) {
+	q, _ := fresh(t)
+	for i := range 10 {
+		publish(t, q, queue.Job{Repo: fmt.Sprint("bulk", i), Bulk: true})
+	}
+	started, goOn := make(chan bool), make(chan struct{})
+	var running atomic.Int32
+	consume(t, q, 1, func(ctx context.Context, d *queue.Delivery) error {
+		if n := running.Add(1); n > 1 {
+			t.Errorf("one worker runs %d jobs", n)
+		}
+		defer running.Add(-1)
+		for _, step := range []func() bool{
+			func() bool {
+				select {
+				case started <- d.Bulk:
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			},
+			func() bool {
+				select {
+				case <-goOn:
+					return true
+				case <-ctx.Done():
+					return false
+				}
+			},
+		} {
+			if !step() {
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	if !receive(t, started, "the first bulk job") {
+		t.Fatal("it is no bulk job")
+	}
+	for i := range 5 {
+		publish(t, q, queue.Job{Repo: fmt.Sprint("push", i)})
+	}
+	bulk := 0
+	for done := range 8 {
+		testrun.Until(t, "a job waits for the worker", func() bool {
+			d, err := q.Depth(t.Context())
+			return err == nil && d.Jobs == 15-done && d.Delivered == 2
+		})
+		goOn <- struct{}{}
+		if receive(t, started, "the next job") {
+			bulk++
+		}
+	}
+	if bulk < 2 || bulk > 6 { // four, unless a job that was pulled comes too late for its turn
+		t.Errorf("%d of 8 jobs are bulk jobs", bulk)
+	}
+}
+
 // TestYield: a handler that yields keeps its job, and its worker takes the next one.
 func TestYield(t *testing.T) {
 	q, nc := fresh(t)

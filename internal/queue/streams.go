@@ -40,8 +40,10 @@ func (q *Queue) ensureOnce(ctx context.Context) error {
 			return fmt.Errorf("make stream %s: %w", cfg.Name, err)
 		}
 	}
-	if _, err := q.consumer(ctx); err != nil {
-		return err
+	for _, bulk := range []bool{false, true} {
+		if _, err := q.consumer(ctx, bulk); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -50,7 +52,7 @@ func (q *Queue) jobStream() jetstream.StreamConfig {
 	return jetstream.StreamConfig{
 		Name:        q.cfg.jobStream(),
 		Description: "Repos that have work; each message goes to one indexer.",
-		Subjects:    []string{q.cfg.jobSubject()},
+		Subjects:    []string{q.cfg.jobSubject(false), q.cfg.jobSubject(true)},
 		Retention:   jetstream.WorkQueuePolicy,
 		Storage:     jetstream.FileStorage,
 		Discard:     jetstream.DiscardNew, // a full queue is an error; dropping the oldest would be silent
@@ -76,19 +78,24 @@ func (q *Queue) deadStream() jetstream.StreamConfig {
 	}
 }
 
-// consumer makes or finds the one consumer that all indexers share. The server delivers
+// consumer makes or finds the consumer of bulk jobs, or that of the others, which all indexers share. The server delivers
 // without limit, and Consume enforces the limit: a message that the server gave up would
 // stay in the work queue for ever, unnoticed.
-func (q *Queue) consumer(ctx context.Context) (jetstream.Consumer, error) {
+func (q *Queue) consumer(ctx context.Context, bulk bool) (jetstream.Consumer, error) {
+	name := consumerName
+	if bulk {
+		name = bulkConsumerName
+	}
 	consumer, err := q.js.CreateOrUpdateConsumer(ctx, q.cfg.jobStream(), jetstream.ConsumerConfig{
-		Durable:       consumerName,
+		Durable:       name,
+		FilterSubject: q.cfg.jobSubject(bulk),
 		AckPolicy:     jetstream.AckExplicitPolicy,
 		AckWait:       q.cfg.AckWait,
 		MaxDeliver:    -1,
 		MaxAckPending: maxJobs, // a job that waits for its next try must not hold back others
 	})
 	if err != nil {
-		return nil, fmt.Errorf("make consumer %s: %w", consumerName, err)
+		return nil, fmt.Errorf("make consumer %s: %w", name, err)
 	}
 	return consumer, nil
 }

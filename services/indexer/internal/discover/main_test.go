@@ -190,13 +190,15 @@ func (w *world) publish(name, commit string) {
 	}
 }
 
-// take returns the jobs since the last call, as repo:epoch.
+// take returns the jobs since the last call, as repo:epoch. The first one of a repo is a bulk job.
 func (w *world) take() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	taken := []string{}
 	for _, j := range w.jobs {
-		taken = append(taken, fmt.Sprintf("%s:%d", j.Repo, j.Epoch))
+		if taken = append(taken, fmt.Sprintf("%s:%d", j.Repo, j.Epoch)); j.Bulk != (j.Epoch == 1) {
+			taken = append(taken, fmt.Sprintf("%s is wrong in its kind: %v", j.Repo, j.Bulk))
+		}
 	}
 	w.jobs = nil
 	return taken

@@ -143,7 +143,9 @@ var errTaken = errors.New("the repo is another source's, or was added by hand")
 // put makes a repo desired, as PutRepo does, unless it is taken.
 func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	want.RequestedAt = timestamppb.Now()
+	isNew := false
 	epoch, _, err := l.Store.PutDesiredIf(ctx, want, "", func(old *catalogv1.Desired) error {
+		isNew = old == nil
 		if old != nil && old.GetSource() != l.spec.GetName() && old.GetLeftAt() == nil {
 			return errTaken
 		}
@@ -152,7 +154,7 @@ func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	if err != nil {
 		return err
 	}
-	queue.Wake(ctx, l.Queue, queue.Job{Repo: want.GetName(), Epoch: epoch}, l.Log)
+	queue.Wake(ctx, l.Queue, queue.Job{Repo: want.GetName(), Epoch: epoch, Bulk: isNew}, l.Log)
 	return nil
 }
 

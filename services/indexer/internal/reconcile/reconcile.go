@@ -58,6 +58,8 @@ type pending struct {
 	epoch uint64
 	wait  time.Duration
 	next  time.Time
+	// isNew is true if the repo was never published.
+	isNew bool
 	// failed: at the last pass the request had failed, and no job was running for it.
 	failed bool
 }
@@ -131,6 +133,7 @@ func (r *Reconciler) outstanding(ctx context.Context, now time.Time, seen *tally
 				p.next = latest
 			}
 		}
+		p.isNew = epoch == 0
 		r.pending[d.GetName()], found = p, append(found, d)
 		if !p.failed && d.GetRequestedAt().AsTime().Before(now) {
 			queued++
@@ -178,7 +181,7 @@ func (r *Reconciler) requeue(ctx context.Context, now time.Time, d *catalogv1.De
 	// The attempt differs from that of earlier passes, and is the same in indexers
 	// whose passes are at about the same time, so that the queue keeps one message.
 	attempt := uint64(max(now.Unix(), 0)) / uint64(max(r.Every/time.Second, 1))
-	if err := r.Queue.Publish(ctx, queue.Job{Repo: d.GetName(), Epoch: d.GetEpoch(), Attempt: attempt}); err != nil {
+	if err := r.Queue.Publish(ctx, queue.Job{Repo: d.GetName(), Epoch: d.GetEpoch(), Attempt: attempt, Bulk: p.isNew}); err != nil {
 		return fmt.Errorf("enqueue %q again: %w", d.GetName(), err)
 	}
 	r.Log.InfoContext(ctx, "request enqueued again", "repo", d.GetName(), "epoch", d.GetEpoch())

@@ -350,6 +350,27 @@ func TestLongQueueGetsNoLonger(t *testing.T) {
 	pass()
 }
 
+// TestRequestsOfNewReposAreBulk: a request that was lost takes its turn with others of its kind.
+func TestRequestsOfNewReposAreBulk(t *testing.T) {
+	r, q := newReconciler(t)
+	put := func(name string) {
+		t.Helper()
+		if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, RequestedAt: timestamppb.Now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("new")
+	put("pushed")
+	publish(t, r.Store, "pushed")
+	put("pushed")
+	if err := r.Pass(t.Context(), time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if len(q.jobs) != 2 || q.jobs[0].Repo != "new" || !q.jobs[0].Bulk || q.jobs[1].Bulk {
+		t.Errorf("enqueued %+v", q.jobs)
+	}
+}
+
 func publish(t *testing.T, store *catalog.Store, name string) {
 	t.Helper()
 	lease, err := store.AcquireLease(t.Context(), name, time.Minute)

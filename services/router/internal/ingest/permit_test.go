@@ -33,6 +33,33 @@ type accepting struct{ letters }
 
 func (accepting) Publish(context.Context, queue.Job) error { return nil }
 
+// noting is a queue that remembers the jobs.
+type noting struct {
+	letters
+	jobs []queue.Job
+}
+
+func (n *noting) Publish(_ context.Context, job queue.Job) error {
+	n.jobs = append(n.jobs, job)
+	return nil
+}
+
+// TestNewReposAreBulk: many repos that are added at once do not hold up those that are indexed again.
+func TestNewReposAreBulk(t *testing.T) {
+	store, jobs := catalog.New(etcdtest.New().Client(nil), ""), &noting{letters: letters{t: t}}
+	policy := origin.Policy{Schemes: []string{"https"}}
+	service := ingest.New(store, jobs, ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody}, space(store), nil, slog.New(slog.DiscardHandler))
+	ctx := access.With(t.Context(), access.Anyone)
+	for _, url := range []string{"https://git.example.com/a", "https://git.example.com/b", "https://git.example.com/a"} {
+		if _, err := service.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: url}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(jobs.jobs) != 3 || !jobs.jobs[0].Bulk || !jobs.jobs[1].Bulk || jobs.jobs[2].Bulk || jobs.jobs[2].Epoch != 2 {
+		t.Errorf("jobs %+v", jobs.jobs)
+	}
+}
+
 // desk is a service with callers who have tokens.
 type desk struct {
 	*ingest.Service

@@ -45,7 +45,7 @@ func (s *Admin) ReindexRepo(ctx context.Context, req *adminv1.ReindexRepoRequest
 		return nil, storeError("reindex repo", err)
 	}
 	if requested {
-		queue.Wake(ctx, s.jobs, queue.Job{Repo: req.Name, Epoch: epoch}, s.log)
+		queue.Wake(ctx, s.jobs, queue.Job{Repo: req.Name, Epoch: epoch, Bulk: true}, s.log)
 	}
 	return &adminv1.ReindexRepoResponse{Epoch: epoch, Requested: requested}, nil
 }

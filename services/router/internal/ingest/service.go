@@ -86,8 +86,9 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		return nil, err
 	}
 	var refused error
-	caller := limited(ctx)
+	isNew, caller := false, limited(ctx)
 	epoch, _, err := s.store.PutDesiredIf(ctx, desired, caller, func(old *catalogv1.Desired) error {
+		isNew = old == nil
 		switch refused = replaceable(old); {
 		case refused != nil:
 		case old == nil:
@@ -105,7 +106,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, storeError("put repo", err)
 	}
-	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch}, s.log)
+	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch, Bulk: isNew}, s.log)
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
 }
 
