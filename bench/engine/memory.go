@@ -6,22 +6,20 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-
-	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // collections is how many collections end before the least heap counts.
 const collections = 4
 
-// heap returns the live heap without the cache of decoded text, which all shards share: its least size after some collections. Pooled objects go with the
-// second one, finalised ones with the one after their finalizers, which run at any time.
+// heap returns the live heap: its least size after some collections. Pooled objects go with the second one, finalised ones with the one after
+// their finalizers, which run at any time.
 func heap() int64 {
 	least := int64(math.MaxInt64)
 	for range collections {
 		var m runtime.MemStats
 		runtime.GC()
 		runtime.ReadMemStats(&m)
-		least = min(least, int64(m.HeapAlloc)-docstore.CacheBytes())
+		least = min(least, int64(m.HeapAlloc))
 	}
 	return least
 }

@@ -23,7 +23,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		d *Docs
 	}
 	all := make([]opened, shards)
-	before := testrun.LiveHeap() - CacheBytes()
+	before := testrun.LiveHeap()
 	for i := range all {
 		c, d, err := open(data)
 		if err != nil {
@@ -40,7 +40,7 @@ func TestHeapOfAnOpenShard(t *testing.T) {
 		all[i] = opened{c, d}
 	}
 	// Buffers of the pool are dropped by two collections.
-	if per := (testrun.LiveHeap() - CacheBytes() - before) / shards; per > limit {
+	if per := (testrun.LiveHeap() - before) / shards; per > limit {
 		t.Errorf("%d bytes of heap for a shard, at most %d are fine", per, limit)
 	} else {
 		t.Logf("%d bytes of heap for a shard", per)

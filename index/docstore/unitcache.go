@@ -8,7 +8,8 @@ import (
 
 // A search reads most units more than once: to find, to rate lines, and to cut out what is shown. The next search is often for something
 // similar. So all shards of a process share a cache of decoded units: in sets, as those of processors, each with a lock of its own.
-// It takes cacheSets*cacheWays*SuperblockSize bytes at most, and nothing before the first search.
+// It takes cacheSets*cacheWays*SuperblockSize bytes at most, and none before they are used: without pointers it is no part of the heap, so
+// that the garbage collector neither scans it nor leaves more garbage because of it.
 const (
 	cacheSets = 1024
 	cacheWays = 8
@@ -30,7 +31,7 @@ type cacheSet struct {
 	lengths [cacheWays]uint16
 	used    uint8 // bits of the ways that were used since the hand passed
 	hand    uint8 // the way that is replaced next, unless it was used
-	data    []byte
+	data    [cacheWays][SuperblockSize]byte
 }
 
 func (k cacheKey) set() *cacheSet {
@@ -57,7 +58,7 @@ func (k cacheKey) load(dst []byte, from, to int) ([]byte, bool) {
 		return dst, false
 	}
 	s.used |= 1 << i
-	return append(dst, s.data[i*SuperblockSize:][from:to]...), true
+	return append(dst, s.data[i][from:to]...), true
 }
 
 // keep copies a unit into the cache.
@@ -74,20 +75,6 @@ func (k cacheKey) keep(unit []byte) {
 		i = int(s.hand)
 		s.hand = (s.hand + 1) % cacheWays
 	}
-	if s.data == nil {
-		s.data = make([]byte, cacheWays*SuperblockSize)
-	}
-	copy(s.data[i*SuperblockSize:], unit)
+	copy(s.data[i][:], unit)
 	s.keys[i], s.lengths[i] = k, uint16(len(unit))
-}
-
-// CacheBytes is the memory that the cache of decoded text takes: it is that of the process, and of no shard.
-func CacheBytes() (sum int64) {
-	for i := range unitCache {
-		s := &unitCache[i]
-		s.mu.Lock()
-		sum += int64(len(s.data))
-		s.mu.Unlock()
-	}
-	return sum
 }

@@ -166,7 +166,7 @@ func (c *heapCluster) heapOfSearcher(want int) int64 {
 	cfg.GRPC, cfg.HTTP, cfg.DrainDelay = "127.0.0.1:0", "127.0.0.1:0", 0
 	cfg.ID, cfg.CacheDir = "s0", filepath.Join(c.dir, fmt.Sprint("cache-", want))
 	tel, spans := telemetrytest.New(c.t)
-	before := testrun.LiveHeap() - docstore.CacheBytes()
+	before := testrun.LiveHeap()
 	s, err := searcher.New(cfg, searcher.Deps{Etcd: c.etcd, Bucket: c.bucket, Telemetry: tel})
 	must(c.t, err)
 	must(c.t, s.Listen(c.t.Context()))
@@ -183,7 +183,7 @@ func (c *heapCluster) heapOfSearcher(want int) int64 {
 		c.search(s.GRPCAddr().String(), want)
 	}
 	spans.Reset()
-	after := testrun.LiveHeap() - docstore.CacheBytes() // which does not depend on the number of shards
+	after := testrun.LiveHeap()
 	runtime.KeepAlive(s)
 	return after - before
 }
