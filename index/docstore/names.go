@@ -97,6 +97,7 @@ func (d *Docs) appendNames(dst []byte, off, end uint64) ([]byte, error) {
 		buf.of = d
 		buf.forget()
 	}
+	buf.kept = 0 // a buffer serves many searches
 	// If a fault unwinds the stack, the buffer is not returned, since its content is unknown.
 	out, err := buf.appendRange(dst, &d.names, 0, d.info.names, off, end)
 	nameBuffers.Put(buf)

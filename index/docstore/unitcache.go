@@ -13,7 +13,8 @@ import (
 const (
 	cacheSets = 1024
 	cacheWays = 8
-	// mostKept is how many units one reader adds, so that a search that reads everything does not replace what others need.
+	// mostKept is how many units one reader adds, so that a search that reads all of a large shard does not replace what others need. A search
+	// has a reader for each shard, and another one to show what it found.
 	mostKept = 1024
 )
 

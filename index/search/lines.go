@@ -357,7 +357,7 @@ func (r *lineRater) says(l *line, m *mark, quality rank.Quality) bool {
 }
 
 // ends returns where the line of a mark begins and ends, which the text then covers, and where no line that begins in the superblock of the mark
-// goes on. The ends are looked for near the mark first: mostly they are there, and decoding the rest of the superblock takes longer.
+// goes on. The ends are looked for near the mark first: mostly they are there, and reading the rest of the superblock takes longer.
 func (r *lineRater) ends(m mark) (begin, end, most uint32, err error) {
 	superblock := m.start / docstore.SuperblockSize * docstore.SuperblockSize
 	least := superblock - min(superblock, lineReach)

@@ -22,7 +22,7 @@ type ListResult struct {
 	Repos []shard.RepoStats
 	// Incomplete is the reason why some repos may be missing (a context's error), or nil.
 	Incomplete error
-	// BytesDecoded counts content that was decompressed.
+	// BytesDecoded counts content that was decompressed, or came from the cache of what was.
 	BytesDecoded uint64
 }
 

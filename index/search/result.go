@@ -148,7 +148,7 @@ type Stats struct {
 	FilesMatched, Matches uint64
 	// FilesConsidered counts documents looked at after the n-gram filter.
 	FilesConsidered uint64
-	// BytesDecoded and UnitsDecoded count content that was decompressed.
+	// BytesDecoded and UnitsDecoded count content that was decompressed, or came from the cache of what was.
 	BytesDecoded, UnitsDecoded uint64
 	// ListsRead counts the posting lists that were opened.
 	ListsRead uint64

@@ -219,7 +219,7 @@ func (c *cutter) lineEnd(at, n int) (int, error) {
 	}
 }
 
-// extend reads more of the text, in search of something after a place: first a part of a superblock, whose rest need not be decoded, and
+// extend reads more of the text, in search of something after a place: first a part of a superblock, whose rest need not be read, and
 // many superblocks at once in long lines.
 func (c *cutter) extend(since int) (err error) {
 	end, step := c.end(), docstore.BlockSize
