@@ -23,6 +23,7 @@ type unitBuffer struct {
 
 	unit, dict uint32 // in data
 	start      int    // of the unit in data: the length of the dictionary
+	size       int    // of the unit in data; lists of a hostile shard may say several
 	data       []byte // the dictionary, the unit, and a margin for the decoder
 	kept       int    // units that were added to the cache
 }
@@ -60,7 +61,7 @@ func (b *unitBuffer) append(dst []byte, u *units, unit uint32, size, from, to in
 		b.UnitsDecoded++
 		b.BytesDecoded += uint64(size)
 	}
-	if unit != b.unit {
+	if unit != b.unit || to > b.size {
 		key := cacheKey{u.text, unit}
 		if out, ok := key.load(dst, from, to); ok {
 			return out, nil
@@ -98,6 +99,6 @@ func (b *unitBuffer) decode(u *units, unit uint32, size int) error {
 	if err := decodeUnit(b.data, b.start, size, encoded); err != nil {
 		return u.corrupt(unit, err)
 	}
-	b.unit = unit
+	b.unit, b.size = unit, size
 	return nil
 }

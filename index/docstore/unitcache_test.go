@@ -2,7 +2,9 @@ package docstore
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"testing"
 )
@@ -118,5 +120,72 @@ func TestReadersShareTheCache(t *testing.T) {
 	}
 	if before, after := cached(anew, 2*unitsPerDictionary-mostKept+1), cached(anew, 2*unitsPerDictionary-mostKept); !before || after {
 		t.Errorf("of %d units the last one that may be kept is in the cache: %v, the next one: %v", mostKept+10, before, after)
+	}
+}
+
+// TestUnitOfTwoSizes: lists of a hostile shard can say two sizes of a unit.
+func TestUnitOfTwoSizes(t *testing.T) {
+	secret := bytes.Repeat([]byte("secret of another shard "), 171)[:SuperblockSize]
+	other := contentOf(t, secret)
+	c := contentOf(t, []byte("0123456789"))
+	r := other.NewReader()
+	if _, err := r.Append(nil, 0, 0, SuperblockSize); err != nil {
+		t.Fatal(err)
+	}
+	r.Reset(c)
+	if got, err := r.append(nil, &c.units, 0, 10, 0, 10); err != nil || string(got) != "0123456789" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	for range 2 {
+		if got, err := r.append(nil, &c.units, 0, SuperblockSize, 0, SuperblockSize); err == nil {
+			t.Errorf("a unit of 10 bytes has %d: %.60q", len(got), got)
+		}
+	}
+}
+
+func contentOf(t *testing.T, blobs ...[]byte) *Content {
+	t.Helper()
+	docs := []Document{}
+	for i := range blobs {
+		docs = append(docs, Document{Path: fmt.Append(nil, "a", i), Branches: []uint32{0}, Blob: uint32(i)})
+	}
+	data := (&model{repos: []modelRepo{{Repo{Name: "r", Branches: make([]Branch, 1)}, docs}}, blobs: blobs}).write(t)
+	c, _, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestNamesAreKept: paths of one shard, read by many searches one after the other.
+func TestNamesAreKept(t *testing.T) {
+	var docs []Document
+	pad := bytes.Repeat([]byte("x"), 2000)
+	for i := range 4000 {
+		docs = append(docs, Document{Path: append(fmt.Appendf(nil, "%05d", i), pad...), Branches: []uint32{0}, Blob: uint32(i)})
+	}
+	blobs := make([][]byte, len(docs))
+	data := (&model{repos: []modelRepo{{Repo{Name: "r", Branches: make([]Branch, 1)}, docs}}, blobs: blobs}).write(t)
+	_, d, err := open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that all have the same buffer
+	buf := make([]byte, 0, 4096)
+	for doc := range d.Len() { // a search that reads all names
+		if _, err := d.AppendPath(buf, doc); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 100 { // searches that read a few
+		for _, doc := range []uint32{3900, 3990} {
+			if _, err := d.AppendPath(buf, doc); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	start, _, _ := d.PathRange(3900)
+	if _, ok := (cacheKey{d.names.text, uint32(start / SuperblockSize)}).load(nil, 0, 1); !ok {
+		t.Error("names that a hundred searches read are not in the cache")
 	}
 }

@@ -216,10 +216,15 @@ func prunes(q query.Q) (some bool) {
 	return some
 }
 
-// looksAtRepos reports whether the query has an atom that only the repos of a chunk decide.
+// looksAtRepos reports whether only the repos of a chunk decide the query: it has another atom than a language, or several languages, which
+// different repos may have. What a chunk as a whole decides would then depend on which repos share it, hidden ones among them.
 func looksAtRepos(q query.Q) (some bool) {
+	languages := 0
 	query.Walk(q, func(n query.Q) bool {
 		switch n := n.(type) {
+		case *query.Language:
+			languages++
+			some = some || languages > 1
 		case *query.Repo, *query.RepoSet, *query.Branch:
 			some = true
 		case *query.Type:
