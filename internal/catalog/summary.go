@@ -1,5 +1,7 @@
 package catalog
 
+import "iter"
+
 // Summary is what the roots of a chunk say together of their branches and languages.
 type Summary struct {
 	// Branches are the names of the branches, each once. Unnamed is true if a root has none.
@@ -30,7 +32,7 @@ func (s *Spoken) Speaks(language string) (speaks, known bool) {
 }
 
 // Languages are those that the roots name, each once, and the number of roots that do.
-func (s *Spoken) Languages() func(yield func(string, int) bool) {
+func (s *Spoken) Languages() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for _, l := range s.languages {
 			if !yield(s.chunk.words[l.word].Value(), int(l.roots)) {
