@@ -79,3 +79,9 @@ func (r *Reader) Reset(c *Content) {
 	r.Work = Work{}
 	r.forget()
 }
+
+// ResetOnce is Reset for who reads everything once, as merging does: nothing is added to the cache.
+func (r *Reader) ResetOnce(c *Content) {
+	r.Reset(c)
+	r.kept = mostKept
+}

@@ -189,3 +189,18 @@ func TestNamesAreKept(t *testing.T) {
 		t.Error("names that a hundred searches read are not in the cache")
 	}
 }
+
+// TestWhoReadsOnceAddsNothing reads all units once, as merging and verifying do.
+func TestWhoReadsOnceAddsNothing(t *testing.T) {
+	c := contentOf(t, bytes.Repeat([]byte("0123456789abcdef"), SuperblockSize))
+	var r Reader
+	r.ResetOnce(c)
+	if _, err := r.Append(nil, 0, 0, 16*SuperblockSize); err != nil {
+		t.Fatal(err)
+	}
+	for unit := range c.Superblocks() {
+		if _, found := (cacheKey{c.units.text, unit}).load(nil, 0, 1); found {
+			t.Errorf("unit %d is in the cache", unit)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 		data = data[:0]
 		if blob.input != nil {
 			if blob.input != last {
-				reader.Reset(blob.content)
+				reader.ResetOnce(blob.content)
 				last = blob.input
 			}
 			if data, err = reader.Append(data, blob.blob, 0, math.MaxUint32); err != nil {

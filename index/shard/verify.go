@@ -24,7 +24,8 @@ func (s *Shard) Verify(ctx context.Context) error {
 	if err := s.file.Verify(ctx); err != nil {
 		return fmt.Errorf("verify shard: %w", err)
 	}
-	v := &verifier{Shard: s, tick: ctx.Err, reader: s.Content.NewReader()}
+	v := &verifier{Shard: s, tick: ctx.Err, reader: new(docstore.Reader)}
+	v.reader.ResetOnce(s.Content)
 	err := s.Guard(func() error {
 		if err := v.documents(); err != nil {
 			return err
