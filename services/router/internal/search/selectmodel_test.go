@@ -116,7 +116,7 @@ func anyQuery(rng *rand.Rand, depth int) query.Q {
 	}
 	tree, err := syntax.Parse(anyRepos[rng.IntN(len(anyRepos))], syntax.Perl)
 	if err != nil {
-		panic(err) //nolint:forbidigo // all are valid
+		panic(err) // all are valid
 	}
 	return &query.Repo{Tree: tree}
 }
