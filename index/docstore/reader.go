@@ -2,7 +2,8 @@ package docstore
 
 import "bytes"
 
-// Reader decodes contents, or has them from the cache. It keeps the last unit that it decoded. It is not safe for concurrent use, but a Content may have any number of Readers.
+// Reader decodes contents, or has them from the cache. It keeps the last unit that it decoded. It is not safe
+// for concurrent use, but a Content may have any number of Readers.
 type Reader struct {
 	unitBuffer
 	c *Content

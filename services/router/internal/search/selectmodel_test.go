@@ -24,7 +24,7 @@ var (
 	anyRepos     = []string{"a", "B", "^host/a", "pond|heron", "(?i)HERON", "[ab]-", "1$", "é", "nowhere", ".", "host/.*-1", "(?i)ré", "b-\\d+1"}
 )
 
-// world has roots in shards, each of which has places for repos. Some of the places are of no root.
+// world is a set of roots and of the shards that hold their repos. A shard may say that it has more repos than roots name.
 type world struct {
 	roots  []*catalogv1.Root
 	places []uint32 // of each shard that no root has yet
