@@ -240,12 +240,15 @@ func (s *search) announceQueue() error {
 		if err != nil {
 			return err
 		}
-		if s.wholeTexts > 0 || len(s.defining) > 0 && holds(byText, c.blob) {
+		whole := slices.ContainsFunc(s.reading, func(a *contentAtom) bool { return a.anchors == nil })
+		if whole || len(s.defining) > 0 && holds(byText, c.blob) {
 			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
 		}
-		for _, l := range s.anchors {
-			for _, t := range l.known.in(first, end) {
-				superblocks = appendAround(superblocks, t.superblock, first, end)
+		for _, a := range s.reading {
+			for _, l := range a.anchors {
+				for _, t := range l.in(first, end) {
+					superblocks = appendAround(superblocks, t.superblock, first, end)
+				}
 			}
 		}
 		if t := &s.together; t.find(c.blob) && !t.read[t.at] {

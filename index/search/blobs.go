@@ -233,61 +233,16 @@ func (t *textBlobs) evidence() evidence {
 	return evidence{unknown: 1}
 }
 
-// literalBlobs has as candidates the blobs with a superblock in which a literal may have its anchor. Once all candidates are known,
-// searches of their text share its places.
+// literalBlobs has as candidates the blobs with a place of a literal.
 type literalBlobs struct {
-	s       *search
-	literal regex.Literal
-	cand    places
-	maxLen  int // the longest text in bytes that matches the literal
-
-	started, done bool
-	at            uint32 // superblock of the cursor
-	blocks        uint8  // its candidate blocks
-
-	// known are the places: all, or those in the candidates so far.
-	known  *wordPlaces
-	listed bool // known has all
+	*places
+	s      *search
+	maxLen int // the longest text in bytes that matches the literal
+	at     int // index of the first tally that was not passed
 }
 
-func newLiteralBlobs(s *search, l regex.Literal, cand places) *literalBlobs {
-	b := &literalBlobs{s: s, literal: l, cand: cand, maxLen: literal.MaxLen(l.Text, l.CaseSensitive)}
-	if b.known, b.listed = cand.(*wordPlaces); !b.listed {
-		b.known = &wordPlaces{}
-		b.known.least, b.known.most = cand.AnchorOffset()
-	}
-	return b
-}
-
-// record takes over the places in superblocks [first, end), so that the text can be searched in any order. Callers pass ascending numbers.
-func (l *literalBlobs) record(first, end uint32) error {
-	if l.listed {
-		return nil
-	}
-	for ok := l.seekSuperblock(first); ok && l.at < end; ok = l.seekSuperblock(l.at + 1) {
-		l.known.tallies = append(l.known.tallies, tally{superblock: l.at, blocks: l.blocks})
-		if err := l.s.tick(); err != nil {
-			return err
-		}
-	}
-	return l.cand.Err()
-}
-
-// recordPlaces records the places of all anchors in a candidate.
-func (s *search) recordPlaces(blob uint32) error {
-	if len(s.anchors) == 0 {
-		return nil
-	}
-	first, end, err := s.superblocksOf(blob)
-	if err != nil {
-		return err
-	}
-	for _, l := range s.anchors {
-		if err := l.record(first, end); err != nil {
-			return err
-		}
-	}
-	return nil
+func newLiteralBlobs(s *search, l regex.Literal, p *places) *literalBlobs {
+	return &literalBlobs{places: p, s: s, maxLen: literal.MaxLen(l.Text, l.CaseSensitive)}
 }
 
 func (l *literalBlobs) evidence() evidence { return evidence{} }
@@ -300,23 +255,35 @@ func (l *literalBlobs) seek(from uint32) (uint32, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if !l.seekSuperblock(first) {
-		return 0, false, l.cand.Err()
+	if l.at = seekTally(l.tallies, l.at, first); l.at == len(l.tallies) {
+		return 0, false, nil
 	}
-	blob, err := l.s.content.BlobOf(l.at)
+	blob, err := l.s.content.BlobOf(l.tallies[l.at].superblock)
 	return blob, err == nil, err
 }
 
-// seekSuperblock moves the cursor to the first candidate at or after sb.
-func (l *literalBlobs) seekSuperblock(sb uint32) bool {
-	if l.done || l.started && l.at >= sb {
-		return !l.done
+// in returns the places in superblocks [first, end). It is fast if calls mostly ascend.
+func (l *literalBlobs) in(first, end uint32) []tally {
+	if l.at > 0 && l.tallies[l.at-1].superblock >= first {
+		l.at = 0
 	}
-	l.started = true
-	var ok bool
-	l.at, l.blocks, ok = l.cand.SeekGE(sb)
-	l.done = !ok
-	return ok
+	l.at = seekTally(l.tallies, l.at, first)
+	n := l.at
+	for n < len(l.tallies) && l.tallies[n].superblock < end {
+		n++
+	}
+	return l.tallies[l.at:n]
+}
+
+// mostIn bounds how many matches start in superblocks [first, end), all of one blob, up to rank.Enough.
+func (l *literalBlobs) mostIn(first, end uint32) (most int) {
+	for _, t := range l.in(first, end) {
+		if t.opaque || t.matches == 0 {
+			return rank.Enough
+		}
+		most += t.matches.all()
+	}
+	return min(most, rank.Enough)
 }
 
 // blobOfSuperblocks finds the blobs of ascending superblocks.

@@ -286,6 +286,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 		s.knownOf(m).read = s.among
 		return nil
 	}
+	s.reading = append(s.reading, a)
 	return a.prepare()
 }
 

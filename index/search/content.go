@@ -56,21 +56,18 @@ func (a *contentAtom) prepare() error {
 		return err
 	}
 	a.planned, a.leads = p.plan, blobsMethods(p.blobs)
-	if a.reach.Whole || p.anchors == nil {
-		a.s.wholeTexts++
+	if a.reach.Whole {
 		return nil
 	}
 	a.windows = windows{s: a.s, reach: a.reach}
 	if a.reach.Open {
 		extent, ok := regex.NewExtent(a.matcher)
 		if !ok {
-			a.s.wholeTexts++
 			return nil
 		}
 		a.windows.extent = extent
 	}
 	a.anchors = p.anchors
-	a.s.anchors = append(a.s.anchors, p.anchors...)
 	return nil
 }
 
@@ -161,24 +158,14 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 // bound bounds what the matches in a blob score; ok is false if only its length does. Each match has a word of its own, and the places say how
 // often that word is there.
 func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
-	places := a.wordPlaces()
-	if places == nil || a.s.opts.Mode != TopK {
+	if len(a.anchors) != 1 || a.s.opts.Mode != TopK {
 		return 0, false
 	}
 	first, end, err := a.s.superblocksOf(blob)
 	if err != nil { // reading the blob reports the error
 		return 0, false
 	}
-	return rank.Content(rank.Word, places.mostIn(first, end), int(end-first)), true
-}
-
-// wordPlaces returns where the text may match, if words narrowed that down; otherwise nil.
-func (a *contentAtom) wordPlaces() *wordPlaces {
-	if len(a.anchors) != 1 {
-		return nil
-	}
-	places, _ := a.anchors[0].cand.(*wordPlaces)
-	return places
+	return rank.Content(rank.Word, a.anchors[0].mostIn(first, end), int(end-first)), true
 }
 
 // add takes a match. Matches ascend.

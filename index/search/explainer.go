@@ -297,10 +297,10 @@ func blobsMethods(b blobs) (methods []string) {
 	var parts []blobs
 	switch b := b.(type) {
 	case *literalBlobs:
-		if _, ok := b.cand.(*wordPlaces); ok {
-			return []string{ByWordsAndText}
+		if b.byNgrams {
+			return []string{ByNgramsAndText}
 		}
-		return []string{ByNgramsAndText}
+		return []string{ByWordsAndText}
 	case allOf:
 		parts = b
 	case *anyOf:

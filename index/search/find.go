@@ -94,10 +94,10 @@ func (s *search) scan(found func() error) error {
 	}
 	always := func() (bool, error) { return true, nil }
 	for blob, ok, err := s.candidates.seek(0); ok || err != nil; blob, ok, err = s.candidates.seek(blob + 1) {
-		if err := cmp.Or(err, s.recordPlaces(blob)); err != nil {
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return err
 		}
-		if err := cmp.Or(s.tick(), s.eachOf(blob, always, found)); err != nil {
+		if err := s.eachOf(blob, always, found); err != nil {
 			return err
 		}
 	}

@@ -18,15 +18,13 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 	if known.hits != nil {
 		return known.hits, true, nil
 	}
-	a, anchors := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}, s.anchors
-	defer func() { s.anchors = anchors }()
+	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}
 	if err := a.prepare(); err != nil || a.planned.blobs == nil {
 		return nil, false, err
 	}
 	h = &wordHits{}
-	s.anchors = a.anchors
 	for blob, ok, err := a.planned.blobs.seek(0); ok || err != nil; blob, ok, err = a.planned.blobs.seek(blob + 1) {
-		if err := cmp.Or(err, s.tick(), s.recordPlaces(blob)); err != nil {
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return nil, false, err
 		}
 		if err := h.addText(a, blob, m); err != nil {

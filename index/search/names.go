@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -161,7 +162,7 @@ func (a *nameAtom) appendRanges(ranges []span, path []byte) (_ []span, best rank
 type nameCandidates struct {
 	narrow      bool // false if a match may be anywhere
 	superblocks uint64
-	lists       []places
+	lists       []*inverted.Candidates
 }
 
 // nameCandidates looks up the needs; of several that must all be met, the rarest.
@@ -171,7 +172,7 @@ func (s *search) nameCandidates(n regex.Needs) (nameCandidates, error) {
 		if err != nil || !ok {
 			return nameCandidates{}, false, err
 		}
-		return nameCandidates{superblocks: cand.Cost(), lists: []places{cand}}, true, nil
+		return nameCandidates{superblocks: cand.Cost(), lists: []*inverted.Candidates{cand}}, true, nil
 	}, func(parts []nameCandidates) nameCandidates {
 		return slices.MinFunc(parts, func(a, b nameCandidates) int { return cmp.Compare(a.superblocks, b.superblocks) })
 	}, func(parts []nameCandidates) (joined nameCandidates) {
@@ -187,7 +188,7 @@ func (s *search) nameCandidates(n regex.Needs) (nameCandidates, error) {
 
 // namesAround returns the stretches of names around the candidate blocks, ascending: the rarest
 // n-gram of a match starts in one of these blocks.
-func (s *search) namesAround(lists []places) (stretches []stretch, err error) {
+func (s *search) namesAround(lists []*inverted.Candidates) (stretches []stretch, err error) {
 	total := int64(s.docs.NamesLen())
 	for _, cand := range lists {
 		for sb, blocks, ok := cand.SeekGE(0); ok; sb, blocks, ok = cand.SeekGE(sb + 1) {

@@ -110,7 +110,7 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 
 // addOpaque adds the places of n-grams of a literal in and next to opaque superblocks, where words are unknown. cand are those places if their
 // iterator has not moved yet, otherwise nil. known is false if there are no n-grams.
-func (s *search) addOpaque(p *wordPlaces, windows []ngram.Window, cand *inverted.Candidates) (known bool, err error) {
+func (s *search) addOpaque(p *places, windows []ngram.Window, cand *inverted.Candidates) (known bool, err error) {
 	opaque, err := s.words.Opaque()
 	if err != nil || opaque.Len() == 0 {
 		return err == nil, err

@@ -28,26 +28,30 @@ type phrase struct {
 	// of a match.
 	tallies     []tally
 	least, most int
-	// counted says that a piece leads, so that the tallies count its words.
-	counted bool
 }
 
-// narrow returns fewer places than cand, which are those of a literal's windows; nil if its words
-// do not allow that. Without case, runes beyond ASCII may have variants of other lengths, so that
-// the offsets of pieces are unknown.
-func (s *search) narrow(l regex.Literal, windows []ngram.Window, cand *inverted.Candidates) (*wordPlaces, error) {
+// phrasePlaces finds the places of a literal by its windows, and by its words if these may narrow them down. Without case, runes
+// beyond ASCII may have variants of other lengths, so that the offsets of pieces are unknown.
+func (s *search) phrasePlaces(l regex.Literal, windows []ngram.Window) (*places, error) {
+	cand, _, err := s.ngramPlaces(s.shardText, windows)
+	if err != nil {
+		return nil, err
+	}
+	p := &phrase{s: s, literal: l, ngrams: cand}
 	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
-		return nil, nil
+		err := p.fromNgrams()
+		return &places{tallies: p.tallies, least: p.least, most: p.most, byNgrams: true}, err
 	}
-	p := &phrase{s: s, literal: l, ngrams: cand, pieces: piecesOf(l.Text)}
-	for _, step := range []func() error{p.lead, p.meetPieces} {
-		if err := step(); err != nil {
-			return nil, err
-		}
+	p.pieces = piecesOf(l.Text)
+	if err := p.lead(); err != nil {
+		return nil, err
 	}
-	places := &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
-	_, err := s.addOpaque(places, windows, p.ngrams)
-	return places, err
+	if err := p.meetPieces(); err != nil {
+		return nil, err
+	}
+	found := &places{tallies: p.tallies, least: p.least, most: p.most}
+	_, err = s.addOpaque(found, windows, p.ngrams)
+	return found, err
 }
 
 // fewPlaces is a number of places that is not worth narrowing further.
@@ -89,13 +93,11 @@ func (p *phrase) lead() error {
 		}
 	}
 	if lead < 0 {
-		p.least, p.most = p.ngrams.AnchorOffset()
 		return p.fromNgrams()
 	}
 	piece := p.pieces[lead]
 	p.pieces = slices.Delete(p.pieces, lead, lead+1)
 	p.least, p.most = piece.starts()
-	p.counted = true
 	var err error
 	p.tallies, err = p.s.tallies(piece.words, true, nil)
 	return err
@@ -107,6 +109,7 @@ func (p *phrase) find(piece *piece, blocks uint64) error {
 
 // fromNgrams uses the places of the n-grams.
 func (p *phrase) fromNgrams() error {
+	p.least, p.most = p.ngrams.AnchorOffset()
 	for superblock, blocks, ok := p.ngrams.SeekGE(0); ok; superblock, blocks, ok = p.ngrams.SeekGE(superblock + 1) {
 		if err := p.s.tick(); err != nil {
 			return err

@@ -151,7 +151,7 @@ func (p *piece) fits(word []byte, exact string, caseSensitive bool) bool {
 
 // piecePlaces finds the places of a literal all of whose n-grams are left to words, by its rarest
 // piece. It returns nil if there are too many or they are unknown.
-func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
+func (s *search) piecePlaces(l regex.Literal) (*places, error) {
 	if !isASCII(l.Text) {
 		return nil, nil
 	}
@@ -181,11 +181,11 @@ func (s *search) piecePlaces(l regex.Literal) (*wordPlaces, error) {
 	if !l.CaseSensitive {
 		most *= utf8.UTFMax // runes that fold to the letters before may be longer
 	}
-	p := &wordPlaces{tallies: tallies, least: least, most: most, counted: true}
+	p := &places{tallies: tallies, least: least, most: most}
 	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool {
 		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
 	})
-	if known, err := s.addOpaque(p, windows, nil); !known || err != nil || p.Cost() > uint64(s.words.Superblocks()/placeShare) {
+	if known, err := s.addOpaque(p, windows, nil); !known || err != nil || len(p.tallies) > int(s.words.Superblocks()/placeShare) {
 		return nil, err
 	}
 	return p, nil

@@ -5,79 +5,21 @@ import (
 
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
-	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// places are the superblocks and blocks in which a literal may be: the places of its rarest n-gram, or of the words that hold it.
-type places interface {
-	// SeekGE moves to the first place whose superblock is at least the given one, and never back. Bit j of blocks is set if block j
-	// may have the anchor of a match.
-	SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool)
-	// AnchorOffset bounds the distance in bytes from the start of a match to the start of its anchor.
-	AnchorOffset() (least, most int)
-	// Cost is the largest possible number of places.
-	Cost() uint64
-	Err() error
-}
-
-// wordPlaces are places of a literal by words that hold it or a piece of it, and by n-grams where words are unknown.
-type wordPlaces struct {
-	tallies       []tally // never changed
-	at, countedAt int     // indexes in tallies, for SeekGE and mostIn
-	least, most   int     // see AnchorOffset
-	// counted says that tallies bound the number of matches, except the opaque ones.
-	counted bool
-}
-
-// again returns the same places, from the first one on.
-func (p *wordPlaces) again() *wordPlaces {
-	return &wordPlaces{tallies: p.tallies, least: p.least, most: p.most, counted: p.counted}
+// places are the superblocks and blocks in which a literal may be: the places of its rarest n-gram, or of the words that hold it or a piece
+// of it and, where words are unknown, of its n-grams. They do not change once they are known.
+type places struct {
+	tallies []tally
+	// least and most bound the distance in bytes from the start of a match to the start of its anchor.
+	least, most int
+	// byNgrams says that no words narrow them down.
+	byNgrams bool
 }
 
 // farthestWord is how many bytes before a literal a word that holds it may start.
 const farthestWord = ngram.MaxWord - 1
-
-func (p *wordPlaces) SeekGE(superblock uint32) (found uint32, blocks uint8, ok bool) {
-	if p.at = seekTally(p.tallies, p.at, superblock); p.at == len(p.tallies) {
-		return 0, 0, false
-	}
-	return p.tallies[p.at].superblock, p.tallies[p.at].blocks, true
-}
-
-// mostIn bounds how many matches start in superblocks [first, end), all of one blob, up to rank.Enough. Calls mostly ascend.
-func (p *wordPlaces) mostIn(first, end uint32) (most int) {
-	if p.countedAt > 0 && p.tallies[p.countedAt-1].superblock >= first {
-		p.countedAt = 0
-	}
-	p.countedAt = seekTally(p.tallies, p.countedAt, first)
-	for i := p.countedAt; i < len(p.tallies) && p.tallies[i].superblock < end; i++ {
-		t := &p.tallies[i]
-		if t.opaque || t.matches == 0 {
-			return rank.Enough
-		}
-		most += t.matches.all()
-	}
-	return min(most, rank.Enough)
-}
-
-// in returns the places in superblocks [first, end).
-func (p *wordPlaces) in(first, end uint32) []tally {
-	if p.at > 0 && p.tallies[p.at-1].superblock >= first {
-		p.at = 0
-	}
-	p.at = seekTally(p.tallies, p.at, first)
-	n := p.at
-	for n < len(p.tallies) && p.tallies[n].superblock < end {
-		n++
-	}
-	return p.tallies[p.at:n]
-}
-
-func (p *wordPlaces) AnchorOffset() (least, most int) { return p.least, p.most }
-
-func (p *wordPlaces) Cost() uint64 { return uint64(len(p.tallies)) }
-func (p *wordPlaces) Err() error   { return nil }
 
 // With more than mostPlaceWords words, or more than one in placeShare of all superblocks, the places of a literal narrow a search too
 // little to be worth adding up.
@@ -86,49 +28,27 @@ const (
 	placeShare     = 3
 )
 
-// contentPlaces finds where a literal may be in the content; ok is false if it may be anywhere. All parts of a search share one
-// lookup of its places by words.
-func (s *search) contentPlaces(l regex.Literal) (p places, ok bool, err error) {
-	known, found := s.places[l]
-	if known != nil {
-		return known.again(), true, nil
+// contentPlaces finds where a literal may be in the content; nil means anywhere. All parts of a search share one lookup of its places.
+func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
+	p, known := s.places[l]
+	if known {
+		return p, nil
 	}
 	if text, ok := wordText(l); ok {
-		if !found {
-			known, err = s.wordPlaces(l, len(text))
-		}
-		return s.keepPlaces(l, known, nil, err)
+		p, err = s.wordPlaces(l, len(text))
+	} else if windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool { return w.OfWords }); len(windows) > 0 {
+		p, err = s.phrasePlaces(l, windows)
+	} else {
+		p, err = s.piecePlaces(l)
 	}
-	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool { return w.OfWords })
-	if len(windows) == 0 {
-		if !found {
-			known, err = s.piecePlaces(l)
-		}
-		return s.keepPlaces(l, known, nil, err)
-	}
-	cand, ok, err := s.ngramPlaces(s.shardText, windows)
-	if !ok || err != nil {
-		return nil, false, err
-	}
-	if !found {
-		known, err = s.narrow(l, windows, cand)
-	}
-	return s.keepPlaces(l, known, cand, err)
-}
-
-// keepPlaces remembers the places of a literal by words and returns them, or the others if they are nil.
-func (s *search) keepPlaces(l regex.Literal, known *wordPlaces, other places, err error) (places, bool, error) {
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	if s.places == nil {
-		s.places = map[regex.Literal]*wordPlaces{}
+		s.places = map[regex.Literal]*places{}
 	}
-	s.places[l] = known
-	if known != nil {
-		return known.again(), true, nil
-	}
-	return other, other != nil, nil
+	s.places[l] = p
+	return p, nil
 }
 
 // ngramPlaces looks a literal up by its n-grams; ok is false when it has none.
@@ -151,7 +71,7 @@ func seekTally(tallies []tally, at int, from uint32) int {
 }
 
 // wordPlaces looks up a literal that is in words of at least size bytes; it returns nil if these may be anywhere.
-func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
+func (s *search) wordPlaces(l regex.Literal, size int) (*places, error) {
 	if size < leastLookup {
 		return nil, nil
 	}
@@ -159,14 +79,14 @@ func (s *search) wordPlaces(l regex.Literal, size int) (*wordPlaces, error) {
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, err
 	}
-	p := &wordPlaces{least: -farthestWord, counted: true}
+	p := &places{least: -farthestWord}
 	if p.tallies, err = s.tallies(found, true, nil); err != nil {
 		return nil, err
 	}
 	if known, err := s.addOpaque(p, s.literalWindows(l), nil); !known || err != nil {
 		return nil, err
 	}
-	if p.Cost() > uint64(s.words.Superblocks()/placeShare) {
+	if len(p.tallies) > int(s.words.Superblocks()/placeShare) {
 		return nil, nil
 	}
 	return p, nil

@@ -16,12 +16,12 @@ type contentPlan struct {
 
 func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 	p, _, err := regex.Fold(n, func(l regex.Literal) (contentPlan, bool, error) {
-		cand, ok, err := s.contentPlaces(l)
-		if err != nil || !ok {
+		p, err := s.contentPlaces(l)
+		if err != nil || p == nil {
 			return contentPlan{}, false, err
 		}
-		b := newLiteralBlobs(s, l, cand)
-		return contentPlan{plan{blobs: b, estimate: cand.Cost()}, []*literalBlobs{b}}, true, nil
+		b := newLiteralBlobs(s, l, p)
+		return contentPlan{plan{blobs: b, estimate: uint64(len(p.tallies))}, []*literalBlobs{b}}, true, nil
 	}, allOfPlans, anyOfPlans)
 	return p, err
 }

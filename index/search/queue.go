@@ -242,9 +242,6 @@ func (s *search) fill() error {
 			}
 		}
 		waiting = append(waiting, c)
-		if err = s.recordPlaces(blob); err != nil {
-			break
-		}
 	}
 	heapify(waiting, compareCandidates)
 	s.queue.waiting = waiting

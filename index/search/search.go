@@ -38,14 +38,12 @@ type search struct {
 	opts  Options
 
 	root      node
-	nameAtoms []*nameAtom     // with ranges that are shown
-	anchors   []*literalBlobs // of all texts that are read
-	// wholeTexts counts the texts for which contents are read whole.
-	wholeTexts int
-	known      map[*matching]*knownWords
-	places     map[regex.Literal]*wordPlaces // see contentPlaces
-	spelled    map[regex.Literal]spelled
-	among      *among // bounds the texts that are being prepared and must match together with others
+	nameAtoms []*nameAtom    // with ranges that are shown
+	reading   []*contentAtom // the texts for which the search reads contents
+	known     map[*matching]*knownWords
+	places    map[regex.Literal]*places // see contentPlaces
+	spelled   map[regex.Literal]spelled
+	among     *among // bounds the texts that are being prepared and must match together with others
 	// defined are the blobs, ascending, that may define a literal of the query, or have a name that the literals make up: compound.
 	// defining says which literal.
 	defined  []uint32

@@ -6,8 +6,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-
-	"github.com/trawl-search/trawl/index/regex"
 )
 
 const (
@@ -76,7 +74,6 @@ func (s *search) spread() error {
 	if n == 0 {
 		return nil
 	}
-	s.sharePlaces()
 	c := &workers{}
 	s.workers = c
 	parts, errs := make([]*search, n), make([]error, n+1)
@@ -106,16 +103,6 @@ func (s *search) spread() error {
 	}
 	s.workers = nil // what its floor excluded, the best exclude now
 	return firstFailure(errs)
-}
-
-// sharePlaces lets the helpers know the places of all texts in the candidates.
-func (s *search) sharePlaces() {
-	for _, l := range s.anchors {
-		if s.places == nil {
-			s.places = map[regex.Literal]*wordPlaces{}
-		}
-		s.places[l.literal] = l.known
-	}
 }
 
 // help runs a helper.

@@ -40,7 +40,7 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	}
 	w.blob, w.size, w.rest = blob, int64(size), w.all[:0]
 	for _, l := range literals {
-		for _, t := range l.known.in(first, end) {
+		for _, t := range l.in(first, end) {
 			w.add(l, &t, first)
 			if err := w.s.tick(); err != nil {
 				return err
@@ -58,8 +58,7 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 // begins with superblock first.
 func (w *windows) add(l *literalBlobs, place *tally, first uint32) {
 	superblock := int64(place.superblock-first) * docstore.SuperblockSize
-	nearest, farthest := l.known.AnchorOffset()
-	before, after := int64(farthest+w.reach.Bytes), int64(l.maxLen-nearest+w.reach.Bytes)
+	before, after := int64(l.most+w.reach.Bytes), int64(l.maxLen-l.least+w.reach.Bytes)
 	for b, blocks := int64(0), place.blocks; blocks != 0; b, blocks = b+1, blocks>>1 {
 		start := superblock + b*docstore.BlockSize
 		if blocks&1 == 0 || start >= w.size {
