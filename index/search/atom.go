@@ -60,11 +60,11 @@ func (n *atomNode) planBoth() (plan, error) {
 	}
 	q := n.name.plan()
 	return plan{estimate: p.estimate + q.estimate, counted: p.counted, open: func(budget uint64) (blobs, error) {
-		content, err := p.iterator(budget)
+		content, err := p.open(budget)
 		if content == nil || err != nil {
 			return nil, err
 		}
-		name, err := q.iterator(budget)
+		name, err := q.open(budget)
 		if name == nil || err != nil {
 			return nil, err
 		}

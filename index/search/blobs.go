@@ -1,8 +1,6 @@
 package search
 
 import (
-	"slices"
-
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/literal"
@@ -52,20 +50,6 @@ type everyBlob struct {
 
 func (n everyBlob) seek(from uint32) (uint32, bool, error) { return from, from < n.blobs, nil }
 func (n everyBlob) evidence() evidence                     { return evidence{unknown: n.texts} }
-
-// blobList has the listed blobs, which ascend, as candidates.
-type blobList struct{ rest []uint32 }
-
-func (l *blobList) evidence() evidence { return evidence{} }
-
-func (l *blobList) seek(from uint32) (uint32, bool, error) {
-	i, _ := slices.BinarySearch(l.rest, from)
-	l.rest = l.rest[i:]
-	if len(l.rest) == 0 {
-		return 0, false, nil
-	}
-	return l.rest[0], true, nil
-}
 
 // allOf has the common candidates of its parts, rarest first.
 type allOf []blobs

@@ -280,7 +280,7 @@ func (s *search) contentAtom(n *atomNode, m *matching, keep int) (err error) {
 		n.content = &wordAtom{matching: m, s: s, hits: hits}
 		return nil
 	}
-	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, maybeEmpty: m.maybeEmpty, most: m.most, text: m.number, keep: keep}
+	a := &contentAtom{matching: m, s: s, keep: keep}
 	n.content = a
 	if a.verifies = read; read {
 		s.knownOf(m).read = s.among

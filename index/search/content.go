@@ -12,16 +12,10 @@ import (
 
 // contentAtom finds a text in the content of documents. It keeps the ranges of the last blob, since documents can share a blob.
 type contentAtom struct {
-	s       *search
-	matcher regex.Matcher
-	needs   regex.Needs
-	reach   regex.Reach
-	// maybeEmpty says that the empty text can match.
-	maybeEmpty bool
-	// most bounds the bytes of a match; 0 if there is no useful bound.
-	most    int
-	planned plan
-	leads   []string // methods of planned
+	*matching // with inNames set, matches are in the names of symbols, by the rules for the last document
+	s         *search
+	planned   plan
+	leads     []string // methods of planned
 	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
 	// is decoded.
 	anchors []*literalBlobs
@@ -32,30 +26,25 @@ type contentAtom struct {
 	ahead blobsAhead
 	// sequence is used if they are not.
 	sequence sequence
-	// inNames restricts matches to the names of symbols, by the rules for the last document.
-	inNames bool
-	kinds   symbols.KindSet // of the symbols
-	rules   *symbols.Language
-	// outside excludes matches that overlap a name. names are the names that are still ahead.
-	outside bool
-	names   []symbols.Symbol
+	kinds    symbols.KindSet // of the symbols
+	rules    *symbols.Language
+	names    []symbols.Symbol // still ahead, if the matching excludes them
 
 	blob   uint32
 	valid  bool
 	found  bool
-	text   int32 // its number in the query
 	spans  spanList
 	counts rank.Counts // of all matches
 	keep   int         // how many spans are kept, 0 for all
 }
 
-// prepare looks the needs up in the table of n-grams.
+// prepare looks up what a match needs.
 func (a *contentAtom) prepare() error {
-	p, err := a.s.contentPlan(a.needs)
+	p, err := a.lookUp(a.needs)
 	if err != nil {
 		return err
 	}
-	a.planned, a.leads = p.plan, blobsMethods(p.blobs)
+	a.leads = blobsMethods(p.blobs)
 	if a.reach.Whole {
 		return nil
 	}
@@ -71,13 +60,21 @@ func (a *contentAtom) prepare() error {
 	return nil
 }
 
-func (a *contentAtom) plan() (plan, error) {
-	p := a.planned
-	if p.blobs != nil {
-		p.blobs = &textBlobs{blobs: p.blobs, atom: a}
+// lookUp plans to read the text of the blobs that may hold what is needed.
+func (a *contentAtom) lookUp(needs regex.Needs) (contentPlan, error) {
+	p, err := a.s.contentPlan(needs)
+	if err == nil && p.blobs != nil {
+		a.planned = a.read(p.blobs, p.estimate)
 	}
-	return p, nil
+	return p, err
 }
+
+// read plans to read the text of some blobs.
+func (a *contentAtom) read(some blobs, estimate uint64) plan {
+	return ready(&textBlobs{blobs: some, atom: a}, estimate)
+}
+
+func (a *contentAtom) plan() (plan, error) { return a.planned, nil }
 
 func (a *contentAtom) cost() uint64 {
 	if a.planned.narrow() {
@@ -89,7 +86,7 @@ func (a *contentAtom) cost() uint64 {
 // matches decides the document and leaves its ranges in spans.
 func (a *contentAtom) matches(d *document) (bool, error) {
 	var rules *symbols.Language
-	if a.inNames || a.outside {
+	if a.inNames != nil || a.outside {
 		var err error
 		if rules, err = a.s.rulesOf(d.id); err != nil {
 			return false, err
@@ -100,7 +97,7 @@ func (a *contentAtom) matches(d *document) (bool, error) {
 	}
 	a.rules = rules
 	a.valid, a.found, a.counts = false, false, rank.Counts{}
-	a.spans.reset(a.text)
+	a.spans.reset(a.number)
 	if err := a.search(d); err != nil {
 		return false, err
 	}
@@ -119,7 +116,7 @@ func (a *contentAtom) search(d *document) error {
 	if !a.planned.narrow() && !a.verifies {
 		a.s.stats.ShardsScanned = 1
 	}
-	if a.inNames && a.rules == nil {
+	if a.inNames != nil && a.rules == nil {
 		return nil
 	}
 	if a.ahead.blobs != nil {
@@ -134,7 +131,7 @@ func (a *contentAtom) search(d *document) error {
 	if err != nil {
 		return err
 	}
-	if a.inNames {
+	if a.inNames != nil {
 		return a.searchNames(d, text)
 	}
 	if a.outside {

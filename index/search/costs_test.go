@@ -15,6 +15,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -167,7 +168,7 @@ func benchBlocksAndPostings(b *testing.B, run *search) int {
 
 // benchText decodes and searches some whole blobs.
 func benchText(b *testing.B, run *search) (size int) {
-	a := &contentAtom{s: run, matcher: literal.New("Deadline", false), most: len("Deadline"), keep: 1}
+	a := &contentAtom{matching: literalMatching("Deadline", false, query.Content), s: run, keep: 1}
 	for b.Loop() {
 		size = 0
 		for blob := uint32(0); blob < run.content.Blobs(); blob += 20 {

@@ -78,7 +78,7 @@ func (s *search) prepare() (err error) {
 	}
 	s.candidates = everyBlob{s.content.Blobs(), s.query.terms}
 	if p.narrow() {
-		s.candidates, err = p.iterator(anyCost)
+		s.candidates, err = p.open(anyCost)
 	}
 	return err
 }

@@ -18,12 +18,16 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 	if known.hits != nil {
 		return known.hits, true, nil
 	}
-	a := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most}
-	if err := a.prepare(); err != nil || a.planned.blobs == nil {
+	a := &contentAtom{matching: m, s: s}
+	if err := a.prepare(); err != nil || !a.planned.narrow() {
+		return nil, false, err
+	}
+	candidates, err := a.planned.open(anyCost)
+	if err != nil {
 		return nil, false, err
 	}
 	h = &wordHits{}
-	for blob, ok, err := a.planned.blobs.seek(0); ok || err != nil; blob, ok, err = a.planned.blobs.seek(blob + 1) {
+	for blob, ok, err := candidates.seek(0); ok || err != nil; blob, ok, err = candidates.seek(blob + 1) {
 		if err := cmp.Or(err, s.tick()); err != nil {
 			return nil, false, err
 		}

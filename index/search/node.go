@@ -25,8 +25,9 @@ type node interface {
 
 // plan is a way to enumerate a superset of the matching blobs.
 type plan struct {
-	// blobs is nil if every blob is a candidate.
-	blobs blobs
+	// open makes the candidates when the plan is used; it is nil if every blob is one. It looks at up to budget paths, and returns
+	// nil if that is not enough.
+	open func(budget uint64) (blobs, error)
 	// estimate is the expected number of candidates.
 	estimate uint64
 	// counted says that the candidates of a blob's content are its matches, so that nothing is read
@@ -34,23 +35,17 @@ type plan struct {
 	counted bool
 	// texts is how many texts of the query can match.
 	texts int
-	// open, if set, makes blobs when the plan is used. It looks at up to budget paths, and returns
-	// nil if that is not enough.
-	open func(budget uint64) (blobs, error)
+}
+
+// ready is a plan whose candidates are known.
+func ready(candidates blobs, estimate uint64) plan {
+	return plan{open: func(uint64) (blobs, error) { return candidates, nil }, estimate: estimate}
 }
 
 // anyCost is the budget for work that must be done.
 const anyCost = math.MaxUint64
 
-func (p plan) narrow() bool { return p.blobs != nil || p.open != nil }
-
-// iterator makes the plan's blobs; nil if it has none, or if they need more than budget looks at paths.
-func (p plan) iterator(budget uint64) (blobs, error) {
-	if p.open != nil {
-		return p.open(budget)
-	}
-	return p.blobs, nil
-}
+func (p plan) narrow() bool { return p.open != nil }
 
 // Costs of nodes serve only to order them: columns before paths, paths before content. They are
 // guesses in nanoseconds per document.
@@ -136,7 +131,7 @@ func (n *andNode) plan() (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
-		parts = append(parts, plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()})
+		parts = append(parts, ready(&blobRuns{rest: blobs}, blobs.count()))
 	}
 	for _, c := range n.rest {
 		p, err := c.plan()
@@ -178,9 +173,12 @@ func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 	var all allOf
 	left, rest := false, everyBlob{blobs: s.content.Blobs()}
 	for _, p := range parts {
-		it, err := p.iterator(budget)
-		if err != nil {
-			return nil, err
+		var it blobs
+		if p.narrow() {
+			var err error
+			if it, err = p.open(budget); err != nil {
+				return nil, err
+			}
 		}
 		if it == nil {
 			left, rest.texts = true, rest.texts+p.texts
@@ -272,7 +270,7 @@ func eitherOf(parts []plan) plan {
 	joined.open = func(budget uint64) (blobs, error) {
 		var some []blobs
 		for _, p := range parts {
-			it, err := p.iterator(budget)
+			it, err := p.open(budget)
 			if it == nil || err != nil {
 				return nil, err
 			}
@@ -362,7 +360,7 @@ func (n *fileNameNode) plan() (plan, error) {
 		return p, err
 	}
 	return plan{estimate: p.estimate, texts: p.texts, open: func(budget uint64) (blobs, error) {
-		it, err := p.iterator(budget)
+		it, err := p.open(budget)
 		if it == nil || err != nil {
 			return nil, err
 		}
@@ -387,7 +385,7 @@ func (n constNode) plan() (plan, error) {
 	if n {
 		return plan{}, nil
 	}
-	return plan{blobs: &blobList{}}, nil
+	return ready(&blobRuns{}, 0), nil
 }
 
 // documents returns ok false for a node that is true: it is decided for the whole shard.

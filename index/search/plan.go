@@ -9,7 +9,8 @@ import (
 
 // contentPlan narrows down the blobs that may hold what is needed.
 type contentPlan struct {
-	plan
+	blobs    blobs // nil if every blob may
+	estimate uint64
 	// anchors are literals such that every match holds one of them; nil if none are known.
 	anchors []*literalBlobs
 }
@@ -21,7 +22,7 @@ func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 			return contentPlan{}, false, err
 		}
 		b := newLiteralBlobs(s, l, p)
-		return contentPlan{plan{blobs: b, estimate: uint64(len(p.tallies))}, []*literalBlobs{b}}, true, nil
+		return contentPlan{b, uint64(len(p.tallies)), []*literalBlobs{b}}, true, nil
 	}, allOfPlans, anyOfPlans)
 	return p, err
 }

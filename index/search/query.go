@@ -185,6 +185,7 @@ func (p *Query) prepare(q query.Q) (err error) {
 	case *query.Reference:
 		if p.texts[q], err = newMatching(q.Child, p.memory); err == nil {
 			p.texts[q].outside, p.texts[q].scope = true, query.Content
+			p.texts[q].maybeEmpty = false // an empty match refers to nothing
 		}
 	case *query.Type:
 		if q.Kind == query.KindRepo {
@@ -193,6 +194,9 @@ func (p *Query) prepare(q query.Q) (err error) {
 	}
 	if m := p.texts[q]; m != nil {
 		m.number = int32(len(p.texts))
+		if m.inNames != nil {
+			m.inNames.number = m.number
+		}
 	}
 	return err
 }

@@ -15,10 +15,9 @@ type referenceAtom struct {
 
 // referenceAtom prepares finding a text outside of names.
 func (s *search) referenceAtom(m *matching) (node, error) {
-	text := &contentAtom{s: s, matcher: m.matcher, needs: m.needs, reach: m.reach, most: m.most, text: m.number, outside: true}
+	text := &contentAtom{matching: m, s: s}
 	if !m.withinWords || !s.words.Marked() {
-		plan, err := s.contentPlan(m.needs)
-		text.planned = plan.plan
+		_, err := text.lookUp(m.needs)
 		return &atomNode{content: text}, err
 	}
 	hits, err := s.wordHits(m)
@@ -30,8 +29,7 @@ func (s *search) referenceAtom(m *matching) (node, error) {
 		return nil, err
 	}
 	words := &wordAtom{matching: m, s: s, hits: hits}
-	text.planned, _ = words.plan()
-	text.planned.counted = false
+	text.planned = text.read(&wordBlobs{blobs: hits.blobs}, uint64(len(hits.blobs)))
 	return &atomNode{content: &referenceAtom{words, text, defining}}, nil
 }
 

@@ -212,5 +212,5 @@ func (n *repoNode) findDocs() error {
 // plan enumerates the blobs of the repos' documents.
 func (n *repoNode) plan() (plan, error) {
 	blobs, err := n.s.blobsOf(n.docs)
-	return plan{blobs: &blobRuns{rest: blobs}, estimate: blobs.count()}, err
+	return ready(&blobRuns{rest: blobs}, blobs.count()), err
 }

@@ -51,16 +51,14 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 // symbolAtom prepares finding a text in the names of symbols. If there are marks, candidates are
 // the blobs that mark, as defined, a word that contains the text.
 func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
-	names := m.inNames
-	a := &contentAtom{s: s, matcher: names.matcher, needs: m.needs, maybeEmpty: names.maybeEmpty, text: m.number, inNames: true, kinds: q.Kinds}
+	a := &contentAtom{matching: m.inNames, s: s, kinds: q.Kinds}
 	if !m.withinWords || !s.words.Marked() {
-		p, err := s.contentPlan(m.needs)
-		a.planned = p.plan
+		_, err := a.lookUp(m.needs)
 		return &atomNode{content: a}, err
 	}
 	found, err := s.definingBlobs(m)
 	a.ahead = blobsAhead{blobs: found, most: math.MaxInt}
-	a.planned = plan{blobs: &blobList{found}, estimate: uint64(len(found))}
+	a.planned = a.read(&blobRuns{rest: runsOf(found)}, uint64(len(found)))
 	return &atomNode{content: a}, err
 }
 

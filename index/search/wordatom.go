@@ -16,7 +16,9 @@ type wordAtom struct {
 }
 
 func (a *wordAtom) plan() (plan, error) {
-	return plan{blobs: &wordBlobs{blobs: a.hits.blobs}, estimate: uint64(len(a.hits.blobs)), counted: true}, nil
+	p := ready(&wordBlobs{blobs: a.hits.blobs}, uint64(len(a.hits.blobs)))
+	p.counted = true
+	return p, nil
 }
 
 // wordBlobs has the blobs of hits as candidates.
