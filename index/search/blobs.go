@@ -210,9 +210,14 @@ func (t *textBlobs) seek(from uint32) (_ uint32, ok bool, err error) {
 	return t.blob, ok, err
 }
 
+// evidence bounds what the matches score if all of them are at the places of one literal. Each match has a word of its own, and the places say
+// how often that word is there. Otherwise only the length of the content bounds it.
 func (t *textBlobs) evidence() evidence {
-	if most, ok := t.atom.bound(t.blob); ok {
-		return evidence{content: most}
+	a := t.atom
+	if len(a.anchors) == 1 && a.s.opts.Mode == TopK {
+		if first, end, err := a.s.superblocksOf(t.blob); err == nil { // reading the blob reports an error
+			return evidence{content: rank.Content(rank.Word, a.anchors[0].mostIn(first, end), int(end-first))}
+		}
 	}
 	return evidence{unknown: 1}
 }

@@ -103,19 +103,28 @@ const (
 func (s *search) order(qs []query.Q) []part {
 	parts := make([]part, len(qs))
 	for i, q := range qs {
-		parts[i] = part{q: q, kind: byContent, blocks: contentBlocks}
-		m := s.query.texts[q]
-		switch {
-		case !isText(q):
-			parts[i].kind = byColumns
-		case !inContents(q):
-			parts[i].kind = byPaths
-		case m != nil && m.withinWords && m.inNames == nil:
-			parts[i].kind = byWords
-		}
+		parts[i] = part{q: q, kind: s.kindOf(q), blocks: contentBlocks}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.kind, b.kind) })
 	return parts
+}
+
+// kindOf returns the most expensive way in which an atom of a part is decided. Only words that are a part of their own count as such.
+func (s *search) kindOf(q query.Q) (kind partKind) {
+	query.Walk(q, func(q query.Q) bool {
+		switch q.(type) {
+		case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:
+			kind = max(kind, byPaths)
+			if looksAtContent(q) {
+				kind = byContent
+			}
+		}
+		return kind < byContent
+	})
+	if m := s.query.texts[q]; kind == byContent && m != nil && m.withinWords && m.inNames == nil {
+		return byWords
+	}
+	return kind
 }
 
 // filterParts finds the documents that the parts made ready so far let through. It does so before
@@ -164,14 +173,7 @@ func (s *search) filter(all *andNode, blocks int) error {
 	if err != nil {
 		return err
 	}
-	w := &among{docs: all.filter, blobs: blobs}
-	if s.among != nil {
-		if s.among.docs != nil {
-			w.docs = w.docs.and(s.among.docs)
-		}
-		w.blobs = w.blobs.and(s.among.blobs)
-	}
-	s.among = w
+	s.restrict(all.filter, blobs)
 	return nil
 }
 
@@ -186,9 +188,9 @@ func (s *search) narrowTo(n node) error {
 	if !ok || len(words.hits.blobs) > mostAmong {
 		return nil
 	}
-	w := new(among)
+	var found runs
 	for i := range words.hits.blobs {
-		w.blobs = w.blobs.add(words.hits.blobs[i].blob, words.hits.blobs[i].blob+1)
+		found = found.add(words.hits.blobs[i].blob, words.hits.blobs[i].blob+1)
 	}
 	if a.name != nil {
 		if a.name.candidates.superblocks*pathsPerSuperblock > mostAmong {
@@ -201,36 +203,10 @@ func (s *search) narrowTo(n node) error {
 		if err != nil {
 			return err
 		}
-		w.blobs = w.blobs.or(named)
+		found = found.or(named)
 	}
-	if s.among != nil {
-		w.docs = s.among.docs
-	}
-	if s.among == nil || w.blobs.count() < s.among.blobs.count() {
-		s.among = w
-	}
+	s.restrict(nil, found)
 	return nil
-}
-
-// isText reports whether an atom of q may look at posting lists.
-func isText(q query.Q) (text bool) {
-	query.Walk(q, func(q query.Q) bool {
-		switch q.(type) {
-		case *query.Substring, *query.Regexp, *query.Symbol, *query.Reference:
-			text = true
-		}
-		return !text
-	})
-	return text
-}
-
-// inContents reports whether an atom of q looks at contents.
-func inContents(q query.Q) (found bool) {
-	query.Walk(q, func(q query.Q) bool {
-		found = found || looksAtContent(q)
-		return !found
-	})
-	return found
 }
 
 // node makes a tree ready for this shard, and has the explainer watch it.

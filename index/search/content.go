@@ -152,19 +152,6 @@ func (a *contentAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return a.counts, nil
 }
 
-// bound bounds what the matches in a blob score; ok is false if only its length does. Each match has a word of its own, and the places say how
-// often that word is there.
-func (a *contentAtom) bound(blob uint32) (most float64, ok bool) {
-	if len(a.anchors) != 1 || a.s.opts.Mode != TopK {
-		return 0, false
-	}
-	first, end, err := a.s.superblocksOf(blob)
-	if err != nil { // reading the blob reports the error
-		return 0, false
-	}
-	return rank.Content(rank.Word, a.anchors[0].mostIn(first, end), int(end-first)), true
-}
-
 // add takes a match. Matches ascend.
 func (a *contentAtom) add(m span, quality rank.Quality) {
 	if a.outside && a.inName(m) {

@@ -170,7 +170,7 @@ func (s *search) piecePlaces(l regex.Literal) (*places, error) {
 			lead = p
 		}
 	}
-	if lead == nil || len(lead.words) > mostPlaceWords {
+	if lead == nil {
 		return nil, nil
 	}
 	tallies, err := s.tallies(lead.words, true, nil)

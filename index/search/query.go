@@ -85,7 +85,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 	if !ok {
 		return nil, ErrMemory
 	}
-	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: shownTexts(q) > 0, allMatch: allMatch(q), showsAll: showsAll(q)}
+	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: showsContent(q), allMatch: allMatch(q), showsAll: showsAll(q)}
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
@@ -211,8 +211,8 @@ func (p *Query) prepareRepo(q query.Q, tree *syntax.Regexp) error {
 	return err
 }
 
-// shownTexts returns how many texts can have ranges that are shown in the content of a document.
-func shownTexts(q query.Q) (n int) {
+// showsContent reports whether a text can have ranges that are shown in the content of a document.
+func showsContent(q query.Q) (shown bool) {
 	query.Walk(q, func(q query.Q) bool {
 		switch q := q.(type) {
 		case *query.Not:
@@ -220,13 +220,11 @@ func shownTexts(q query.Q) (n int) {
 		case *query.Type:
 			return q.Kind != query.KindFileName
 		default:
-			if looksAtContent(q) {
-				n++
-			}
+			shown = shown || looksAtContent(q)
 		}
 		return true
 	})
-	return n
+	return shown
 }
 
 // looksAtContent reports whether q is an atom that searches contents.

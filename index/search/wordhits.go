@@ -188,6 +188,19 @@ type among struct {
 	bits  []uint64 // one for each superblock of the shard: whether it is of the blobs; nil until needed
 }
 
+// restrict has the texts that are prepared next looked up in no other blobs, nor, unless docs is nil, in other documents.
+func (s *search) restrict(docs, blobs runs) {
+	if outer := s.among; outer != nil {
+		blobs = blobs.and(outer.blobs)
+		if docs == nil {
+			docs = outer.docs
+		} else if outer.docs != nil {
+			docs = docs.and(outer.docs)
+		}
+	}
+	s.among = &among{docs: docs, blobs: blobs}
+}
+
 // findSuperblocks finds the superblocks of the blobs.
 func (w *among) findSuperblocks(s *search) error {
 	if w.bits != nil {
