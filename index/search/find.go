@@ -323,45 +323,33 @@ func (s *search) raiseFloor() error {
 	return s.prepareFloor()
 }
 
-// listNames lists the blobs whose paths match.
-func (s *search) listNames() error {
-	s.namedBlobs, s.unlisted = s.namedBlobs[:0], 0
+// listNames lists the blobs with a match in the path of a document, ascending, and says what is known of the paths of all blobs beyond that.
+func (s *search) listNames() (named []namedBlob, others pathEvidence, err error) {
 	for _, a := range s.nameAtoms {
 		if a.hits == nil || uint64(len(a.hits.places)) != a.hits.docs.count() {
-			s.unlisted += a.loose.Weigh(rank.Base.Score())
+			others = others.plus(pathEvidence{names: a.loose.Weigh(rank.Base.Score()), inBase: true})
 			continue
 		}
 		docs := a.hits.docs.numbers()
 		blobs, err := s.docs.AppendBlobs(nil, docs)
 		if err != nil {
-			return err
+			return nil, others, err
 		}
 		for i, blob := range blobs {
 			place := a.hits.places[i]
-			s.namedBlobs = append(s.namedBlobs, namedBlob{blob: blob, ranges: int(place.ranges), inBase: place.name > rank.Directory, score: a.loose.Weigh(place.name.Score())})
+			named = append(named, namedBlob{blob, pathEvidence{a.loose.Weigh(place.name.Score()), place.name > rank.Directory, int(place.ranges)}})
 		}
 	}
-	slices.SortFunc(s.namedBlobs, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
-	kept := s.namedBlobs[:0]
-	for _, n := range s.namedBlobs {
+	slices.SortFunc(named, func(a, b namedBlob) int { return cmp.Compare(a.blob, b.blob) })
+	kept := named[:0]
+	for _, n := range named {
 		if last := len(kept) - 1; last >= 0 && kept[last].blob == n.blob {
-			kept[last].score += n.score
-			kept[last].ranges += n.ranges
-			kept[last].inBase = kept[last].inBase || n.inBase
+			kept[last].pathEvidence = kept[last].plus(n.pathEvidence)
 		} else {
 			kept = append(kept, n)
 		}
 	}
-	s.namedBlobs = kept
-	return nil
-}
-
-// namedBlob is a blob with a document whose path matches: the most that the paths score, and how many matches they have together.
-type namedBlob struct {
-	blob   uint32
-	ranges int
-	inBase bool
-	score  float64
+	return kept, others, nil
 }
 
 // fewRepos is the most repos that are checked before any document is looked at.

@@ -35,9 +35,6 @@ type Hit struct {
 	hit hit
 }
 
-// LeastSize is the least that FileMatch.Size will be.
-func (h *Hit) LeastSize() int64 { return h.hit.leastSize() }
-
 // Finder is a shard that can be searched in two phases.
 type Finder interface {
 	Find(ctx context.Context, q *Query, opts Options) (*Found, error)

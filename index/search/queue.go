@@ -201,10 +201,11 @@ func (s *search) fill() error {
 		return err
 	}
 	visible := s.repos.allShown()
-	if err := s.listNames(); err != nil {
+	named, others, err := s.listNames()
+	if err != nil {
 		return err
 	}
-	waiting, named := s.queue.waiting[:0], s.namedBlobs
+	waiting := s.queue.waiting[:0]
 	for blob := uint32(0); ; blob++ {
 		var ok bool
 		if blob, ok, err = s.candidates.seek(blob); !ok || err != nil {
@@ -216,16 +217,15 @@ func (s *search) fill() error {
 		for len(named) > 0 && named[0].blob < blob {
 			named = named[1:]
 		}
-		path := pathEvidence{names: s.unlisted}
+		path := others
 		if len(named) > 0 && named[0].blob == blob {
-			path = pathEvidence{names: s.unlisted + named[0].score, inBase: named[0].inBase, ranges: named[0].ranges}
+			path = path.plus(named[0].pathEvidence)
 		}
-		path.inBase = path.inBase || s.unlisted > 0
 		found := s.candidates.evidence()
 		documents := shared.documents(blob)
 		c := candidate{blob: blob, several: documents > 1}
 		if found.matches == 0 && found.counted {
-			found.matches, found.counted = path.ranges, !c.several && s.unlisted == 0 && s.query.showsAll
+			found.matches, found.counted = path.ranges, !c.several && others.names == 0 && s.query.showsAll
 		}
 		if visible && found.sure && found.counted && !(found.single && c.several) {
 			c.counted = true
@@ -252,7 +252,18 @@ func (s *search) fill() error {
 type pathEvidence struct {
 	names  float64 // the most that they score
 	inBase bool    // a text may be in the base name
-	ranges int
+	ranges int     // how many matches they have together
+}
+
+// plus adds what is known of another text.
+func (p pathEvidence) plus(o pathEvidence) pathEvidence {
+	return pathEvidence{p.names + o.names, p.inBase || o.inBase, p.ranges + o.ranges}
+}
+
+// namedBlob is a blob with a document whose path matches.
+type namedBlob struct {
+	blob uint32
+	pathEvidence
 }
 
 // bound bounds the score of a blob's documents.

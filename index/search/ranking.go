@@ -62,7 +62,7 @@ func (r *Ranking) merge(hits []Hit, part int) {
 		if len(hits) == 0 || len(before) > 0 && Compare(before[0].key, hits[0].Key) <= 0 {
 			r.files, before = append(r.files, before[0]), before[1:]
 		} else {
-			r.files = append(r.files, ranked{key: hits[0].Key, part: part, size: hits[0].LeastSize()})
+			r.files = append(r.files, ranked{key: hits[0].Key, part: part, size: hits[0].hit.leastSize()})
 			hits = hits[1:]
 		}
 	}

@@ -50,9 +50,6 @@ type search struct {
 	defining []*nameIn
 	compound compound
 	together together
-	// namedBlobs are the blobs with a match in the path of a document. Other paths score up to unlisted.
-	namedBlobs []namedBlob
-	unlisted   float64
 
 	candidates blobs // for root
 	queue      *queue
