@@ -117,9 +117,9 @@ const (
 type batch struct {
 	keys     []uint64 // of the terms: see cursor
 	text     []byte   // words
-	ends     []uint32 // of each word in text
+	ends     []uint32 // 0, and where each word ends in text
 	refs     []listRef
-	refEnds  []uint32 // of the lists of each term in refs
+	refEnds  []uint32 // 0, and where the lists of each term end in refs
 	refBytes int64
 
 	encoder listEncoder
@@ -141,7 +141,7 @@ var batches = sync.Pool{New: func() any { return new(batch) }}
 
 func takeBatch() *batch {
 	b, _ := batches.Get().(*batch)
-	b.keys, b.text, b.ends, b.refs, b.refEnds, b.refBytes = b.keys[:0], b.text[:0], b.ends[:0], b.refs[:0], b.refEnds[:0], 0
+	b.keys, b.text, b.ends, b.refs, b.refEnds, b.refBytes = b.keys[:0], b.text[:0], append(b.ends[:0], 0), b.refs[:0], append(b.refEnds[:0], 0), 0
 	b.joined, b.err = b.joined[:0], nil
 	b.encoder.lists.reset()
 	return b
@@ -225,20 +225,10 @@ func (m *merger) take(queue *inorder.Queue[*batch]) error {
 }
 
 // word returns word i of the batch.
-func (b *batch) word(i int) []byte {
-	if i == 0 {
-		return b.text[:b.ends[0]]
-	}
-	return b.text[b.ends[i-1]:b.ends[i]]
-}
+func (b *batch) word(i int) []byte { return b.text[b.ends[i]:b.ends[i+1]] }
 
 // refsOf returns the lists of term i, in the order of sources.
-func (b *batch) refsOf(i int) []listRef {
-	if i == 0 {
-		return b.refs[:b.refEnds[0]]
-	}
-	return b.refs[b.refEnds[i-1]:b.refEnds[i]]
-}
+func (b *batch) refsOf(i int) []listRef { return b.refs[b.refEnds[i]:b.refEnds[i+1]] }
 
 // joiner is memory for joining lists.
 type joiner struct {
@@ -267,13 +257,11 @@ func (m *merger) join(ctx context.Context, b *batch) error {
 	defer joiners.Put(j)
 	b.encoder.blocks = m.blocks
 	return format.GuardFiles(m.files, func() error {
-		start := uint32(0)
-		for _, end := range b.refEnds {
-			if err := m.gather(j, b.refs[start:end]); err != nil {
+		for i := range b.keys {
+			if err := m.gather(j, b.refsOf(i)); err != nil {
 				return err
 			}
 			b.joined = append(b.joined, m.encode(j, b))
-			start = end
 		}
 		return nil
 	})
