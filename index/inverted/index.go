@@ -217,7 +217,7 @@ func (x *Index) list(term uint32) (List, error) {
 
 // open opens the list at a place.
 func (l *List) open(x *Index, t *table, at span) error {
-	l.index, l.blocks, l.span = x, t.blocks, at
+	*l = List{index: x, blockCounts: t.blocks, span: at}
 	if at.from > at.to {
 		return x.table.Corruptf(headSize, "a list reaches from %d to %d", at.from, at.to)
 	}
@@ -225,21 +225,8 @@ func (l *List) open(x *Index, t *table, at span) error {
 	if err != nil {
 		return err
 	}
-	if err := l.raw.open(data, x.superblocks); err != nil {
+	if err := l.readHead(data, x.superblocks); err != nil {
 		return l.corrupt(err)
 	}
 	return nil
 }
-
-// List is the posting list of one term. It is a view and safe for concurrent use.
-type List struct {
-	index  *Index
-	blocks blockCounts
-	raw    rawList
-	span
-}
-
-// DF returns the number of superblocks in which the term starts, at least 1.
-func (l *List) DF() uint32 { return l.raw.df }
-
-func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.from, "%v", err) }

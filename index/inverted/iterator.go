@@ -69,7 +69,7 @@ func (it *Iterator) Block() (superblocks []uint32, counts []uint16) {
 
 // DefinedBlock is Block for the next block with a definition of the word. Of other blocks it reads only whether they have one.
 func (it *Iterator) DefinedBlock() (superblocks []uint32) {
-	for number := it.block.number + 1; !it.done && number < it.list.raw.blocks(); number++ {
+	for number := it.block.number + 1; !it.done && number < it.list.blocks(); number++ {
 		defs, err := it.block.definitions(&it.list, number)
 		if err != nil {
 			it.fail(err)
@@ -144,7 +144,7 @@ func (it *Iterator) step() bool {
 
 // load reads a block, if there is one of this number, and moves to its start.
 func (it *Iterator) load(number int) bool {
-	if it.err != nil || number >= it.list.raw.blocks() {
+	if it.err != nil || number >= it.list.blocks() {
 		return false
 	}
 	if err := it.block.open(&it.list, number); err != nil {
@@ -163,7 +163,7 @@ func (it *Iterator) fail(err error) bool {
 // seek moves to the first superblock that is at least x, forwards or backwards. If it returns
 // false, it has not moved.
 func (it *Iterator) seek(x uint32) bool {
-	if x > it.list.raw.last || it.err != nil {
+	if x > it.list.last || it.err != nil {
 		return false
 	}
 	b := &it.block
@@ -183,9 +183,9 @@ func (it *Iterator) seek(x uint32) bool {
 // last one. It uses a galloping search from the current block.
 func (it *Iterator) findBlock(x uint32) int {
 	if b := &it.block; b.number >= 0 && uint64(x) < b.first {
-		return it.list.raw.search(x, 0, b.number)
+		return it.list.search(x, 0, b.number)
 	}
-	return it.list.raw.blockAfter(it.block.number, x)
+	return it.list.blockAfter(it.block.number, x)
 }
 
 // seekIn returns the index of the first value that is at least x; the last one is. It looks near i

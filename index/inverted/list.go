@@ -72,21 +72,31 @@ func (e *listEncoder) append(r *run) int {
 // superblockBits returns the width in bits of a superblock's number in an index with that many.
 func superblockBits(superblocks uint32) uint { return uint(bits.Len32(max(superblocks, 1) - 1)) }
 
-// rawList is a view of an encoded posting list. Offsets are in bits.
-type rawList struct {
+// List is the posting list of one term. It is a view and safe for concurrent use.
+type List struct {
+	index *Index
+	blockCounts
+	span
+	data []byte
+
+	// What the head says; places in bits.
 	df, last  uint32
 	lastWidth uint
 	endWidth  uint
 	lasts     uint // of every block except the last one
 	ends      uint // the same
 	body      uint
-	data      []byte
 }
 
-// open checks the head of a list that takes all of data. superblocks is the bound on its values.
-func (l *rawList) open(data []byte, superblocks uint32) error {
+// DF returns the number of superblocks in which the term starts, at least 1.
+func (l *List) DF() uint32 { return l.df }
+
+func (l *List) corrupt(err error) error { return l.index.lists.Corruptf(l.from, "%v", err) }
+
+// readHead checks the head of a list that takes all of data. superblocks is the bound on its values.
+func (l *List) readHead(data []byte, superblocks uint32) error {
 	r := bitReader{data: data}
-	*l = rawList{data: data, lastWidth: superblockBits(superblocks)}
+	l.data, l.lastWidth = data, superblockBits(superblocks)
 	df := r.gamma()
 	last := r.get(l.lastWidth)
 	if r.overrun() || df == 0 || last >= uint64(superblocks) || df > last+1 {
@@ -105,10 +115,10 @@ func (l *rawList) open(data []byte, superblocks uint32) error {
 	return nil
 }
 
-func (l *rawList) blocks() int { return int((uint64(l.df) + blockSize - 1) / blockSize) }
+func (l *List) blocks() int { return int((uint64(l.df) + blockSize - 1) / blockSize) }
 
 // blockLen returns the number of postings in block b.
-func (l *rawList) blockLen(b int) int {
+func (l *List) blockLen(b int) int {
 	if b == l.blocks()-1 {
 		return int(l.df-1)%blockSize + 1
 	}
@@ -116,7 +126,7 @@ func (l *rawList) blockLen(b int) int {
 }
 
 // lastOf returns the last superblock of block b.
-func (l *rawList) lastOf(b int) uint32 {
+func (l *List) lastOf(b int) uint32 {
 	if b == l.blocks()-1 {
 		return l.last
 	}
@@ -124,7 +134,7 @@ func (l *rawList) lastOf(b int) uint32 {
 }
 
 // firstOf returns the least superblock that block b may have.
-func (l *rawList) firstOf(b int) uint64 {
+func (l *List) firstOf(b int) uint64 {
 	if b == 0 {
 		return 0
 	}
@@ -133,7 +143,7 @@ func (l *rawList) firstOf(b int) uint64 {
 
 // blockAfter returns the first block after b (-1 for the start) with a superblock that is at least
 // x, which is not above the last one. It uses a galloping search.
-func (l *rawList) blockAfter(b int, x uint32) int {
+func (l *List) blockAfter(b int, x uint32) int {
 	from, to := b+1, l.blocks()-1
 	for step := 1; from+step < to; step *= 2 {
 		if l.lastOf(from+step) >= x {
@@ -147,7 +157,7 @@ func (l *rawList) blockAfter(b int, x uint32) int {
 
 // search returns the first block of [from, to) whose last superblock is at least x, or to if there
 // is none.
-func (l *rawList) search(x uint32, from, to int) int {
+func (l *List) search(x uint32, from, to int) int {
 	for from < to {
 		if mid := int(uint(from+to) / 2); l.lastOf(mid) < x {
 			from = mid + 1
@@ -158,8 +168,8 @@ func (l *rawList) search(x uint32, from, to int) int {
 	return from
 }
 
-// span returns the place of block b in the data, in bits.
-func (l *rawList) span(b int) (from, to uint) {
+// blockSpan returns the place of block b in the data, in bits.
+func (l *List) blockSpan(b int) (from, to uint) {
 	from, to = l.body, uint(len(l.data))*8
 	if b < l.blocks()-1 {
 		to = l.body + uint(packedAt(l.data, l.ends, b, l.endWidth))

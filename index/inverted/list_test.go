@@ -40,8 +40,8 @@ func openList(t failer, data []byte, superblocks uint32) (l List, err error) {
 		t.Fatal(err)
 	}
 	lists, _ := file.Section(format.TagPostings)
-	l = List{index: &Index{lists: lists, superblocks: superblocks}, blocks: bytes.Repeat([]byte{0x88}, int(superblocks+1)/2)}
-	err = l.raw.open(data, superblocks)
+	l = List{index: &Index{lists: lists, superblocks: superblocks}, blockCounts: bytes.Repeat([]byte{0x88}, int(superblocks+1)/2)}
+	err = l.readHead(data, superblocks)
 	return l, err
 }
 
@@ -228,8 +228,8 @@ func FuzzList(f *testing.F) {
 			last = int64(it.Superblock())
 			it.Mask()
 		}
-		if checkCorrupt(t, it.Err()); it.Err() == nil && last != int64(l.raw.last) {
-			t.Fatalf("a list up to %d ends at %d", l.raw.last, last)
+		if checkCorrupt(t, it.Err()); it.Err() == nil && last != int64(l.last) {
+			t.Fatalf("a list up to %d ends at %d", l.last, last)
 		}
 	})
 }

@@ -234,7 +234,7 @@ func (c *Candidates) Release() {
 
 // Cost returns the number of superblocks with the anchor window, which is the most candidates
 // possible. It is 0 if there are none.
-func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.raw.df) }
+func (c *Candidates) Cost() uint64 { return uint64(c.lead.list.df) }
 
 // Lists returns the number of posting lists that are read.
 func (c *Candidates) Lists() int {

@@ -37,7 +37,7 @@ func TestMasksRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.blocks = appendBlockCounts(nil, counts)
+		l.blockCounts = appendBlockCounts(nil, counts)
 		var it Iterator
 		it.Reset(l)
 		for range 2 * len(masks) {
@@ -91,7 +91,7 @@ func FuzzMasks(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.blocks = counts
+		l.blockCounts = counts
 		for i := range p.n {
 			mask, err := p.mask(&l, i)
 			if err != nil {

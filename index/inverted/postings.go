@@ -26,8 +26,8 @@ func (p *postings) open(l *List, number int) error {
 	if err != nil {
 		return err
 	}
-	p.n, p.first = l.raw.blockLen(number), l.raw.firstOf(number)
-	if err := p.bits.superblocks(p.superblocks[:p.n], p.first, l.raw.lastOf(number)); err != nil {
+	p.n, p.first = l.blockLen(number), l.firstOf(number)
+	if err := p.bits.superblocks(p.superblocks[:p.n], p.first, l.lastOf(number)); err != nil {
 		return l.corrupt(err)
 	}
 	if l.index.words {
@@ -47,15 +47,15 @@ func (p *postings) last() uint32 { return p.superblocks[p.n-1] }
 
 // definitions begins to read block number of a list: the definitions of a word.
 func (p *postings) definitions(l *List, number int) (d definitions, err error) {
-	from, to := l.raw.span(number)
+	from, to := l.blockSpan(number)
 	switch {
-	case from > to || to > uint(len(l.raw.data))*8:
+	case from > to || to > uint(len(l.data))*8:
 		return d, l.corrupt(errBlockEnds)
-	case l.raw.lastOf(number) > l.raw.last:
+	case l.lastOf(number) > l.last:
 		return d, l.corrupt(errBlockOrder)
 	}
-	if p.bits, p.end = (bitReader{data: l.raw.data, pos: from}), to; l.index.words {
-		d = p.bits.definitions(l.raw.blockLen(number))
+	if p.bits, p.end = (bitReader{data: l.data, pos: from}), to; l.index.words {
+		d = p.bits.definitions(l.blockLen(number))
 	}
 	return d, nil
 }
@@ -68,7 +68,7 @@ func (p *postings) mask(l *List, i int) (uint8, error) {
 	for p.known <= i {
 		v, used, n := p.bits.load(), uint(0), min(p.n, p.known+loadedBits/maskCodeBits)
 		for j := p.known; j < n; j++ {
-			count := l.blocks.at(p.superblocks[j])
+			count := l.blockCounts.at(p.superblocks[j])
 			code := p.codes[(count-1)%maskBlocks][v%(1<<maskCodeBits)]
 			length := uint(code % (1 << codeLengthBits))
 			v >>= length

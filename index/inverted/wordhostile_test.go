@@ -109,8 +109,8 @@ func readWords(t failer, x *Index) (first error) {
 		keep(walkWords(t, x, &it, list))
 		for target := uint32(0); target < 1<<30; target = target*2 + 1 {
 			it.Reset(list)
-			if it.SeekGE(target) && (it.Superblock() < target || it.Superblock() > list.raw.last) {
-				t.Fatalf("SeekGE(%d) stands at %d of a list up to %d", target, it.Superblock(), list.raw.last)
+			if it.SeekGE(target) && (it.Superblock() < target || it.Superblock() > list.last) {
+				t.Fatalf("SeekGE(%d) stands at %d of a list up to %d", target, it.Superblock(), list.last)
 			}
 			keep(it.Err())
 		}
@@ -134,8 +134,8 @@ func walkWords(t failer, x *Index, it *Iterator, list List) error {
 	if it.Err() != nil {
 		return it.Err()
 	}
-	if n != list.DF() || last != int64(list.raw.last) {
-		t.Fatalf("%d postings up to %d, not %d up to %d", n, last, list.DF(), list.raw.last)
+	if n != list.DF() || last != int64(list.last) {
+		t.Fatalf("%d postings up to %d, not %d up to %d", n, last, list.DF(), list.last)
 	}
 	it.Reset(list)
 	for superblocks, block := it.Block(); len(superblocks) > 0; superblocks, block = it.Block() {
