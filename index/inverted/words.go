@@ -78,9 +78,8 @@ func (x *Words) Announce() {
 	x.ngrams.Announce()
 	x.lists.Announce()
 	x.parts.Soon(0, x.parts.Len())
-	for _, c := range []*eliasfano.Column{&x.offsets, &x.opaque} {
-		c.Announce()
-	}
+	x.offsets.Announce()
+	x.opaque.Announce()
 }
 
 // AnnounceLists announces that the lists of ascending words will be read.
@@ -244,10 +243,10 @@ func (x *Words) WithPrefix(text string, b *Block) (from, to uint32, err error) {
 // AnnounceSpellings announces that Spellings or WithPrefix will be called.
 func (x *Words) AnnounceSpellings(text string) error {
 	low, high, err := x.sampled([]byte(text))
-	if err != nil || high-min(low, high) > 2*sampleBlocks {
+	if err != nil {
 		return err
 	}
-	return x.announceDictionary(low-min(low, 1), high)
+	return x.announceSearch(low, high)
 }
 
 // Spellings returns the numbers [from, to) of the words that equal a text, without case. It reads
@@ -277,10 +276,8 @@ func (x *Words) search(text []byte, block uint32, b *Block) (uint32, error) {
 		return 0, err
 	}
 	low = max(low, block) // blocks before low begin before the text, those from high on do not
-	if high-min(low, high) <= 2*sampleBlocks {
-		if err := x.announceDictionary(low-min(low, 1), high); err != nil {
-			return 0, err
-		}
+	if err := x.announceSearch(low, high); err != nil {
+		return 0, err
 	}
 	for low < high {
 		mid := low + (high-low)/2
@@ -324,9 +321,10 @@ func (x *Words) sampled(text []byte) (low, high uint32, err error) {
 	return low, min(uint32(most)*sampleBlocks, x.Blocks()), nil
 }
 
-// announceDictionary announces the blocks [from, to) of the dictionary.
-func (x *Words) announceDictionary(from, to uint32) error {
-	if from >= to || !x.dictionary.Announces() {
+// announceSearch announces the blocks that a search between low and high reads, with the one before, unless there are too many.
+func (x *Words) announceSearch(low, high uint32) error {
+	from := low - min(low, 1)
+	if from >= high || high-min(low, high) > 2*sampleBlocks || !x.dictionary.Announces() {
 		return nil
 	}
 	ends, err := x.offsets.List()
@@ -334,7 +332,7 @@ func (x *Words) announceDictionary(from, to uint32) error {
 		return err
 	}
 	start, _ := bounds(&ends, int(from))
-	_, end := bounds(&ends, int(to-1))
+	_, end := bounds(&ends, int(high-1))
 	x.dictionary.Soon(start, end-start)
 	return nil
 }
