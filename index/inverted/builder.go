@@ -88,7 +88,7 @@ func (b *NgramBuilder) Reset() {
 }
 
 // Write writes the index of a text of that many superblocks, which must be more than any that was
-// added, as three sections. It holds them in memory until all are encoded. Afterwards, and after all errors except ErrMisuse, the NgramBuilder is as after Reset.
+// added, as two sections. It holds them in memory until all are encoded. Afterwards, and after all errors except ErrMisuse, the NgramBuilder is as after Reset.
 func (b *NgramBuilder) Write(w format.SectionWriter, tags Tags, superblocks uint32) error {
 	if superblocks < uint32(len(b.blocks)) || superblocks > MaxSuperblocks {
 		return fmt.Errorf("%w: an index of %d superblocks that already has %d", ErrMisuse, superblocks, len(b.blocks))
