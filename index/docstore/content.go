@@ -134,34 +134,22 @@ func (c *Content) BlobOf(superblock uint32) (uint32, error) {
 	return uint32(blob), nil
 }
 
-// span says where a blob is.
-type span struct {
-	first  uint32 // superblock
-	length uint32 // bytes
-}
-
-// locate finds a blob, and checks that the content has its superblocks.
-func (c *Content) locate(blob uint32) (span, error) {
-	length, err := c.Len(blob)
-	if err != nil {
-		return span{}, err
-	}
-	list, err := c.superblocks.List()
-	if err != nil {
-		return span{}, err
-	}
-	first, end := list.At2(int(blob))
-	if end < first || end-first != uint64(superblocksOf(length)) {
-		return span{}, c.superblocks.Corruptf("blob %d has %d bytes in the superblocks from %d to %d", blob, length, first, end)
-	}
-	return span{first: uint32(first), length: length}, nil
-}
-
 // Span returns the first superblock of a blob and its length in bytes. All of its superblocks
 // exist.
 func (c *Content) Span(blob uint32) (firstSuperblock, length uint32, err error) {
-	s, err := c.locate(blob)
-	return s.first, s.length, err
+	length, err = c.Len(blob)
+	if err != nil {
+		return 0, 0, err
+	}
+	list, err := c.superblocks.List()
+	if err != nil {
+		return 0, 0, err
+	}
+	first, end := list.At2(int(blob))
+	if end < first || end-first != uint64(superblocksOf(length)) {
+		return 0, 0, c.superblocks.Corruptf("blob %d has %d bytes in the superblocks from %d to %d", blob, length, first, end)
+	}
+	return uint32(first), length, nil
 }
 
 func (c *Content) noBlob(blob uint32) error {

@@ -8,9 +8,9 @@ type Reader struct {
 	unitBuffer
 	c *Content
 
-	blob uint32 // whose span is known
-	span span
-	ok   bool
+	blob          uint32 // whose span is known, if ok
+	first, length uint32 // its span
+	ok            bool
 
 	counted []byte // in which newlines were counted last
 }
@@ -22,49 +22,44 @@ func (c *Content) NewReader() *Reader {
 	return r
 }
 
-func (r *Reader) locate(blob uint32) (span, error) {
-	if r.ok && r.blob == blob {
-		return r.span, nil
+// locate sets the span of a blob.
+func (r *Reader) locate(blob uint32) (err error) {
+	if !r.ok || r.blob != blob {
+		r.first, r.length, err = r.c.Span(blob)
+		r.blob, r.ok = blob, err == nil
 	}
-	s, err := r.c.locate(blob)
-	if err != nil {
-		return span{}, err
-	}
-	r.blob, r.span, r.ok = blob, s, true
-	return s, nil
+	return err
 }
 
 // Append appends n bytes from offset off of a blob to dst; fewer, or none, if the blob ends before. On an error it
 // returns dst unchanged.
 func (r *Reader) Append(dst []byte, blob, off, n uint32) ([]byte, error) {
-	s, err := r.locate(blob)
-	if err != nil || off >= s.length {
+	if err := r.locate(blob); err != nil || off >= r.length {
 		return dst, err
 	}
-	end := off + min(n, s.length-off)
-	return r.appendRange(dst, &r.c.units, s.first, uint64(s.length), uint64(off), uint64(end))
+	end := off + min(n, r.length-off)
+	return r.appendRange(dst, &r.c.units, r.first, uint64(r.length), uint64(off), uint64(end))
 }
 
 // LinesBefore counts the newlines of a blob before offset off, or all of them if the blob ends before. It decodes at
 // most one unit.
 func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
-	s, err := r.locate(blob)
-	if err != nil {
+	if err := r.locate(blob); err != nil {
 		return 0, err
 	}
 	list, err := r.c.lines.List()
 	if err != nil {
 		return 0, err
 	}
-	off = min(off, s.length)
+	off = min(off, r.length)
 	whole := off / SuperblockSize
-	from, to := list.At(int(s.first)), list.At(int(s.first+whole))
+	from, to := list.At(int(r.first)), list.At(int(r.first+whole))
 	if to < from || to-from > uint64(whole)*SuperblockSize {
 		return 0, r.c.lines.Corruptf("blob %d has %d newlines before byte %d", blob, int64(to-from), whole*SuperblockSize)
 	}
 	lines := uint32(to - from)
 	if rest := off % SuperblockSize; rest > 0 {
-		r.counted, err = r.append(r.counted[:0], &r.c.units, s.first+whole, unitSize(uint64(off), uint64(s.length)), 0, int(rest))
+		r.counted, err = r.append(r.counted[:0], &r.c.units, r.first+whole, unitSize(uint64(off), uint64(r.length)), 0, int(rest))
 		if err != nil {
 			return 0, err
 		}
