@@ -79,24 +79,12 @@ func (d *Docs) AppendNames(dst []byte, off uint64, n uint32) ([]byte, error) {
 	return d.appendNames(dst, off, off+min(uint64(n), d.info.names-off))
 }
 
-// nameBuffer keeps the last unit of paths, which is often needed again. The buffers are pooled, so
-// that an open shard without searches has none.
-type nameBuffer struct {
-	unitBuffer
-	of *Docs
-}
-
-var nameBuffers sync.Pool // of *nameBuffer
+// nameBuffers keep the last unit of paths, which is often needed again. They are pooled, so that an
+// open shard without searches has none.
+var nameBuffers = sync.Pool{New: func() any { return new(unitBuffer) }}
 
 func (d *Docs) appendNames(dst []byte, off, end uint64) ([]byte, error) {
-	buf, ok := nameBuffers.Get().(*nameBuffer)
-	if !ok {
-		buf = new(nameBuffer)
-	}
-	if buf.of != d {
-		buf.of = d
-		buf.forget()
-	}
+	buf, _ := nameBuffers.Get().(*unitBuffer)
 	buf.kept = 0 // a buffer serves many searches
 	// If a fault unwinds the stack, the buffer is not returned, since its content is unknown.
 	out, err := buf.appendRange(dst, &d.names, 0, d.info.names, off, end)

@@ -72,8 +72,7 @@ func (r *Reader) LinesBefore(blob, off uint32) (uint32, error) {
 // reference.
 func (r *Reader) Reset(c *Content) {
 	r.c, r.ok = c, false
-	r.Work = Work{}
-	r.forget()
+	r.Work, r.last, r.kept = Work{}, cacheKey{}, 0
 }
 
 // ResetOnce is Reset for who reads everything once, as merging does: nothing is added to the cache.

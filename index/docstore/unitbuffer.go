@@ -1,9 +1,6 @@
 package docstore
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Work counts what was read. It does not show whether that had to be decoded or was in the cache, which
 // depends on what others search for.
@@ -12,25 +9,17 @@ type Work struct {
 	UnitsDecoded, BytesDecoded uint64
 }
 
-// noUnit stands for no unit and for no dictionary.
-const noUnit = math.MaxUint32
-
-// unitBuffer decodes units of one text. It keeps the last one after its dictionary, and adds it to the cache. It takes up to 64 KiB.
-// Call forget before using a zero value. It is not safe for concurrent use.
+// unitBuffer decodes units of any texts. It keeps the last one after its dictionary, and adds it to the cache. It takes up to 64 KiB.
+// Its zero value is ready to use. It is not safe for concurrent use.
 type unitBuffer struct {
 	Work
-	last uint32 // unit that was counted
+	last cacheKey // unit that was counted
 
-	unit, dict uint32 // in data
-	start      int    // of the unit in data: the length of the dictionary
-	size       int    // of the unit in data; lists of a hostile shard may say several
-	data       []byte // the dictionary, the unit, and a margin for the decoder
-	kept       int    // units that were added to the cache
-}
-
-// forget empties the buffer, as before the first unit of a text.
-func (b *unitBuffer) forget() {
-	b.last, b.unit, b.dict, b.kept = noUnit, noUnit, noUnit, 0
+	unit, dict cacheKey // in data; dict has the number of a text's dictionary in place of a unit
+	start      int      // of the unit in data: the length of the dictionary
+	size       int      // of the unit in data; lists of a hostile shard may say several
+	data       []byte   // the dictionary, the unit, and a margin for the decoder
+	kept       int      // units that were added to the cache
 }
 
 // unitSize returns the decoded size of the unit with offset off of a text.
@@ -56,13 +45,13 @@ func (b *unitBuffer) appendRange(dst []byte, u *units, first uint32, length, off
 
 // append appends the bytes [from, to) of a unit that has size bytes. On an error it returns dst unchanged.
 func (b *unitBuffer) append(dst []byte, u *units, unit uint32, size, from, to int) ([]byte, error) {
-	if unit != b.last {
-		b.last = unit
+	key := cacheKey{u.text, unit}
+	if key != b.last {
+		b.last = key
 		b.UnitsDecoded++
 		b.BytesDecoded += uint64(size)
 	}
-	if unit != b.unit || to > b.size {
-		key := cacheKey{u.text, unit}
+	if key != b.unit || to > b.size {
 		if out, ok := key.load(dst, from, to); ok {
 			return out, nil
 		}
@@ -78,10 +67,10 @@ func (b *unitBuffer) append(dst []byte, u *units, unit uint32, size, from, to in
 
 // decode decodes a unit after its dictionary.
 func (b *unitBuffer) decode(u *units, unit uint32, size int) error {
-	b.unit = noUnit
-	if dict := u.dictionaryOf(unit); dict != b.dict {
-		b.dict = noUnit
-		data, err := u.dictionary(dict)
+	b.unit = cacheKey{}
+	if dict := (cacheKey{u.text, u.dictionaryOf(unit)}); dict != b.dict {
+		b.dict = cacheKey{}
+		data, err := u.dictionary(dict.unit)
 		if err != nil {
 			return err
 		}
@@ -99,6 +88,6 @@ func (b *unitBuffer) decode(u *units, unit uint32, size int) error {
 	if err := decodeUnit(b.data, b.start, size, encoded); err != nil {
 		return u.corrupt(unit, err)
 	}
-	b.unit, b.size = unit, size
+	b.unit, b.size = cacheKey{u.text, unit}, size
 	return nil
 }

@@ -20,7 +20,8 @@ const (
 
 var unitCache [cacheSets]cacheSet
 
-// cacheKey is a unit, and which text it is of: texts are numbered from 1 as they are opened.
+// cacheKey is a unit, and which text it is of: texts are numbered from 1 as they are opened. The zero
+// value stands for none.
 type cacheKey struct{ text, unit uint32 }
 
 var texts atomic.Uint32

@@ -105,7 +105,7 @@ func TestReadersShareTheCache(t *testing.T) {
 		if r.UnitsDecoded != 1 || r.BytesDecoded != SuperblockSize {
 			t.Errorf("unit %d: counted %d units, %d bytes", u, r.UnitsDecoded, r.BytesDecoded)
 		}
-		return r.unit == noUnit
+		return r.unit == cacheKey{}
 	}
 	for _, u := range []uint32{0, 5, unitsPerDictionary, 2*unitsPerDictionary + 7} {
 		if first, second, other := cached(c, u), cached(c, u), cached(anew, u); first || !second || other {

@@ -223,19 +223,19 @@ func (u *units) announce(units iter.Seq[uint32]) error {
 	if err != nil {
 		return err
 	}
-	encoded, dict := u.section.Announcer(), uint32(noUnit)
+	encoded, dict := u.section.Announcer(), int64(-1)
 	for unit := range units {
 		if unit >= u.count {
 			continue
 		}
 		from, to := offsets.At2(int(unit))
 		encoded.Add(int64(from), int64(to)-int64(from))
-		if d := u.dictionaryOf(unit); d != dict && u.perDictionary > 0 {
+		if d := int64(u.dictionaryOf(unit)); d != dict && u.perDictionary > 0 {
 			// The ends of the dictionaries were not read yet. Most have the maximal size, and none is
 			// larger.
 			dict = d
 			u.dictionaries.Soon(0, 4*int64(u.count/u.perDictionary+1))
-			u.dictionaries.Soon(int64(d)*MaxDictionary, 2*MaxDictionary)
+			u.dictionaries.Soon(d*MaxDictionary, 2*MaxDictionary)
 		}
 	}
 	encoded.Flush()
