@@ -1,38 +1,11 @@
 package docstore
 
-import (
-	"fmt"
-	"strconv"
-	"sync"
+import "sync"
 
-	"github.com/trawl-search/trawl/index/format"
-)
-
-// Codec says how the units of a shard are encoded. Its number is in the header
-// of the units; a reader that does not know it refuses the shard. Whatever the
-// codec, a unit that would not become smaller is stored unencoded, which its
-// length shows.
-type Codec uint32
-
-// LZ4 is the LZ4 block format. If the unit has a dictionary, it precedes the
-// unit.
-const LZ4 Codec = 0
-
-// String is the codec's name.
-func (c Codec) String() string {
-	if c == LZ4 {
-		return "LZ4"
-	}
-	return "codec " + strconv.FormatUint(uint64(c), 10)
-}
-
-// check refuses codecs that this version does not know.
-func (c Codec) check() error {
-	if c != LZ4 {
-		return fmt.Errorf("units are in %s: %w", c, format.ErrVersion)
-	}
-	return nil
-}
+// codecLZ4 is the codec of units, which the header of their section names: the LZ4 block format. If the
+// unit has a dictionary, it precedes the unit. A unit that would not become smaller is stored
+// unencoded, which its length shows.
+const codecLZ4 = 0
 
 // maxExpansion is the most by which a unit can be longer than its encoding:
 // each byte of an LZ4 sequence stands for at most 255 bytes.

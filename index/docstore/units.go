@@ -44,7 +44,7 @@ func newUnitWriter(w io.Writer, effort Effort, perDictionary, workers int) (*uni
 	if int(effort) >= len(encoders) {
 		return nil, fmt.Errorf("unknown effort %d", effort)
 	}
-	header := le.AppendUint32(nil, uint32(LZ4))
+	header := le.AppendUint32(nil, codecLZ4)
 	header = le.AppendUint32(header, SuperblockSize)
 	if _, err := w.Write(le.AppendUint32(header, uint32(perDictionary))); err != nil {
 		return nil, fmt.Errorf("write the header of units: %w", err)
@@ -185,8 +185,8 @@ func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) erro
 	if err != nil {
 		return err
 	}
-	if err := Codec(le.Uint32(header)).check(); err != nil {
-		return fmt.Errorf("shard %s, section %s: %w", f.Name(), tags.data, err)
+	if codec := le.Uint32(header); codec != codecLZ4 {
+		return fmt.Errorf("shard %s, section %s: units are in codec %d: %w", f.Name(), tags.data, codec, format.ErrVersion)
 	}
 	u.count, u.perDictionary = n, le.Uint32(header[8:])
 	size := uint64(u.section.Len())
