@@ -75,7 +75,7 @@ func (b *Builder) writeContentInBackground() error {
 	if err = errors.Join(err, <-made); err == nil {
 		err = held.Replay(b.w)
 	}
-	return errors.Join(err, held.Close())
+	return err
 }
 
 // writeWords writes the index of words.

@@ -9,8 +9,8 @@ import (
 )
 
 // Sections keeps sections in memory that are ready before their turn in the shard. It is a
-// format.SectionWriter, and Replay passes its sections on. The caller must call Close, also after
-// errors. It is not safe for concurrent use.
+// format.SectionWriter, and Replay passes its sections on. Nothing needs to be closed: the
+// buffers never have a file. It is not safe for concurrent use.
 type Sections struct{ held []section }
 
 type section struct {
@@ -48,13 +48,4 @@ func (s *Sections) Replay(w format.SectionWriter) error {
 		}
 	}
 	return nil
-}
-
-// Close drops the sections.
-func (s *Sections) Close() (err error) {
-	for _, held := range s.held {
-		err = errors.Join(err, held.data.Close())
-	}
-	s.held = nil
-	return err
 }

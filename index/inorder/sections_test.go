@@ -40,9 +40,6 @@ func TestSectionsAreReplayed(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := sections.Close(); err != nil {
-		t.Fatal(err)
-	}
 	if !bytes.Equal(replayed.Bytes(), direct.Bytes()) {
 		t.Errorf("%d bytes are replayed, which differ from %d written", replayed.Len(), direct.Len())
 	}
