@@ -100,6 +100,6 @@ func (b *Builder) writeNames() error {
 	if err := b.collect.addNames(b.names); err != nil {
 		return err
 	}
-	superblocks := (len(b.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return b.collect.text.Write(b.w, inverted.NameTags, uint32(superblocks))
+	superblocks := docstore.SuperblocksOf(uint64(len(b.names)))
+	return b.collect.text.Write(b.w, inverted.NameTags, superblocks)
 }

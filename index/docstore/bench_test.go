@@ -92,7 +92,7 @@ func BenchmarkReader(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for range 2 * unitsPerDictionary / superblocksOf(uint32(len(text))) {
+	for range 2 * unitsPerDictionary / SuperblocksOf(uint64(len(text))) {
 		_, _ = content.Add(text) // errors stay
 	}
 	if err := errors.Join(content.Close(), w.Close()); err != nil {

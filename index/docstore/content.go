@@ -146,7 +146,7 @@ func (c *Content) Span(blob uint32) (firstSuperblock, length uint32, err error) 
 		return 0, 0, err
 	}
 	first, end := list.At2(int(blob))
-	if end < first || end-first != uint64(superblocksOf(length)) {
+	if end < first || end-first != uint64(SuperblocksOf(uint64(length))) {
 		return 0, 0, c.superblocks.Corruptf("blob %d has %d bytes in the superblocks from %d to %d", blob, length, first, end)
 	}
 	return uint32(first), length, nil

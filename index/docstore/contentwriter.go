@@ -116,7 +116,7 @@ func (c *ContentWriter) writeSections() error {
 	// From here on, the lengths are in superblocks.
 	superblocks := make([]uint32, len(c.lengths))
 	for i, n := range c.lengths {
-		superblocks[i] = superblocksOf(n)
+		superblocks[i] = SuperblocksOf(uint64(n))
 	}
 	if err := writeList(c.w, format.TagBlobSuperblocks, len(superblocks)+1, uint64(c.Superblocks())+1, sums(0, superblocks)); err != nil {
 		return err
@@ -128,7 +128,5 @@ func (c *ContentWriter) writeSections() error {
 	return c.w.WriteSection(format.TagContentInfo, format.Required, info)
 }
 
-// superblocksOf returns the number of superblocks of a blob of n bytes.
-func superblocksOf(n uint32) uint32 {
-	return uint32((uint64(n) + SuperblockSize - 1) / SuperblockSize)
-}
+// SuperblocksOf returns the number of superblocks of a text of n bytes.
+func SuperblocksOf(n uint64) uint32 { return uint32((n + SuperblockSize - 1) / SuperblockSize) }

@@ -75,7 +75,7 @@ func checkContent(c *Content, m *model) error {
 		if err != nil || !bytes.Equal(got, blob) {
 			return fmt.Errorf("blob %d reads wrong: %w", i, err)
 		}
-		for range superblocksOf(n) {
+		for range SuperblocksOf(uint64(n)) {
 			if owner, err := c.BlobOf(next); err != nil || owner != uint32(i) {
 				return fmt.Errorf("superblock %d belongs to %d, want %d: %w", next, owner, i, err)
 			}

@@ -113,7 +113,7 @@ func (m *merger) indexAgain(blob source, content []byte, first uint32) error {
 	if err != nil {
 		return err
 	}
-	for i := range superblocksOf(length) {
+	for i := range docstore.SuperblocksOf(uint64(length)) {
 		blob.places[from+i] = inverted.Gone
 	}
 	return m.again.add(&m.indexes, content, first, blob.language)

@@ -81,7 +81,7 @@ func (m *merger) blob(p *part, language *symbols.Language) (uint32, error) {
 	blob := uint32(len(m.blobs))
 	m.blobs = append(m.blobs, source{p.input, from, language})
 	m.oids[string(p.oid)] = blob
-	m.superblocks += superblocksOf(length)
+	m.superblocks += docstore.SuperblocksOf(uint64(length))
 	m.result.Blobs++
 	m.result.ContentBytes += uint64(length)
 	return blob, nil
@@ -99,7 +99,7 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 			return 0, err
 		}
 	}
-	for i := range superblocksOf(length) {
+	for i := range docstore.SuperblocksOf(uint64(length)) {
 		to := &in.places[first+i]
 		if *to != inverted.Gone {
 			return 0, in.corruptf("superblock %d has two blobs, or its blob two object ids", first+i)
@@ -121,8 +121,4 @@ func (in *input) makePlaces() error {
 		in.places[i] = inverted.Gone
 	}
 	return nil
-}
-
-func superblocksOf(length uint32) uint32 {
-	return uint32((uint64(length) + docstore.SuperblockSize - 1) / docstore.SuperblockSize)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
@@ -39,7 +40,7 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 		}
 	}
 	first := uint32(len(x.places))
-	for i := range superblocksOf(uint32(len(content))) {
+	for i := range docstore.SuperblocksOf(uint64(len(content))) {
 		x.places = append(x.places, place+i)
 	}
 	x.opaque = ngram.AppendOpaque(x.opaque[:0], content)

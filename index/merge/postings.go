@@ -70,6 +70,6 @@ func (m *merger) writeNames(w *format.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	superblocks := (len(m.names) + docstore.SuperblockSize - 1) / docstore.SuperblockSize
-	return m.ngrams.Write(w, inverted.NameTags, uint32(superblocks))
+	superblocks := docstore.SuperblocksOf(uint64(len(m.names)))
+	return m.ngrams.Write(w, inverted.NameTags, superblocks)
 }
