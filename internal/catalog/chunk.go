@@ -163,9 +163,9 @@ func changed(chunks []*Chunk, changes []change) []*Chunk {
 	return append(next, chunks...)
 }
 
-// ChunkOf is the place of the chunk that has the repo, if any has.
-func ChunkOf(chunks []*Chunk, repo string) int {
-	i, found := slices.BinarySearchFunc(chunks, repo, func(c *Chunk, repo string) int { return strings.Compare(c.First(), repo) })
+// ChunkOf is the place of the chunk that has the repo, if any has. The chunks ascend by their first repos.
+func ChunkOf[C interface{ First() string }](chunks []C, repo string) int {
+	i, found := slices.BinarySearchFunc(chunks, repo, func(c C, repo string) int { return strings.Compare(c.First(), repo) })
 	if !found {
 		i--
 	}

@@ -44,6 +44,9 @@ type chunk struct {
 	n    int
 }
 
+// First is the first repo of the roots, whether or not the layout has it.
+func (c *chunk) First() string { return c.roots.First() }
+
 // all are the roots that the layout has.
 func (c *chunk) all() iter.Seq[catalog.Record] {
 	return func(yield func(catalog.Record) bool) {
@@ -119,8 +122,7 @@ func (l *Layout) namesAfter(name string) iter.Seq[string] {
 
 // chunksAfter are the chunks that may have repos after one.
 func (l *Layout) chunksAfter(repo string) []*chunk {
-	at, _ := slices.BinarySearchFunc(l.chunks, repo, func(c *chunk, repo string) int { return strings.Compare(c.roots.First(), repo) })
-	return l.chunks[max(at-1, 0):]
+	return l.chunks[catalog.ChunkOf(l.chunks, repo):]
 }
 
 // namesWith are the names that contain a text, ascending. If it is in lower case, it may count in any case.
@@ -143,14 +145,10 @@ func (l *Layout) namesWith(text string, folds bool) iter.Seq[string] {
 
 // find is a repo and its chunk, if it is published.
 func (l *Layout) find(repo string) (c *chunk, r catalog.Record, found bool) {
-	at, exact := slices.BinarySearchFunc(l.chunks, repo, func(c *chunk, repo string) int { return strings.Compare(c.roots.First(), repo) })
-	if exact {
-		at++
-	}
-	if at == 0 {
+	if len(l.chunks) == 0 {
 		return nil, r, false
 	}
-	c = l.chunks[at-1]
+	c = l.chunks[catalog.ChunkOf(l.chunks, repo)]
 	i, r, found := c.roots.Find(repo)
 	return c, r, found && c.n > 0 && c.has(i)
 }

@@ -51,11 +51,11 @@ func next[S any](old *Layout, revision int64, sources []S, rootsOf func(S) *cata
 	olds := old.chunks[head : len(old.chunks)-tail]
 	for _, s := range sources[head : len(sources)-tail] {
 		first := rootsOf(s).First()
-		for len(olds) > 0 && olds[0].roots.First() < first {
+		for len(olds) > 0 && olds[0].First() < first {
 			gone, olds = append(gone, olds[0]), olds[1:]
 		}
 		var before *chunk
-		if len(olds) > 0 && olds[0].roots.First() == first {
+		if len(olds) > 0 && olds[0].First() == first {
 			before, olds = olds[0], olds[1:]
 		}
 		if before != nil && same(before, s) {
