@@ -29,14 +29,15 @@ type LineStyle struct {
 // matches, and with dashes for lines around it. A file that matches by its path alone is REPO:PATH.
 // It says nothing else on its output; what a reader must know goes to notes. It is for one goroutine.
 type Lines struct {
-	w, notes io.Writer
-	style    LineStyle
-	groups   int
+	notes
+	w      io.Writer
+	style  LineStyle
+	groups int
 }
 
-// NewLines returns a printer to w. It warns on notes.
-func NewLines(w, notes io.Writer, style LineStyle) *Lines {
-	return &Lines{w: w, notes: notes, style: style}
+// NewLines returns a printer to w that warns on warnings.
+func NewLines(w, warnings io.Writer, style LineStyle) *Lines {
+	return &Lines{notes: notes{warnings}, w: w, style: style}
 }
 
 // File prints the lines of one file. The error is the writer's.
@@ -130,24 +131,22 @@ func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch) {
 	})
 }
 
-// Explanation prints how the query was answered to the notes.
-func (l *Lines) Explanation(e *searchv1.Explanation, searched uint64) error {
-	return NewText(l.notes, false, false).Explanation(e, searched)
+// notes is where a printer for other programs says what a reader must know.
+type notes struct{ to io.Writer }
+
+// Explanation prints how the query was answered.
+func (n notes) Explanation(e *searchv1.Explanation, searched uint64) error {
+	return NewText(n.to, false, false).Explanation(e, searched)
 }
 
-// Summary warns of what is missing, on the notes.
-func (l *Lines) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
-	return warn(l.notes, s, c, more)
-}
-
-// warn reports what is missing from an answer that is printed without a summary.
-func warn(notes io.Writer, s *searchv1.Statistics, c *searchv1.Coverage, more bool) error {
+// Summary warns of what is missing from an answer, and prints nothing else of it.
+func (n notes) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
 	var b strings.Builder
 	if more {
 		fmt.Fprintf(&b, "%s match; more are shown with a larger --max-files\n", Count(s.GetFilesMatched(), "file", "files"))
 	}
 	uncovered(&b, false, c)
-	_, err := io.WriteString(notes, b.String())
+	_, err := io.WriteString(n.to, b.String())
 	return err
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -16,16 +15,17 @@ type Paths struct {
 	// Raw prints names in their own bytes instead of the form of Name, and without colours and links. It is not for terminals.
 	Raw bool
 
-	w, notes io.Writer
-	color    bool
-	count    bool
-	end      string
+	notes
+	w     io.Writer
+	color bool
+	count bool
+	end   string
 }
 
-// NewPaths returns a printer to w that warns on notes. With count it adds the number of matches of each
+// NewPaths returns a printer to w that warns on warnings. With count it adds the number of matches of each
 // file, and with null a NUL byte ends each path, before the number, as in ripgrep.
-func NewPaths(w, notes io.Writer, color, count, null bool) *Paths {
-	p := &Paths{w: w, notes: notes, color: color, count: count, end: "\n"}
+func NewPaths(w, warnings io.Writer, color, count, null bool) *Paths {
+	p := &Paths{notes: notes{warnings}, w: w, color: color, count: count, end: "\n"}
 	if null {
 		p.end = "\x00"
 	}
@@ -50,14 +50,4 @@ func (p *Paths) File(f *searchv1.FileMatch) error {
 	}
 	_, err := io.WriteString(p.w, b.String())
 	return err
-}
-
-// Explanation prints how the query was answered to the notes.
-func (p *Paths) Explanation(e *searchv1.Explanation, searched uint64) error {
-	return NewText(p.notes, false, false).Explanation(e, searched)
-}
-
-// Summary warns of what is missing, on the notes.
-func (p *Paths) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
-	return warn(p.notes, s, c, more)
 }

@@ -33,7 +33,7 @@ func (t *Text) Rest(resp *searchv1.SearchResponse) error {
 
 // Rest prints the repos or folders that the query selects as REPO:FILES or REPO:FOLDER:FILES, and all else as notes.
 func (l *Lines) Rest(resp *searchv1.SearchResponse) error {
-	return rest(l.w, l.notes, l.style.Color, "\n", resp)
+	return rest(l.w, l.notes.to, l.style.Color, "\n", resp)
 }
 
 // Rest prints the same as Lines.Rest, or nothing if the output is discarded.
@@ -41,7 +41,7 @@ func (p *Paths) Rest(resp *searchv1.SearchResponse) error {
 	if p.w == io.Discard {
 		return nil
 	}
-	return rest(p.w, p.notes, p.color, p.end, resp)
+	return rest(p.w, p.notes.to, p.color, p.end, resp)
 }
 
 func rest(w, notes io.Writer, color bool, end string, resp *searchv1.SearchResponse) error {
