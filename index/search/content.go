@@ -44,7 +44,7 @@ func (a *contentAtom) prepare() error {
 	if err != nil {
 		return err
 	}
-	a.leads = blobsMethods(p.blobs)
+	a.leads = p.leads
 	if a.reach.Whole {
 		return nil
 	}

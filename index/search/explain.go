@@ -6,7 +6,7 @@ import "time"
 // the Stats of the search, for the fields that Stats have.
 type Explanation struct {
 	// Nodes of the query's tree, each before its children.
-	Nodes []ExplainedNode
+	Nodes []*ExplainedNode
 	// Other counts the reads for no single node, and those to show files.
 	Other Reads
 	// Phases is the time by phase.
@@ -41,6 +41,9 @@ type ExplainedNode struct {
 	// node that ranges decide is asked about none.
 	Checked, Matched uint64
 	Reads
+
+	node   node // the last one made of it, until the search ends
+	ranges bool // decided by paths and columns
 }
 
 // Reads counts reads, and the time that they and the work on them took.

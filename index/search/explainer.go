@@ -11,27 +11,16 @@ import (
 // explainer watches a search, which stays on one goroutine. It charges each read to the current node and phase of the
 // search. A nil explainer does nothing.
 type explainer struct {
+	*Explanation
 	s     *search
-	nodes []*explained
-	of    map[any]*explained // by query.Q, node and *nameAtom
-	root  *explained         // asked about every document that is looked at
-	led   bool               // the root's plan names candidates
-	other Reads
-	spent [phases]time.Duration
+	of    map[any]*ExplainedNode // by query.Q, node and *nameAtom
+	root  *ExplainedNode         // asked about every document that is looked at
+	led   bool                   // the root's plan names candidates
 	began time.Time
-	repo  string // the first of the shard
-	repos int
 
 	payer *Reads // receives the charges
 	phase Phase
 	mark  Reads // the reads when the current charge began, and the time since began
-}
-
-// explained is a node of the query and its form in the shard.
-type explained struct {
-	ExplainedNode
-	node   node // the last one made
-	ranges bool // decided by paths and columns
 }
 
 // watch starts to explain the search if the caller asked for it and may read the whole shard: the
@@ -47,22 +36,22 @@ func (s *search) watch() error {
 			}
 		}
 	}
-	e := &explainer{s: s, of: map[any]*explained{}, began: time.Now(), repos: s.docs.Repos()}
-	if e.repos > 0 {
+	e := &explainer{Explanation: &Explanation{Repos: s.docs.Repos()}, s: s, of: map[any]*ExplainedNode{}, began: time.Now()}
+	if e.Repos > 0 {
 		var err error
-		if e.repo, err = s.docs.RepoName(0); err != nil {
+		if e.Repo, err = s.docs.RepoName(0); err != nil {
 			return err
 		}
 	}
 	e.list(s.query.tree, 0)
-	e.root, e.payer, e.mark = e.nodes[0], &e.other, s.allReads(e.began)
+	e.root, e.payer, e.mark = e.Nodes[0], &e.Other, s.allReads(e.began)
 	s.explain = e
 	return nil
 }
 
 // list appends the nodes of a tree.
 func (e *explainer) list(q query.Q, depth int) {
-	n := &explained{ExplainedNode: ExplainedNode{Depth: depth}}
+	n := &ExplainedNode{Depth: depth}
 	var children []query.Q
 	switch q := q.(type) {
 	case *query.And:
@@ -80,7 +69,7 @@ func (e *explainer) list(q query.Q, depth int) {
 	default:
 		n.Query = q.String()
 	}
-	e.nodes, e.of[q] = append(e.nodes, n), n
+	e.Nodes, e.of[q] = append(e.Nodes, n), n
 	for _, c := range children {
 		e.list(c, depth+1)
 	}
@@ -98,7 +87,7 @@ func (e *explainer) enter(payer *Reads, phase Phase) (before *Reads, beforePhase
 	now := e.s.allReads(e.began)
 	e.payer.add(&now, 1)
 	e.payer.add(&e.mark, -1)
-	e.spent[e.phase] += now.Time - e.mark.Time
+	e.Phases[e.phase] += now.Time - e.mark.Time
 	before, beforePhase = e.payer, e.phase
 	e.payer, e.phase, e.mark = payer, phase, now
 	return before, beforePhase
@@ -207,7 +196,7 @@ func (e *explainer) estimate(n node, ranges bool) uint64 {
 type watchedNode struct {
 	node
 	e *explainer
-	x *explained
+	x *ExplainedNode
 }
 
 func (w *watchedNode) matches(d *document) (bool, error) {
@@ -235,24 +224,21 @@ func (s *search) explained() *Explanation {
 	if e == nil {
 		return nil
 	}
-	e.enter(&e.other, PhasePlan)
-	x := &Explanation{
-		Repo: e.repo, Repos: e.repos,
-		Other: e.other, Phases: e.spent, Elapsed: e.mark.Time, Candidates: s.looked,
-		Bulk: s.stats.FilesMatched - e.root.Matched, Inexact: s.stats.CountsInexact,
-	}
-	for _, n := range e.nodes {
+	e.enter(&e.Other, PhasePlan)
+	e.Elapsed, e.Candidates = e.mark.Time, s.looked
+	e.Bulk, e.Inexact = s.stats.FilesMatched-e.root.Matched, s.stats.CountsInexact
+	for _, n := range e.Nodes {
 		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged
 			n.Checked, n.Matched, n.Estimate, n.ranges = is.Checked, is.Matched, is.Estimate, is.ranges
 		}
 		n.Methods = e.methods(n)
-		x.Nodes = append(x.Nodes, n.ExplainedNode)
+		n.node = nil // the explanation outlives the search
 	}
-	return x
+	return e.Explanation
 }
 
 // methods says how a node was answered.
-func (e *explainer) methods(x *explained) []string {
+func (e *explainer) methods(x *ExplainedNode) []string {
 	if x.ranges {
 		return []string{ByRanges}
 	}
@@ -290,28 +276,6 @@ func (e *explainer) contentMethods(n contentNode) []string {
 		return []string{ByEveryText}
 	}
 	return nil
-}
-
-// blobsMethods returns the methods that led to candidates.
-func blobsMethods(b blobs) (methods []string) {
-	var parts []blobs
-	switch b := b.(type) {
-	case *literalBlobs:
-		if b.byNgrams {
-			return []string{ByNgramsAndText}
-		}
-		return []string{ByWordsAndText}
-	case allOf:
-		parts = b
-	case *anyOf:
-		for _, p := range b.parts {
-			parts = append(parts, p.blobs)
-		}
-	}
-	for _, part := range parts {
-		methods = append(methods, blobsMethods(part)...)
-	}
-	return methods
 }
 
 func nameMethods(a *nameAtom) []string {

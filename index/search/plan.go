@@ -13,6 +13,8 @@ type contentPlan struct {
 	estimate uint64
 	// anchors are literals such that every match holds one of them; nil if none are known.
 	anchors []*literalBlobs
+	// leads are the methods that led to the blobs.
+	leads []string
 }
 
 func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
@@ -21,8 +23,11 @@ func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 		if err != nil || p == nil {
 			return contentPlan{}, false, err
 		}
-		b := newLiteralBlobs(s, l, p)
-		return contentPlan{b, uint64(len(p.tallies)), []*literalBlobs{b}}, true, nil
+		b, lead := newLiteralBlobs(s, l, p), ByWordsAndText
+		if p.byNgrams {
+			lead = ByNgramsAndText
+		}
+		return contentPlan{b, uint64(len(p.tallies)), []*literalBlobs{b}, []string{lead}}, true, nil
 	}, allOfPlans, anyOfPlans)
 	return p, err
 }
@@ -32,10 +37,11 @@ func (s *search) contentPlan(n regex.Needs) (contentPlan, error) {
 func allOfPlans(parts []contentPlan) contentPlan {
 	slices.SortStableFunc(parts, func(a, b contentPlan) int { return cmp.Compare(a.estimate, b.estimate) })
 	var all allOf
+	var leads []string
 	for _, p := range parts {
-		all = append(all, p.blobs)
+		all, leads = append(all, p.blobs), append(leads, p.leads...)
 	}
-	parts[0].blobs = all
+	parts[0].blobs, parts[0].leads = all, leads
 	return parts[0]
 }
 
@@ -45,6 +51,7 @@ func anyOfPlans(parts []contentPlan) (joined contentPlan) {
 		some = append(some, p.blobs)
 		joined.estimate += p.estimate
 		joined.anchors = append(joined.anchors, p.anchors...)
+		joined.leads = append(joined.leads, p.leads...)
 	}
 	joined.blobs = newAnyOf(some...)
 	return joined

@@ -32,10 +32,11 @@ func Explanation(x *search.Explanation, shard Digest) *searchv1.Explanation {
 		e.Phases = append(e.Phases, ExplainedPhase(search.Phase(i).String(), took))
 	}
 	for _, n := range x.Nodes {
-		if len(n.Query) > explainedText {
-			n.Query = n.Query[:snippet.RuneStart(n.Query, explainedText)] + "…"
+		text := n.Query
+		if len(text) > explainedText {
+			text = text[:snippet.RuneStart(text, explainedText)] + "…"
 		}
-		node := &searchv1.ExplainedNode{Query: n.Query, Depth: uint32(n.Depth), Estimate: n.Estimate, Checked: n.Checked, Matched: n.Matched, Reads: reads(n.Reads)}
+		node := &searchv1.ExplainedNode{Query: text, Depth: uint32(n.Depth), Estimate: n.Estimate, Checked: n.Checked, Matched: n.Matched, Reads: reads(n.Reads)}
 		for _, m := range n.Methods {
 			node.Methods = append(node.Methods, &searchv1.ExplainedMethod{Name: m, Shards: 1})
 		}

@@ -17,9 +17,9 @@ import (
 // and.
 func explained(number, nodes int) *searchv1.Explanation {
 	x := &search.Explanation{Elapsed: time.Duration(number) * time.Millisecond, Candidates: 2, Bulk: 1, Inexact: true}
-	x.Nodes = append(x.Nodes, search.ExplainedNode{Query: "and", Checked: 3, Reads: search.Reads{Lists: 1}})
+	x.Nodes = append(x.Nodes, &search.ExplainedNode{Query: "and", Checked: 3, Reads: search.Reads{Lists: 1}})
 	for i := range nodes {
-		x.Nodes = append(x.Nodes, search.ExplainedNode{
+		x.Nodes = append(x.Nodes, &search.ExplainedNode{
 			Query: fmt.Sprint(i, strings.Repeat("é", 100)), Depth: 1, Methods: []string{search.ByWords, search.ByNames}, Reads: search.Reads{Lists: 1},
 		})
 	}
