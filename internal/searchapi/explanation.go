@@ -26,7 +26,10 @@ func Explanation(x *search.Explanation, shard Digest) *searchv1.Explanation {
 	named := &searchv1.ExplainedShard{Digest: shard[:], Repo: x.Repo, Repos: uint64(x.Repos), Time: durationpb.New(x.Elapsed)}
 	e := &searchv1.Explanation{
 		Shards: 1, Other: reads(x.Other), Candidates: x.Candidates, CountedInBulk: x.Bulk,
-		Inexact: one(x.Inexact), SlowestShards: []*searchv1.ExplainedShard{named},
+		SlowestShards: []*searchv1.ExplainedShard{named},
+	}
+	if x.Inexact {
+		e.Inexact = 1
 	}
 	for i, took := range x.Phases {
 		e.Phases = append(e.Phases, ExplainedPhase(search.Phase(i).String(), took))
@@ -51,13 +54,6 @@ func ExplainedPhase(name string, took time.Duration) *searchv1.ExplainedPhase {
 	return &searchv1.ExplainedPhase{Name: name, Time: durationpb.New(took)}
 }
 
-func one(is bool) uint64 {
-	if is {
-		return 1
-	}
-	return 0
-}
-
 func reads(r search.Reads) *searchv1.Reads {
 	return &searchv1.Reads{
 		LexiconBlocks: r.LexiconBlocks, Words: r.Words, PostingLists: r.Lists, Postings: r.Postings,
@@ -65,7 +61,7 @@ func reads(r search.Reads) *searchv1.Reads {
 	}
 }
 
-// AddExplanation adds an explanation of other shards, which may be nil, to sum. It may keep
+// AddExplanation adds an explanation of other shards or calls, which may be nil, to sum. It may keep
 // parts of it.
 func AddExplanation(sum, from *searchv1.Explanation) {
 	if from == nil {
@@ -74,6 +70,7 @@ func AddExplanation(sum, from *searchv1.Explanation) {
 	addNumbers(sum.ProtoReflect(), from.ProtoReflect())
 	sum.Phases = addNamed(sum.Phases, from.Phases)
 	sum.SlowestShards = slowestOf(append(sum.SlowestShards, from.SlowestShards...))
+	sum.SlowestCalls = slowestOf(append(sum.SlowestCalls, from.SlowestCalls...))
 	sum.NodesLeftOut = max(sum.NodesLeftOut, from.NodesLeftOut)
 	// The trees of two searchers differ where a type:repo matches none of the repos that one of them has.
 	next := 0
@@ -90,12 +87,6 @@ func AddExplanation(sum, from *searchv1.Explanation) {
 		same.Methods = addNamed(same.Methods, n.Methods)
 	}
 	keepNodes(sum, explainedNodes)
-}
-
-// AddExplainedCall adds a call to a searcher.
-func AddExplainedCall(sum *searchv1.Explanation, call *searchv1.ExplainedCall) {
-	sum.Calls++
-	sum.SlowestCalls = slowestOf(append(sum.SlowestCalls, call))
 }
 
 // addNumbers adds the 64-bit numbers and times of a message, and of messages in it, to those of another of its type. It leaves
@@ -146,10 +137,7 @@ func slowestOf[T interface{ GetTime() *durationpb.Duration }](all []T) []T {
 func keepNodes(e *searchv1.Explanation, n int) {
 	n = min(n, len(e.Nodes))
 	for _, left := range e.Nodes[n:] {
-		if e.Other == nil {
-			e.Other = &searchv1.Reads{}
-		}
-		addNumbers(e.Other.ProtoReflect(), left.Reads.ProtoReflect())
+		addNumbers(e.ProtoReflect(), (&searchv1.Explanation{Other: left.Reads}).ProtoReflect())
 		e.NodesLeftOut++
 	}
 	e.Nodes = slices.Clip(e.Nodes[:n])

@@ -33,7 +33,8 @@ func TestExplanationsOfManyShards(t *testing.T) {
 	sum := &searchv1.Explanation{}
 	for i := range shards {
 		searchapi.AddExplanation(sum, explained(i, nodes))
-		searchapi.AddExplainedCall(sum, &searchv1.ExplainedCall{Searcher: fmt.Sprint(i)})
+		call := &searchv1.ExplainedCall{Searcher: fmt.Sprint(i)}
+		searchapi.AddExplanation(sum, &searchv1.Explanation{Calls: 1, SlowestCalls: []*searchv1.ExplainedCall{call}})
 	}
 	if size := proto.Size(sum); size > 40_000 || len(sum.Nodes) != 128 || sum.NodesLeftOut != nodes+1-128 {
 		t.Errorf("%d bytes, %d nodes and %d left out", size, len(sum.Nodes), sum.NodesLeftOut)

@@ -40,9 +40,8 @@ func (e *explainer) add(r *searchReply) {
 		return
 	}
 	searchapi.AddExplanation(e.explanation, r.explanation)
-	searchapi.AddExplainedCall(e.explanation, &searchv1.ExplainedCall{
-		Searcher: r.searcher, Shards: r.shards, Time: durationpb.New(r.took), Searching: r.statistics.GetDuration(),
-	})
+	call := &searchv1.ExplainedCall{Searcher: r.searcher, Shards: r.shards, Time: durationpb.New(r.took), Searching: r.statistics.GetDuration()}
+	searchapi.AddExplanation(e.explanation, &searchv1.Explanation{Calls: 1, SlowestCalls: []*searchv1.ExplainedCall{call}})
 }
 
 // explained is the explanation, trimmed to a quarter of maxBytes. It hides the slowest
