@@ -202,6 +202,9 @@ func (s *search) rateLines(h *hit, marks []mark) (*lineRater, error) {
 	}
 	r.lines, r.qualities, r.scores = r.lines[:0], r.qualities[:0], r.scores[:0]
 	var err error
+	if r.length, err = s.content.Len(h.blob); err != nil {
+		return r, err
+	}
 	if r.rules, err = s.rulesOf(h.doc); err != nil {
 		return r, err
 	}
@@ -229,6 +232,7 @@ type lineRater struct {
 	rated
 	s       *search
 	h       *hit
+	length  uint32            // of the content
 	weights []float64         // by text
 	rules   *symbols.Language // of definitions; nil if the language has none
 	defines bool              // the content defines a text
@@ -242,7 +246,7 @@ type lineRater struct {
 
 // rate rates the line of a mark, the first one in it.
 func (r *lineRater) rate(marks []mark, first int) (line, error) {
-	begin, end, err := r.ends(marks[first])
+	begin, end, most, err := r.ends(marks[first])
 	if err != nil {
 		return line{}, err
 	}
@@ -266,14 +270,19 @@ func (r *lineRater) rate(marks []mark, first int) (line, error) {
 	for _, n := range r.next {
 		l.score += n
 	}
-	l.score += definedShare * r.definition(marks[first:l.end], begin, end+lineReach)
+	length, comment := len(text), isComment(text) // finding definitions may read other text
+	defined, err := r.definition(marks[first:l.end], begin, min(end+lineReach, most))
+	if err != nil {
+		return line{}, err
+	}
+	l.score += definedShare * defined
 	for i, quality := range r.best {
 		if l.score += r.weights[i] * qualityShare[quality]; quality > rank.None {
 			l.most = max(l.most, r.weights[i])
 		}
 	}
-	l.score /= 1 + float64(len(text))/longLine
-	if isComment(text) {
+	l.score /= 1 + float64(length)/longLine
+	if comment {
 		l.score *= commentShare
 	}
 	return l, nil
@@ -281,9 +290,9 @@ func (r *lineRater) rate(marks []mark, first int) (line, error) {
 
 // definition returns the weights of the texts that are the words of a name that the line defines, which begins at from; what follows it is looked
 // at up to to. A name may be one text, or several with nothing but underscores in between.
-func (r *lineRater) definition(marks []mark, from, to uint32) (best float64) {
+func (r *lineRater) definition(marks []mark, from, to uint32) (best float64, err error) {
 	if r.rules == nil {
-		return 0
+		return 0, nil
 	}
 	r.defined = r.defined[:0]
 	for first := 0; first < len(marks); {
@@ -293,9 +302,11 @@ func (r *lineRater) definition(marks []mark, from, to uint32) (best float64) {
 			continue
 		}
 		if len(r.defined) == 0 {
-			text := r.text[from-r.base:]
-			if r.defined = r.rules.Append(r.defined, text[:min(int(to-from), len(text))]); len(r.defined) == 0 {
-				return 0
+			if err := r.cover(from, to); err != nil {
+				return 0, err
+			}
+			if r.defined = r.rules.Append(r.defined, r.text[from-r.base:to-r.base]); len(r.defined) == 0 {
+				return 0, nil
 			}
 		}
 		if slices.ContainsFunc(r.defined, func(s symbols.Symbol) bool {
@@ -305,7 +316,7 @@ func (r *lineRater) definition(marks []mark, from, to uint32) (best float64) {
 		}
 		first += n
 	}
-	return best
+	return best, nil
 }
 
 // name returns the name that begins with a mark if marks cover it, and how many they are.
@@ -345,23 +356,46 @@ func (r *lineRater) says(l *line, m *mark, quality rank.Quality) bool {
 	return quality == rank.Word || m.end-m.start > shortText || r.weights[m.text] == l.most
 }
 
-// ends returns where the line of a mark begins and ends, and has the text around it: the superblock of the mark, in which mostly the next
-// lines are, too, and what is near.
-func (r *lineRater) ends(m mark) (begin, end uint32, err error) {
+// ends returns where the line of a mark begins and ends, which the text then covers, and where no line that begins in the superblock of the mark
+// goes on. The ends are looked for near the mark first: mostly they are there, and reading the rest of the superblock takes longer.
+func (r *lineRater) ends(m mark) (begin, end, most uint32, err error) {
 	superblock := m.start / docstore.SuperblockSize * docstore.SuperblockSize
-	if base := superblock - min(superblock, lineReach); len(r.text) == 0 || r.base != base {
-		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, base, superblock+docstore.SuperblockSize+lineReach-base)
-		if r.text, r.base = r.s.edge, base; err != nil {
-			return 0, 0, err
+	least := superblock - min(superblock, lineReach)
+	most = min(superblock+docstore.SuperblockSize+lineReach, r.length)
+	from, to := max(superblock, m.start-min(m.start, lineReach)), min(m.end+lineReach, most)
+	for {
+		if err := r.cover(from, to); err != nil {
+			return 0, 0, 0, err
+		}
+		end = min(m.end, most)
+		before, after := r.text[from-r.base:m.start-r.base], r.text[end-r.base:to-r.base]
+		newline, next := bytes.LastIndexByte(before, '\n'), bytes.IndexByte(after, '\n')
+		switch {
+		case newline < 0 && from > superblock:
+			from = superblock
+		case newline < 0 && from > least:
+			from = least
+		case next < 0 && to < most:
+			to = most
+		case next < 0:
+			return from + uint32(newline+1), most, most, nil
+		default:
+			return from + uint32(newline+1), end + uint32(next), most, nil
 		}
 	}
-	begin = r.base + uint32(bytes.LastIndexByte(r.text[:m.start-r.base], '\n')+1)
-	end = r.base + uint32(len(r.text))
-	from := min(m.end, end)
-	if i := bytes.IndexByte(r.text[from-r.base:], '\n'); i >= 0 {
-		end = from + uint32(i)
+}
+
+// cover has the bytes [from, to) of the content in the text.
+func (r *lineRater) cover(from, to uint32) (err error) {
+	if r.base <= from && to <= r.base+uint32(len(r.text)) {
+		return nil
 	}
-	return begin, end, nil
+	if r.text = r.s.text.part(r.h.blob, from, to-from); r.text == nil {
+		r.s.edge, err = r.s.read(r.s.edge[:0], r.h.blob, from, to-from)
+		r.text = r.s.edge
+	}
+	r.base = from
+	return err
 }
 
 // isComment reports whether a line seems to be a comment, in any language.
