@@ -234,13 +234,13 @@ func (s *search) announceQueue() error {
 	if err != nil {
 		return err
 	}
+	whole := slices.ContainsFunc(s.reading, func(a *contentAtom) bool { return a.anchors == nil })
 	var superblocks []uint32
 	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
 		first, end, err := s.superblocksOf(c.blob)
 		if err != nil {
 			return err
 		}
-		whole := slices.ContainsFunc(s.reading, func(a *contentAtom) bool { return a.anchors == nil })
 		if whole || len(s.defining) > 0 && holds(byText, c.blob) {
 			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
 		}

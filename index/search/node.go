@@ -25,7 +25,7 @@ type node interface {
 
 // plan is a way to enumerate a superset of the matching blobs.
 type plan struct {
-	// open makes the candidates when the plan is used; it is nil if every blob is one. It looks at up to budget paths, and returns
+	// open makes the candidates when the plan is used, which is once; it is nil if every blob is one. It looks at up to budget paths, and returns
 	// nil if that is not enough.
 	open func(budget uint64) (blobs, error)
 	// estimate is the expected number of candidates.

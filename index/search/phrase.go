@@ -16,7 +16,7 @@ import (
 // reads the text where the words of several pieces start in blocks that fit together, and the
 // n-grams between the words do too.
 
-// phrase narrows down the places of such a literal. The rarest of its pieces and n-grams leads, and
+// phrase narrows down the places of such a literal, or has those of its n-grams. The rarest of its pieces and n-grams leads, and
 // the others keep the leading places that have one of theirs nearby. The cheapest lookups come
 // first. A lookup that costs more than verifying the places that are left is skipped.
 type phrase struct {
@@ -39,8 +39,12 @@ func (s *search) phrasePlaces(l regex.Literal, windows []ngram.Window) (*places,
 	}
 	p := &phrase{s: s, literal: l, ngrams: cand}
 	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
-		err := p.fromNgrams()
-		return &places{tallies: p.tallies, least: p.least, most: p.most, byNgrams: true}, err
+		var within *among
+		if cand.Cost() > fewPlaces {
+			within = s.among
+		}
+		err := p.fromNgrams(within)
+		return &places{tallies: p.tallies, least: p.least, most: p.most, byNgrams: true, within: within}, err
 	}
 	p.pieces = piecesOf(l.Text)
 	if err := p.lead(); err != nil {
@@ -93,7 +97,7 @@ func (p *phrase) lead() error {
 		}
 	}
 	if lead < 0 {
-		return p.fromNgrams()
+		return p.fromNgrams(nil)
 	}
 	piece := p.pieces[lead]
 	p.pieces = slices.Delete(p.pieces, lead, lead+1)
@@ -107,12 +111,27 @@ func (p *phrase) find(piece *piece, blocks uint64) error {
 	return p.s.findPiece(piece, p.literal.CaseSensitive, p.literal.Text, blocks)
 }
 
-// fromNgrams uses the places of the n-grams.
-func (p *phrase) fromNgrams() error {
+// fromNgrams uses the places of the n-grams, only those of some blobs unless that is nil.
+func (p *phrase) fromNgrams(within *among) error {
+	defer p.s.explain.during(PhasePostings)()
 	p.least, p.most = p.ngrams.AnchorOffset()
+	end := uint32(0) // of the run of blobs at hand
 	for superblock, blocks, ok := p.ngrams.SeekGE(0); ok; superblock, blocks, ok = p.ngrams.SeekGE(superblock + 1) {
 		if err := p.s.tick(); err != nil {
 			return err
+		}
+		if within != nil && superblock >= end {
+			first, next, ok, err := within.after(p.s, superblock)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			if end = next; superblock < first {
+				superblock = first - 1
+				continue
+			}
 		}
 		p.tallies = append(p.tallies, tally{superblock: superblock, blocks: blocks})
 	}

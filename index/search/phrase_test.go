@@ -72,3 +72,53 @@ func TestPhrases(t *testing.T) {
 		}
 	}
 }
+
+// beyondASCII returns a shard of many files that all have a text with letters beyond ASCII, and how many they are.
+func beyondASCII(t *testing.T) (s *search.Shard, documents int) {
+	t.Helper()
+	main := []string{"main"}
+	var all []indextest.Document
+	for i := range 300 {
+		text := fmt.Sprintf("%s an %d und Größe des Baums\n返回 %d\n", []string{"Die Größe", "die GRÖSSE", "eine Größe", "die grösse, größe"}[i%4], i, i)
+		all = append(all, indextest.Document{Path: fmt.Sprintf("%c/file%d", 'a'+i%3, i), Content: []byte(text), Branches: main})
+	}
+	documents = len(all)
+	all = append(all, indextest.Document{Path: "b/empty", Branches: main}) // its content has no superblock
+	return openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: main, Documents: all}}})), documents
+}
+
+// TestPlacesOfCandidates: the n-grams of a text with letters beyond ASCII are looked up only where the rest of the query matches.
+func TestPlacesOfCandidates(t *testing.T) {
+	s, documents := beyondASCII(t)
+	for text, most := range map[string]uint64{
+		"c:返回 f:file7$": 1, "c:größe f:file7$": 1, "c:größe c:7 f:^a/": 40, `c:"größe des baums" f:/file1[0-9]$`: 10, "c:größe": uint64(documents), "(c:größe or c:返回) f:file7$": 1,
+	} {
+		r := run(t, s, prepare(t, parse(t, text)), search.Options{MaxFiles: 3, Explain: true})
+		places := uint64(0)
+		for _, n := range r.Explanation.Nodes {
+			if len(n.Methods) == 1 && n.Methods[0] == search.ByNgramsAndText {
+				places = max(places, n.Estimate)
+			}
+		}
+		if r.Stats.FilesMatched == 0 || places == 0 || places > most {
+			t.Errorf("%s: %d files, %d places are looked at, want at most %d", text, r.Stats.FilesMatched, places, most)
+		}
+	}
+}
+
+// TestTextInSeveralParts: a text that is looked up in few files for one part of a query is found in all files for another.
+func TestTextInSeveralParts(t *testing.T) {
+	s, documents := beyondASCII(t)
+	third := documents / 3
+	for text, want := range map[string]int{
+		"c:größe": documents, "c:größe (f:empty or f:file295)": 1, "c:größe f:empty": 0, "(c:größe f:file7$) or (c:größe f:^b/)": third, "(c:größe f:^a/) or (c:größe f:^b/)": 2 * third, "c:größe (f:^a/ or c:größe)": documents,
+		"(f:file7$ c:größe) or c:größe": documents, "f:^a/ -c:größe": 0, "(f:file7$ -c:返回) or c:返回": documents, "f:^a/ (c:größe or f:nothing)": third, "(c:größe f:nothing) or c:größe": documents,
+	} {
+		for _, mode := range []search.Mode{search.Exhaustive, search.TopK} {
+			r := run(t, s, prepare(t, parse(t, text)), search.Options{Mode: mode, MaxFiles: documents, MaxMatchesPerFile: 9})
+			if len(r.Files) != want {
+				t.Errorf("%s, mode %d: %d files, want %d", text, mode, len(r.Files), want)
+			}
+		}
+	}
+}

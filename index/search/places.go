@@ -14,21 +14,24 @@ type places struct {
 	tallies []tally
 	// least and most bound the distance in bytes from the start of a match to the start of its anchor.
 	least, most int
-	// byNgrams says that no words narrow them down.
+	// byNgrams says that words were not asked to narrow them down.
 	byNgrams bool
+	// within has the blobs of the places; nil stands for all.
+	within *among
 }
 
 // farthestWord is how many bytes before a literal a word that holds it may start.
 const farthestWord = ngram.MaxWord - 1
 
-// With more than mostPlaceWords words, or more than one in placeShare of all superblocks, the places of a literal narrow a search too
-// little to be worth adding up.
+// With more than mostPlaceWords words, or more than one in placeShare of all superblocks, the places that words give a literal narrow a search
+// too little to be worth adding up.
 const (
 	mostPlaceWords = 1 << 13
 	placeShare     = 3
 )
 
-// contentPlaces finds where a literal may be in the content; nil means anywhere. All parts of a search share one lookup of its places.
+// contentPlaces finds where a literal may be in the content that can match; nil means anywhere. All parts of a search share one lookup of its
+// places, unless these are of some contents only.
 func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 	p, known := s.places[l]
 	if known {
@@ -41,8 +44,8 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 	} else {
 		p, err = s.piecePlaces(l)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || p != nil && p.within != nil {
+		return p, err
 	}
 	if s.places == nil {
 		s.places = map[regex.Literal]*places{}

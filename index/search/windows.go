@@ -54,7 +54,7 @@ func (w *windows) collect(blob uint32, literals []*literalBlobs) error {
 	return w.announce(first)
 }
 
-// add adds the stretches that a match can cover if the rarest n-gram of the literal is in one of the blocks of a place. The blob
+// add adds the stretches that a match can cover if the anchor of the literal starts in one of the blocks of a place. The blob
 // begins with superblock first.
 func (w *windows) add(l *literalBlobs, place *tally, first uint32) {
 	superblock := int64(place.superblock-first) * docstore.SuperblockSize

@@ -201,6 +201,21 @@ func (s *search) restrict(docs, blobs runs) {
 	s.among = &among{docs: docs, blobs: blobs}
 }
 
+// after returns the superblocks [first, end) of the first run of blobs that ends after the blob of a superblock; ok is false if there is none.
+// A run of empty blobs has none.
+func (w *among) after(s *search, superblock uint32) (first, end uint32, ok bool, err error) {
+	blob, err := s.content.BlobOf(superblock)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	i := w.blobs.seek(blob)
+	if i == len(w.blobs) {
+		return 0, 0, false, nil
+	}
+	first, end, err = s.superblocksOfRun(w.blobs[i])
+	return first, end, err == nil, err
+}
+
 // findSuperblocks finds the superblocks of the blobs.
 func (w *among) findSuperblocks(s *search) error {
 	if w.bits != nil {
@@ -208,11 +223,7 @@ func (w *among) findSuperblocks(s *search) error {
 	}
 	bits := make([]uint64, s.content.Superblocks()/64+1)
 	for _, run := range w.blobs {
-		first, err := s.content.FirstSuperblock(run.From)
-		if err != nil {
-			return err
-		}
-		_, end, err := s.superblocksOf(run.To - 1)
+		first, end, err := s.superblocksOfRun(run)
 		if err != nil {
 			return err
 		}
