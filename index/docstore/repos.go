@@ -88,18 +88,23 @@ func (d *Docs) RepoName(i int) (string, error) {
 
 // FindRepo finds a repo by its name.
 func (d *Docs) FindRepo(name string) (i int, ok bool, err error) {
-	var have string
+	if i, err = d.SeekRepo(name); err != nil || i == d.Repos() {
+		return 0, false, err
+	}
+	have, err := d.RepoName(i)
+	return i, err == nil && have == name, err
+}
+
+// SeekRepo is the first repo whose name is not before a name, or the number of repos.
+func (d *Docs) SeekRepo(name string) (i int, err error) {
 	i = sort.Search(d.Repos(), func(i int) bool {
+		have := ""
 		if err == nil {
 			have, err = d.RepoName(i)
 		}
 		return err != nil || have >= name
 	})
-	if err != nil || i == d.Repos() {
-		return 0, false, err
-	}
-	have, err = d.RepoName(i)
-	return i, err == nil && have == name, err
+	return i, err
 }
 
 // FindPath finds the first document with a path in repo i. A path may have

@@ -12,6 +12,9 @@ type ListOptions struct {
 	// Repos and Overlays are those of Options.
 	Repos    func(repo int) bool
 	Overlays map[int]Overlay
+	// After and Last bound the repos by their names: those after After, up to and including Last. Empty names set no
+	// bound.
+	After, Last string
 	// MaxSkippedFiles bounds shard.RepoStats.SkippedFiles.
 	MaxSkippedFiles int
 }
@@ -30,7 +33,11 @@ type ListResult struct {
 // Errors are those of Search.
 func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResult, error) {
 	res := new(ListResult)
-	err := s.with(ctx, q, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
+	err := s.Guard(func() error { return s.bound(&opts) })
+	if err != nil {
+		return nil, fmt.Errorf("list shard %s: %w", s.Name(), err)
+	}
+	err = s.with(ctx, q, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
 		matched, err := run.matchedRepos()
 		if err != nil && !isContextError(err) {
 			return err
@@ -52,6 +59,21 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 		return nil, fmt.Errorf("list shard %s: %w", s.Name(), err)
 	}
 	return res, nil
+}
+
+// bound makes Repos refuse the repos out of bounds.
+func (s *Shard) bound(opts *ListOptions) (err error) {
+	from, end, allowed := 0, s.Docs.Repos(), opts.Repos
+	if opts.After != "" {
+		from, err = s.Docs.SeekRepo(opts.After + "\x00")
+	}
+	if opts.Last != "" && err == nil {
+		end, err = s.Docs.SeekRepo(opts.Last + "\x00")
+	}
+	if from > 0 || end < s.Docs.Repos() {
+		opts.Repos = func(repo int) bool { return from <= repo && repo < end && (allowed == nil || allowed(repo)) }
+	}
+	return err
 }
 
 // matchedRepos finds the repos with a match. It leaves a repo at its first match.

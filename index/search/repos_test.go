@@ -3,8 +3,11 @@ package search_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/search"
@@ -93,4 +96,33 @@ func BenchmarkManyRepos(b *testing.B) {
 			}
 		})
 	}
+}
+
+// TestListWithinBounds: a list within bounds has what a list of all repos has there, also if only some of them may be read.
+func TestListWithinBounds(t *testing.T) {
+	s := openShard(t, buildShard(t, manyRepos(100)))
+	q := prepare(t, parse(t, "c:tenth"))
+	names := func(t fataler, opts search.ListOptions) (names []string) {
+		listed, err := s.List(context.Background(), q, opts)
+		if err != nil || listed.Incomplete != nil {
+			t.Fatalf("%v", err)
+		}
+		for _, r := range listed.Repos {
+			names = append(names, r.Repo.Name)
+		}
+		return names
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		bound := rapid.OneOf(rapid.Just(""), rapid.Just("z"), rapid.StringMatching(`host/org/repo0000[0-9]{2}[0-9]?`))
+		opts := search.ListOptions{After: bound.Draw(t, "after"), Last: bound.Draw(t, "last")}
+		if step := rapid.IntRange(0, 3).Draw(t, "step"); step > 0 {
+			opts.Repos = func(repo int) bool { return repo%step == 0 }
+		}
+		want := slices.DeleteFunc(names(t, search.ListOptions{Repos: opts.Repos}), func(name string) bool {
+			return name <= opts.After || opts.Last != "" && name > opts.Last
+		})
+		if got := names(t, opts); !slices.Equal(got, want) {
+			t.Fatalf("after %q up to %q: %q, want %q", opts.After, opts.Last, got, want)
+		}
+	})
 }

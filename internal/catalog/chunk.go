@@ -56,12 +56,9 @@ func (c *Chunk) First() string {
 }
 
 // Last is the name of the last repo.
-func (c *Chunk) Last() (name string) {
-	at := c.near(len(c.every) - 1)
-	for r, ok := at.Next(); ok; r, ok = at.Next() {
-		name = r.Repo
-	}
-	return name
+func (c *Chunk) Last() string {
+	names := c.names[:len(c.names)-1]
+	return names[strings.LastIndexByte(names, '\n')+1:]
 }
 
 // Shards are the shards of all roots, each once unless the roots disagree about it. The slice is shared: read only.

@@ -34,6 +34,11 @@ func Entry(s *shard.RepoStats) *searchv1.RepoEntry {
 	return e
 }
 
+// Within reports whether a repo is in a span; all are if there is none.
+func Within(span *searchv1.RepoSpan, repo string) bool {
+	return repo > span.GetAfter() && (span.GetLast() == "" || repo <= span.Last)
+}
+
 // MergeEntries merges the entries of several shards, each with its own part of a
 // repo, into one entry per repo, in ascending order of name. At most maxSkipped
 // skipped files of a repo stay, the first by path. It may change the given entries.

@@ -595,7 +595,7 @@ func (x TreeEntry_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use TreeEntry_Kind.Descriptor instead.
 func (TreeEntry_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{63, 0}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{64, 0}
 }
 
 // SearchRequest asks for one page of an answer.
@@ -1894,8 +1894,10 @@ type Plan struct {
 	// The router's revision of syntax version 2, if the query is in version 2; 0 for version 1. A
 	// searcher with an older revision would read the newest fields as texts, so it refuses the plan.
 	SyntaxRevision uint32 `protobuf:"varint,5,opt,name=syntax_revision,json=syntaxRevision,proto3" json:"syntax_revision,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// Bounds the repos of a List by their names.
+	Span          *RepoSpan `protobuf:"bytes,6,opt,name=span,proto3" json:"span,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Plan) Reset() {
@@ -1963,6 +1965,66 @@ func (x *Plan) GetSyntaxRevision() uint32 {
 	return 0
 }
 
+func (x *Plan) GetSpan() *RepoSpan {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+// RepoSpan are the repos with names after one, up to and including another one. Empty names set no bound.
+type RepoSpan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         string                 `protobuf:"bytes,1,opt,name=after,proto3" json:"after,omitempty"`
+	Last          string                 `protobuf:"bytes,2,opt,name=last,proto3" json:"last,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RepoSpan) Reset() {
+	*x = RepoSpan{}
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RepoSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RepoSpan) ProtoMessage() {}
+
+func (x *RepoSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RepoSpan.ProtoReflect.Descriptor instead.
+func (*RepoSpan) Descriptor() ([]byte, []int) {
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *RepoSpan) GetAfter() string {
+	if x != nil {
+		return x.After
+	}
+	return ""
+}
+
+func (x *RepoSpan) GetLast() string {
+	if x != nil {
+		return x.Last
+	}
+	return ""
+}
+
 // RepoNames names repos.
 type RepoNames struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1973,7 +2035,7 @@ type RepoNames struct {
 
 func (x *RepoNames) Reset() {
 	*x = RepoNames{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1985,7 +2047,7 @@ func (x *RepoNames) String() string {
 func (*RepoNames) ProtoMessage() {}
 
 func (x *RepoNames) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[16]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1998,7 +2060,7 @@ func (x *RepoNames) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoNames.ProtoReflect.Descriptor instead.
 func (*RepoNames) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{16}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *RepoNames) GetNames() []string {
@@ -2032,7 +2094,7 @@ type PlannedShard struct {
 
 func (x *PlannedShard) Reset() {
 	*x = PlannedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2044,7 +2106,7 @@ func (x *PlannedShard) String() string {
 func (*PlannedShard) ProtoMessage() {}
 
 func (x *PlannedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[17]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2057,7 +2119,7 @@ func (x *PlannedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlannedShard.ProtoReflect.Descriptor instead.
 func (*PlannedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{17}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PlannedShard) GetDigest() []byte {
@@ -2155,7 +2217,7 @@ type HiddenDocuments struct {
 
 func (x *HiddenDocuments) Reset() {
 	*x = HiddenDocuments{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2229,7 @@ func (x *HiddenDocuments) String() string {
 func (*HiddenDocuments) ProtoMessage() {}
 
 func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[18]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2242,7 @@ func (x *HiddenDocuments) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HiddenDocuments.ProtoReflect.Descriptor instead.
 func (*HiddenDocuments) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{18}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *HiddenDocuments) GetRepo() uint32 {
@@ -2212,7 +2274,7 @@ type ServedBranches struct {
 
 func (x *ServedBranches) Reset() {
 	*x = ServedBranches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2224,7 +2286,7 @@ func (x *ServedBranches) String() string {
 func (*ServedBranches) ProtoMessage() {}
 
 func (x *ServedBranches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[19]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2237,7 +2299,7 @@ func (x *ServedBranches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ServedBranches.ProtoReflect.Descriptor instead.
 func (*ServedBranches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{19}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ServedBranches) GetRepo() uint32 {
@@ -2275,7 +2337,7 @@ type OrderKey struct {
 
 func (x *OrderKey) Reset() {
 	*x = OrderKey{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2349,7 @@ func (x *OrderKey) String() string {
 func (*OrderKey) ProtoMessage() {}
 
 func (x *OrderKey) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[20]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2362,7 @@ func (x *OrderKey) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderKey.ProtoReflect.Descriptor instead.
 func (*OrderKey) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{20}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *OrderKey) GetScore() float64 {
@@ -2359,7 +2421,7 @@ type SearchResponse struct {
 
 func (x *SearchResponse) Reset() {
 	*x = SearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2371,7 +2433,7 @@ func (x *SearchResponse) String() string {
 func (*SearchResponse) ProtoMessage() {}
 
 func (x *SearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[21]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2384,7 +2446,7 @@ func (x *SearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SearchResponse.ProtoReflect.Descriptor instead.
 func (*SearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{21}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *SearchResponse) GetFiles() []*FileMatch {
@@ -2467,7 +2529,7 @@ type StreamSearchRequest struct {
 
 func (x *StreamSearchRequest) Reset() {
 	*x = StreamSearchRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2541,7 @@ func (x *StreamSearchRequest) String() string {
 func (*StreamSearchRequest) ProtoMessage() {}
 
 func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[22]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2554,7 @@ func (x *StreamSearchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchRequest.ProtoReflect.Descriptor instead.
 func (*StreamSearchRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{22}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *StreamSearchRequest) GetSearch() *SearchRequest {
@@ -2533,7 +2595,7 @@ type StreamSearchResponse struct {
 
 func (x *StreamSearchResponse) Reset() {
 	*x = StreamSearchResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2607,7 @@ func (x *StreamSearchResponse) String() string {
 func (*StreamSearchResponse) ProtoMessage() {}
 
 func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[23]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2620,7 @@ func (x *StreamSearchResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamSearchResponse.ProtoReflect.Descriptor instead.
 func (*StreamSearchResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{23}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *StreamSearchResponse) GetFiles() []*FileMatch {
@@ -2666,7 +2728,7 @@ type FileMatch struct {
 
 func (x *FileMatch) Reset() {
 	*x = FileMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2740,7 @@ func (x *FileMatch) String() string {
 func (*FileMatch) ProtoMessage() {}
 
 func (x *FileMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[24]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2753,7 @@ func (x *FileMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileMatch.ProtoReflect.Descriptor instead.
 func (*FileMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{24}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *FileMatch) GetRepo() string {
@@ -2822,7 +2884,7 @@ type Symbol struct {
 
 func (x *Symbol) Reset() {
 	*x = Symbol{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2834,7 +2896,7 @@ func (x *Symbol) String() string {
 func (*Symbol) ProtoMessage() {}
 
 func (x *Symbol) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[25]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2847,7 +2909,7 @@ func (x *Symbol) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Symbol.ProtoReflect.Descriptor instead.
 func (*Symbol) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{25}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Symbol) GetName() string {
@@ -2897,7 +2959,7 @@ type ChunkMatch struct {
 
 func (x *ChunkMatch) Reset() {
 	*x = ChunkMatch{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +2971,7 @@ func (x *ChunkMatch) String() string {
 func (*ChunkMatch) ProtoMessage() {}
 
 func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[26]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +2984,7 @@ func (x *ChunkMatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChunkMatch.ProtoReflect.Descriptor instead.
 func (*ChunkMatch) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{26}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ChunkMatch) GetContent() []byte {
@@ -3007,7 +3069,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3081,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[27]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3094,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{27}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Range) GetStart() *Location {
@@ -3085,7 +3147,7 @@ type Location struct {
 
 func (x *Location) Reset() {
 	*x = Location{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3097,7 +3159,7 @@ func (x *Location) String() string {
 func (*Location) ProtoMessage() {}
 
 func (x *Location) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[28]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3110,7 +3172,7 @@ func (x *Location) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Location.ProtoReflect.Descriptor instead.
 func (*Location) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{28}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Location) GetByteOffset() uint32 {
@@ -3157,7 +3219,7 @@ type Statistics struct {
 
 func (x *Statistics) Reset() {
 	*x = Statistics{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3169,7 +3231,7 @@ func (x *Statistics) String() string {
 func (*Statistics) ProtoMessage() {}
 
 func (x *Statistics) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[29]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3182,7 +3244,7 @@ func (x *Statistics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Statistics.ProtoReflect.Descriptor instead.
 func (*Statistics) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{29}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Statistics) GetFilesMatched() uint64 {
@@ -3293,7 +3355,7 @@ type Explanation struct {
 
 func (x *Explanation) Reset() {
 	*x = Explanation{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3305,7 +3367,7 @@ func (x *Explanation) String() string {
 func (*Explanation) ProtoMessage() {}
 
 func (x *Explanation) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[30]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3318,7 +3380,7 @@ func (x *Explanation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Explanation.ProtoReflect.Descriptor instead.
 func (*Explanation) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{30}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Explanation) GetShards() uint64 {
@@ -3431,7 +3493,7 @@ type ExplainedNode struct {
 
 func (x *ExplainedNode) Reset() {
 	*x = ExplainedNode{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3443,7 +3505,7 @@ func (x *ExplainedNode) String() string {
 func (*ExplainedNode) ProtoMessage() {}
 
 func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[31]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3456,7 +3518,7 @@ func (x *ExplainedNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedNode.ProtoReflect.Descriptor instead.
 func (*ExplainedNode) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{31}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExplainedNode) GetQuery() string {
@@ -3521,7 +3583,7 @@ type ExplainedMethod struct {
 
 func (x *ExplainedMethod) Reset() {
 	*x = ExplainedMethod{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3533,7 +3595,7 @@ func (x *ExplainedMethod) String() string {
 func (*ExplainedMethod) ProtoMessage() {}
 
 func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[32]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3546,7 +3608,7 @@ func (x *ExplainedMethod) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedMethod.ProtoReflect.Descriptor instead.
 func (*ExplainedMethod) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{32}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExplainedMethod) GetName() string {
@@ -3586,7 +3648,7 @@ type Reads struct {
 
 func (x *Reads) Reset() {
 	*x = Reads{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3598,7 +3660,7 @@ func (x *Reads) String() string {
 func (*Reads) ProtoMessage() {}
 
 func (x *Reads) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[33]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3611,7 +3673,7 @@ func (x *Reads) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reads.ProtoReflect.Descriptor instead.
 func (*Reads) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{33}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Reads) GetLexiconBlocks() uint64 {
@@ -3674,7 +3736,7 @@ type ExplainedPhase struct {
 
 func (x *ExplainedPhase) Reset() {
 	*x = ExplainedPhase{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3686,7 +3748,7 @@ func (x *ExplainedPhase) String() string {
 func (*ExplainedPhase) ProtoMessage() {}
 
 func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[34]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3699,7 +3761,7 @@ func (x *ExplainedPhase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedPhase.ProtoReflect.Descriptor instead.
 func (*ExplainedPhase) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{34}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExplainedPhase) GetName() string {
@@ -3731,7 +3793,7 @@ type ExplainedShard struct {
 
 func (x *ExplainedShard) Reset() {
 	*x = ExplainedShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3805,7 @@ func (x *ExplainedShard) String() string {
 func (*ExplainedShard) ProtoMessage() {}
 
 func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[35]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +3818,7 @@ func (x *ExplainedShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedShard.ProtoReflect.Descriptor instead.
 func (*ExplainedShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{35}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExplainedShard) GetDigest() []byte {
@@ -3804,7 +3866,7 @@ type ExplainedCall struct {
 
 func (x *ExplainedCall) Reset() {
 	*x = ExplainedCall{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +3878,7 @@ func (x *ExplainedCall) String() string {
 func (*ExplainedCall) ProtoMessage() {}
 
 func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[36]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +3891,7 @@ func (x *ExplainedCall) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainedCall.ProtoReflect.Descriptor instead.
 func (*ExplainedCall) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{36}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExplainedCall) GetSearcher() string {
@@ -3883,7 +3945,7 @@ type Coverage struct {
 
 func (x *Coverage) Reset() {
 	*x = Coverage{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3895,7 +3957,7 @@ func (x *Coverage) String() string {
 func (*Coverage) ProtoMessage() {}
 
 func (x *Coverage) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[37]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3908,7 +3970,7 @@ func (x *Coverage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coverage.ProtoReflect.Descriptor instead.
 func (*Coverage) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{37}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Coverage) GetComplete() bool {
@@ -3982,7 +4044,7 @@ type UncoveredShard struct {
 
 func (x *UncoveredShard) Reset() {
 	*x = UncoveredShard{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3994,7 +4056,7 @@ func (x *UncoveredShard) String() string {
 func (*UncoveredShard) ProtoMessage() {}
 
 func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[38]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4007,7 +4069,7 @@ func (x *UncoveredShard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UncoveredShard.ProtoReflect.Descriptor instead.
 func (*UncoveredShard) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{38}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *UncoveredShard) GetDigest() []byte {
@@ -4060,7 +4122,7 @@ type DefinitionsRequest struct {
 
 func (x *DefinitionsRequest) Reset() {
 	*x = DefinitionsRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4072,7 +4134,7 @@ func (x *DefinitionsRequest) String() string {
 func (*DefinitionsRequest) ProtoMessage() {}
 
 func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[39]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4085,7 +4147,7 @@ func (x *DefinitionsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsRequest.ProtoReflect.Descriptor instead.
 func (*DefinitionsRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{39}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *DefinitionsRequest) GetName() string {
@@ -4140,7 +4202,7 @@ type Place struct {
 
 func (x *Place) Reset() {
 	*x = Place{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4152,7 +4214,7 @@ func (x *Place) String() string {
 func (*Place) ProtoMessage() {}
 
 func (x *Place) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[40]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4165,7 +4227,7 @@ func (x *Place) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Place.ProtoReflect.Descriptor instead.
 func (*Place) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{40}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Place) GetRepo() string {
@@ -4229,7 +4291,7 @@ type DefinitionsResponse struct {
 
 func (x *DefinitionsResponse) Reset() {
 	*x = DefinitionsResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4241,7 +4303,7 @@ func (x *DefinitionsResponse) String() string {
 func (*DefinitionsResponse) ProtoMessage() {}
 
 func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[41]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4254,7 +4316,7 @@ func (x *DefinitionsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DefinitionsResponse.ProtoReflect.Descriptor instead.
 func (*DefinitionsResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{41}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DefinitionsResponse) GetRepos() []*RepoMatches {
@@ -4332,7 +4394,7 @@ type RepoMatches struct {
 
 func (x *RepoMatches) Reset() {
 	*x = RepoMatches{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4406,7 @@ func (x *RepoMatches) String() string {
 func (*RepoMatches) ProtoMessage() {}
 
 func (x *RepoMatches) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[42]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4419,7 @@ func (x *RepoMatches) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoMatches.ProtoReflect.Descriptor instead.
 func (*RepoMatches) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{42}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *RepoMatches) GetRepo() string {
@@ -4387,7 +4449,7 @@ type ReferencesRequest struct {
 
 func (x *ReferencesRequest) Reset() {
 	*x = ReferencesRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4399,7 +4461,7 @@ func (x *ReferencesRequest) String() string {
 func (*ReferencesRequest) ProtoMessage() {}
 
 func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[43]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4412,7 +4474,7 @@ func (x *ReferencesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesRequest.ProtoReflect.Descriptor instead.
 func (*ReferencesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{43}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ReferencesRequest) GetName() string {
@@ -4461,7 +4523,7 @@ type ReferencesResponse struct {
 
 func (x *ReferencesResponse) Reset() {
 	*x = ReferencesResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4473,7 +4535,7 @@ func (x *ReferencesResponse) String() string {
 func (*ReferencesResponse) ProtoMessage() {}
 
 func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[44]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4486,7 +4548,7 @@ func (x *ReferencesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReferencesResponse.ProtoReflect.Descriptor instead.
 func (*ReferencesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{44}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ReferencesResponse) GetRepos() []*RepoMatches {
@@ -4568,7 +4630,7 @@ type ListRequest struct {
 
 func (x *ListRequest) Reset() {
 	*x = ListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4580,7 +4642,7 @@ func (x *ListRequest) String() string {
 func (*ListRequest) ProtoMessage() {}
 
 func (x *ListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[45]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4593,7 +4655,7 @@ func (x *ListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListRequest.ProtoReflect.Descriptor instead.
 func (*ListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{45}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ListRequest) GetQuery() string {
@@ -4668,7 +4730,7 @@ type ListResponse struct {
 
 func (x *ListResponse) Reset() {
 	*x = ListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4680,7 +4742,7 @@ func (x *ListResponse) String() string {
 func (*ListResponse) ProtoMessage() {}
 
 func (x *ListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[46]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4693,7 +4755,7 @@ func (x *ListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListResponse.ProtoReflect.Descriptor instead.
 func (*ListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{46}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ListResponse) GetRepos() []*RepoEntry {
@@ -4735,7 +4797,7 @@ type StreamListRequest struct {
 
 func (x *StreamListRequest) Reset() {
 	*x = StreamListRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4747,7 +4809,7 @@ func (x *StreamListRequest) String() string {
 func (*StreamListRequest) ProtoMessage() {}
 
 func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[47]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4760,7 +4822,7 @@ func (x *StreamListRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListRequest.ProtoReflect.Descriptor instead.
 func (*StreamListRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{47}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *StreamListRequest) GetList() *ListRequest {
@@ -4787,7 +4849,7 @@ type StreamListResponse struct {
 
 func (x *StreamListResponse) Reset() {
 	*x = StreamListResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4799,7 +4861,7 @@ func (x *StreamListResponse) String() string {
 func (*StreamListResponse) ProtoMessage() {}
 
 func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[48]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4812,7 +4874,7 @@ func (x *StreamListResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamListResponse.ProtoReflect.Descriptor instead.
 func (*StreamListResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{48}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *StreamListResponse) GetRepos() []*RepoEntry {
@@ -4861,7 +4923,7 @@ type RepoEntry struct {
 
 func (x *RepoEntry) Reset() {
 	*x = RepoEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4873,7 +4935,7 @@ func (x *RepoEntry) String() string {
 func (*RepoEntry) ProtoMessage() {}
 
 func (x *RepoEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[49]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4886,7 +4948,7 @@ func (x *RepoEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RepoEntry.ProtoReflect.Descriptor instead.
 func (*RepoEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{49}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RepoEntry) GetName() string {
@@ -4992,7 +5054,7 @@ type BranchEntry struct {
 
 func (x *BranchEntry) Reset() {
 	*x = BranchEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5004,7 +5066,7 @@ func (x *BranchEntry) String() string {
 func (*BranchEntry) ProtoMessage() {}
 
 func (x *BranchEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[50]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5017,7 +5079,7 @@ func (x *BranchEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BranchEntry.ProtoReflect.Descriptor instead.
 func (*BranchEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{50}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *BranchEntry) GetName() string {
@@ -5046,7 +5108,7 @@ type LanguageShare struct {
 
 func (x *LanguageShare) Reset() {
 	*x = LanguageShare{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5058,7 +5120,7 @@ func (x *LanguageShare) String() string {
 func (*LanguageShare) ProtoMessage() {}
 
 func (x *LanguageShare) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[51]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5071,7 +5133,7 @@ func (x *LanguageShare) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LanguageShare.ProtoReflect.Descriptor instead.
 func (*LanguageShare) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{51}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *LanguageShare) GetLanguage() string {
@@ -5109,7 +5171,7 @@ type SkippedFile struct {
 
 func (x *SkippedFile) Reset() {
 	*x = SkippedFile{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5121,7 +5183,7 @@ func (x *SkippedFile) String() string {
 func (*SkippedFile) ProtoMessage() {}
 
 func (x *SkippedFile) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[52]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5134,7 +5196,7 @@ func (x *SkippedFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SkippedFile.ProtoReflect.Descriptor instead.
 func (*SkippedFile) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{52}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *SkippedFile) GetPath() []byte {
@@ -5186,7 +5248,7 @@ type GetFileRequest struct {
 
 func (x *GetFileRequest) Reset() {
 	*x = GetFileRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5198,7 +5260,7 @@ func (x *GetFileRequest) String() string {
 func (*GetFileRequest) ProtoMessage() {}
 
 func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[53]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5211,7 +5273,7 @@ func (x *GetFileRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileRequest.ProtoReflect.Descriptor instead.
 func (*GetFileRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{53}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *GetFileRequest) GetRepo() string {
@@ -5285,7 +5347,7 @@ type GetFileResponse struct {
 
 func (x *GetFileResponse) Reset() {
 	*x = GetFileResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5297,7 +5359,7 @@ func (x *GetFileResponse) String() string {
 func (*GetFileResponse) ProtoMessage() {}
 
 func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[54]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5310,7 +5372,7 @@ func (x *GetFileResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFileResponse.ProtoReflect.Descriptor instead.
 func (*GetFileResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{54}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *GetFileResponse) GetContent() []byte {
@@ -5389,7 +5451,7 @@ type GetFilesRequest struct {
 
 func (x *GetFilesRequest) Reset() {
 	*x = GetFilesRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5401,7 +5463,7 @@ func (x *GetFilesRequest) String() string {
 func (*GetFilesRequest) ProtoMessage() {}
 
 func (x *GetFilesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[55]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5414,7 +5476,7 @@ func (x *GetFilesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFilesRequest.ProtoReflect.Descriptor instead.
 func (*GetFilesRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{55}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *GetFilesRequest) GetFiles() []*FileName {
@@ -5451,7 +5513,7 @@ type FileName struct {
 
 func (x *FileName) Reset() {
 	*x = FileName{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5463,7 +5525,7 @@ func (x *FileName) String() string {
 func (*FileName) ProtoMessage() {}
 
 func (x *FileName) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[56]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5476,7 +5538,7 @@ func (x *FileName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileName.ProtoReflect.Descriptor instead.
 func (*FileName) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{56}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *FileName) GetRepo() string {
@@ -5511,7 +5573,7 @@ type GetFilesResponse struct {
 
 func (x *GetFilesResponse) Reset() {
 	*x = GetFilesResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5523,7 +5585,7 @@ func (x *GetFilesResponse) String() string {
 func (*GetFilesResponse) ProtoMessage() {}
 
 func (x *GetFilesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[57]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5536,7 +5598,7 @@ func (x *GetFilesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFilesResponse.ProtoReflect.Descriptor instead.
 func (*GetFilesResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{57}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *GetFilesResponse) GetFiles() []*FileAnswer {
@@ -5567,7 +5629,7 @@ type FileAnswer struct {
 
 func (x *FileAnswer) Reset() {
 	*x = FileAnswer{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5579,7 +5641,7 @@ func (x *FileAnswer) String() string {
 func (*FileAnswer) ProtoMessage() {}
 
 func (x *FileAnswer) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[58]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5592,7 +5654,7 @@ func (x *FileAnswer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileAnswer.ProtoReflect.Descriptor instead.
 func (*FileAnswer) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{58}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *FileAnswer) GetAnswer() isFileAnswer_Answer {
@@ -5652,7 +5714,7 @@ type FileError struct {
 
 func (x *FileError) Reset() {
 	*x = FileError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5664,7 +5726,7 @@ func (x *FileError) String() string {
 func (*FileError) ProtoMessage() {}
 
 func (x *FileError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[59]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5677,7 +5739,7 @@ func (x *FileError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FileError.ProtoReflect.Descriptor instead.
 func (*FileError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{59}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *FileError) GetCode() int32 {
@@ -5715,7 +5777,7 @@ type NotFound struct {
 
 func (x *NotFound) Reset() {
 	*x = NotFound{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5727,7 +5789,7 @@ func (x *NotFound) String() string {
 func (*NotFound) ProtoMessage() {}
 
 func (x *NotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[60]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5740,7 +5802,7 @@ func (x *NotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NotFound.ProtoReflect.Descriptor instead.
 func (*NotFound) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{60}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *NotFound) GetField() string {
@@ -5783,7 +5845,7 @@ type ListTreeRequest struct {
 
 func (x *ListTreeRequest) Reset() {
 	*x = ListTreeRequest{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5795,7 +5857,7 @@ func (x *ListTreeRequest) String() string {
 func (*ListTreeRequest) ProtoMessage() {}
 
 func (x *ListTreeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[61]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5808,7 +5870,7 @@ func (x *ListTreeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreeRequest.ProtoReflect.Descriptor instead.
 func (*ListTreeRequest) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{61}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ListTreeRequest) GetRepo() string {
@@ -5895,7 +5957,7 @@ type ListTreeResponse struct {
 
 func (x *ListTreeResponse) Reset() {
 	*x = ListTreeResponse{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5907,7 +5969,7 @@ func (x *ListTreeResponse) String() string {
 func (*ListTreeResponse) ProtoMessage() {}
 
 func (x *ListTreeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[62]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5920,7 +5982,7 @@ func (x *ListTreeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListTreeResponse.ProtoReflect.Descriptor instead.
 func (*ListTreeResponse) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{62}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ListTreeResponse) GetEntries() []*TreeEntry {
@@ -5994,7 +6056,7 @@ type TreeEntry struct {
 
 func (x *TreeEntry) Reset() {
 	*x = TreeEntry{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6006,7 +6068,7 @@ func (x *TreeEntry) String() string {
 func (*TreeEntry) ProtoMessage() {}
 
 func (x *TreeEntry) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[63]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6019,7 +6081,7 @@ func (x *TreeEntry) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TreeEntry.ProtoReflect.Descriptor instead.
 func (*TreeEntry) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{63}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *TreeEntry) GetPath() []byte {
@@ -6088,7 +6150,7 @@ type QueryError struct {
 
 func (x *QueryError) Reset() {
 	*x = QueryError{}
-	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -6100,7 +6162,7 @@ func (x *QueryError) String() string {
 func (*QueryError) ProtoMessage() {}
 
 func (x *QueryError) ProtoReflect() protoreflect.Message {
-	mi := &file_trawl_search_v1_search_proto_msgTypes[64]
+	mi := &file_trawl_search_v1_search_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -6113,7 +6175,7 @@ func (x *QueryError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueryError.ProtoReflect.Descriptor instead.
 func (*QueryError) Descriptor() ([]byte, []int) {
-	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{64}
+	return file_trawl_search_v1_search_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *QueryError) GetPosition() uint32 {
@@ -6253,13 +6315,17 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bat_least\x18\x02 \x01(\fB\a\xbaH\x04z\x02\x18@H\x00R\aatLeast\x12D\n" +
 	"\abounded\x18\x03 \x01(\v2\x19.google.protobuf.DurationB\r\xbaH\n" +
 	"\xaa\x01\a\"\x03\b\x90\x1c2\x00H\x00R\aboundedB\a\n" +
-	"\x05level\"\xeb\x01\n" +
+	"\x05level\"\x9a\x02\n" +
 	"\x04Plan\x125\n" +
 	"\x06shards\x18\x01 \x03(\v2\x1d.trawl.search.v1.PlannedShardR\x06shards\x12/\n" +
 	"\x05after\x18\x02 \x01(\v2\x19.trawl.search.v1.OrderKeyR\x05after\x12\x1a\n" +
 	"\brevision\x18\x03 \x01(\x03R\brevision\x126\n" +
 	"\bresolved\x18\x04 \x03(\v2\x1a.trawl.search.v1.RepoNamesR\bresolved\x12'\n" +
-	"\x0fsyntax_revision\x18\x05 \x01(\rR\x0esyntaxRevision\"!\n" +
+	"\x0fsyntax_revision\x18\x05 \x01(\rR\x0esyntaxRevision\x12-\n" +
+	"\x04span\x18\x06 \x01(\v2\x19.trawl.search.v1.RepoSpanR\x04span\"4\n" +
+	"\bRepoSpan\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\tR\x05after\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\tR\x04last\"!\n" +
 	"\tRepoNames\x12\x14\n" +
 	"\x05names\x18\x01 \x03(\tR\x05names\"\x9b\x02\n" +
 	"\fPlannedShard\x12\x1f\n" +
@@ -6706,7 +6772,7 @@ func file_trawl_search_v1_search_proto_rawDescGZIP() []byte {
 }
 
 var file_trawl_search_v1_search_proto_enumTypes = make([]protoimpl.EnumInfo, 10)
-var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 65)
+var file_trawl_search_v1_search_proto_msgTypes = make([]protoimpl.MessageInfo, 66)
 var file_trawl_search_v1_search_proto_goTypes = []any{
 	(Mode)(0),                     // 0: trawl.search.v1.Mode
 	(TextScope)(0),                // 1: trawl.search.v1.TextScope
@@ -6734,57 +6800,58 @@ var file_trawl_search_v1_search_proto_goTypes = []any{
 	(*Hint)(nil),                  // 23: trawl.search.v1.Hint
 	(*Consistency)(nil),           // 24: trawl.search.v1.Consistency
 	(*Plan)(nil),                  // 25: trawl.search.v1.Plan
-	(*RepoNames)(nil),             // 26: trawl.search.v1.RepoNames
-	(*PlannedShard)(nil),          // 27: trawl.search.v1.PlannedShard
-	(*HiddenDocuments)(nil),       // 28: trawl.search.v1.HiddenDocuments
-	(*ServedBranches)(nil),        // 29: trawl.search.v1.ServedBranches
-	(*OrderKey)(nil),              // 30: trawl.search.v1.OrderKey
-	(*SearchResponse)(nil),        // 31: trawl.search.v1.SearchResponse
-	(*StreamSearchRequest)(nil),   // 32: trawl.search.v1.StreamSearchRequest
-	(*StreamSearchResponse)(nil),  // 33: trawl.search.v1.StreamSearchResponse
-	(*FileMatch)(nil),             // 34: trawl.search.v1.FileMatch
-	(*Symbol)(nil),                // 35: trawl.search.v1.Symbol
-	(*ChunkMatch)(nil),            // 36: trawl.search.v1.ChunkMatch
-	(*Range)(nil),                 // 37: trawl.search.v1.Range
-	(*Location)(nil),              // 38: trawl.search.v1.Location
-	(*Statistics)(nil),            // 39: trawl.search.v1.Statistics
-	(*Explanation)(nil),           // 40: trawl.search.v1.Explanation
-	(*ExplainedNode)(nil),         // 41: trawl.search.v1.ExplainedNode
-	(*ExplainedMethod)(nil),       // 42: trawl.search.v1.ExplainedMethod
-	(*Reads)(nil),                 // 43: trawl.search.v1.Reads
-	(*ExplainedPhase)(nil),        // 44: trawl.search.v1.ExplainedPhase
-	(*ExplainedShard)(nil),        // 45: trawl.search.v1.ExplainedShard
-	(*ExplainedCall)(nil),         // 46: trawl.search.v1.ExplainedCall
-	(*Coverage)(nil),              // 47: trawl.search.v1.Coverage
-	(*UncoveredShard)(nil),        // 48: trawl.search.v1.UncoveredShard
-	(*DefinitionsRequest)(nil),    // 49: trawl.search.v1.DefinitionsRequest
-	(*Place)(nil),                 // 50: trawl.search.v1.Place
-	(*DefinitionsResponse)(nil),   // 51: trawl.search.v1.DefinitionsResponse
-	(*RepoMatches)(nil),           // 52: trawl.search.v1.RepoMatches
-	(*ReferencesRequest)(nil),     // 53: trawl.search.v1.ReferencesRequest
-	(*ReferencesResponse)(nil),    // 54: trawl.search.v1.ReferencesResponse
-	(*ListRequest)(nil),           // 55: trawl.search.v1.ListRequest
-	(*ListResponse)(nil),          // 56: trawl.search.v1.ListResponse
-	(*StreamListRequest)(nil),     // 57: trawl.search.v1.StreamListRequest
-	(*StreamListResponse)(nil),    // 58: trawl.search.v1.StreamListResponse
-	(*RepoEntry)(nil),             // 59: trawl.search.v1.RepoEntry
-	(*BranchEntry)(nil),           // 60: trawl.search.v1.BranchEntry
-	(*LanguageShare)(nil),         // 61: trawl.search.v1.LanguageShare
-	(*SkippedFile)(nil),           // 62: trawl.search.v1.SkippedFile
-	(*GetFileRequest)(nil),        // 63: trawl.search.v1.GetFileRequest
-	(*GetFileResponse)(nil),       // 64: trawl.search.v1.GetFileResponse
-	(*GetFilesRequest)(nil),       // 65: trawl.search.v1.GetFilesRequest
-	(*FileName)(nil),              // 66: trawl.search.v1.FileName
-	(*GetFilesResponse)(nil),      // 67: trawl.search.v1.GetFilesResponse
-	(*FileAnswer)(nil),            // 68: trawl.search.v1.FileAnswer
-	(*FileError)(nil),             // 69: trawl.search.v1.FileError
-	(*NotFound)(nil),              // 70: trawl.search.v1.NotFound
-	(*ListTreeRequest)(nil),       // 71: trawl.search.v1.ListTreeRequest
-	(*ListTreeResponse)(nil),      // 72: trawl.search.v1.ListTreeResponse
-	(*TreeEntry)(nil),             // 73: trawl.search.v1.TreeEntry
-	(*QueryError)(nil),            // 74: trawl.search.v1.QueryError
-	(*durationpb.Duration)(nil),   // 75: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 76: google.protobuf.Timestamp
+	(*RepoSpan)(nil),              // 26: trawl.search.v1.RepoSpan
+	(*RepoNames)(nil),             // 27: trawl.search.v1.RepoNames
+	(*PlannedShard)(nil),          // 28: trawl.search.v1.PlannedShard
+	(*HiddenDocuments)(nil),       // 29: trawl.search.v1.HiddenDocuments
+	(*ServedBranches)(nil),        // 30: trawl.search.v1.ServedBranches
+	(*OrderKey)(nil),              // 31: trawl.search.v1.OrderKey
+	(*SearchResponse)(nil),        // 32: trawl.search.v1.SearchResponse
+	(*StreamSearchRequest)(nil),   // 33: trawl.search.v1.StreamSearchRequest
+	(*StreamSearchResponse)(nil),  // 34: trawl.search.v1.StreamSearchResponse
+	(*FileMatch)(nil),             // 35: trawl.search.v1.FileMatch
+	(*Symbol)(nil),                // 36: trawl.search.v1.Symbol
+	(*ChunkMatch)(nil),            // 37: trawl.search.v1.ChunkMatch
+	(*Range)(nil),                 // 38: trawl.search.v1.Range
+	(*Location)(nil),              // 39: trawl.search.v1.Location
+	(*Statistics)(nil),            // 40: trawl.search.v1.Statistics
+	(*Explanation)(nil),           // 41: trawl.search.v1.Explanation
+	(*ExplainedNode)(nil),         // 42: trawl.search.v1.ExplainedNode
+	(*ExplainedMethod)(nil),       // 43: trawl.search.v1.ExplainedMethod
+	(*Reads)(nil),                 // 44: trawl.search.v1.Reads
+	(*ExplainedPhase)(nil),        // 45: trawl.search.v1.ExplainedPhase
+	(*ExplainedShard)(nil),        // 46: trawl.search.v1.ExplainedShard
+	(*ExplainedCall)(nil),         // 47: trawl.search.v1.ExplainedCall
+	(*Coverage)(nil),              // 48: trawl.search.v1.Coverage
+	(*UncoveredShard)(nil),        // 49: trawl.search.v1.UncoveredShard
+	(*DefinitionsRequest)(nil),    // 50: trawl.search.v1.DefinitionsRequest
+	(*Place)(nil),                 // 51: trawl.search.v1.Place
+	(*DefinitionsResponse)(nil),   // 52: trawl.search.v1.DefinitionsResponse
+	(*RepoMatches)(nil),           // 53: trawl.search.v1.RepoMatches
+	(*ReferencesRequest)(nil),     // 54: trawl.search.v1.ReferencesRequest
+	(*ReferencesResponse)(nil),    // 55: trawl.search.v1.ReferencesResponse
+	(*ListRequest)(nil),           // 56: trawl.search.v1.ListRequest
+	(*ListResponse)(nil),          // 57: trawl.search.v1.ListResponse
+	(*StreamListRequest)(nil),     // 58: trawl.search.v1.StreamListRequest
+	(*StreamListResponse)(nil),    // 59: trawl.search.v1.StreamListResponse
+	(*RepoEntry)(nil),             // 60: trawl.search.v1.RepoEntry
+	(*BranchEntry)(nil),           // 61: trawl.search.v1.BranchEntry
+	(*LanguageShare)(nil),         // 62: trawl.search.v1.LanguageShare
+	(*SkippedFile)(nil),           // 63: trawl.search.v1.SkippedFile
+	(*GetFileRequest)(nil),        // 64: trawl.search.v1.GetFileRequest
+	(*GetFileResponse)(nil),       // 65: trawl.search.v1.GetFileResponse
+	(*GetFilesRequest)(nil),       // 66: trawl.search.v1.GetFilesRequest
+	(*FileName)(nil),              // 67: trawl.search.v1.FileName
+	(*GetFilesResponse)(nil),      // 68: trawl.search.v1.GetFilesResponse
+	(*FileAnswer)(nil),            // 69: trawl.search.v1.FileAnswer
+	(*FileError)(nil),             // 70: trawl.search.v1.FileError
+	(*NotFound)(nil),              // 71: trawl.search.v1.NotFound
+	(*ListTreeRequest)(nil),       // 72: trawl.search.v1.ListTreeRequest
+	(*ListTreeResponse)(nil),      // 73: trawl.search.v1.ListTreeResponse
+	(*TreeEntry)(nil),             // 74: trawl.search.v1.TreeEntry
+	(*QueryError)(nil),            // 75: trawl.search.v1.QueryError
+	(*durationpb.Duration)(nil),   // 76: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 77: google.protobuf.Timestamp
 }
 var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	18,  // 0: trawl.search.v1.SearchRequest.options:type_name -> trawl.search.v1.SearchOptions
@@ -6794,7 +6861,7 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	12,  // 4: trawl.search.v1.Query.or:type_name -> trawl.search.v1.Operands
 	11,  // 5: trawl.search.v1.Query.not:type_name -> trawl.search.v1.Query
 	13,  // 6: trawl.search.v1.Query.text:type_name -> trawl.search.v1.Text
-	26,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
+	27,  // 7: trawl.search.v1.Query.repos:type_name -> trawl.search.v1.RepoNames
 	14,  // 8: trawl.search.v1.Query.branch:type_name -> trawl.search.v1.BranchName
 	15,  // 9: trawl.search.v1.Query.meta:type_name -> trawl.search.v1.RepoMeta
 	16,  // 10: trawl.search.v1.Query.fact:type_name -> trawl.search.v1.RepoFact
@@ -6811,121 +6878,122 @@ var file_trawl_search_v1_search_proto_depIdxs = []int32{
 	20,  // 21: trawl.search.v1.FacetCounts.values:type_name -> trawl.search.v1.FacetValue
 	22,  // 22: trawl.search.v1.Empty.searched:type_name -> trawl.search.v1.SearchedRepo
 	23,  // 23: trawl.search.v1.Empty.hints:type_name -> trawl.search.v1.Hint
-	60,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
-	75,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
-	27,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
-	30,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
-	26,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
-	28,  // 29: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
-	29,  // 30: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
-	34,  // 31: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	39,  // 32: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 33: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 34: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 35: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	19,  // 36: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
-	2,   // 37: trawl.search.v1.SearchResponse.selected:type_name -> trawl.search.v1.Facet
-	21,  // 38: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
-	10,  // 39: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
-	34,  // 40: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
-	39,  // 41: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 42: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 43: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 44: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
-	19,  // 45: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
-	2,   // 46: trawl.search.v1.StreamSearchResponse.selected:type_name -> trawl.search.v1.Facet
-	21,  // 47: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
-	36,  // 48: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
-	5,   // 49: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
-	35,  // 50: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
-	4,   // 51: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
-	38,  // 52: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
-	37,  // 53: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
-	38,  // 54: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
-	38,  // 55: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
-	75,  // 56: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
-	41,  // 57: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
-	43,  // 58: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
-	44,  // 59: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
-	45,  // 60: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
-	44,  // 61: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
-	46,  // 62: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
-	42,  // 63: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
-	43,  // 64: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
-	75,  // 65: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
-	75,  // 66: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
-	75,  // 67: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
-	75,  // 68: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
-	75,  // 69: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
-	48,  // 70: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
-	6,   // 71: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
-	18,  // 72: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
-	50,  // 73: trawl.search.v1.DefinitionsRequest.from:type_name -> trawl.search.v1.Place
-	52,  // 74: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	39,  // 75: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 76: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 77: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 78: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
-	21,  // 79: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
-	34,  // 80: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
-	18,  // 81: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
-	52,  // 82: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
-	39,  // 83: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
-	47,  // 84: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
-	3,   // 85: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
-	40,  // 86: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
-	21,  // 87: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
-	24,  // 88: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 89: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
-	11,  // 90: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
-	59,  // 91: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 92: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	55,  // 93: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
-	59,  // 94: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
-	47,  // 95: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
-	60,  // 96: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
-	61,  // 97: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
-	62,  // 98: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
-	76,  // 99: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
-	5,   // 100: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
-	24,  // 101: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 102: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
-	5,   // 103: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
-	66,  // 104: trawl.search.v1.GetFilesRequest.files:type_name -> trawl.search.v1.FileName
-	24,  // 105: trawl.search.v1.GetFilesRequest.consistency:type_name -> trawl.search.v1.Consistency
-	68,  // 106: trawl.search.v1.GetFilesResponse.files:type_name -> trawl.search.v1.FileAnswer
-	64,  // 107: trawl.search.v1.FileAnswer.file:type_name -> trawl.search.v1.GetFileResponse
-	69,  // 108: trawl.search.v1.FileAnswer.error:type_name -> trawl.search.v1.FileError
-	70,  // 109: trawl.search.v1.FileError.not_found:type_name -> trawl.search.v1.NotFound
-	24,  // 110: trawl.search.v1.ListTreeRequest.consistency:type_name -> trawl.search.v1.Consistency
-	25,  // 111: trawl.search.v1.ListTreeRequest.plan:type_name -> trawl.search.v1.Plan
-	73,  // 112: trawl.search.v1.ListTreeResponse.entries:type_name -> trawl.search.v1.TreeEntry
-	47,  // 113: trawl.search.v1.ListTreeResponse.coverage:type_name -> trawl.search.v1.Coverage
-	9,   // 114: trawl.search.v1.TreeEntry.kind:type_name -> trawl.search.v1.TreeEntry.Kind
-	5,   // 115: trawl.search.v1.TreeEntry.skip_reason:type_name -> trawl.search.v1.SkipReason
-	10,  // 116: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
-	32,  // 117: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
-	55,  // 118: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
-	57,  // 119: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
-	63,  // 120: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
-	65,  // 121: trawl.search.v1.SearchService.GetFiles:input_type -> trawl.search.v1.GetFilesRequest
-	71,  // 122: trawl.search.v1.SearchService.ListTree:input_type -> trawl.search.v1.ListTreeRequest
-	49,  // 123: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
-	53,  // 124: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
-	31,  // 125: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
-	33,  // 126: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
-	56,  // 127: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
-	58,  // 128: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
-	64,  // 129: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
-	67,  // 130: trawl.search.v1.SearchService.GetFiles:output_type -> trawl.search.v1.GetFilesResponse
-	72,  // 131: trawl.search.v1.SearchService.ListTree:output_type -> trawl.search.v1.ListTreeResponse
-	51,  // 132: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
-	54,  // 133: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
-	125, // [125:134] is the sub-list for method output_type
-	116, // [116:125] is the sub-list for method input_type
-	116, // [116:116] is the sub-list for extension type_name
-	116, // [116:116] is the sub-list for extension extendee
-	0,   // [0:116] is the sub-list for field type_name
+	61,  // 24: trawl.search.v1.SearchedRepo.branches:type_name -> trawl.search.v1.BranchEntry
+	76,  // 25: trawl.search.v1.Consistency.bounded:type_name -> google.protobuf.Duration
+	28,  // 26: trawl.search.v1.Plan.shards:type_name -> trawl.search.v1.PlannedShard
+	31,  // 27: trawl.search.v1.Plan.after:type_name -> trawl.search.v1.OrderKey
+	27,  // 28: trawl.search.v1.Plan.resolved:type_name -> trawl.search.v1.RepoNames
+	26,  // 29: trawl.search.v1.Plan.span:type_name -> trawl.search.v1.RepoSpan
+	29,  // 30: trawl.search.v1.PlannedShard.hidden:type_name -> trawl.search.v1.HiddenDocuments
+	30,  // 31: trawl.search.v1.PlannedShard.branches:type_name -> trawl.search.v1.ServedBranches
+	35,  // 32: trawl.search.v1.SearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	40,  // 33: trawl.search.v1.SearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	48,  // 34: trawl.search.v1.SearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 35: trawl.search.v1.SearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	41,  // 36: trawl.search.v1.SearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 37: trawl.search.v1.SearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	2,   // 38: trawl.search.v1.SearchResponse.selected:type_name -> trawl.search.v1.Facet
+	21,  // 39: trawl.search.v1.SearchResponse.empty:type_name -> trawl.search.v1.Empty
+	10,  // 40: trawl.search.v1.StreamSearchRequest.search:type_name -> trawl.search.v1.SearchRequest
+	35,  // 41: trawl.search.v1.StreamSearchResponse.files:type_name -> trawl.search.v1.FileMatch
+	40,  // 42: trawl.search.v1.StreamSearchResponse.statistics:type_name -> trawl.search.v1.Statistics
+	48,  // 43: trawl.search.v1.StreamSearchResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 44: trawl.search.v1.StreamSearchResponse.cut:type_name -> trawl.search.v1.CutReason
+	41,  // 45: trawl.search.v1.StreamSearchResponse.explanation:type_name -> trawl.search.v1.Explanation
+	19,  // 46: trawl.search.v1.StreamSearchResponse.facets:type_name -> trawl.search.v1.FacetCounts
+	2,   // 47: trawl.search.v1.StreamSearchResponse.selected:type_name -> trawl.search.v1.Facet
+	21,  // 48: trawl.search.v1.StreamSearchResponse.empty:type_name -> trawl.search.v1.Empty
+	37,  // 49: trawl.search.v1.FileMatch.chunks:type_name -> trawl.search.v1.ChunkMatch
+	5,   // 50: trawl.search.v1.FileMatch.skip_reason:type_name -> trawl.search.v1.SkipReason
+	36,  // 51: trawl.search.v1.FileMatch.symbols:type_name -> trawl.search.v1.Symbol
+	4,   // 52: trawl.search.v1.Symbol.kind:type_name -> trawl.search.v1.SymbolKind
+	39,  // 53: trawl.search.v1.ChunkMatch.content_start:type_name -> trawl.search.v1.Location
+	38,  // 54: trawl.search.v1.ChunkMatch.ranges:type_name -> trawl.search.v1.Range
+	39,  // 55: trawl.search.v1.Range.start:type_name -> trawl.search.v1.Location
+	39,  // 56: trawl.search.v1.Range.end:type_name -> trawl.search.v1.Location
+	76,  // 57: trawl.search.v1.Statistics.duration:type_name -> google.protobuf.Duration
+	42,  // 58: trawl.search.v1.Explanation.nodes:type_name -> trawl.search.v1.ExplainedNode
+	44,  // 59: trawl.search.v1.Explanation.other:type_name -> trawl.search.v1.Reads
+	45,  // 60: trawl.search.v1.Explanation.phases:type_name -> trawl.search.v1.ExplainedPhase
+	46,  // 61: trawl.search.v1.Explanation.slowest_shards:type_name -> trawl.search.v1.ExplainedShard
+	45,  // 62: trawl.search.v1.Explanation.router_phases:type_name -> trawl.search.v1.ExplainedPhase
+	47,  // 63: trawl.search.v1.Explanation.slowest_calls:type_name -> trawl.search.v1.ExplainedCall
+	43,  // 64: trawl.search.v1.ExplainedNode.methods:type_name -> trawl.search.v1.ExplainedMethod
+	44,  // 65: trawl.search.v1.ExplainedNode.reads:type_name -> trawl.search.v1.Reads
+	76,  // 66: trawl.search.v1.Reads.time:type_name -> google.protobuf.Duration
+	76,  // 67: trawl.search.v1.ExplainedPhase.time:type_name -> google.protobuf.Duration
+	76,  // 68: trawl.search.v1.ExplainedShard.time:type_name -> google.protobuf.Duration
+	76,  // 69: trawl.search.v1.ExplainedCall.time:type_name -> google.protobuf.Duration
+	76,  // 70: trawl.search.v1.ExplainedCall.searching:type_name -> google.protobuf.Duration
+	49,  // 71: trawl.search.v1.Coverage.uncovered:type_name -> trawl.search.v1.UncoveredShard
+	6,   // 72: trawl.search.v1.UncoveredShard.reason:type_name -> trawl.search.v1.UncoveredReason
+	18,  // 73: trawl.search.v1.DefinitionsRequest.options:type_name -> trawl.search.v1.SearchOptions
+	51,  // 74: trawl.search.v1.DefinitionsRequest.from:type_name -> trawl.search.v1.Place
+	53,  // 75: trawl.search.v1.DefinitionsResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	40,  // 76: trawl.search.v1.DefinitionsResponse.statistics:type_name -> trawl.search.v1.Statistics
+	48,  // 77: trawl.search.v1.DefinitionsResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 78: trawl.search.v1.DefinitionsResponse.cut:type_name -> trawl.search.v1.CutReason
+	41,  // 79: trawl.search.v1.DefinitionsResponse.explanation:type_name -> trawl.search.v1.Explanation
+	21,  // 80: trawl.search.v1.DefinitionsResponse.empty:type_name -> trawl.search.v1.Empty
+	35,  // 81: trawl.search.v1.RepoMatches.files:type_name -> trawl.search.v1.FileMatch
+	18,  // 82: trawl.search.v1.ReferencesRequest.options:type_name -> trawl.search.v1.SearchOptions
+	53,  // 83: trawl.search.v1.ReferencesResponse.repos:type_name -> trawl.search.v1.RepoMatches
+	40,  // 84: trawl.search.v1.ReferencesResponse.statistics:type_name -> trawl.search.v1.Statistics
+	48,  // 85: trawl.search.v1.ReferencesResponse.coverage:type_name -> trawl.search.v1.Coverage
+	3,   // 86: trawl.search.v1.ReferencesResponse.cut:type_name -> trawl.search.v1.CutReason
+	41,  // 87: trawl.search.v1.ReferencesResponse.explanation:type_name -> trawl.search.v1.Explanation
+	21,  // 88: trawl.search.v1.ReferencesResponse.empty:type_name -> trawl.search.v1.Empty
+	24,  // 89: trawl.search.v1.ListRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 90: trawl.search.v1.ListRequest.plan:type_name -> trawl.search.v1.Plan
+	11,  // 91: trawl.search.v1.ListRequest.tree:type_name -> trawl.search.v1.Query
+	60,  // 92: trawl.search.v1.ListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	48,  // 93: trawl.search.v1.ListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	56,  // 94: trawl.search.v1.StreamListRequest.list:type_name -> trawl.search.v1.ListRequest
+	60,  // 95: trawl.search.v1.StreamListResponse.repos:type_name -> trawl.search.v1.RepoEntry
+	48,  // 96: trawl.search.v1.StreamListResponse.coverage:type_name -> trawl.search.v1.Coverage
+	61,  // 97: trawl.search.v1.RepoEntry.branches:type_name -> trawl.search.v1.BranchEntry
+	62,  // 98: trawl.search.v1.RepoEntry.languages:type_name -> trawl.search.v1.LanguageShare
+	63,  // 99: trawl.search.v1.RepoEntry.skipped_files:type_name -> trawl.search.v1.SkippedFile
+	77,  // 100: trawl.search.v1.RepoEntry.published_at:type_name -> google.protobuf.Timestamp
+	5,   // 101: trawl.search.v1.SkippedFile.reason:type_name -> trawl.search.v1.SkipReason
+	24,  // 102: trawl.search.v1.GetFileRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 103: trawl.search.v1.GetFileRequest.plan:type_name -> trawl.search.v1.Plan
+	5,   // 104: trawl.search.v1.GetFileResponse.skip_reason:type_name -> trawl.search.v1.SkipReason
+	67,  // 105: trawl.search.v1.GetFilesRequest.files:type_name -> trawl.search.v1.FileName
+	24,  // 106: trawl.search.v1.GetFilesRequest.consistency:type_name -> trawl.search.v1.Consistency
+	69,  // 107: trawl.search.v1.GetFilesResponse.files:type_name -> trawl.search.v1.FileAnswer
+	65,  // 108: trawl.search.v1.FileAnswer.file:type_name -> trawl.search.v1.GetFileResponse
+	70,  // 109: trawl.search.v1.FileAnswer.error:type_name -> trawl.search.v1.FileError
+	71,  // 110: trawl.search.v1.FileError.not_found:type_name -> trawl.search.v1.NotFound
+	24,  // 111: trawl.search.v1.ListTreeRequest.consistency:type_name -> trawl.search.v1.Consistency
+	25,  // 112: trawl.search.v1.ListTreeRequest.plan:type_name -> trawl.search.v1.Plan
+	74,  // 113: trawl.search.v1.ListTreeResponse.entries:type_name -> trawl.search.v1.TreeEntry
+	48,  // 114: trawl.search.v1.ListTreeResponse.coverage:type_name -> trawl.search.v1.Coverage
+	9,   // 115: trawl.search.v1.TreeEntry.kind:type_name -> trawl.search.v1.TreeEntry.Kind
+	5,   // 116: trawl.search.v1.TreeEntry.skip_reason:type_name -> trawl.search.v1.SkipReason
+	10,  // 117: trawl.search.v1.SearchService.Search:input_type -> trawl.search.v1.SearchRequest
+	33,  // 118: trawl.search.v1.SearchService.StreamSearch:input_type -> trawl.search.v1.StreamSearchRequest
+	56,  // 119: trawl.search.v1.SearchService.List:input_type -> trawl.search.v1.ListRequest
+	58,  // 120: trawl.search.v1.SearchService.StreamList:input_type -> trawl.search.v1.StreamListRequest
+	64,  // 121: trawl.search.v1.SearchService.GetFile:input_type -> trawl.search.v1.GetFileRequest
+	66,  // 122: trawl.search.v1.SearchService.GetFiles:input_type -> trawl.search.v1.GetFilesRequest
+	72,  // 123: trawl.search.v1.SearchService.ListTree:input_type -> trawl.search.v1.ListTreeRequest
+	50,  // 124: trawl.search.v1.SearchService.Definitions:input_type -> trawl.search.v1.DefinitionsRequest
+	54,  // 125: trawl.search.v1.SearchService.References:input_type -> trawl.search.v1.ReferencesRequest
+	32,  // 126: trawl.search.v1.SearchService.Search:output_type -> trawl.search.v1.SearchResponse
+	34,  // 127: trawl.search.v1.SearchService.StreamSearch:output_type -> trawl.search.v1.StreamSearchResponse
+	57,  // 128: trawl.search.v1.SearchService.List:output_type -> trawl.search.v1.ListResponse
+	59,  // 129: trawl.search.v1.SearchService.StreamList:output_type -> trawl.search.v1.StreamListResponse
+	65,  // 130: trawl.search.v1.SearchService.GetFile:output_type -> trawl.search.v1.GetFileResponse
+	68,  // 131: trawl.search.v1.SearchService.GetFiles:output_type -> trawl.search.v1.GetFilesResponse
+	73,  // 132: trawl.search.v1.SearchService.ListTree:output_type -> trawl.search.v1.ListTreeResponse
+	52,  // 133: trawl.search.v1.SearchService.Definitions:output_type -> trawl.search.v1.DefinitionsResponse
+	55,  // 134: trawl.search.v1.SearchService.References:output_type -> trawl.search.v1.ReferencesResponse
+	126, // [126:135] is the sub-list for method output_type
+	117, // [117:126] is the sub-list for method input_type
+	117, // [117:117] is the sub-list for extension type_name
+	117, // [117:117] is the sub-list for extension extendee
+	0,   // [0:117] is the sub-list for field type_name
 }
 
 func init() { file_trawl_search_v1_search_proto_init() }
@@ -6952,13 +7020,13 @@ func file_trawl_search_v1_search_proto_init() {
 		(*Consistency_AtLeast)(nil),
 		(*Consistency_Bounded)(nil),
 	}
-	file_trawl_search_v1_search_proto_msgTypes[17].OneofWrappers = []any{
+	file_trawl_search_v1_search_proto_msgTypes[18].OneofWrappers = []any{
 		(*PlannedShard_All)(nil),
 		(*PlannedShard_Runs)(nil),
 		(*PlannedShard_Bitmap)(nil),
 	}
-	file_trawl_search_v1_search_proto_msgTypes[27].OneofWrappers = []any{}
-	file_trawl_search_v1_search_proto_msgTypes[58].OneofWrappers = []any{
+	file_trawl_search_v1_search_proto_msgTypes[28].OneofWrappers = []any{}
+	file_trawl_search_v1_search_proto_msgTypes[59].OneofWrappers = []any{
 		(*FileAnswer_File)(nil),
 		(*FileAnswer_Error)(nil),
 	}
@@ -6968,7 +7036,7 @@ func file_trawl_search_v1_search_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_trawl_search_v1_search_proto_rawDesc), len(file_trawl_search_v1_search_proto_rawDesc)),
 			NumEnums:      10,
-			NumMessages:   65,
+			NumMessages:   66,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -158,10 +158,10 @@ func (s *Service) memoryFor(tree query.Q) (*regex.Memory, error) {
 }
 
 // planFor is the plan for one searcher. Of the repos of a type:repo it names only
-// those in the searcher's shards: others cannot change what it finds. Resolved is as of the
+// those in the span and in the searcher's shards: others cannot change what it finds. Resolved is as of the
 // beginning of the round: a call can outlive it.
-func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, shards []searchapi.Shard, after *search.Key) *searchv1.Plan {
-	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards))}
+func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, shards []searchapi.Shard, after *search.Key, span *searchv1.RepoSpan) *searchv1.Plan {
+	p := &searchv1.Plan{Revision: e.layout.Revision, Shards: make([]*searchv1.PlannedShard, len(shards)), Span: span}
 	for i := range shards {
 		p.Shards[i] = shards[i].Planned()
 	}
@@ -178,7 +178,7 @@ func (e *execution) planFor(asked *question, resolved []*searchv1.RepoNames, sha
 	for _, r := range resolved {
 		here := &searchv1.RepoNames{}
 		for _, name := range r.Names {
-			if planned(name) {
+			if searchapi.Within(span, name) && planned(name) {
 				here.Names = append(here.Names, name)
 			}
 		}

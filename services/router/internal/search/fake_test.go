@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -187,10 +188,14 @@ func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.
 	defer s.mu.Unlock()
 	s.listed = append(s.listed, req)
 	var entries []*searchv1.RepoEntry
+	expression, byName := strings.CutPrefix(req.Query, "repo:")
 	coverage := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
 		for _, e := range s.repos[d] {
+			if byName && !regexp.MustCompile(expression).MatchString(e.Name) {
+				continue
+			}
 			// Entries with a URL match the empty query only.
-			if slices.Contains(repos, e.Name) && (e.Url == "" || req.Query == "") {
+			if slices.Contains(repos, e.Name) && searchapi.Within(req.Plan.Span, e.Name) && (e.Url == "" || req.Query == "") {
 				entries = append(entries, &searchv1.RepoEntry{
 					Name: e.Name, Documents: e.Documents, Languages: e.Languages, Shards: 1,
 					SkippedFiles: e.SkippedFiles[:min(len(e.SkippedFiles), int(req.MaxSkippedFiles))],

@@ -57,7 +57,7 @@ func (e *execution) search(ctx context.Context, p *searchPage, results *fileSet,
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[*searchReply], error) {
 		sent, reply := time.Now(), &searchReply{files: results.open(), searcher: result.searcher, shards: uint64(len(shards))}
 		req := &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{
-			Query: e.asked.text, Tree: e.asked.treeFor(e.layout, shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, resolved, shards, p.after),
+			Query: e.asked.text, Tree: e.asked.treeFor(e.layout, shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, resolved, shards, p.after, nil),
 		}}
 		coverage, err := receive(ctx, c.StreamSearch, req, result, reply.add)
 		if err != nil {

@@ -122,7 +122,11 @@ func (l *Layout) namesAfter(name string) iter.Seq[string] {
 
 // chunksAfter are the chunks that may have repos after one.
 func (l *Layout) chunksAfter(repo string) []*chunk {
-	return l.chunks[catalog.ChunkOf(l.chunks, repo):]
+	chunks := l.chunks[catalog.ChunkOf(l.chunks, repo):]
+	if len(chunks) > 0 && chunks[0].roots.Last() <= repo {
+		chunks = chunks[1:]
+	}
+	return chunks
 }
 
 // namesWith are the names that contain a text, ascending. If it is in lower case, it may count in any case.

@@ -29,9 +29,13 @@ func manyRoots(n int) iter.Seq[*catalogv1.Root] {
 	}
 }
 
+func nameOfMany(i int) string {
+	return fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000)
+}
+
 func oneOfMany(i int) *catalogv1.Root {
 	shard, manifest := sha256.Sum256(fmt.Append(nil, i/1000)), sha256.Sum256(fmt.Append(nil, i))
-	name := fmt.Sprintf("github.com/organisation%04d/repository%04d", i/10_000, i%10_000)
+	name := nameOfMany(i)
 	root := &catalogv1.Root{
 		Repo: name, Generation: 17, Epoch: 17, Fence: int64(1e9 + i), Url: "https://" + name, Inputs: manifest[:],
 		Branches:    []*catalogv1.Branch{{Name: "main", Commit: fmt.Sprintf("%040x", i)}},

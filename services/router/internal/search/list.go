@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 
 	"google.golang.org/grpc"
@@ -147,11 +148,12 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 // repos returns the next batch of repos. Follow is true if more repos may come after it.
 func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
 	for len(repos) < firstWindow {
-		shards, last := w.next(ctx)
+		shards, span := w.next(ctx)
 		e.coverage.Want(shards)
-		entries, cut := e.list(ctx, "fan out", e.asked, shards, maxSkipped)
+		entries, cut := e.list(ctx, "fan out", e.asked, shards, span, maxSkipped)
 		entries, again := e.complete(ctx, entries, maxSkipped)
 		entries = searchapi.MergeEntries(int(maxSkipped), entries)
+		last := span.Last
 		if cut || again {
 			switch {
 			case len(entries) > 0:
@@ -176,27 +178,29 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 		if w.after = last; cut || again {
 			break
 		}
-		w.size *= windowGrowth
+		wanted := firstWindow - len(repos)
+		if wanted <= 0 {
+			wanted = firstWindow // for the next batch
+		}
+		w.resize(len(entries), wanted)
 	}
 	return repos, true
 }
 
-// A list asks for the repos of a window of names, so that a page takes as long as its repos do, not as all repos. Windows grow, so that
-// a list that finds little among very many repos, or goes through all, needs few of them.
-const (
-	firstWindow  = 2000
-	windowGrowth = 4
-)
+// firstWindow is how many repos are in the first window of a list, and about how many are in a batch.
+const firstWindow = 2000
 
-// windows are the repos that a list asks for, one part after the other.
+// windows are the repos that a list asks for, one part after the other, so that a page takes as long as its repos do, not as all
+// repos.
 type windows struct {
 	execution *execution
-	// evaluate rules out repos, in the memory.
+	// evaluate rules out repos, in the memory. Only if byRepo is true, it rules out single ones.
 	evaluate evaluator
 	memory   *regex.Memory
+	byRepo   bool
 	// wanted are the shards that the list must search. The value is true once it was asked for repos in them.
 	wanted map[uint32]bool
-	// after is the last repo before the next window, and size how many it has.
+	// after is the last repo before the next window, and size about how many it has.
 	after string
 	size  int
 	// broken is true if the list ended at a repo that does not fit into the memory.
@@ -205,7 +209,7 @@ type windows struct {
 
 // windows begins after a repo. The caller closes its memory.
 func (e *execution) windows(after string) (*windows, error) {
-	w := &windows{execution: e, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
+	w := &windows{execution: e, byRepo: looksAtRepos(e.tree), wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
 	for _, s := range e.wanted {
 		w.wanted[s.Place] = false
 	}
@@ -220,35 +224,59 @@ func (e *execution) windows(after string) (*windows, error) {
 	return w, nil
 }
 
-// next returns the wanted shards of the repos in the window, with these repos, and the last of them if others follow. If ctx ends before
-// they are known, it returns all wanted shards.
-func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, last string) {
-	if len(w.wanted) == 0 {
-		return nil, ""
-	}
-	l, in, n := w.execution.layout, make(map[uint32][]holding), 0
-	var held []catalog.Held
-	more, name := false, ""
-	err := l.eachRepo(ctx, w.after, w.evaluate, func(c *chunk, r catalog.Record) bool {
-		if more = n == w.size; more {
+// next returns the wanted shards that have repos of the window, and its bounds, which have no last repo if no other window follows. If ctx
+// ends before they are known, it returns all wanted shards.
+func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, span *searchv1.RepoSpan) {
+	span = &searchv1.RepoSpan{After: w.after}
+	in, n, more := make(map[uint32]bool), 0, false
+	err := w.each(ctx, func(held []uint32, repos int, last string) bool {
+		if more = n >= w.size; more {
 			return false
 		}
-		n, name, held = n+1, r.Repo, r.Shards(held[:0])
-		for _, h := range held {
-			at := c.shards[h.Shard]
-			if _, wanted := w.wanted[at]; wanted {
-				in[at], w.wanted[at] = append(in[at], holding{r.Repo, h.Number}), true
-			}
+		n, span.Last = n+repos, last
+		for _, place := range held {
+			in[place] = true
 		}
 		return true
 	})
-	if err != nil {
-		return w.execution.wanted, ""
+	if !more {
+		span.Last = ""
 	}
-	if more {
-		last = name
+	for _, s := range w.execution.wanted {
+		if err != nil || in[s.Place] {
+			shards, w.wanted[s.Place] = append(shards, s), true
+		}
 	}
-	return l.plan(in), last
+	return shards, span
+}
+
+// each passes the repos from the beginning of the window to do, until that returns false: the shards that hold them, their number, and
+// the last of them. These are all repos of a chunk, or single ones if the query rules out others. The error is that of ctx.
+func (w *windows) each(ctx context.Context, do func(held []uint32, repos int, last string) bool) error {
+	l := w.execution.layout
+	if w.byRepo {
+		var held []catalog.Held
+		var places []uint32
+		return l.eachRepo(ctx, w.after, w.evaluate, func(c *chunk, r catalog.Record) bool {
+			held, places = r.Shards(held[:0]), places[:0]
+			for _, h := range held {
+				places = append(places, c.shards[h.Shard])
+			}
+			return do(places, 1, r.Repo)
+		})
+	}
+	for _, c := range l.chunksAfter(w.after) {
+		if c.n > 0 && !do(c.shards, c.n, c.roots.Last()) {
+			break
+		}
+	}
+	return nil
+}
+
+// resize makes the next window twice as large as has the wanted number of repos, if as many are found in it as were in this one: a list
+// that finds little among very many repos needs few windows.
+func (w *windows) resize(found, wanted int) {
+	w.size = min(max(2*w.size*wanted/(found+1), 1), math.MaxInt32)
 }
 
 // end accounts for the shards that no window had: their repos are on other pages. If the list ended early, they were not reached.
@@ -278,7 +306,7 @@ func (e *execution) complete(ctx context.Context, entries []*searchv1.RepoEntry,
 		return entries, false
 	}
 	e.coverage.Want(others)
-	again, cut := e.list(ctx, "describe repos", everything, others, maxSkipped)
+	again, cut := e.list(ctx, "describe repos", everything, others, nil, maxSkipped)
 	if cut {
 		// Entries after the cut are not known in full.
 		last := ""

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -177,19 +178,25 @@ type namesOnly struct {
 func (s *namesOnly) StreamList(streamed *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
 	var entries []*searchv1.RepoEntry
 	var shards []searchapi.Shard
+	expression, byName := strings.CutPrefix(streamed.List.Query, "repo:")
+	matches := regexp.MustCompile(expression).MatchString
 	for _, planned := range streamed.List.Plan.Shards {
 		shard, err := searchapi.ParsePlanned(planned)
 		if err != nil {
 			return err
 		}
 		shards = append(shards, shard)
-		for i := range 1000 {
-			number := 1000*s.shards[shard.Digest] + i
-			if !shard.Repos.Has(i) || strings.Contains(streamed.List.Query, "needle") && number%10_000 != 0 {
+		first, every := 1000*s.shards[shard.Digest], 1
+		if strings.Contains(streamed.List.Query, "needle") {
+			every = 10_000
+		}
+		for number := (first + every - 1) / every * every; number < first+1000; number += every {
+			name := nameOfMany(number)
+			if !shard.Repos.Has(number-first) || !searchapi.Within(streamed.List.Plan.Span, name) || byName && !matches(name) {
 				continue
 			}
 			entries = append(entries, &searchv1.RepoEntry{
-				Name: oneOfMany(number).Repo, Documents: 100, ContentBytes: 700 << 10, Shards: 1, Languages: []*searchv1.LanguageShare{{Language: "Go", Documents: 100, Bytes: 700 << 10}},
+				Name: name, Documents: 100, ContentBytes: 700 << 10, Shards: 1, Languages: []*searchv1.LanguageShare{{Language: "Go", Documents: 100, Bytes: 700 << 10}},
 			})
 		}
 	}

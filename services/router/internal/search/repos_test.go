@@ -104,7 +104,7 @@ func TestListAsksForItsPage(t *testing.T) {
 	for _, tt := range []struct {
 		query                  string
 		every, searched, pages int
-	}{{"", 1, 2, 3}, {"repo:0$", 10, 5, 1}, {"repo:repo49", 0, 1, 1}} {
+	}{{"", 1, 3, 3}, {"repo:0$", 10, 5, 1}, {"repo:repo49", 0, 1, 1}} {
 		var want, got, all []string
 		for i := range repos {
 			if tt.every > 0 && i%tt.every == 0 || tt.every == 0 && i/100 == 49 {
@@ -133,6 +133,31 @@ func TestListAsksForItsPage(t *testing.T) {
 		})
 		if err != nil || !coverage.Complete || !slices.Equal(got, want) || !slices.Equal(all, want) || pages != tt.pages {
 			t.Errorf("%q: %d repos in %d pages, %d without pages, want %d in %d; %v, %v", tt.query, len(got), pages, len(all), len(want), tt.pages, coverage, err)
+		}
+	}
+}
+
+// TestListOfLittleNeedsFewWindows: a list that finds nothing in its first window asks for all other repos at once. One that finds much asks
+// for about as many as fill its page.
+func TestListOfLittleNeedsFewWindows(t *testing.T) {
+	const repos, inShard = 40_000, 1000
+	for _, tt := range []struct{ every, calls, shards int }{{10_000, 2, 40}, {4, 2, 13}, {1, 1, 3}} {
+		c := start(t, 1, func(c *cluster) {
+			for i := range repos {
+				e := &searchv1.RepoEntry{Name: fmt.Sprintf("repo%05d", i), Documents: 1}
+				if i%tt.every != tt.every-1 {
+					e.Url = "not for q"
+				}
+				c.searchers[0].repos[d(i/inShard)] = append(c.searchers[0].repos[d(i/inShard)], e)
+			}
+		})
+		resp, err := c.List(t.Context(), &searchv1.ListRequest{Query: "q"})
+		s := c.searchers[0]
+		if err != nil || !resp.Coverage.Complete || len(s.listed) > tt.calls || len(resp.Repos) < min(repos/tt.every, 2000) {
+			t.Errorf("one of %d: %d repos by %d calls, want at most %d; %v", tt.every, len(resp.GetRepos()), len(s.listed), tt.calls, err)
+		}
+		if last := s.listed[len(s.listed)-1].Plan; len(last.Shards) > tt.shards {
+			t.Errorf("one of %d: the last call is for %d shards, want at most %d", tt.every, len(last.Shards), tt.shards)
 		}
 	}
 }

@@ -74,6 +74,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 		}
 		r, err := h.Shard.List(ctx, q, search.ListOptions{
 			Repos: planned.Repos.Filter(), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
+			After: req.Plan.GetSpan().GetAfter(), Last: req.Plan.GetSpan().GetLast(),
 		})
 		if err != nil {
 			return nil, err

@@ -42,7 +42,7 @@ func knowsAll(req proto.Message) bool {
 func knowsConsistency(c *searchv1.Consistency) bool { return known(c) && known(c.GetBounded()) }
 
 func knowsPlan(p *searchv1.Plan) bool {
-	ok := known(p) && known(p.GetAfter())
+	ok := known(p) && known(p.GetAfter()) && known(p.GetSpan())
 	for _, r := range p.GetResolved() {
 		ok = ok && known(r)
 	}
