@@ -1,6 +1,10 @@
 package catalog
 
-import "iter"
+import (
+	"cmp"
+	"iter"
+	"slices"
+)
 
 // Summary is what the roots of a chunk say together of their branches and languages.
 type Summary struct {
@@ -57,7 +61,8 @@ func (c *Chunk) Summary() *Summary {
 
 func (c *Chunk) summarise() *Summary {
 	s := &Summary{Shards: make([]Spoken, len(c.shards))}
-	branch, roots := make([]bool, len(c.words)), make([]uint32, len(c.shards)*len(c.words))
+	type pair struct{ shard, word uint32 }
+	branch, pairs := make([]bool, len(c.words)), []pair(nil) // a table would grow with the square of what a chunk has
 	for at := c.Cursor(); ; {
 		r, ok := at.Next()
 		if !ok {
@@ -69,7 +74,7 @@ func (c *Chunk) summarise() *Summary {
 			h := code.held(c)
 			s.Shards[h.Shard].unknown = s.Shards[h.Shard].unknown || len(h.languages) == 0
 			for l := h.languages; len(l) > 0; {
-				roots[h.Shard*len(c.words)+int(l.number())]++
+				pairs = append(pairs, pair{uint32(h.Shard), uint32(l.number())})
 			}
 		}
 		branches := code.number()
@@ -85,13 +90,15 @@ func (c *Chunk) summarise() *Summary {
 		}
 	}
 	for i := range s.Shards {
-		shard := &s.Shards[i]
-		shard.chunk = c
-		for word, n := range roots[i*len(c.words):][:len(c.words)] {
-			if n > 0 {
-				shard.languages = append(shard.languages, spoken{uint32(word), n})
-			}
+		s.Shards[i].chunk = c
+	}
+	slices.SortFunc(pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.shard, b.shard), cmp.Compare(a.word, b.word)) })
+	for i, p := range pairs {
+		of := &s.Shards[p.shard]
+		if i == 0 || p != pairs[i-1] {
+			of.languages = append(of.languages, spoken{word: p.word})
 		}
+		of.languages[len(of.languages)-1].roots++
 	}
 	return s
 }

@@ -2,6 +2,8 @@ package search_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -16,7 +18,9 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/integration/hostile"
 	"github.com/trawl-search/trawl/internal/testrun"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/router/internal/search"
 )
 
 // TestHostileTypeRepos: 528 queries, each with another heavy repo: under a type:repo, take
@@ -33,7 +37,7 @@ func TestHostileTypeRepos(t *testing.T) {
 			}
 		}
 	})
-	search := func(query string) (*searchv1.SearchResponse, error) {
+	ask := func(query string) (*searchv1.SearchResponse, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		return c.Search(ctx, &searchv1.SearchRequest{Query: query})
@@ -47,7 +51,7 @@ func TestHostileTypeRepos(t *testing.T) {
 			for i := next.Add(1); i <= hostile.TypeRepos || honest.Load() < enough; i = next.Add(1) {
 				query := hostile.TypeRepo(int(i % (hostile.TypeRepos + 1)))
 				for range 20 { // they come back at once
-					_, err := search(query)
+					_, err := ask(query)
 					if code := status.Code(err); code == codes.ResourceExhausted {
 						refused.Add(1)
 						time.Sleep(time.Millisecond)
@@ -65,7 +69,7 @@ func TestHostileTypeRepos(t *testing.T) {
 	go func() { callers.Wait(); close(ended) }()
 	most := int64(0)
 	for done := false; !done; honest.Add(1) {
-		if resp, err := search("foo r:org/repo1"); err != nil || len(resp.Files) != 11 {
+		if resp, err := ask("foo r:org/repo1"); err != nil || len(resp.Files) != 11 {
 			t.Errorf("an honest caller: %d files, %v", len(resp.GetFiles()), err)
 		}
 		most = max(most, testrun.LiveHeap()-before)
@@ -88,12 +92,12 @@ func TestHostileTypeRepos(t *testing.T) {
 	if !memory.Reserve(size / 2) {
 		t.Error("not all memory is given back")
 	}
-	if _, err := search(strings.TrimSpace(strings.Repeat(`(type:repo r:(\w|/){900}) `, hostile.TypeRepos))); status.Code(err) != codes.InvalidArgument {
+	if _, err := ask(strings.TrimSpace(strings.Repeat(`(type:repo r:(\w|/){900}) `, hostile.TypeRepos))); status.Code(err) != codes.InvalidArgument {
 		t.Errorf("528 of them in one query: %v", err)
 	}
 	for _, query := range []string{`r:(a.b){998} r:(a.c){998} r:(a.d){998}`, strings.Repeat(`(\w\d){990} `, 20)} {
 		_, listed := c.List(t.Context(), &searchv1.ListRequest{Query: query})
-		_, searched := search(query)
+		_, searched := ask(query)
 		for _, err := range []error{listed, searched} {
 			if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "regular expressions") && !strings.Contains(err.Error(), "repo:") {
 				t.Errorf("%.40s…: %v", query, err)
@@ -117,5 +121,32 @@ func TestPlanningEndsWithItsContext(t *testing.T) {
 	}
 	if _, err := c.layout.Select(ctx, tree); err == nil {
 		t.Error("a query is planned that nobody waits for")
+	}
+}
+
+// endsAt is a context that ends when it has been asked a number of times whether it has.
+type endsAt struct {
+	context.Context
+	looks int
+}
+
+func (c *endsAt) Err() error {
+	if c.looks--; c.looks < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// TestPlanOfManyShardsEndsInTime: a plan ends with its time also between the many shards of one repo.
+func TestPlanOfManyShardsEndsInTime(t *testing.T) {
+	root := &catalogv1.Root{Repo: "r", Branches: []*catalogv1.Branch{{Name: "main"}}}
+	for i := range 1000 {
+		digest := sha256.Sum256(fmt.Append(nil, i))
+		root.Shards = append(root.Shards, &catalogv1.ShardRef{Digest: digest[:], Languages: []string{"Go"}})
+	}
+	layout, err := search.NewLayout(1, []*catalogv1.Root{root})
+	testrun.Must(t, err)
+	if wanted, err := layout.Select(&endsAt{t.Context(), 50}, &query.Language{Name: "C"}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("%d shards, %v", len(wanted), err)
 	}
 }

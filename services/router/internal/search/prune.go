@@ -40,7 +40,7 @@ type speaker interface {
 // evaluator evaluates a query.
 type evaluator func(*facts) verdict
 
-// lookEvery is the number of repos, or of chunks without a look at their repos, between two looks at the deadline.
+// lookEvery is the number of repos, of shards, or of chunks without a look at their repos, between two looks at the deadline.
 const lookEvery = 16
 
 // expressions are the compiled repo: of one query, whose rounds share them. They are for one goroutine.
@@ -104,12 +104,16 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 		if *f = (facts{chunk: c}); evaluate(f) == none {
 			continue
 		}
-		if open = l.openIn(open[:0], f, evaluate, marks); !byRepo {
+		if open, err = l.openIn(ctx, open[:0], f, evaluate, marks); err == nil && byRepo {
+			err = l.markIn(ctx, f, evaluate, open, marks)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("plan query: %w", err)
+		}
+		if !byRepo {
 			for _, n := range open {
 				marks[n] = true
 			}
-		} else if err := l.markIn(ctx, f, evaluate, open, marks); err != nil {
-			return nil, err
 		}
 	}
 	for n, marked := range marks {
@@ -120,9 +124,12 @@ func (l *Layout) selectWith(ctx context.Context, q query.Q, compiled expressions
 	return wanted, nil
 }
 
-// openIn appends the shards of the layout without a mark in which repos of the chunk may match.
-func (l *Layout) openIn(open []uint32, f *facts, evaluate evaluator, marks []bool) []uint32 {
+// openIn appends the shards of the layout without a mark in which repos of the chunk may match. The error is that of ctx.
+func (l *Layout) openIn(ctx context.Context, open []uint32, f *facts, evaluate evaluator, marks []bool) ([]uint32, error) {
 	for i, n := range f.chunk.shards {
+		if i%lookEvery == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		s := l.table.at(n)
 		if s == nil || marks[n] {
 			continue
@@ -134,7 +141,7 @@ func (l *Layout) openIn(open []uint32, f *facts, evaluate evaluator, marks []boo
 			open = append(open, n)
 		}
 	}
-	return open
+	return open, nil
 }
 
 // inChunk is a shard with all repos of a chunk that are in it.
@@ -148,7 +155,7 @@ func (c inChunk) Speaks(language string) (speaks, known bool) {
 	return c.chunk.roots.Summary().Shards[c.shard].Speaks(language)
 }
 
-// markIn marks those of the open shards of a chunk in which a repo may match.
+// markIn marks those of the open shards of a chunk in which a repo may match. The error is that of ctx.
 func (l *Layout) markIn(ctx context.Context, f *facts, evaluate evaluator, open []uint32, marks []bool) error {
 	var held []catalog.Held
 	for i, r := range f.chunk.roots.All() {
@@ -156,7 +163,7 @@ func (l *Layout) markIn(ctx context.Context, f *facts, evaluate evaluator, open 
 			return nil
 		}
 		if i%lookEvery == 0 && ctx.Err() != nil {
-			return fmt.Errorf("plan query: %w", ctx.Err())
+			return ctx.Err()
 		}
 		if f.repo, f.place, f.in = r, i+1, nil; !f.chunk.has(i) || evaluate(f) == none {
 			continue
