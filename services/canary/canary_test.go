@@ -64,11 +64,15 @@ func (f *fake) Search(ctx context.Context, _ *searchv1.SearchRequest) (*searchv1
 	if !ok {
 		return nil, status.Error(codes.Unavailable, "down")
 	}
-	answer := &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: complete}}
+	return &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: complete}, Files: []*searchv1.FileMatch{{Path: []byte(fileOf(found))}}}, nil
+}
+
+// fileOf is the file that has the word: that of the canary if it is found, or somebody's.
+func fileOf(found bool) string {
 	if found {
-		answer.Files = []*searchv1.FileMatch{{}}
+		return needlePath
 	}
-	return answer, nil
+	return "notes.txt"
 }
 
 func (f *fake) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*ingestv1.PutRepoResponse, error) {
@@ -98,10 +102,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "down", http.StatusServiceUnavailable)
 		return
 	}
-	files := []any{}
-	if found {
-		files = append(files, map[string]any{"path": needlePath, "FileName": needlePath})
-	}
+	files := []any{map[string]any{"path": fileOf(found), "FileName": fileOf(found)}}
 	switch r.URL.Path {
 	case "/login":
 		return
@@ -118,9 +119,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(map[string]any{"Result": map[string]any{"Files": files, "Trawl": map[string]any{"Complete": complete}}})
 	default:
 		fmt.Fprintf(w, "<input value=%q>", r.URL.Query().Get("q"))
-		if found {
-			fmt.Fprint(w, `<a href="/r/x/-/trawl-canary.txt">`)
-		}
+		fmt.Fprintf(w, `<a href="/r/x/-/%s">`, fileOf(found))
 		if complete {
 			fmt.Fprint(w, `<span class="complete">`)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,7 +34,8 @@ func (c *Canary) look(ctx context.Context, d door, word string) (found, complete
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
 		got, err := searchv1.NewSearchServiceClient(c.conn).Search(ctx, &searchv1.SearchRequest{Query: word, Options: &searchv1.SearchOptions{MaxFiles: 1}})
-		return len(got.GetFiles()) > 0, got.GetCoverage().GetComplete(), err
+		found := slices.ContainsFunc(got.GetFiles(), func(f *searchv1.FileMatch) bool { return string(f.Path) == needlePath })
+		return found, got.GetCoverage().GetComplete(), err
 	}
 	fill := strings.NewReplacer("WORD", word)
 	req, err := http.NewRequestWithContext(ctx, d.method, c.httpURL+fill.Replace(d.path), strings.NewReader(fill.Replace(d.body)))
@@ -51,7 +53,7 @@ func (c *Canary) look(ctx context.Context, d door, word string) (found, complete
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200q", resp.Status, text)
 	}
-	// An answer that found the word names its file, which no question does.
+	// An answer that found the word names its file, which no question does, nor a file of somebody who has the word.
 	return bytes.Contains(text, []byte(needlePath)), bytes.Contains(text, []byte(d.complete)), err
 }
 
