@@ -91,6 +91,7 @@ func (s *search) spread() error {
 			errs[i] = parts[i].help()
 		})
 	}
+	defer wg.Wait() // even if a fault unwinds the stack: helpers use memory of this search
 	errs[n] = s.work()
 	wg.Wait()
 	for i, part := range parts {
@@ -119,15 +120,21 @@ func (s *search) help() error {
 	})
 }
 
-// work settles candidates until none may be among the best. An error ends the work of all.
+// work settles candidates until none may be among the best. An error or a fault ends the work of all.
 func (s *search) work() error {
+	done := false
+	defer func() {
+		if !done {
+			s.workers.failed.Store(true)
+		}
+	}()
 	for {
 		more, err := s.step()
 		if err != nil {
-			s.workers.failed.Store(true)
-		}
-		if err != nil || !more {
 			return err
+		}
+		if done = !more; done {
+			return nil
 		}
 	}
 }

@@ -209,13 +209,13 @@ func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, erro
 	})
 }
 
-// addUp returns what add adds to the sums.
-func (s *search) addUp(add func(*superblockSums) error) ([]tally, error) {
+// addUp returns what add adds to the sums. It empties them even if a fault unwinds the stack, since later searches use their memory.
+func (s *search) addUp(add func(*superblockSums) error) (tallies []tally, err error) {
 	if n := int(s.words.Superblocks()); len(s.sums.matches) < n {
 		s.sums = superblockSums{used: make([]uint64, (n+63)/64), matches: make([]wordSums, n), blocks: make([]uint8, n)}
 	}
-	err := add(&s.sums)
-	return s.sums.take(), err
+	defer func() { tallies = s.sums.take() }()
+	return nil, add(&s.sums)
 }
 
 // superblockSums adds up tallies by superblock. It is empty between uses.
