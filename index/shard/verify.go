@@ -19,7 +19,8 @@ import (
 )
 
 // Verify reads the whole shard: every checksum, every posting list, every
-// document in order, and every content against its Git object id. It returns
+// document in order and by its content, and every content against its Git
+// object id and the counts of its lines. It returns
 // the first fault, which is format.ErrCorrupt, or the context's error.
 func (s *Shard) Verify(ctx context.Context) error {
 	if err := s.file.Verify(ctx); err != nil {
@@ -29,6 +30,9 @@ func (s *Shard) Verify(ctx context.Context) error {
 	v.reader.ResetOnce(s.Content)
 	err := s.Guard(func() error {
 		if err := v.documents(); err != nil {
+			return err
+		}
+		if err := v.documentsOfBlobs(); err != nil {
 			return err
 		}
 		return v.postings()
@@ -113,6 +117,9 @@ func (v *verifier) document(doc uint32, repo *docstore.Repo, i int) (err error) 
 	if err := errors.Join(blobErr, sizeErr, oidErr, skipErr, langErr, v.read(blob)); err != nil || skip != docstore.NotSkipped {
 		return err
 	}
+	if err := v.newlines(blob); err != nil {
+		return err
+	}
 	if sum := objectID(v.text, len(oid)); sum != nil && !bytes.Equal(sum, oid) && !isTextOf(v.text, oid) {
 		return v.Corruptf("content of document %d has object id %x, not %x", doc, sum, oid)
 	}
@@ -123,6 +130,51 @@ func (v *verifier) document(doc uint32, repo *docstore.Repo, i int) (err error) 
 func (v *verifier) read(blob uint32) (err error) {
 	v.text, err = v.reader.Append(v.text[:0], blob, 0, math.MaxUint32)
 	return err
+}
+
+// newlines compares the counts of newlines with the text of a blob.
+func (v *verifier) newlines(blob uint32) error {
+	counted := uint32(0)
+	for at := 0; at < len(v.text); at += docstore.SuperblockSize {
+		lines, err := v.reader.LinesBefore(blob, uint32(at))
+		if err != nil {
+			return err
+		}
+		if lines != counted {
+			return v.Corruptf("blob %d has %d newlines before byte %d, not %d", blob, counted, at, lines)
+		}
+		counted += uint32(bytes.Count(v.text[at:min(at+docstore.SuperblockSize, len(v.text))], []byte{'\n'}))
+	}
+	return nil
+}
+
+// documentsOfBlobs checks that each document is once among those of its blob.
+func (v *verifier) documentsOfBlobs() error {
+	found := uint32(0)
+	for blob := range v.Content.Blobs() {
+		if err := v.tick(); err != nil {
+			return err
+		}
+		last := int64(-1)
+		for doc, err := range v.Docs.DocsOf(blob) {
+			if err != nil {
+				return err
+			}
+			of, err := v.Docs.Blob(doc)
+			if err != nil {
+				return err
+			}
+			if of != blob || int64(doc) <= last {
+				return v.Corruptf("document %d has blob %d, and is listed for blob %d after document %d", doc, of, blob, last)
+			}
+			last = int64(doc)
+			found++
+		}
+	}
+	if found != v.Docs.Len() {
+		return v.Corruptf("blobs have %d of %d documents", found, v.Docs.Len())
+	}
+	return nil
 }
 
 // isTextOf reports whether a blob may have been decoded into a text: it had a byte order mark, and may
