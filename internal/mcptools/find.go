@@ -309,7 +309,7 @@ func (f *finding) head() found {
 	total := f.resp.GetStatistics()
 	s := found{
 		Query: f.label, Matches: total.GetMatches(), Files: total.GetFilesMatched(), paths: f.paths,
-		LowerBounds: !total.GetCountsExact() || !f.resp.GetCoverage().GetComplete(),
+		LowerBounds: !total.GetCountsExact(),
 	}
 	if f.paths {
 		s.Matches = 0

@@ -160,6 +160,7 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		return nil, err
 	}
 	resp := &searchv1.SearchResponse{Statistics: searchapi.Statistics(result.Stats), Coverage: l.coverage(), RevisionToken: []byte("r1")}
+	resp.Statistics.CountsExact = resp.Statistics.CountsExact && resp.Coverage.Complete
 	if req.Query == "fish language:klingon" {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "there is no such field", Query: "fish lang:klingon"}}}
 	}

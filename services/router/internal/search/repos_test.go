@@ -58,7 +58,7 @@ func TestTypeRepoIncomplete(t *testing.T) {
 		s.lacks[d(2)] = reasonCorrupt
 	})
 	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "foo (type:repo bar)"})
-	if err != nil || resp.Coverage.Complete || resp.Coverage.Failed != 1 || resp.Coverage.Searched != 1 {
+	if err != nil || resp.Coverage.Complete || resp.Coverage.Failed != 1 || resp.Coverage.Searched != 1 || resp.Statistics.CountsExact {
 		t.Errorf("%v, %v", resp, err)
 	}
 }

@@ -61,13 +61,14 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 	files, cut := results.merge(int(p.options.MaxFiles)+1, lists...)
 	p.answer(files, cut == notCut && len(files) <= int(p.options.MaxFiles))
 	e.setCommits(files)
-	p.finish(start, e.layout)
-	resp = &searchv1.SearchResponse{
-		Statistics: p.statistics, RevisionToken: catalog.EncodeToken(e.layout.Revision), Facets: p.counted(), Selected: p.selected,
-		Empty: e.empty(asking, p),
-	}
-	if resp.Coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
+	coverage, err := e.account(whole, p.options.RequireComplete)
+	if err != nil {
 		return nil, err
+	}
+	p.finish(start, e.layout, coverage)
+	resp = &searchv1.SearchResponse{
+		Statistics: p.statistics, Coverage: coverage, RevisionToken: catalog.EncodeToken(e.layout.Revision), Facets: p.counted(), Selected: p.selected,
+		Empty: e.empty(asking, p),
 	}
 	p.explain.ends("merge")
 	resp.Explanation = p.explain.explained(e.layout, int(p.options.MaxBytes))
@@ -235,12 +236,14 @@ func (p *searchPage) answer(files []*searchv1.FileMatch, all bool) {
 // search depends on the rest of it too. What searchers read is hidden then, and counts of
 // MODE_TOP_K, which say how many files a search met before it could stop, become those of
 // the answer.
-func (p *searchPage) finish(start time.Time, layout *Layout) {
-	if s := p.statistics; layout.Partial {
+func (p *searchPage) finish(start time.Time, layout *Layout, coverage *searchv1.Coverage) {
+	s := p.statistics
+	if layout.Partial {
 		s.FilesConsidered, s.BytesDecoded, s.UnitsDecoded, s.PostingListsRead, s.ShardsScanned = 0, 0, 0, 0, 0
 		if p.options.Mode == searchv1.Mode_MODE_TOP_K && !p.options.CountOnly {
 			s.FilesMatched, s.Matches, s.CountsExact = p.answered.files, p.answered.matches, p.answered.exact
 		}
 	}
-	p.statistics.Duration = durationpb.New(time.Since(start))
+	s.CountsExact = s.CountsExact && coverage.Complete
+	s.Duration = durationpb.New(time.Since(start))
 }

@@ -91,7 +91,7 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 	if coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
 		return err
 	}
-	p.finish(start, e.layout)
+	p.finish(start, e.layout, coverage)
 	return to.send(&searchv1.StreamSearchResponse{
 		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
 		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
