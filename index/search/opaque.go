@@ -108,42 +108,6 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 	return found, candidates.Err()
 }
 
-// addOpaque adds the places of n-grams of a literal in and next to opaque superblocks, where words are unknown. cand are those places if their
-// iterator has not moved yet, otherwise nil. known is false if there are no n-grams.
-func (s *search) addOpaque(p *places, windows []ngram.Window, cand *inverted.Candidates) (known bool, err error) {
-	opaque, err := s.words.Opaque()
-	if err != nil || opaque.Len() == 0 {
-		return err == nil, err
-	}
-	if cand == nil {
-		if cand, known, err = s.ngramPlaces(s.shardText, windows); !known || err != nil {
-			return false, err
-		}
-	}
-	var near []tally
-	from := uint32(0)
-	it := opaque.From(0)
-	for o, ok := it.Next(); ok; o, ok = it.Next() {
-		if err := s.tick(); err != nil {
-			return false, err
-		}
-		for from = max(from, uint32(max(o, 1)-1)); uint64(from) <= o+1; from++ {
-			at, blocks, ok := cand.SeekUpTo(from, uint32(o+1))
-			if !ok {
-				break
-			}
-			near = append(near, tally{superblock: at, blocks: blocks, opaque: true})
-			from = at
-		}
-	}
-	if len(near) > 0 {
-		least, most := cand.AnchorOffset()
-		p.tallies = mergeTallies(p.tallies, near)
-		p.least, p.most = min(p.least, least), max(p.most, most)
-	}
-	return true, cand.Err()
-}
-
 // opaqueRuns joins the candidates with the adjacent opaque superblocks that a match can reach into.
 func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (runs []opaqueRun) {
 	reach := opaque.Len()

@@ -2,11 +2,11 @@ package search
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/regex"
 )
@@ -16,46 +16,16 @@ import (
 // reads the text where the words of several pieces start in blocks that fit together, and the
 // n-grams between the words do too.
 
-// phrase narrows down the places of such a literal, or has those of its n-grams. The rarest of its pieces and n-grams leads, and
-// the others keep the leading places that have one of theirs nearby. The cheapest lookups come
-// first. A lookup that costs more than verifying the places that are left is skipped.
+// phrase narrows down the places of such a literal. The rarest of its pieces leads, and the others
+// keep the leading places that have one of theirs nearby. The cheapest lookups come first. A lookup
+// that costs more than verifying the places that are left is skipped.
 type phrase struct {
+	places
 	s       *search
 	literal regex.Literal
-	ngrams  *inverted.Candidates
-	pieces  []piece // not yet compared with the places
-	// tallies are the places that are left. They start between least and most bytes after the start
-	// of a match.
-	tallies     []tally
-	least, most int
-}
-
-// phrasePlaces finds the places of a literal by its windows, and by its words if these may narrow them down. Without case, runes
-// beyond ASCII may have variants of other lengths, so that the offsets of pieces are unknown.
-func (s *search) phrasePlaces(l regex.Literal, windows []ngram.Window) (*places, error) {
-	cand, _, err := s.ngramPlaces(s.shardText, windows)
-	if err != nil {
-		return nil, err
-	}
-	p := &phrase{s: s, literal: l, ngrams: cand}
-	if cand.Cost() <= fewPlaces || !l.CaseSensitive && !isASCII(l.Text) {
-		var within *among
-		if cand.Cost() > fewPlaces {
-			within = s.among
-		}
-		err := p.fromNgrams(within)
-		return &places{tallies: p.tallies, least: p.least, most: p.most, byNgrams: true, within: within}, err
-	}
-	p.pieces = piecesOf(l.Text)
-	if err := p.lead(); err != nil {
-		return nil, err
-	}
-	if err := p.meetPieces(); err != nil {
-		return nil, err
-	}
-	found := &places{tallies: p.tallies, least: p.least, most: p.most}
-	_, err = s.addOpaque(found, windows, p.ngrams)
-	return found, err
+	pieces  []piece // not yet compared with the places; that of the n-grams comes first
+	opaque  runs    // superblocks in which words are unknown, or some of them
+	near    []tally // the places of n-grams there
 }
 
 // fewPlaces is a number of places that is not worth narrowing further.
@@ -73,147 +43,133 @@ const (
 	leadShare = 32
 )
 
-// lead finds the pieces that are in few blocks of the lexicon, and the places of the rarest piece,
-// or of the n-grams. Words that begin with a piece are adjacent in the lexicon. Words that end in
-// one are looked up by n-grams, and only if the other pieces are not rare.
-func (p *phrase) lead() error {
-	slices.SortStableFunc(p.pieces, func(a, b piece) int {
-		if a.ends != b.ends {
-			return cmp.Compare(b.offset, a.offset) // only the first piece has ends
-		}
-		return cmp.Compare(len(b.text), len(a.text))
-	})
-	left, lead := p.ngrams.Cost(), -1
+// phrasePlaces finds the places of a literal by its n-grams between words, and by its words if these may narrow them down. It returns nil if
+// they may be anywhere.
+func (s *search) phrasePlaces(l regex.Literal) (*places, error) {
+	ngrams, some, err := s.ngramPlaces(s.shardText, slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool { return w.OfWords }))
+	if err != nil {
+		return nil, err
+	}
+	p := &phrase{s: s, literal: l}
+	if some {
+		p.pieces = append(p.pieces, piece{ngrams: ngrams, df: ngrams.Cost()})
+	}
+	few := some && ngrams.Cost() <= fewPlaces
+	// Without case, runes beyond ASCII may have variants of other lengths, so that the offsets of pieces are unknown.
+	if !few && (l.CaseSensitive || isASCII(l.Text)) {
+		p.pieces = append(p.pieces, piecesOf(l.Text)...)
+	}
+	lead, err := p.lead()
+	switch {
+	case lead == nil || err != nil:
+		return nil, err
+	case !some:
+		return s.placesBeside(l, lead)
+	}
+	where := runs{}.add(0, s.content.Superblocks())
+	p.byNgrams = len(p.pieces) == 0
+	switch {
+	case !p.byNgrams:
+		p.opaque, err = s.nearOpaque()
+	case !few && s.among != nil && uint64(len(s.among.blobs)) < lead.df:
+		p.within = s.among
+		where, err = s.among.superblocks(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.least, p.most = lead.starts()
+	if p.tallies, err = p.placesOf(lead, where); err != nil {
+		return nil, err
+	}
+	if err := p.meetPieces(); err != nil {
+		return nil, err
+	}
+	p.addOpaque(p.near, ngrams)
+	return &p.places, nil
+}
+
+// lead finds the pieces that are in few blocks of the lexicon, and takes the rarest, if there is one.
+func (p *phrase) lead() (*piece, error) {
+	lead, left := -1, uint64(math.MaxUint64)
 	for i := range p.pieces {
 		piece := &p.pieces[i]
 		if left <= fewPlaces {
 			break
 		}
 		if err := p.find(piece, max(left/leadShare, fewBlocks)); err != nil {
-			return err
+			return nil, err
 		}
-		if piece.words != nil && piece.df < left {
-			left, lead = piece.df, i
+		if piece.found() && piece.df < left {
+			lead, left = i, piece.df
 		}
 	}
 	if lead < 0 {
-		return p.fromNgrams(nil)
+		return nil, nil
 	}
-	piece := p.pieces[lead]
+	found := p.pieces[lead]
 	p.pieces = slices.Delete(p.pieces, lead, lead+1)
-	p.least, p.most = piece.starts()
-	var err error
-	p.tallies, err = p.s.tallies(piece.words, true, nil)
-	return err
+	return &found, nil
 }
 
-func (p *phrase) find(piece *piece, blocks uint64) error {
-	return p.s.findPiece(piece, p.literal.CaseSensitive, p.literal.Text, blocks)
-}
-
-// fromNgrams uses the places of the n-grams, only those of some blobs unless that is nil.
-func (p *phrase) fromNgrams(within *among) error {
-	defer p.s.explain.during(PhasePostings)()
-	p.least, p.most = p.ngrams.AnchorOffset()
-	end := uint32(0) // of the run of blobs at hand
-	for superblock, blocks, ok := p.ngrams.SeekGE(0); ok; superblock, blocks, ok = p.ngrams.SeekGE(superblock + 1) {
-		if err := p.s.tick(); err != nil {
-			return err
-		}
-		if within != nil && superblock >= end {
-			first, next, ok, err := within.after(p.s, superblock)
-			if err != nil {
-				return err
-			}
-			if !ok {
-				break
-			}
-			if end = next; superblock < first {
-				superblock = first - 1
-				continue
-			}
-		}
-		p.tallies = append(p.tallies, tally{superblock: superblock, blocks: blocks})
+// placesBeside finds the places of a literal all of whose n-grams are left to words, by its rarest piece.
+func (s *search) placesBeside(l regex.Literal, lead *piece) (*places, error) {
+	least, most := lead.starts()
+	if !l.CaseSensitive {
+		most *= utf8.UTFMax // runes that fold to the letters before may be longer
 	}
-	err := p.ngrams.Err()
-	p.ngrams = nil
-	return err
+	return s.placesOfWords(lead.words, least, most, slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool {
+		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
+	}))
 }
 
-// meetPieces keeps the places with the other pieces nearby: first those rarer than the n-grams,
-// then the n-grams, and then the remaining pieces.
+// placesOf returns the places of a piece. N-grams are looked for only in some superblocks, and where words are unknown.
+func (p *phrase) placesOf(piece *piece, where runs) (found []tally, err error) {
+	if piece.ngrams == nil {
+		return p.s.tallies(piece.words, true, nil)
+	}
+	found, err = p.s.ngramsIn(piece.ngrams, where.or(p.opaque))
+	for _, t := range found {
+		if p.opaque.has(t.superblock) {
+			p.near = append(p.near, t)
+		}
+	}
+	return found, err
+}
+
+// meetPieces keeps the places with the other pieces nearby, the rarest first.
 func (p *phrase) meetPieces() error {
 	slices.SortStableFunc(p.pieces, func(a, b piece) int { return cmp.Compare(a.order(), b.order()) })
 	for i := range p.pieces {
-		if len(p.tallies) == 0 {
-			return nil
-		}
 		piece := &p.pieces[i]
-		if p.ngrams != nil && (piece.words == nil || piece.df > p.ngrams.Cost()) {
-			if err := p.meetNgrams(); err != nil {
-				return err
-			}
+		if len(p.tallies) == 0 && piece.ngrams == nil {
+			continue
 		}
 		if err := p.meet(piece); err != nil {
 			return err
 		}
 	}
-	if p.ngrams == nil {
-		return nil
-	}
-	return p.meetNgrams()
+	return nil
 }
 
-// order is the key for meeting pieces: the number of their postings, or of the blocks of the
-// lexicon to be read.
-func (p *piece) order() uint64 {
-	if p.words != nil {
-		return p.df
-	}
-	return 1<<48 + uint64(len(p.blocks))
-}
-
-// meet keeps the places with a word of the piece in the right distance, if that pays.
+// meet keeps the places with one of the piece in the right distance, if that pays.
 func (p *phrase) meet(piece *piece) error {
 	left := uint64(len(p.tallies))
-	if piece.words == nil {
-		if err := p.find(piece, left); err != nil {
-			return err
-		}
+	if err := p.find(piece, left); err != nil {
+		return err
 	}
-	if piece.words == nil || piece.df > verifyPays*left {
+	if !piece.found() || piece.ngrams == nil && piece.df > verifyPays*left {
 		return nil
 	}
-	found, err := p.s.tallies(piece.words, true, nil)
 	least, most := piece.starts()
-	p.tallies = keepNear(p.tallies, found, least-p.most, most-p.least)
-	return err
-}
-
-// meetNgrams keeps the places with the literal's n-grams in the right distance.
-func (p *phrase) meetNgrams() error {
-	defer p.s.explain.during(PhasePostings)()
-	least, most := p.ngrams.AnchorOffset()
 	least, most = least-p.most, most-p.least
-	var found []tally
-	next := uint32(0)
-	for _, t := range p.tallies {
-		if err := p.s.tick(); err != nil {
-			return err
-		}
-		first, last := t.around(least, most)
-		for next = max(next, first); next <= last; next++ {
-			superblock, blocks, ok := p.ngrams.SeekUpTo(next, last)
-			if !ok {
-				break
-			}
-			found = append(found, tally{superblock: superblock, blocks: blocks})
-			next = superblock
-		}
+	var where runs
+	for i := 0; piece.ngrams != nil && i < len(p.tallies); i++ {
+		first, last := p.tallies[i].around(least, most)
+		where = where.add(first, last+1)
 	}
+	found, err := p.placesOf(piece, where)
 	p.tallies = keepNear(p.tallies, found, least, most)
-	err := p.ngrams.Err()
-	p.ngrams = nil
 	return err
 }
 

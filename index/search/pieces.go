@@ -5,16 +5,16 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
 )
 
-// piece is a part of a literal that is a whole word, the end of one, or its beginning.
+// piece is a part of a literal that is a whole word, the end of one, or its beginning; or it is the n-grams between them.
 type piece struct {
-	text string // in small letters
+	ngrams *inverted.Candidates
+	text   string // in small letters
 	// offset of the piece in the literal.
 	offset int
 	// ends says that the word may begin before the piece, begins that it may end after it.
@@ -25,18 +25,34 @@ type piece struct {
 	located, many bool
 	blocks        []uint32
 	words         []wordMatch // nil until they are found
-	df            uint64      // postings of all words
+	df            uint64      // postings of all words, or of the rarest n-gram
 }
 
-// starts bounds the distance in bytes from the start of a match to the start of the word.
+// found reports whether it is known where the piece may be.
+func (p *piece) found() bool { return p.ngrams != nil || p.words != nil }
+
+// order is the key for meeting pieces: the number of their postings, or of the blocks of the
+// lexicon to be read.
+func (p *piece) order() uint64 {
+	if p.found() {
+		return p.df
+	}
+	return 1<<48 + uint64(len(p.blocks))
+}
+
+// starts bounds the distance in bytes from the start of a match to the start of the word, or of the rarest n-gram.
 func (p *piece) starts() (least, most int) {
-	if p.ends {
+	switch {
+	case p.ngrams != nil:
+		return p.ngrams.AnchorOffset()
+	case p.ends:
 		return p.offset - farthestWord, p.offset
 	}
 	return p.offset, p.offset
 }
 
-// piecesOf returns the pieces near the start of a literal.
+// piecesOf returns the pieces near the start of a literal, by the cost of their lookup: the longest first, which few words have, and last the one
+// that ends words. Words that begin with a piece are adjacent in the lexicon. Those that end in one are looked up by n-grams.
 func piecesOf(text string) (pieces []piece) {
 	for start := 0; start < min(len(text), ngram.MaxSpan); {
 		end := start
@@ -48,6 +64,12 @@ func piecesOf(text string) (pieces []piece) {
 		}
 		start = end + 1
 	}
+	slices.SortStableFunc(pieces, func(a, b piece) int {
+		if a.ends != b.ends {
+			return cmp.Compare(b.offset, a.offset) // only the first piece has ends
+		}
+		return cmp.Compare(len(b.text), len(a.text))
+	})
 	return pieces
 }
 
@@ -58,24 +80,28 @@ const (
 	mostPieceBlocks = 2048
 )
 
-// findPiece finds the words of a piece and the number of their postings, if they narrow a search and the
+// find finds the words of a piece and the number of their postings, if they narrow a search and the
 // lexicon holds them in at most the given number of blocks.
-func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks uint64) error {
+func (p *phrase) find(piece *piece, blocks uint64) error {
+	s, l := p.s, &p.literal
 	defer s.explain.during(PhaseWords)()
-	if !p.located {
-		if err := s.locatePiece(p); err != nil {
+	if piece.found() {
+		return nil
+	}
+	if !piece.located {
+		if err := s.locatePiece(piece); err != nil {
 			return err
 		}
 	}
-	if p.many || uint64(len(p.blocks)) > blocks {
+	if piece.many || uint64(len(piece.blocks)) > blocks {
 		return nil
 	}
-	p.words = []wordMatch{}
-	exact := literal[p.offset : p.offset+len(p.text)]
-	if err := s.words.AnnounceBlocks(p.blocks); err != nil {
+	piece.words = []wordMatch{}
+	exact := l.Text[piece.offset : piece.offset+len(piece.text)]
+	if err := s.words.AnnounceBlocks(piece.blocks); err != nil {
 		return err
 	}
-	for _, number := range p.blocks {
+	for _, number := range piece.blocks {
 		if err := s.tick(); err != nil {
 			return err
 		}
@@ -84,27 +110,27 @@ func (s *search) findPiece(p *piece, caseSensitive bool, literal string, blocks 
 		}
 		s.reads.LexiconBlocks++
 		for i := range s.lexicon.Len() {
-			if !p.fits(s.lexicon.Word(i), exact, caseSensitive) {
+			if !piece.fits(s.lexicon.Word(i), exact, l.CaseSensitive) {
 				continue
 			}
-			p.words = append(p.words, wordMatch{word: s.lexicon.First + uint32(i), matches: oneOf(rank.Inside)})
+			piece.words = append(piece.words, wordMatch{word: s.lexicon.First + uint32(i), matches: oneOf(rank.Inside)})
 		}
-		if len(p.words) > mostPieceWords {
-			p.words, p.many = nil, true
+		if len(piece.words) > mostPieceWords {
+			piece.words, piece.many = nil, true
 			return nil
 		}
 	}
-	if err := s.announceLists(p.words); err != nil {
+	if err := s.announceLists(piece.words); err != nil {
 		return err
 	}
-	for i := range p.words {
-		list, err := s.words.List(p.words[i].word)
+	for i := range piece.words {
+		list, err := s.words.List(piece.words[i].word)
 		if err != nil {
 			return err
 		}
-		p.df += uint64(list.DF())
+		piece.df += uint64(list.DF())
 	}
-	s.reads.Words += uint64(len(p.words))
+	s.reads.Words += uint64(len(piece.words))
 	return nil
 }
 
@@ -147,46 +173,4 @@ func (p *piece) fits(word []byte, exact string, caseSensitive bool) bool {
 		return string(word) == exact
 	}
 	return bytes.EqualFold(word, []byte(p.text))
-}
-
-// piecePlaces finds the places of a literal all of whose n-grams are left to words, by its rarest
-// piece. It returns nil if there are too many or they are unknown.
-func (s *search) piecePlaces(l regex.Literal) (*places, error) {
-	if !isASCII(l.Text) {
-		return nil, nil
-	}
-	var lead *piece
-	pieces := piecesOf(l.Text)
-	slices.SortStableFunc(pieces, func(a, b piece) int { return cmp.Compare(len(b.text), len(a.text)) })
-	for i := range pieces {
-		p := &pieces[i]
-		if lead != nil && lead.df <= fewPlaces {
-			break
-		}
-		if err := s.findPiece(p, l.CaseSensitive, l.Text, mostPieceBlocks); err != nil {
-			return nil, err
-		}
-		if p.words != nil && (lead == nil || p.df < lead.df) {
-			lead = p
-		}
-	}
-	if lead == nil {
-		return nil, nil
-	}
-	tallies, err := s.tallies(lead.words, true, nil)
-	if err != nil {
-		return nil, err
-	}
-	least, most := lead.starts()
-	if !l.CaseSensitive {
-		most *= utf8.UTFMax // runes that fold to the letters before may be longer
-	}
-	p := &places{tallies: tallies, least: least, most: most}
-	windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool {
-		return w.MinOffset < lead.offset || w.MinOffset >= lead.offset+len(lead.text)
-	})
-	if known, err := s.addOpaque(p, windows, nil); !known || err != nil || len(p.tallies) > int(s.words.Superblocks()/placeShare) {
-		return nil, err
-	}
-	return p, nil
 }

@@ -1,8 +1,6 @@
 package search
 
 import (
-	"slices"
-
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/regex"
@@ -30,6 +28,9 @@ const (
 	placeShare     = 3
 )
 
+// leastLookup is the least length of a literal that the n-grams of the lexicon find.
+const leastLookup = 3
+
 // contentPlaces finds where a literal may be in the content that can match; nil means anywhere. All parts of a search share one lookup of its
 // places, unless these are of some contents only.
 func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
@@ -37,12 +38,10 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 	if known {
 		return p, nil
 	}
-	if text, ok := wordText(l); ok {
-		p, err = s.wordPlaces(l, len(text))
-	} else if windows := slices.DeleteFunc(s.literalWindows(l), func(w ngram.Window) bool { return w.OfWords }); len(windows) > 0 {
-		p, err = s.phrasePlaces(l, windows)
-	} else {
-		p, err = s.piecePlaces(l)
+	if text, ok := wordText(l); !ok {
+		p, err = s.phrasePlaces(l)
+	} else if len(text) >= leastLookup {
+		p, err = s.wordPlaces(l)
 	}
 	if err != nil || p != nil && p.within != nil {
 		return p, err
@@ -51,6 +50,44 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 		s.places = map[regex.Literal]*places{}
 	}
 	s.places[l] = p
+	return p, nil
+}
+
+// wordPlaces looks up a literal that is in words; it returns nil if these may be anywhere.
+func (s *search) wordPlaces(l regex.Literal) (*places, error) {
+	found, err := s.matchWords(literalInWords(l), l)
+	if err != nil || len(found) > mostPlaceWords {
+		return nil, err
+	}
+	return s.placesOfWords(found, -farthestWord, 0, s.literalWindows(l))
+}
+
+// placesOfWords finds the places of a literal that has one of some words in a distance. It returns nil if they may be anywhere. Windows are those
+// in the word.
+func (s *search) placesOfWords(words []wordMatch, least, most int, windows []ngram.Window) (*places, error) {
+	p := &places{least: least, most: most}
+	var err error
+	if p.tallies, err = s.tallies(words, true, nil); err != nil {
+		return nil, err
+	}
+	opaque, err := s.nearOpaque()
+	if err != nil {
+		return nil, err
+	}
+	if len(opaque) > 0 {
+		ngrams, some, err := s.ngramPlaces(s.shardText, windows)
+		if !some || err != nil {
+			return nil, err
+		}
+		near, err := s.ngramsIn(ngrams, opaque)
+		if err != nil {
+			return nil, err
+		}
+		p.addOpaque(near, ngrams)
+	}
+	if len(p.tallies) > int(s.words.Superblocks()/placeShare) {
+		return nil, nil
+	}
 	return p, nil
 }
 
@@ -68,32 +105,52 @@ func (s *search) ngramPlaces(x *inverted.Index, windows []ngram.Window) (p *inve
 	return cand, true, nil
 }
 
+// ngramsIn returns the places of n-grams in some superblocks.
+func (s *search) ngramsIn(ngrams *inverted.Candidates, superblocks runs) (found []tally, err error) {
+	defer s.explain.during(PhasePostings)()
+	for _, run := range superblocks {
+		for at := run.From; at < run.To; at++ {
+			if err := s.tick(); err != nil {
+				return nil, err
+			}
+			superblock, blocks, ok := ngrams.SeekUpTo(at, run.To-1)
+			if !ok {
+				break
+			}
+			found = append(found, tally{superblock: superblock, blocks: blocks})
+			at = superblock
+		}
+	}
+	return found, ngrams.Err()
+}
+
+// nearOpaque returns the opaque superblocks, where words are unknown, and those next to them.
+func (s *search) nearOpaque() (near runs, err error) {
+	opaque, err := s.words.Opaque()
+	if err != nil || opaque.Len() == 0 {
+		return nil, err
+	}
+	it := opaque.From(0)
+	for o, ok := it.Next(); ok; o, ok = it.Next() {
+		near = near.add(uint32(max(o, 1)-1), uint32(o+2))
+	}
+	return near, nil
+}
+
+// addOpaque adds the places of n-grams in and next to opaque superblocks.
+func (p *places) addOpaque(near []tally, ngrams *inverted.Candidates) {
+	if len(near) == 0 {
+		return
+	}
+	for i := range near {
+		near[i].opaque = true
+	}
+	least, most := ngrams.AnchorOffset()
+	p.tallies = mergeTallies(p.tallies, near)
+	p.least, p.most = min(p.least, least), max(p.most, most)
+}
+
 // seekTally returns the index, not below at, of the first tally whose superblock is at least from.
 func seekTally(tallies []tally, at int, from uint32) int {
 	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
 }
-
-// wordPlaces looks up a literal that is in words of at least size bytes; it returns nil if these may be anywhere.
-func (s *search) wordPlaces(l regex.Literal, size int) (*places, error) {
-	if size < leastLookup {
-		return nil, nil
-	}
-	found, err := s.matchWords(literalInWords(l), l)
-	if err != nil || len(found) > mostPlaceWords {
-		return nil, err
-	}
-	p := &places{least: -farthestWord}
-	if p.tallies, err = s.tallies(found, true, nil); err != nil {
-		return nil, err
-	}
-	if known, err := s.addOpaque(p, s.literalWindows(l), nil); !known || err != nil {
-		return nil, err
-	}
-	if len(p.tallies) > int(s.words.Superblocks()/placeShare) {
-		return nil, nil
-	}
-	return p, nil
-}
-
-// leastLookup is the least length of a literal that the n-grams of the lexicon find.
-const leastLookup = 3

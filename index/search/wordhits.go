@@ -201,37 +201,35 @@ func (s *search) restrict(docs, blobs runs) {
 	s.among = &among{docs: docs, blobs: blobs}
 }
 
-// after returns the superblocks [first, end) of the first run of blobs that ends after the blob of a superblock; ok is false if there is none.
-// A run of empty blobs has none.
-func (w *among) after(s *search, superblock uint32) (first, end uint32, ok bool, err error) {
-	blob, err := s.content.BlobOf(superblock)
-	if err != nil {
-		return 0, 0, false, err
+// superblocks returns those of the blobs.
+func (w *among) superblocks(s *search) (found runs, err error) {
+	for _, run := range w.blobs {
+		first, end, err := s.superblocksOfRun(run)
+		if err != nil {
+			return nil, err
+		}
+		if first < end { // not those of empty blobs
+			found = found.add(first, end)
+		}
 	}
-	i := w.blobs.seek(blob)
-	if i == len(w.blobs) {
-		return 0, 0, false, nil
-	}
-	first, end, err = s.superblocksOfRun(w.blobs[i])
-	return first, end, err == nil, err
+	return found, nil
 }
 
-// findSuperblocks finds the superblocks of the blobs.
+// findSuperblocks finds the bits.
 func (w *among) findSuperblocks(s *search) error {
 	if w.bits != nil {
 		return nil
 	}
-	bits := make([]uint64, s.content.Superblocks()/64+1)
-	for _, run := range w.blobs {
-		first, end, err := s.superblocksOfRun(run)
-		if err != nil {
-			return err
-		}
-		for superblock := first; superblock < end; superblock++ {
-			bits[superblock/64] |= 1 << (superblock % 64)
+	found, err := w.superblocks(s)
+	if err != nil {
+		return err
+	}
+	w.bits = make([]uint64, s.content.Superblocks()/64+1)
+	for _, run := range found {
+		for superblock := run.From; superblock < run.To; superblock++ {
+			w.bits[superblock/64] |= 1 << (superblock % 64)
 		}
 	}
-	w.bits = bits
 	return nil
 }
 
