@@ -261,10 +261,10 @@ func (s *search) announceQueue() error {
 }
 
 // announceRuns announces the opaque superblocks that will be read, and those around them, in which their words may begin and end.
-func (s *search) announceRuns(runs []opaqueRun) error {
+func (s *search) announceRuns(opaque runs) error {
 	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for _, run := range runs {
-			for at := max(run.from, 1) - 1; at <= run.to; at++ {
+		for _, run := range opaque {
+			for at := max(run.From, 1) - 1; at <= run.To; at++ {
 				if !yield(at) {
 					return
 				}

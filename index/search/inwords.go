@@ -77,8 +77,8 @@ func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
 			wanted += tallies[n].matches.all()
 			n++
 		}
-		run := opaqueRun{tallies[0].superblock, tallies[n-1].superblock + 1}
-		part := wordPart{blob: blob, from: run.from - first, to: run.to - first, head: run.from > first}
+		run := docstore.Run{From: tallies[0].superblock, To: tallies[n-1].superblock + 1}
+		part := wordPart{blob: blob, from: run.From - first, to: run.To - first, head: run.From > first}
 		if tallies[0].opaque {
 			part = opaquePart(&opaque, blob, first, run)
 		}

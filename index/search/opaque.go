@@ -14,9 +14,6 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// opaqueRun is the superblocks [from, to), all opaque, in which an expression may match.
-type opaqueRun struct{ from, to uint32 }
-
 // opaqueTallies returns the tallies of the extended words that start in opaque superblocks, where
 // the text decides. It reads only those superblocks that have the n-grams of the needs, of the blobs that can match. The longest
 // match has m.most bytes; 0 means that it may be longer than a piece.
@@ -45,13 +42,13 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 			return nil, err
 		}
 	}
-	runs := opaqueRuns(&opaque, candidates, m.most)
-	if err := s.announceRuns(runs); err != nil {
+	wanted := opaqueRuns(&opaque, candidates, m.most)
+	if err := s.announceRuns(wanted); err != nil {
 		return nil, err
 	}
-	for _, run := range runs {
-		for run.from < run.to {
-			blob, err := s.content.BlobOf(run.from)
+	for _, run := range wanted {
+		for run.From < run.To {
+			blob, err := s.content.BlobOf(run.From)
 			if err != nil {
 				return nil, err
 			}
@@ -59,11 +56,11 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 			if err != nil {
 				return nil, err
 			}
-			if run.from < first || run.from >= end {
-				return nil, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.from, blob, first, end)
+			if run.From < first || run.From >= end {
+				return nil, s.shard.Corruptf("superblock %d is not of blob %d, which has those from %d to %d", run.From, blob, first, end)
 			}
-			part := opaqueRun{run.from, min(run.to, end)}
-			run.from = part.to
+			part := docstore.Run{From: run.From, To: min(run.To, end)}
+			run.From = part.To
 			if tallies, err = s.tallyOpaque(tallies, m, opaquePart(&opaque, blob, first, part), first); err != nil {
 				return nil, err
 			}
@@ -109,13 +106,13 @@ func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (fou
 }
 
 // opaqueRuns joins the candidates with the adjacent opaque superblocks that a match can reach into.
-func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (runs []opaqueRun) {
+func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (joined runs) {
 	reach := opaque.Len()
 	if most > 0 {
 		reach = 1 + (most+ngram.MaxSpan)/docstore.SuperblockSize
 	}
 	for _, c := range candidates {
-		if n := len(runs); n > 0 && reach == opaque.Len() && c < runs[n-1].to {
+		if reach == opaque.Len() && c < joined.end() {
 			continue // its whole run is there already
 		}
 		i := opaque.Search(uint64(c))
@@ -126,17 +123,9 @@ func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (runs []o
 		for n := 1; n <= reach && i+n < opaque.Len() && opaque.At(i+n) == uint64(last)+1; n++ {
 			last++
 		}
-		runs = appendRun(runs, first, last+1)
+		joined = joined.add(first, last+1)
 	}
-	return runs
-}
-
-func appendRun(runs []opaqueRun, from, to uint32) []opaqueRun {
-	if n := len(runs); n > 0 && from <= runs[n-1].to {
-		runs[n-1].to = max(runs[n-1].to, to)
-		return runs
-	}
-	return append(runs, opaqueRun{from, to})
+	return joined
 }
 
 // tallyOpaque appends the tallies of a part of a blob; first is the blob's first superblock.
@@ -162,15 +151,15 @@ type wordPart struct {
 }
 
 // opaquePart is a run of opaque superblocks of a blob, whose first superblock is first.
-func opaquePart(opaque *eliasfano.List, blob, first uint32, run opaqueRun) wordPart {
+func opaquePart(opaque *eliasfano.List, blob, first uint32, run docstore.Run) wordPart {
 	is := func(superblock uint32) bool {
 		_, found := opaque.Find(uint64(superblock))
 		return found
 	}
 	return wordPart{
-		blob: blob, from: run.from - first, to: run.to - first,
-		head: run.from > first && !is(run.from-1),
-		cut:  is(run.to),
+		blob: blob, from: run.From - first, to: run.To - first,
+		head: run.From > first && !is(run.From-1),
+		cut:  is(run.To),
 	}
 }
 
