@@ -15,7 +15,6 @@ type contentAtom struct {
 	*matching // with inNames set, matches are in the names of symbols, by the rules for the last document
 	s         *search
 	planned   plan
-	leads     []string // methods of planned
 	// anchors are literals with known candidate blocks such that every match holds one of them: then only the text around those
 	// is decoded.
 	anchors []*literalBlobs
@@ -40,13 +39,8 @@ type contentAtom struct {
 
 // prepare looks up what a match needs.
 func (a *contentAtom) prepare() error {
-	p, err := a.lookUp(a.needs)
-	if err != nil {
+	if err := a.lookUp(a.needs); err != nil || a.reach.Whole {
 		return err
-	}
-	a.leads = p.leads
-	if a.reach.Whole {
-		return nil
 	}
 	a.windows = windows{s: a.s, reach: a.reach}
 	if a.reach.Open {
@@ -56,22 +50,35 @@ func (a *contentAtom) prepare() error {
 		}
 		a.windows.extent = extent
 	}
-	a.anchors = p.anchors
+	a.anchors = a.planned.anchors
 	return nil
 }
 
 // lookUp plans to read the text of the blobs that may hold what is needed.
-func (a *contentAtom) lookUp(needs regex.Needs) (contentPlan, error) {
-	p, err := a.s.contentPlan(needs)
-	if err == nil && p.blobs != nil {
-		a.planned = a.read(p.blobs, p.estimate)
+func (a *contentAtom) lookUp(needs regex.Needs) error {
+	p, some, err := regex.Fold(needs, func(l regex.Literal) (plan, bool, error) {
+		p, err := a.s.contentPlaces(l)
+		if err != nil || p == nil {
+			return plan{}, false, err
+		}
+		b := newLiteralBlobs(a.s, l, p)
+		found := ready(b, uint64(len(p.tallies)))
+		found.anchors = []*literalBlobs{b}
+		return found, true, nil
+	}, a.s.bothOf, eitherOf)
+	if some && err == nil {
+		a.read(p)
 	}
-	return p, err
+	return err
 }
 
-// read plans to read the text of some blobs.
-func (a *contentAtom) read(some blobs, estimate uint64) plan {
-	return ready(&textBlobs{blobs: some, atom: a}, estimate)
+// read plans to read the text of the candidates of a plan.
+func (a *contentAtom) read(some plan) {
+	a.planned = some
+	a.planned.open = func(budget uint64) (blobs, error) {
+		it, err := some.open(budget)
+		return &textBlobs{blobs: it, atom: a}, err
+	}
 }
 
 func (a *contentAtom) plan() (plan, error) { return a.planned, nil }

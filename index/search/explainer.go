@@ -111,6 +111,22 @@ func (e *explainer) charge(node any, phase Phase) (end func()) {
 	return func() { e.enter(payer, phase) }
 }
 
+// leads records that places, unless they are nil, lead to the candidates of the current node.
+func (e *explainer) leads(p *places) {
+	if e == nil || p == nil {
+		return
+	}
+	method := ByWordsAndText
+	if p.byNgrams {
+		method = ByNgramsAndText
+	}
+	for _, n := range e.Nodes {
+		if &n.Reads == e.payer && !slices.Contains(n.Methods, method) {
+			n.Methods = append(n.Methods, method)
+		}
+	}
+}
+
 // made records what a node of the query became.
 func (e *explainer) made(q query.Q, n node) {
 	if e == nil || n == nil || e.of[q] == nil {
@@ -254,13 +270,13 @@ func (e *explainer) methods(x *ExplainedNode) []string {
 		return []string{ByColumn}
 	case *atomNode:
 		if e.of[n] == x {
-			return append(e.contentMethods(n.content), nameMethods(n.name)...)
+			return append(e.contentMethods(x, n.content), nameMethods(n.name)...)
 		}
 	}
 	return nil
 }
 
-func (e *explainer) contentMethods(n contentNode) []string {
+func (e *explainer) contentMethods(x *ExplainedNode, n contentNode) []string {
 	switch n := n.(type) {
 	case *wordAtom:
 		return []string{ByWords}
@@ -269,7 +285,7 @@ func (e *explainer) contentMethods(n contentNode) []string {
 	case *contentAtom:
 		switch {
 		case n.planned.narrow():
-			return slices.Compact(slices.Sorted(slices.Values(n.leads)))
+			return x.Methods
 		case n.verifies || e.led:
 			return []string{ByCandidates}
 		}

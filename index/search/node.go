@@ -35,6 +35,8 @@ type plan struct {
 	counted bool
 	// texts is how many texts of the query can match.
 	texts int
+	// anchors are set in the plan for a text: literals such that every match holds one of them.
+	anchors []*literalBlobs
 }
 
 // ready is a plan whose candidates are known.
@@ -124,7 +126,6 @@ func (n *andNode) documents(budget uint64) (runs, bool, error) {
 
 // plan intersects the filter and the other children, the smallest leading.
 func (n *andNode) plan() (plan, error) {
-	var all plan
 	var parts []plan
 	if n.filtered {
 		blobs, err := n.filterBlobs()
@@ -138,8 +139,13 @@ func (n *andNode) plan() (plan, error) {
 		if err != nil {
 			return plan{}, err
 		}
-		parts, all.texts = append(parts, p), all.texts+p.texts
+		parts = append(parts, p)
 	}
+	return n.s.bothOf(parts), nil
+}
+
+// bothOf combines plans, all of which must match. The one with the fewest candidates leads.
+func (s *search) bothOf(parts []plan) plan {
 	slices.SortStableFunc(parts, func(a, b plan) int {
 		switch {
 		case a.narrow() == b.narrow():
@@ -149,12 +155,16 @@ func (n *andNode) plan() (plan, error) {
 		}
 		return 1
 	})
-	if len(parts) == 0 || !parts[0].narrow() {
-		return all, nil
+	var all plan
+	if len(parts) > 0 && parts[0].narrow() {
+		all = parts[0]
+		all.open = func(budget uint64) (blobs, error) { return s.openAll(parts, budget) }
 	}
-	all.estimate, all.counted = parts[0].estimate, parts[0].counted
-	all.open = func(budget uint64) (blobs, error) { return n.s.openAll(parts, budget) }
-	return all, nil
+	all.texts = 0
+	for _, p := range parts {
+		all.texts += p.texts
+	}
+	return all
 }
 
 // looksPay is how many paths may be looked at for each candidate that this may save. A look takes
@@ -262,6 +272,7 @@ func eitherOf(parts []plan) plan {
 	for _, p := range parts {
 		joined.estimate += p.estimate
 		joined.texts += p.texts
+		joined.anchors = append(joined.anchors, p.anchors...)
 		joined.counted = joined.counted && p.counted
 	}
 	if slices.ContainsFunc(parts, func(p plan) bool { return !p.narrow() }) {

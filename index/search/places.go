@@ -36,6 +36,7 @@ const leastLookup = 3
 func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 	p, known := s.places[l]
 	if known {
+		s.explain.leads(p)
 		return p, nil
 	}
 	if text, ok := wordText(l); !ok {
@@ -43,6 +44,7 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 	} else if len(text) >= leastLookup {
 		p, err = s.wordPlaces(l)
 	}
+	s.explain.leads(p)
 	if err != nil || p != nil && p.within != nil {
 		return p, err
 	}

@@ -17,8 +17,7 @@ type referenceAtom struct {
 func (s *search) referenceAtom(m *matching) (node, error) {
 	text := &contentAtom{matching: m, s: s}
 	if !m.withinWords || !s.words.Marked() {
-		_, err := text.lookUp(m.needs)
-		return &atomNode{content: text}, err
+		return &atomNode{content: text}, text.lookUp(m.needs)
 	}
 	hits, err := s.wordHits(m)
 	if err != nil {
@@ -29,7 +28,7 @@ func (s *search) referenceAtom(m *matching) (node, error) {
 		return nil, err
 	}
 	words := &wordAtom{matching: m, s: s, hits: hits}
-	text.planned = text.read(&wordBlobs{blobs: hits.blobs}, uint64(len(hits.blobs)))
+	text.read(ready(&wordBlobs{blobs: hits.blobs}, uint64(len(hits.blobs))))
 	return &atomNode{content: &referenceAtom{words, text, defining}}, nil
 }
 

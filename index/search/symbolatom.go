@@ -53,12 +53,11 @@ func atBoundaries(tree *syntax.Regexp) *syntax.Regexp {
 func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 	a := &contentAtom{matching: m.inNames, s: s, kinds: q.Kinds}
 	if !m.withinWords || !s.words.Marked() {
-		_, err := a.lookUp(m.needs)
-		return &atomNode{content: a}, err
+		return &atomNode{content: a}, a.lookUp(m.needs)
 	}
 	found, err := s.definingBlobs(m)
 	a.ahead = blobsAhead{blobs: found, most: math.MaxInt}
-	a.planned = a.read(&blobRuns{rest: runsOf(found)}, uint64(len(found)))
+	a.read(ready(&blobRuns{rest: runsOf(found)}, uint64(len(found))))
 	return &atomNode{content: a}, err
 }
 
