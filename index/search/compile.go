@@ -139,7 +139,7 @@ func (s *search) filterParts(all *andNode, rest []part) (none bool, err error) {
 		if rest[i].kind != byWords {
 			continue
 		}
-		done := s.explain.charge(rest[i].q, PhasePlan)
+		done := s.explain.planning(rest[i].q)
 		found, err := s.candidateWords(s.query.texts[rest[i].q])
 		done()
 		if err != nil {
@@ -180,6 +180,9 @@ func (s *search) filter(all *andNode, blocks int) error {
 // narrowTo restricts the lookup of the words that must match together with a node to the few blobs
 // that the node can match.
 func (s *search) narrowTo(n node) error {
+	if w, ok := n.(*watchedNode); ok {
+		n = w.node
+	}
 	a, ok := n.(*atomNode)
 	if !ok || a.content == nil || a.name != nil && !a.name.candidates.narrow {
 		return nil
@@ -211,10 +214,9 @@ func (s *search) narrowTo(n node) error {
 
 // node makes a tree ready for this shard, and has the explainer watch it.
 func (s *search) node(q query.Q) (node, error) {
-	defer s.explain.charge(q, PhasePlan)()
+	defer s.explain.planning(q)()
 	n, err := s.compile(q)
-	s.explain.made(q, n)
-	return n, err
+	return s.explain.watched(q, n), err
 }
 
 func (s *search) nodes(qs []query.Q) ([]node, error) {

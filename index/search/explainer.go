@@ -13,9 +13,7 @@ import (
 type explainer struct {
 	*Explanation
 	s     *search
-	of    map[any]*ExplainedNode // by query.Q, node and *nameAtom
-	root  *ExplainedNode         // asked about every document that is looked at
-	led   bool                   // the root's plan names candidates
+	of    map[query.Q]*ExplainedNode
 	began time.Time
 
 	payer *Reads // receives the charges
@@ -36,7 +34,7 @@ func (s *search) watch() error {
 			}
 		}
 	}
-	e := &explainer{Explanation: &Explanation{Repos: s.docs.Repos()}, s: s, of: map[any]*ExplainedNode{}, began: time.Now()}
+	e := &explainer{Explanation: &Explanation{Repos: s.docs.Repos()}, s: s, of: map[query.Q]*ExplainedNode{}, began: time.Now()}
 	if e.Repos > 0 {
 		var err error
 		if e.Repo, err = s.docs.RepoName(0); err != nil {
@@ -44,7 +42,7 @@ func (s *search) watch() error {
 		}
 	}
 	e.list(s.query.tree, 0)
-	e.root, e.payer, e.mark = e.Nodes[0], &e.Other, s.allReads(e.began)
+	e.payer, e.mark = &e.Other, s.allReads(e.began)
 	s.explain = e
 	return nil
 }
@@ -96,19 +94,25 @@ func (e *explainer) enter(payer *Reads, phase Phase) (before *Reads, beforePhase
 func noExplainer() {}
 
 // during charges a phase until the returned function is called.
-func (e *explainer) during(phase Phase) (end func()) { return e.charge(nil, phase) }
-
-// charge charges a phase and a node, if the query has it, until the returned function is called.
-func (e *explainer) charge(node any, phase Phase) (end func()) {
+func (e *explainer) during(phase Phase) (end func()) {
 	if e == nil {
 		return noExplainer
 	}
-	payer := e.payer
-	if x := e.of[node]; x != nil {
-		payer = &x.Reads
-	}
+	return e.charge(e.payer, phase)
+}
+
+// charge charges payer and phase until the returned function is called.
+func (e *explainer) charge(payer *Reads, phase Phase) (end func()) {
 	payer, phase = e.enter(payer, phase)
 	return func() { e.enter(payer, phase) }
+}
+
+// planning charges a node of the query with its preparation until the returned function is called.
+func (e *explainer) planning(q query.Q) (end func()) {
+	if e == nil {
+		return noExplainer
+	}
+	return e.charge(&e.of[q].Reads, PhasePlan)
 }
 
 // leads records that places, unless they are nil, lead to the candidates of the current node.
@@ -127,99 +131,52 @@ func (e *explainer) leads(p *places) {
 	}
 }
 
-// made records what a node of the query became.
-func (e *explainer) made(q query.Q, n node) {
-	if e == nil || n == nil || e.of[q] == nil {
-		return
+// watched returns what a node of the query became, as a node that records what it is asked.
+func (e *explainer) watched(q query.Q, n node) node {
+	if e == nil {
+		return n
 	}
 	x := e.of[q]
 	x.node = n
-	switch n := n.(type) {
-	case constNode: // many nodes of the query can be one
-	case *atomNode:
-		e.of[n] = x
-		if n.name != nil {
-			e.of[n.name] = x
-		}
-	default:
-		if e.of[n] == nil { // not if it is the node of a child
-			e.of[n] = x
-		}
+	if c, ok := n.(constNode); ok && (!bool(c) || x != e.Nodes[0]) {
+		return n // the search treats it apart
 	}
-}
-
-// scanning has every node of the search count what it is asked, until the returned function is
-// called.
-func (e *explainer) scanning() (end func()) {
-	if e == nil {
-		return noExplainer
-	}
-	switch root := e.watched(e.s.root, false).(type) {
-	case *watchedNode:
-		e.root, e.s.root = root.x, root
-	default:
-		e.s.root = &watchedNode{root, e, e.root}
-	}
-	p, err := e.s.root.plan()
-	e.led = err == nil && p.narrow()
-	return e.during(PhaseScan)
-}
-
-// watched returns a node that counts what it is asked. With ranges, paths and columns have decided
-// the node, and it is asked nothing.
-func (e *explainer) watched(n node, ranges bool) node {
-	switch n := n.(type) {
-	case constNode:
-		return n
-	case *andNode:
-		for i, c := range n.children {
-			at := slices.Index(n.rest, c)
-			n.children[i] = e.watched(c, ranges || at < 0)
-			if at >= 0 {
-				n.rest[at] = n.children[i]
-			}
-		}
-	case *orNode:
-		for i, c := range n.children {
-			n.children[i] = e.watched(c, ranges)
-		}
-	case *notNode:
-		n.child = e.watched(n.child, ranges)
-	case *fileNameNode:
-		n.child = e.watched(n.child, ranges)
-	}
-	x := e.of[n]
-	if x == nil {
-		return n
-	}
-	x.ranges, x.Estimate = ranges, e.estimate(n, ranges)
 	return &watchedNode{n, e, x}
 }
 
-func (e *explainer) estimate(n node, ranges bool) uint64 {
-	if ranges {
-		if found, ok, err := n.documents(anyCost); ok && err == nil {
-			return found.count()
-		}
-	}
-	if p, err := n.plan(); err == nil && p.narrow() {
-		return p.estimate
-	}
-	return uint64(e.s.content.Blobs())
-}
-
-// watchedNode counts what a node is asked.
+// watchedNode records what a node is asked.
 type watchedNode struct {
 	node
 	e *explainer
 	x *ExplainedNode
 }
 
+func (w *watchedNode) documents(budget uint64) (runs, bool, error) {
+	defer w.e.charge(&w.x.Reads, w.e.phase)()
+	found, ok, err := w.node.documents(budget)
+	if ok && err == nil {
+		w.x.ranges, w.x.Estimate = true, found.count()
+	}
+	return found, ok, err
+}
+
+func (w *watchedNode) plan() (plan, error) {
+	p, err := w.node.plan()
+	if err != nil || !p.narrow() {
+		return p, err
+	}
+	open := p.open
+	p.open = func(budget uint64) (blobs, error) {
+		defer w.e.charge(&w.x.Reads, w.e.phase)()
+		return open(budget)
+	}
+	return p, nil
+}
+
 func (w *watchedNode) matches(d *document) (bool, error) {
-	payer, phase := w.e.enter(&w.x.Reads, w.e.phase)
+	defer w.e.charge(&w.x.Reads, w.e.phase)()
 	ok, err := w.node.matches(d)
-	w.e.enter(payer, phase)
-	if phase != PhaseRank { // nodes are asked a second time there
+	if w.e.phase != PhaseRank { // nodes are asked a second time there
 		w.x.Checked++
 		if ok {
 			w.x.Matched++
@@ -229,7 +186,7 @@ func (w *watchedNode) matches(d *document) (bool, error) {
 }
 
 func (w *watchedNode) collect(d *document, g *gathered) error {
-	defer w.e.charge(w.x.node, PhaseRank)()
+	defer w.e.charge(&w.x.Reads, PhaseRank)()
 	return w.node.collect(d, g)
 }
 
@@ -240,22 +197,33 @@ func (s *search) explained() *Explanation {
 	if e == nil {
 		return nil
 	}
-	e.enter(&e.Other, PhasePlan)
-	e.Elapsed, e.Candidates = e.mark.Time, s.looked
-	e.Bulk, e.Inexact = s.stats.FilesMatched-e.root.Matched, s.stats.CountsInexact
 	for _, n := range e.Nodes {
-		if is := e.of[n.node]; is != nil && is != n { // its child, whose results it passes on unchanged
-			n.Checked, n.Matched, n.Estimate, n.ranges = is.Checked, is.Matched, is.Estimate, is.ranges
-		}
-		n.Methods = e.methods(n)
+		n.Methods, n.Estimate = e.methods(n), e.estimate(n)
 		n.node = nil // the explanation outlives the search
 	}
+	e.enter(&e.Other, PhasePlan)
+	e.Elapsed, e.Candidates = e.mark.Time, s.looked
+	e.Bulk, e.Inexact = s.stats.FilesMatched-e.Nodes[0].Matched, s.stats.CountsInexact
 	return e.Explanation
+}
+
+// byRanges reports whether ranges of documents decided a node.
+func (x *ExplainedNode) byRanges() bool { return x.ranges && x.Checked == 0 }
+
+// estimate returns the number of candidates of a node.
+func (e *explainer) estimate(x *ExplainedNode) uint64 {
+	if _, constant := x.node.(constNode); x.node == nil || constant || x.byRanges() {
+		return x.Estimate
+	}
+	if p, err := x.node.plan(); err == nil && p.narrow() {
+		return p.estimate
+	}
+	return uint64(e.s.content.Blobs())
 }
 
 // methods says how a node was answered.
 func (e *explainer) methods(x *ExplainedNode) []string {
-	if x.ranges {
+	if x.byRanges() {
 		return []string{ByRanges}
 	}
 	switch n := x.node.(type) {
@@ -269,9 +237,7 @@ func (e *explainer) methods(x *ExplainedNode) []string {
 	case *languageNode, *branchNode, *repoNode:
 		return []string{ByColumn}
 	case *atomNode:
-		if e.of[n] == x {
-			return append(e.contentMethods(x, n.content), nameMethods(n.name)...)
-		}
+		return append(e.contentMethods(x, n.content), nameMethods(n.name)...)
 	}
 	return nil
 }
@@ -286,7 +252,10 @@ func (e *explainer) contentMethods(x *ExplainedNode, n contentNode) []string {
 		switch {
 		case n.planned.narrow():
 			return x.Methods
-		case n.verifies || e.led:
+		case n.verifies:
+			return []string{ByCandidates}
+		}
+		if _, all := e.s.candidates.(everyBlob); !all {
 			return []string{ByCandidates}
 		}
 		return []string{ByEveryText}

@@ -28,7 +28,7 @@ func (s *search) find() error {
 // drain takes candidates from the queue until none may be among the best, alone at first. If there is more to do, it continues with the free
 // processors.
 func (s *search) drain() error {
-	defer s.explain.scanning()()
+	defer s.explain.during(PhaseScan)()
 	for asked, more := false, true; more; {
 		var err error
 		if more, err = s.step(); err != nil {

@@ -94,7 +94,7 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 	if a.hits != nil || budget == 0 {
 		return a.hits != nil, nil
 	}
-	defer a.s.explain.charge(a, PhaseNames)()
+	defer a.s.explain.during(PhaseNames)()
 	if a.walker == nil {
 		a.walker = &nameWalk{nameAtom: a}
 		if err := a.walker.begin(); err != nil {
