@@ -244,7 +244,7 @@ func (l *literalBlobs) seek(from uint32) (uint32, bool, error) {
 	if err != nil {
 		return 0, false, err
 	}
-	if l.at = seekTally(l.tallies, l.at, first); l.at == len(l.tallies) {
+	if l.at = seek(l.tallies, l.at, first, (*tally).number); l.at == len(l.tallies) {
 		return 0, false, nil
 	}
 	blob, err := l.s.content.BlobOf(l.tallies[l.at].superblock)
@@ -253,10 +253,7 @@ func (l *literalBlobs) seek(from uint32) (uint32, bool, error) {
 
 // in returns the places in superblocks [first, end). It is fast if calls mostly ascend.
 func (l *literalBlobs) in(first, end uint32) []tally {
-	if l.at > 0 && l.tallies[l.at-1].superblock >= first {
-		l.at = 0
-	}
-	l.at = seekTally(l.tallies, l.at, first)
+	l.at = seekAgain(l.tallies, l.at, first, (*tally).number)
 	n := l.at
 	for n < len(l.tallies) && l.tallies[n].superblock < end {
 		n++

@@ -151,8 +151,3 @@ func (p *places) addOpaque(near []tally, ngrams *inverted.Candidates) {
 	p.tallies = mergeTallies(p.tallies, near)
 	p.least, p.most = min(p.least, least), max(p.most, most)
 }
-
-// seekTally returns the index, not below at, of the first tally whose superblock is at least from.
-func seekTally(tallies []tally, at int, from uint32) int {
-	return seek(tallies, at, from, func(t *tally) uint32 { return t.superblock })
-}

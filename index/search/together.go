@@ -97,7 +97,7 @@ func (s *search) commonPlaces(hits []*wordHits) (places []uint32, err error) {
 	at := make([]int, len(hits))
 	for superblock, agreed, i := uint32(0), 0, 0; ; i = (i + 1) % len(hits) {
 		tallies := hits[i].tallies
-		if at[i] = seekTally(tallies, at[i], superblock); at[i] == len(tallies) {
+		if at[i] = seek(tallies, at[i], superblock, (*tally).number); at[i] == len(tallies) {
 			return places, nil
 		}
 		if found := tallies[at[i]].superblock; found > superblock {
@@ -164,10 +164,7 @@ func (s *search) placesByBlob() error {
 
 // find reports whether a blob has places, and sets t.at to its index. It is fast if callers pass ascending blobs.
 func (t *together) find(blob uint32) bool {
-	if t.at > 0 && t.blobs[t.at-1] >= blob {
-		t.at = 0
-	}
-	t.at = seek(t.blobs, t.at, blob, func(b *uint32) uint32 { return *b })
+	t.at = seekAgain(t.blobs, t.at, blob, func(b *uint32) uint32 { return *b })
 	return t.at < len(t.blobs) && t.blobs[t.at] == blob
 }
 

@@ -28,7 +28,7 @@ type wordBlobs struct {
 }
 
 func (b *wordBlobs) seek(from uint32) (uint32, bool, error) {
-	b.next = seekBlob(b.blobs, b.next, from)
+	b.next = seek(b.blobs, b.next, from, (*blobTally).number)
 	if b.next == len(b.blobs) {
 		return 0, false, nil
 	}
@@ -38,11 +38,6 @@ func (b *wordBlobs) seek(from uint32) (uint32, bool, error) {
 func (b *wordBlobs) evidence() evidence {
 	t := &b.blobs[b.next]
 	return evidence{content: t.content, sure: true, counted: true, matches: t.counts.All()}
-}
-
-// seekBlob returns the index, not below at, of the first blob that is at least from.
-func seekBlob(blobs []blobTally, at int, from uint32) int {
-	return seek(blobs, at, from, func(b *blobTally) uint32 { return b.blob })
 }
 
 // seek returns the index, not below at, of the first element whose number is at least from. Numbers
@@ -60,15 +55,20 @@ func seek[E any](list []E, at int, from uint32, number func(*E) uint32) int {
 	return at + 1 + sort.Search(len(rest), func(i int) bool { return number(&rest[i]) >= from })
 }
 
+// seekAgain is seek if from may also be lower than in the last call, whose result is at. It is fast if calls mostly ascend.
+func seekAgain[E any](list []E, at int, from uint32, number func(*E) uint32) int {
+	if at > 0 && number(&list[at-1]) >= from {
+		at = 0
+	}
+	return seek(list, at, from, number)
+}
+
 func (a *wordAtom) cost() uint64 { return costColumn }
 
 // tally returns what is known of a blob's content; nil if nothing is.
 func (a *wordAtom) tally(blob uint32) *blobTally {
 	blobs := a.hits.blobs
-	if a.next > 0 && blobs[a.next-1].blob >= blob {
-		a.next = 0
-	}
-	a.next = seekBlob(blobs, a.next, blob)
+	a.next = seekAgain(blobs, a.next, blob, (*blobTally).number)
 	if a.next == len(blobs) || blobs[a.next].blob != blob {
 		return nil
 	}

@@ -180,6 +180,8 @@ type tally struct {
 	matches wordSums
 }
 
+func (t *tally) number() uint32 { return t.superblock }
+
 // tallies adds up the postings of words to one tally per superblock, ascending, with masks of blocks if they are requested. It leaves out
 // those of blobs that are not in w, unless w is nil.
 func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
@@ -309,6 +311,8 @@ type blobTally struct {
 	// first is the index of the first tally.
 	first int
 }
+
+func (t *blobTally) number() uint32 { return t.blob }
 
 // byBlob adds up the tallies of each blob, which rate scores.
 func (s *search) byBlob(tallies []tally, rate func(t *blobTally, length int)) ([]blobTally, error) {
