@@ -27,11 +27,11 @@ func BenchmarkCosts(b *testing.B) {
 		name string
 		run  func(b *testing.B, run *search) (units int)
 	}{
-		{"posting of long lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", longList, false) }},
-		{"posting of long lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", longList, true) }},
-		{"posting of all lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, false) }},
-		{"posting of all lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, true) }},
-		{"posting of some lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "Deadline", 0, false) }},
+		{"posting of long lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", longList, allCounts) }},
+		{"posting of long lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", longList, withMasks) }},
+		{"posting of all lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, allCounts) }},
+		{"posting of all lists, with mask", func(b *testing.B, run *search) int { return benchPostings(b, run, "err", 0, withMasks) }},
+		{"posting of some lists", func(b *testing.B, run *search) int { return benchPostings(b, run, "Deadline", 0, allCounts) }},
 		{"block of the lexicon", benchBlocks},
 		{"block of the lexicon, with postings", benchBlocksAndPostings},
 		{"byte of text", benchText},
@@ -108,7 +108,11 @@ const longList = 500
 func found(b *testing.B, run *search, text string, least int) (words []wordMatch, postings int) {
 	b.Helper()
 	l := regex.Literal{Text: text}
-	words, err := run.matchWords(literalInWords(l), l)
+	blocks, some, err := run.lexiconBlocks(l)
+	if err != nil {
+		b.Fatal(err)
+	}
+	words, err = run.matchBlocks(literalInWords(l), blocks, !some)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -126,11 +130,11 @@ func found(b *testing.B, run *search, text string, least int) (words []wordMatch
 	return kept, postings
 }
 
-func benchPostings(b *testing.B, run *search, text string, least int, masks bool) int {
+func benchPostings(b *testing.B, run *search, text string, least int, part listPart) int {
 	b.Helper()
 	words, postings := found(b, run, text, least)
 	for b.Loop() {
-		if _, err := run.tallies(words, masks, nil); err != nil {
+		if _, err := run.tallies(words, part, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -159,7 +163,7 @@ func benchBlocksAndPostings(b *testing.B, run *search) int {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := run.tallies(words, false, nil); err != nil {
+		if _, err := run.tallies(words, allCounts, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

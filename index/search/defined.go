@@ -118,8 +118,11 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		return *known.name, nil
 	}
 	in.literal = literal
-	_, lists, err := s.spellings(literal)
+	words, lists, err := s.spellings(literal)
 	if err != nil {
+		return in, err
+	}
+	if in.marked, err = s.blobsOfWords(words, definitionsOnly); err != nil {
 		return in, err
 	}
 	other, err := s.shard.OtherwiseMarked(s.tick)
@@ -127,22 +130,15 @@ func (s *search) nameIn(m *matching, all bool) (in nameIn, err error) {
 		return in, err
 	}
 	for _, list := range lists {
-		if in.marked, err = s.appendBlobs(in.marked, list, false); err != nil {
-			return in, err
-		}
 		if in.byText, err = s.appendThoseOf(in.byText, list, other); err != nil {
 			return in, err
 		}
-		if !all {
-			continue
-		}
-		if in.blobs, err = s.appendBlobs(in.blobs, list, true); err != nil {
+	}
+	in.byText = union([][]uint32{in.byText})
+	if all {
+		if in.blobs, err = s.blobsOfWords(words, allCounts); err != nil {
 			return in, err
 		}
-	}
-	for _, blobs := range []*[]uint32{&in.marked, &in.byText, &in.blobs} {
-		slices.Sort(*blobs)
-		*blobs = slices.Compact(*blobs)
 	}
 	known.name = &in
 	return in, nil
@@ -199,35 +195,6 @@ func (s *search) appendThoseOf(blobs []uint32, list inverted.List, some []uint32
 		}
 		if it.Superblock() < end {
 			blobs = append(blobs, blob)
-		}
-	}
-	return blobs, it.Err()
-}
-
-// appendBlobs appends the blobs that define a word, or all that have it.
-func (s *search) appendBlobs(blobs []uint32, list inverted.List, all bool) ([]uint32, error) {
-	defer s.explain.during(PhasePostings)()
-	it := &s.wordIterator
-	it.Reset(list)
-	next := it.DefinedBlock
-	if all {
-		next = func() []uint32 { superblocks, _ := it.Block(); return superblocks }
-	}
-	for superblocks := next(); len(superblocks) > 0; superblocks = next() {
-		if err := s.tick(); err != nil {
-			return blobs, err
-		}
-		for i, superblock := range superblocks {
-			if !all && !it.DefinedAt(i) {
-				continue
-			}
-			blob, err := s.content.BlobOf(superblock)
-			if err != nil {
-				return blobs, err
-			}
-			if n := len(blobs); n == 0 || blobs[n-1] != blob {
-				blobs = append(blobs, blob)
-			}
 		}
 	}
 	return blobs, it.Err()

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"unicode/utf8"
@@ -33,14 +32,10 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 		}
 	}
 	if s.among != nil {
-		candidates = slices.DeleteFunc(candidates, func(superblock uint32) bool {
-			blob, blobErr := s.content.BlobOf(superblock)
-			err = cmp.Or(err, blobErr)
-			return !s.among.blobs.has(blob)
-		})
-		if err != nil {
+		if err := s.among.findSuperblocks(s); err != nil {
 			return nil, err
 		}
+		candidates = slices.DeleteFunc(candidates, func(superblock uint32) bool { return !s.among.has(superblock) })
 	}
 	wanted := opaqueRuns(&opaque, candidates, m.most)
 	if err := s.announceRuns(wanted); err != nil {
@@ -73,16 +68,10 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 // rarest n-gram may start; some is false if it may start in any.
 func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, some bool, err error) {
 	return regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
-		windows := s.literalWindows(l)
-		if len(windows) == 0 {
-			return nil, false, nil
-		}
-		candidates, err := s.shardText.Literal(windows)
-		if err != nil {
+		candidates, some, err := s.ngramPlaces(s.shardText, s.literalWindows(l))
+		if !some || err != nil {
 			return nil, false, err
 		}
-		defer candidates.Release()
-		s.stats.ListsRead += uint64(candidates.Lists())
 		found, err := collectOpaque(opaque, candidates)
 		return found, true, err
 	}, func(parts [][]uint32) []uint32 {

@@ -126,7 +126,7 @@ func (s *search) placesBeside(l regex.Literal, lead *piece) (*places, error) {
 // placesOf returns the places of a piece. N-grams are looked for only in some superblocks, and where words are unknown.
 func (p *phrase) placesOf(piece *piece, where runs) (found []tally, err error) {
 	if piece.ngrams == nil {
-		return p.s.tallies(piece.words, true, nil)
+		return p.s.tallies(piece.words, withMasks, nil)
 	}
 	found, err = p.s.ngramsIn(piece.ngrams, where.or(p.opaque))
 	for _, t := range found {

@@ -57,7 +57,11 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 
 // wordPlaces looks up a literal that is in words; it returns nil if these may be anywhere.
 func (s *search) wordPlaces(l regex.Literal) (*places, error) {
-	found, err := s.matchWords(literalInWords(l), l)
+	blocks, some, err := s.lexiconBlocks(l)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.matchBlocks(literalInWords(l), blocks, !some)
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, err
 	}
@@ -69,7 +73,7 @@ func (s *search) wordPlaces(l regex.Literal) (*places, error) {
 func (s *search) placesOfWords(words []wordMatch, least, most int, windows []ngram.Window) (*places, error) {
 	p := &places{least: least, most: most}
 	var err error
-	if p.tallies, err = s.tallies(words, true, nil); err != nil {
+	if p.tallies, err = s.tallies(words, withMasks, nil); err != nil {
 		return nil, err
 	}
 	opaque, err := s.nearOpaque()

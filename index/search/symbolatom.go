@@ -1,10 +1,8 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"regexp/syntax"
-	"slices"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
@@ -73,7 +71,7 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	tallies, err := s.definingSuperblocks(words)
+	tallies, err := s.tallies(words, definitionsOnly, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -81,52 +79,16 @@ func (s *search) definingBlobs(m *matching) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	byBlob, err := s.byBlob(mergeTallies(tallies, opaque), func(*blobTally, int) {})
+	found, err := s.blobsOfTallies(mergeTallies(tallies, opaque))
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.shard.OtherwiseMarked(s.tick)
+	other, err := s.shard.OtherwiseMarked(s.tick)
 	if err != nil {
 		return nil, err
 	}
-	found = slices.Clone(found)
-	for i := range byBlob {
-		found = append(found, byBlob[i].blob)
-	}
-	slices.Sort(found)
-	known.defining = slices.Compact(found)
+	known.defining = union([][]uint32{found, other})
 	return known.defining, nil
-}
-
-// definingSuperblocks returns the superblocks that define one of the words, ascending.
-func (s *search) definingSuperblocks(found []wordMatch) ([]tally, error) {
-	defer s.explain.during(PhasePostings)()
-	s.stats.ListsRead += uint64(len(found))
-	if err := s.announceLists(found); err != nil {
-		return nil, err
-	}
-	return s.addUp(func(sums *superblockSums) error {
-		it := &s.wordIterator
-		for i := range found {
-			list, err := s.words.List(found[i].word)
-			if err != nil {
-				return err
-			}
-			s.reads.Postings += uint64(list.DF())
-			it.Reset(list)
-			for superblocks := it.DefinedBlock(); len(superblocks) > 0; superblocks = it.DefinedBlock() {
-				for i, superblock := range superblocks {
-					if it.DefinedAt(i) {
-						sums.add(superblock, oneOf(rank.Inside), 0)
-					}
-				}
-			}
-			if err := cmp.Or(it.Err(), s.tick()); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // symbolsOf returns the symbols of a document. They are valid until the next call for another

@@ -135,7 +135,7 @@ func (s *search) wordHits(m *matching) (*wordHits, error) {
 	if h.words, err = s.matchingWords(m); err != nil {
 		return nil, err
 	}
-	if h.tallies, err = s.tallies(h.words, false, s.among); err != nil {
+	if h.tallies, err = s.tallies(h.words, allCounts, s.among); err != nil {
 		return nil, err
 	}
 	opaque, err := s.opaqueTallies(m)
@@ -232,6 +232,9 @@ func (w *among) findSuperblocks(s *search) error {
 	}
 	return nil
 }
+
+// has reports whether a superblock is of the blobs. Callers have found the bits.
+func (w *among) has(superblock uint32) bool { return w.bits[superblock/64]>>(superblock%64)&1 == 1 }
 
 // mostAmong is the most blobs to which the lookup of words is restricted.
 const mostAmong = 1 << 14

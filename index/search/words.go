@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"math/bits"
 	"slices"
 	"strings"
@@ -35,17 +36,8 @@ func literalInWords(l regex.Literal) wordMatcher {
 	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
 }
 
-// matchWords returns the words in which an expression matches, by ascending number. Its matches are
-// within words (regex.WithinWords), and hold the needs.
-func (s *search) matchWords(m wordMatcher, needs regex.Needs) ([]wordMatch, error) {
-	blocks, some, err := s.lexiconBlocks(needs)
-	if err != nil {
-		return nil, err
-	}
-	return s.matchBlocks(m, blocks, !some)
-}
-
-// matchBlocks is matchWords for some blocks, or for all.
+// matchBlocks returns the words in some blocks, or in all, in which an expression matches, by ascending number. Its matches are within words
+// (regex.WithinWords).
 func (s *search) matchBlocks(m wordMatcher, blocks []uint32, all bool) (found []wordMatch, err error) {
 	defer s.explain.during(PhaseWords)()
 	if all {
@@ -67,7 +59,7 @@ func (s *search) matchBlocks(m wordMatcher, blocks []uint32, all bool) (found []
 	return found, nil
 }
 
-// matchBlock appends what matchWords returns of one block. The text has one word per line: the byte next to a word
+// matchBlock appends what matchBlocks returns of one block. The text has one word per line: the byte next to a word
 // is not a word byte, as in every text, and no match continues into the next word.
 func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wordMatch, error) {
 	if err := s.tick(); err != nil {
@@ -182,9 +174,17 @@ type tally struct {
 
 func (t *tally) number() uint32 { return t.superblock }
 
-// tallies adds up the postings of words to one tally per superblock, ascending, with masks of blocks if they are requested. It leaves out
-// those of blobs that are not in w, unless w is nil.
-func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, error) {
+// listPart is what is read of the lists of words.
+type listPart uint8
+
+const (
+	allCounts       listPart = iota
+	withMasks                // of blocks
+	definitionsOnly          // without counts
+)
+
+// tallies adds up the postings of words to one tally per superblock, ascending. It leaves out those of blobs that are not in w, unless w is nil.
+func (s *search) tallies(found []wordMatch, part listPart, w *among) (tallies []tally, err error) {
 	defer s.explain.during(PhasePostings)()
 	s.stats.ListsRead += uint64(len(found))
 	if w != nil {
@@ -195,29 +195,22 @@ func (s *search) tallies(found []wordMatch, masks bool, w *among) ([]tally, erro
 	if err := s.announceLists(found); err != nil {
 		return nil, err
 	}
-	return s.addUp(func(sums *superblockSums) error {
-		for i := range found {
-			list, err := s.words.List(found[i].word)
-			if err != nil {
-				return err
-			}
-			if err := s.eachPosting(list, masks, w, func(superblock uint32, count uint16, blocks uint8) {
-				sums.add(superblock, wordSums(count)*found[i].matches, blocks)
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// addUp returns what add adds to the sums. It empties them even if a fault unwinds the stack, since later searches use their memory.
-func (s *search) addUp(add func(*superblockSums) error) (tallies []tally, err error) {
 	if n := int(s.words.Superblocks()); len(s.sums.matches) < n {
 		s.sums = superblockSums{used: make([]uint64, (n+63)/64), matches: make([]wordSums, n), blocks: make([]uint8, n)}
 	}
-	defer func() { tallies = s.sums.take() }()
-	return nil, add(&s.sums)
+	defer func() { tallies = s.sums.take() }() // even if a fault unwinds the stack: later searches use this memory
+	for i := range found {
+		list, err := s.words.List(found[i].word)
+		if err == nil {
+			err = s.eachPosting(list, part, w, func(superblock uint32, count uint16, blocks uint8) {
+				s.sums.add(superblock, wordSums(count)*found[i].matches, blocks)
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
 }
 
 // superblockSums adds up tallies by superblock. It is empty between uses.
@@ -271,33 +264,42 @@ func mergeTallies(a, b []tally) []tally {
 	return append(merged, a...)
 }
 
-// eachPosting calls f for each posting of a list, of the blobs in w unless that is nil; without masks, blocks are 0.
-func (s *search) eachPosting(l inverted.List, masks bool, w *among, f func(superblock uint32, count uint16, blocks uint8)) error {
+// eachPosting calls f for each posting of a list, of the blobs in w unless that is nil. Blocks are 0 without masks.
+func (s *search) eachPosting(l inverted.List, part listPart, w *among, f func(superblock uint32, count uint16, blocks uint8)) error {
 	s.reads.Postings += uint64(l.DF())
 	it := &s.wordIterator
 	it.Reset(l)
-	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
-		if err := s.tick(); err != nil {
-			return err
-		}
+	for {
+		var superblocks []uint32
+		var counts []uint16
 		var blocks []uint8
-		if masks {
-			var err error
-			if blocks, err = it.Masks(); err != nil {
-				return err
-			}
+		var err error
+		if part == definitionsOnly {
+			superblocks = it.DefinedBlock()
+		} else {
+			superblocks, counts = it.Block()
+		}
+		if len(superblocks) == 0 {
+			return it.Err()
+		}
+		if part == withMasks {
+			blocks, err = it.Masks()
+		}
+		if err := cmp.Or(err, s.tick()); err != nil {
+			return err
 		}
 		for i, superblock := range superblocks {
 			switch {
-			case w != nil && w.bits[superblock/64]>>(superblock%64)&1 == 0:
-			case masks:
-				f(superblock, counts[i], blocks[i])
-			default:
+			case w != nil && !w.has(superblock):
+			case part == allCounts:
 				f(superblock, counts[i], 0)
+			case part == withMasks:
+				f(superblock, counts[i], blocks[i])
+			case it.DefinedAt(i):
+				f(superblock, 1, 0)
 			}
 		}
 	}
-	return it.Err()
 }
 
 // blobTally is the sum of the tallies of one blob's superblocks.
@@ -344,6 +346,24 @@ func (s *search) byBlob(tallies []tally, rate func(t *blobTally, length int)) ([
 		rate(&blobs[n-1], length)
 	}
 	return blobs, nil
+}
+
+// blobsOfWords returns the blobs of the postings of words, ascending.
+func (s *search) blobsOfWords(found []wordMatch, part listPart) (blobs []uint32, err error) {
+	tallies, err := s.tallies(found, part, nil)
+	if err != nil {
+		return nil, err
+	}
+	return s.blobsOfTallies(tallies)
+}
+
+// blobsOfTallies returns the blobs of tallies, ascending.
+func (s *search) blobsOfTallies(tallies []tally) (blobs []uint32, err error) {
+	found, err := s.byBlob(tallies, func(*blobTally, int) {})
+	for i := range found {
+		blobs = append(blobs, found[i].blob)
+	}
+	return blobs, err
 }
 
 // rate scores the matches of a text in a content of that many superblocks, the unit of its length.
