@@ -12,11 +12,7 @@ import (
 
 // find finds the documents that the query matches, or the best of them.
 func (s *search) find() error {
-	s.announceTables()
-	if err := s.announceQuery(); err != nil {
-		return err
-	}
-	if err := s.prepare(); err != nil || s.root == constNode(false) {
+	if err := s.start(); err != nil || s.root == constNode(false) {
 		return err
 	}
 	if err := s.fill(); err != nil {
@@ -54,6 +50,15 @@ func (s *search) step() (more bool, err error) {
 	return true, cmp.Or(s.tick(), s.settle(&c))
 }
 
+// start announces what the search will read, and prepares the query.
+func (s *search) start() error {
+	s.announceTables()
+	if err := s.announceQuery(); err != nil {
+		return err
+	}
+	return s.prepare()
+}
+
 // prepare prepares the query for this shard.
 func (s *search) prepare() (err error) {
 	if err := s.ctx.Err(); err != nil {
@@ -85,11 +90,7 @@ func (s *search) prepare() (err error) {
 
 // scan calls found for every matching document, blob by blob.
 func (s *search) scan(found func() error) error {
-	s.announceTables()
-	if err := s.announceQuery(); err != nil {
-		return err
-	}
-	if err := s.prepare(); err != nil {
+	if err := s.start(); err != nil {
 		return err
 	}
 	always := func() (bool, error) { return true, nil }

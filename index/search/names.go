@@ -200,29 +200,17 @@ func (s *search) namesAround(lists []*inverted.Candidates) (stretches []stretch,
 				if blocks&1 == 0 || lo >= total {
 					continue
 				}
-				hi := min(total, lo+docstore.BlockSize)
-				if n := len(stretches); n > 0 && stretches[n-1].lo <= lo && stretches[n-1].hi >= lo {
-					stretches[n-1].hi = max(stretches[n-1].hi, hi)
-				} else {
-					stretches = append(stretches, stretch{lo, hi})
-				}
+				stretches = addStretch(stretches, stretch{lo, min(total, lo+docstore.BlockSize)})
 			}
 		}
 		if err := cand.Err(); err != nil {
 			return nil, err
 		}
 	}
-	if len(lists) < 2 {
-		return stretches, nil
-	}
 	slices.SortFunc(stretches, func(a, b stretch) int { return cmp.Compare(a.lo, b.lo) })
 	joined := stretches[:0]
 	for _, st := range stretches {
-		if n := len(joined); n > 0 && st.lo <= joined[n-1].hi {
-			joined[n-1].hi = max(joined[n-1].hi, st.hi)
-		} else {
-			joined = append(joined, st)
-		}
+		joined = addStretch(joined, st)
 	}
 	return joined, nil
 }

@@ -236,9 +236,11 @@ func (n *andNode) collect(d *document, g *gathered) error {
 	return nil
 }
 
-func (n *andNode) cost() (sum uint64) {
-	for _, c := range n.children {
-		sum += c.cost()
+func (n *andNode) cost() uint64 { return costOf(n.children) }
+
+func costOf(nodes []node) (sum uint64) {
+	for _, n := range nodes {
+		sum += n.cost()
 	}
 	return sum
 }
@@ -329,12 +331,7 @@ func (n *orNode) collect(d *document, g *gathered) error {
 	return nil
 }
 
-func (n *orNode) cost() (sum uint64) {
-	for _, c := range n.children {
-		sum += c.cost()
-	}
-	return sum
-}
+func (n *orNode) cost() uint64 { return costOf(n.children) }
 
 type notNode struct {
 	s     *search

@@ -13,6 +13,15 @@ import (
 // stretch is [lo, hi) of a blob.
 type stretch struct{ lo, hi int64 }
 
+// addStretch adds a stretch, and joins it with the last one if it begins in it.
+func addStretch(all []stretch, st stretch) []stretch {
+	if n := len(all); n > 0 && all[n-1].lo <= st.lo && st.lo <= all[n-1].hi {
+		all[n-1].hi = max(all[n-1].hi, st.hi)
+		return all
+	}
+	return append(all, st)
+}
+
 // windows are the stretches of one blob in which an atom can match. Their memory is reused from
 // blob to blob.
 type windows struct {
@@ -64,12 +73,7 @@ func (w *windows) add(l *literalBlobs, place *tally, first uint32) {
 		if blocks&1 == 0 || start >= w.size {
 			continue
 		}
-		lo, hi := max(0, start-before), min(w.size, start+docstore.BlockSize+after)
-		if n := len(w.rest); n > 0 && w.rest[n-1].lo <= lo && lo <= w.rest[n-1].hi {
-			w.rest[n-1].hi = max(w.rest[n-1].hi, hi)
-		} else {
-			w.rest = append(w.rest, stretch{lo, hi})
-		}
+		w.rest = addStretch(w.rest, stretch{max(0, start-before), min(w.size, start+docstore.BlockSize+after)})
 	}
 }
 
