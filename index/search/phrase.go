@@ -128,7 +128,10 @@ func (p *phrase) placesOf(piece *piece, where runs) (found []tally, err error) {
 	if piece.ngrams == nil {
 		return p.s.tallies(piece.words, withMasks, nil)
 	}
-	found, err = p.s.ngramsIn(piece.ngrams, where.or(p.opaque))
+	if len(p.opaque) > 0 {
+		where = where.or(p.opaque)
+	}
+	found, err = p.s.ngramsIn(piece.ngrams, where)
 	for _, t := range found {
 		if p.opaque.has(t.superblock) {
 			p.near = append(p.near, t)
