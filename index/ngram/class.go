@@ -19,8 +19,6 @@ var punctuation = [1<<classBits - firstPunct]string{
 
 const tabClass = firstPunct + 2
 
-const windowMask = 1<<(windowSize*classBits) - 1
-
 // asciiClass has the class of each ASCII byte, and 0 for other bytes.
 var asciiClass = buildASCIIClasses()
 

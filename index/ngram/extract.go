@@ -38,7 +38,7 @@ func NewExtractor() *Extractor { return &Extractor{folds: folds()} }
 func (e *Extractor) Extract(blob []byte, emit func(superblock uint32, ids []ID, masks []uint8)) {
 	next := 0 // start of the superblock's first rune
 	for start := 0; start < len(blob); start += SuperblockSize {
-		next = e.superblock(blob, start, next)
+		next = e.superblock(blob, start, next, SuperblockSize)
 		e.emit(start, emit)
 	}
 }
@@ -51,17 +51,16 @@ func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(super
 	next := 0
 	before := false // the superblock before is opaque
 	for start := 0; start < len(blob); start += SuperblockSize {
+		head := 0
 		if len(opaque) > 0 && opaque[0] == uint32(start/SuperblockSize) {
-			next = e.superblock(blob, start, next)
-			opaque, before = opaque[1:], true
+			head, opaque, before = SuperblockSize, opaque[1:], true
 		} else {
-			head := 0 // bytes of a word that continues from an opaque superblock
-			if before && wordByte[blob[start-1]] {
+			if before && wordByte[blob[start-1]] { // a word continues from an opaque superblock
 				head = ExtendedEnd(blob, start) - start
 			}
-			next = e.between(blob, start, next, head)
 			before = false
 		}
+		next = e.superblock(blob, start, next, head)
 		e.emit(start, emit)
 	}
 }
@@ -74,36 +73,26 @@ func (e *Extractor) emit(start int, emit func(superblock uint32, ids []ID, masks
 	emit(uint32(start/SuperblockSize), ids, masks)
 }
 
-// superblock adds the windows that start in the superblock at start, whose first rune starts at
-// next. It returns where the first rune after it starts.
-func (e *Extractor) superblock(blob []byte, start, next int) int {
+// superblock adds the windows of the superblock at start, whose first rune starts at next: those that are not left to words, and
+// all that start in its first head bytes. It returns where the first rune after it starts.
+func (e *Extractor) superblock(blob []byte, start, next, head int) int {
 	end := min(start+SuperblockSize, len(blob))
-	ahead := min(end+windowSize-1, len(blob))
-	e.titles(blob[start:ahead])
-	if isASCII(blob[start:ahead]) {
-		e.ascii(blob[start:ahead])
-		return end
+	text := blob[start:min(end+windowSize-1, len(blob))]
+	for i := range min(head, len(text)-windowSize+1) {
+		if id, ok := titleWindow(text[i : i+windowSize]); ok {
+			e.add(id, uint(i/BlockSize))
+		}
 	}
-	return e.mixed(blob, start, end, next, len(blob))
-}
-
-// between is superblock for the windows of ExtractBetween, plus all windows that start in its first
-// head bytes.
-func (e *Extractor) between(blob []byte, start, next, head int) int {
-	end := min(start+SuperblockSize, len(blob))
-	ahead := min(end+windowSize-1, len(blob))
-	for i := range min(head, ahead-start-windowSize+1) {
-		e.title(blob[start:ahead], i)
-	}
-	if isASCII(blob[start:ahead]) {
-		e.asciiBetween(blob[start:ahead], head)
+	if isASCII(text) {
+		e.ascii(text, head)
 		return end
 	}
 	return e.mixed(blob, start, end, next, head)
 }
 
-// asciiBetween is ascii for the windows of between.
-func (e *Extractor) asciiBetween(text []byte, head int) {
+// ascii adds the windows of text, one superblock and up to two bytes of the next. Whether a window is new is unpredictable, so there
+// is no branch on it: each ID is written, and counts only if n increases.
+func (e *Extractor) ascii(text []byte, head int) {
 	words := WordBits(e.bits[:], text)
 	spaces := spaceBits(e.spaces[:], text)
 	starts := len(text) - windowSize + 1
@@ -157,37 +146,6 @@ func (e *Extractor) add(id ID, block uint) {
 		e.n++
 	}
 	e.block[id] = mask | 1<<block
-}
-
-// ascii adds the windows of text, one superblock and up to two bytes of the next.
-func (e *Extractor) ascii(text []byte) {
-	if len(text) < windowSize {
-		return
-	}
-	window := uint32(asciiClass[text[0]])<<classBits | uint32(asciiClass[text[1]])
-	last := text[windowSize-1:] // last[i] ends the window that starts at i
-	for block := 0; len(last) > 0; block++ {
-		size := min(BlockSize, len(last))
-		window = e.asciiBlock(last[:size], window, block)
-		last = last[size:]
-	}
-}
-
-// asciiBlock adds the windows that end at each byte of last. window has the classes of the two
-// bytes before. Whether a window is new is unpredictable, so there is no branch on it: each ID is
-// written, and counts only if n increases.
-func (e *Extractor) asciiBlock(last []byte, window uint32, block int) uint32 {
-	bit := uint8(1) << block
-	n := e.n
-	for _, c := range last {
-		window = (window<<classBits | uint32(asciiClass[c])) & windowMask
-		mask := e.block[window]
-		e.ids[n] = ID(window)
-		n += int((uint32(mask) - 1) >> 31) // 1 if mask is 0
-		e.block[window] = mask | bit
-	}
-	e.n = n
-	return window
 }
 
 // mixed adds the windows of a superblock that is not all ASCII. It folds the text from next to two
@@ -262,39 +220,6 @@ func ofWords(a, b, c rune) bool {
 
 // isSpace reports whether a rune is ASCII white space or an ASCII control character.
 func isSpace(c rune) bool { return c <= ' ' }
-
-// titles adds the title-case windows of text, one superblock and up to two bytes of the next. They
-// are rare: of eight bytes at a time it checks the six at which one may start.
-func (e *Extractor) titles(text []byte) {
-	at := 0
-	for ; at+8 <= len(text); at += 8 - (windowSize - 1) {
-		word := binary.LittleEndian.Uint64(text[at:])
-		letters := lettersOf(word)
-		small := letters & (word << 2) // moves bit 0x20 of each byte to its highest bit
-		for found := (letters ^ small) & (small >> 8) & (small >> 16); found != 0; found &= found - 1 {
-			i := at + bits.TrailingZeros64(found)/8
-			e.add(titleID(asciiWindow(text[i], text[i+1], text[i+2])), uint(i/BlockSize))
-		}
-	}
-	for ; at+windowSize <= len(text); at++ {
-		e.title(text, at)
-	}
-}
-
-// title adds the title-case window at text[i], if there is one.
-func (e *Extractor) title(text []byte, i int) {
-	if id, ok := titleWindow(text[i : i+windowSize]); ok {
-		e.add(id, uint(i/BlockSize))
-	}
-}
-
-// lettersOf returns a word with the highest bit of each byte set that is an ASCII letter in word,
-// and no other bit.
-func lettersOf(word uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	rest := (word | 0x20*ones) &^ tops
-	return (rest + (0x80-'a')*ones) &^ (rest + (0x7f-'z')*ones) &^ word & tops
-}
 
 // asciiWindow packs the classes of three ASCII bytes.
 func asciiWindow(a, b, c byte) uint32 {
