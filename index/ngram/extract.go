@@ -94,7 +94,7 @@ func (e *Extractor) superblock(blob []byte, start, next, head int) int {
 // is no branch on it: each ID is written, and counts only if n increases.
 func (e *Extractor) ascii(text []byte, head int) {
 	words := WordBits(e.bits[:], text)
-	spaces := spaceBits(e.spaces[:], text)
+	spaces := bitsOf(e.spaces[:], text, true)
 	starts := len(text) - windowSize + 1
 	for i, word := range words {
 		space, nextWord, nextSpace := spaces[i], uint64(0), uint64(0)
@@ -247,5 +247,5 @@ func isASCII(text []byte) bool {
 	for _, c := range text {
 		all |= uint64(c)
 	}
-	return all&0x8080808080808080 == 0
+	return all&tops == 0
 }

@@ -205,67 +205,42 @@ func ExtendedEnd(text []byte, at int) int {
 
 // WordBits sets bit i%64 of bits[i/64] if text[i] is a word byte, and clears the other bits of
 // these elements. There is one for each 64 bytes or part of them. It returns the elements.
-func WordBits(bits []uint64, text []byte) []uint64 {
-	n := 0
-	for ; len(text) >= 64; text = text[64:] {
-		var word uint64
-		for i := 0; i < 64; i += 8 {
-			word |= wordBits8(binary.LittleEndian.Uint64(text[i:])) << i
+func WordBits(bits []uint64, text []byte) []uint64 { return bitsOf(bits, text, false) }
+
+// bitsOf is WordBits, or, for a text of ASCII, the same for the bytes of isSpace. Those that are missing in the last 64 count as zeros.
+func bitsOf(bits []uint64, text []byte, spaces bool) []uint64 {
+	bits = bits[:(len(text)+63)/64]
+	var last [64]byte
+	for n := range bits {
+		if len(text) < len(last) {
+			copy(last[:], text)
+			text = last[:]
 		}
-		bits[n] = word
-		n++
-	}
-	if len(text) > 0 {
-		var word uint64
-		for i, c := range text {
-			if wordByte[c] {
-				word |= 1 << i
+		word, part := uint64(0), text[:len(last)]
+		for i := 0; i < len(part); i += 8 {
+			x := binary.LittleEndian.Uint64(part[i:])
+			marks := ^(x + (0x80-' '-1)*ones) & tops // the highest bit of each byte that counts
+			if !spaces {
+				marks = wordBytes(x)
 			}
+			// The multiplication moves each of them to its own place in the top byte.
+			word |= marks >> 7 * 0x0102040810204080 >> 56 << i
 		}
-		bits[n] = word
-		n++
+		bits[n], text = word, text[len(last):]
 	}
-	return bits[:n]
+	return bits
 }
 
-// wordBits8 is WordBits for the eight bytes of x.
-func wordBits8(x uint64) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
+const ones, tops = 0x0101010101010101, 0x8080808080808080
+
+// wordBytes returns the highest bit of each of eight bytes that is a word byte.
+func wordBytes(x uint64) uint64 {
 	low := x &^ tops
 	letter := low | 0x20*ones
 	found := (letter+(0x80-'a')*ones)&^(letter+(0x7f-'z')*ones) |
 		(low+(0x80-'0')*ones)&^(low+(0x7f-'9')*ones) |
 		^(low ^ '_'*ones + 0x7f*ones)
-	// The multiplication gathers the highest bits in one byte: it moves each to its own place in
-	// the top byte.
-	return (found &^ x & tops >> 7) * 0x0102040810204080 >> 56
-}
-
-// spaceBits is WordBits for the bytes of isSpace, in a text of ASCII.
-func spaceBits(bits []uint64, text []byte) []uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	n := 0
-	for ; len(text) >= 64; text = text[64:] {
-		var word uint64
-		for i := 0; i < 64; i += 8 {
-			x := binary.LittleEndian.Uint64(text[i:])
-			found := ^(x + (0x80-' '-1)*ones) & tops >> 7
-			word |= found * 0x0102040810204080 >> 56 << i
-		}
-		bits[n] = word
-		n++
-	}
-	if len(text) > 0 {
-		var word uint64
-		for i, c := range text {
-			if isSpace(rune(c)) {
-				word |= 1 << i
-			}
-		}
-		bits[n] = word
-		n++
-	}
-	return bits[:n]
+	return found &^ x & tops
 }
 
 // WordWindow returns the ID of the window of three word bytes, without case.
