@@ -53,11 +53,10 @@ func BenchmarkFindNotASCII(b *testing.B) {
 func BenchmarkSet(b *testing.B) {
 	text := source(b)
 	for _, words := range [][]string{{"tested", "x40087468", "erremptycl"}, {"maybe", "allows"}, {"TODO", "FIXME"}, {"err", "nil", "net"}, {"one", "two", "three", "four", "five"}} {
-		var patterns []Pattern
+		var s Set
 		for _, word := range words {
-			patterns = append(patterns, Pattern{word, false})
+			s = append(s, New(word, false))
 		}
-		s := NewSet(patterns)
 		b.Run(strings.Join(words, "|"), func(b *testing.B) { all(b, s, text) })
 	}
 }

@@ -9,6 +9,7 @@ package literal
 import (
 	"bytes"
 	"strings"
+	"unicode/utf8"
 )
 
 // Finder finds one pattern. It is immutable and safe for concurrent use.
@@ -64,8 +65,20 @@ func New(pattern string, caseSensitive bool) *Finder {
 		f.by, f.anchor, f.letter = byLetter, letters[rarest].at, letters[rarest]
 	}
 	f.alone = f.by == byLetter && len(pattern) == 1
-	Pattern{pattern, caseSensitive}.leads(&f.leads)
+	if f.by == byLeads || f.wide {
+		f.setLeads()
+	}
 	return f
+}
+
+// setLeads sets the bytes with which matches can begin.
+func (f *Finder) setLeads() {
+	var encoded [utf8.UTFMax]byte
+	first, _ := utf8.DecodeRuneInString(f.pattern)
+	orbit(first, func(r rune) {
+		utf8.EncodeRune(encoded[:], r)
+		f.leads[encoded[0]] = true
+	})
 }
 
 // rarestOf returns the index of the rarest letter, -1 if there is none.

@@ -19,7 +19,7 @@
 //
 // # The engine
 //
-// A literal, or an alternation of literals, is searched for directly (index/literal). Other
+// A literal, or an alternation of a few, is searched for directly (index/literal). Other
 // expressions become two programs of nodes, one that reads forwards and one that reads backwards
 // (program.go), over classes of runes that no node distinguishes (classes.go). Each becomes a
 // deterministic automaton while it runs: its states are lists of nodes in order of preference

@@ -17,8 +17,8 @@ type Matcher interface {
 	Find(text []byte, from int) (start, end int, ok bool)
 }
 
-// NewMatcher compiles the expression: of whole words to a filter of what it finds otherwise, literals and alternations of them into a search for these,
-// other expressions into automata that make their states when texts need them, and expressions too
+// NewMatcher compiles the expression: of whole words to a filter of what it finds otherwise, literals and alternations of a few into a search for
+// these, other expressions into automata that make their states when texts need them, and expressions too
 // large for automata with the standard library. All find the same. The errors are those of Compile.
 func NewMatcher(tree *syntax.Regexp, caseSensitive bool) (Matcher, error) {
 	return NewMatcherIn(nil, tree, caseSensitive)
@@ -30,7 +30,7 @@ func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matc
 	if IsWholeWord(tree) {
 		return newWholeWords(memory, tree.Sub[0], caseSensitive)
 	}
-	if literals, ok := LiteralsOf(tree, caseSensitive); ok && worthFinding(literals) {
+	if literals, ok := LiteralsOf(tree, caseSensitive); ok && len(literals) <= mostFound {
 		return newFinder(literals), nil
 	}
 	l, err := newLibrary(tree, caseSensitive)
@@ -43,22 +43,19 @@ func NewMatcherIn(memory *Memory, tree *syntax.Regexp, caseSensitive bool) (Matc
 	return l, nil
 }
 
-// worthFinding reports whether a search for literals is faster than an automaton. Of several
-// literals, none may be too short for the search's table.
-func worthFinding(literals []Literal) bool {
-	return len(literals) == 1 || each(literals, func(l Literal) bool { return len(l.Text) >= minLookup })
-}
+// mostFound is the most literals that are searched for one by one: more are found sooner by an automaton.
+const mostFound = 4
 
 // newFinder finds the first of the literals at the leftmost place of any.
 func newFinder(literals []Literal) Matcher {
-	if len(literals) == 1 {
-		return finder.New(literals[0].Text, literals[0].CaseSensitive)
+	var set finder.Set
+	for _, l := range literals {
+		set = append(set, finder.New(l.Text, l.CaseSensitive))
 	}
-	patterns := make([]finder.Pattern, len(literals))
-	for i, l := range literals {
-		patterns[i] = finder.Pattern(l)
+	if len(set) == 1 {
+		return set[0]
 	}
-	return finder.NewSet(patterns)
+	return set
 }
 
 // Ranges returns the successive matches in text that are not empty, as start and end: those of

@@ -56,8 +56,8 @@ func newSkip(tree *syntax.Regexp, caseSensitive bool, p *program) skip {
 	return s
 }
 
-// anyOf returns literals such that every match contains one of them, the longest known; none if no
-// such set is known.
+// anyOf returns a few literals such that every match contains one of them, the longest known; none if
+// no such set is known.
 func anyOf(needs Needs) (best []Literal) {
 	switch n := needs.(type) {
 	case Literal:
@@ -71,7 +71,7 @@ func anyOf(needs Needs) (best []Literal) {
 	case Or:
 		for _, child := range n.Children {
 			literals := anyOf(child)
-			if len(literals) == 0 || len(best)+len(literals) > maxLiterals {
+			if len(literals) == 0 || len(best)+len(literals) > mostFound {
 				return nil
 			}
 			best = append(best, literals...)
