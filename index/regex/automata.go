@@ -67,25 +67,6 @@ func (a *automata) findWhile(text []byte, from int, goOn func() bool) (start, en
 	return start, end, ok
 }
 
-// ranges finds all matches with one pair of automata.
-func (a *automata) ranges(text []byte, from int, goOn func() bool, yield func(start, end int) bool) {
-	p := a.take(goOn)
-	defer a.release(p)
-	for pause := p.forward.pause(text, from); from <= len(text); {
-		if from > pause {
-			if !p.forward.mayGoOn() {
-				return
-			}
-			pause = p.forward.pause(text, from)
-		}
-		start, end, ok := a.findOr(p, text, from)
-		if !ok || start < end && !yield(start, end) {
-			return
-		}
-		from = following(text, start, end)
-	}
-}
-
 func (a *automata) take(goOn func() bool) *pair {
 	p := a.pool.Get().(*pair)
 	p.forward.goOn, p.backward.goOn = goOn, goOn

@@ -60,15 +60,10 @@ func newFinder(literals []Literal) Matcher {
 
 // Ranges returns the successive matches in text that are not empty, as start and end: those of
 // FindAllIndex in the standard library without the empty ones. It allocates nothing.
-func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesFrom(m, text, 0) }
+func Ranges(m Matcher, text []byte) iter.Seq2[int, int] { return RangesWhile(m, text, 0, nil) }
 
-// RangesFrom is Ranges for the matches that Find returns from a place on.
-func RangesFrom(m Matcher, text []byte, from int) iter.Seq2[int, int] {
-	return RangesWhile(m, text, from, nil)
-}
-
-// RangesWhile is RangesFrom for a text that takes long. It calls goOn about every 16 KiB, even if
-// nothing matches, and ends when that returns false. Only searches for literals, which read a MiB
+// RangesWhile is Ranges for the matches that Find returns from a place on, in a text that takes long. It
+// calls goOn about every 16 KiB, even if nothing matches, and ends when that returns false. Only searches for literals, which read a MiB
 // in a few milliseconds at most, do not call it between two matches.
 func RangesWhile(m Matcher, text []byte, from int, goOn func() bool) iter.Seq2[int, int] {
 	return func(yield func(start, end int) bool) { // small enough to be inlined into the caller's loop
@@ -79,21 +74,20 @@ func RangesWhile(m Matcher, text []byte, from int, goOn func() bool) iter.Seq2[i
 // FindWhile is m.Find for a text that takes long; see RangesWhile. ok is false once goOn has
 // returned false.
 func FindWhile(m Matcher, text []byte, from int, goOn func() bool) (start, end int, ok bool) {
-	switch m := m.(type) {
-	case *automata:
-		return m.findWhile(text, from, goOn)
-	case *library:
-		return m.findWhile(text, from, goOn)
-	case *wholeWords:
-		return m.findWhile(text, from, goOn)
+	if long, ok := m.(interface {
+		findWhile(text []byte, from int, goOn func() bool) (start, end int, ok bool)
+	}); ok {
+		return long.findWhile(text, from, goOn)
 	}
 	return m.Find(text, from)
 }
 
 func ranges(m Matcher, text []byte, from int, goOn func() bool, yield func(start, end int) bool) {
+	find := func(from int) (start, end int, ok bool) { return FindWhile(m, text, from, goOn) }
 	if a, ok := m.(*automata); ok {
-		a.ranges(text, from, goOn, yield)
-		return
+		p := a.take(goOn)
+		defer a.release(p)
+		find = func(from int) (start, end int, ok bool) { return a.findOr(p, text, from) }
 	}
 	for pause := from + lookEvery; from <= len(text); {
 		if goOn != nil && from > pause {
@@ -102,7 +96,7 @@ func ranges(m Matcher, text []byte, from int, goOn func() bool, yield func(start
 			}
 			pause = from + lookEvery
 		}
-		start, end, ok := FindWhile(m, text, from, goOn)
+		start, end, ok := find(from)
 		if !ok || start < end && !yield(start, end) {
 			return
 		}
