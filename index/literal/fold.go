@@ -3,6 +3,8 @@ package literal
 import (
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // cases are the runes that are equal without case. The last one is repeated to fill the array.
@@ -10,7 +12,7 @@ type cases [4]rune
 
 func casesOf(r rune) (c cases) {
 	n := 0
-	orbit(r, func(o rune) {
+	ngram.Orbit(r, func(o rune) {
 		c[n] = o
 		n++
 	})
@@ -69,14 +71,6 @@ func matchBackward(text []byte, runes []cases) (start int, ok bool) {
 	return i, true
 }
 
-// orbit calls f with every rune that equals r without case, including r.
-func orbit(r rune, f func(rune)) {
-	f(r)
-	for o := unicode.SimpleFold(r); o != r; o = unicode.SimpleFold(o) {
-		f(o)
-	}
-}
-
 // caseless reports whether r has no other case.
 func caseless(r rune) bool { return unicode.SimpleFold(r) == r }
 
@@ -84,7 +78,7 @@ func caseless(r rune) bool { return unicode.SimpleFold(r) == r }
 // and U+017F fold.
 func asciiOrbit(r rune) bool {
 	ascii := true
-	orbit(r, func(o rune) { ascii = ascii && o < utf8.RuneSelf })
+	ngram.Orbit(r, func(o rune) { ascii = ascii && o < utf8.RuneSelf })
 	return ascii
 }
 
@@ -100,6 +94,6 @@ func MaxLen(pattern string, caseSensitive bool) (n int) {
 }
 
 func widest(r rune) (width int) {
-	orbit(r, func(o rune) { width = max(width, utf8.RuneLen(o)) })
+	ngram.Orbit(r, func(o rune) { width = max(width, utf8.RuneLen(o)) })
 	return width
 }

@@ -10,6 +10,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Finder finds one pattern. It is immutable and safe for concurrent use.
@@ -75,7 +77,7 @@ func New(pattern string, caseSensitive bool) *Finder {
 func (f *Finder) setLeads() {
 	var encoded [utf8.UTFMax]byte
 	first, _ := utf8.DecodeRuneInString(f.pattern)
-	orbit(first, func(r rune) {
+	ngram.Orbit(first, func(r rune) {
 		utf8.EncodeRune(encoded[:], r)
 		f.leads[encoded[0]] = true
 	})

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // reference finds with the standard library's regexp.
@@ -81,7 +83,7 @@ func TestWhatIsLookedForFirst(t *testing.T) {
 func TestCases(t *testing.T) {
 	for r := range rune(unicode.MaxRune + 1) {
 		c := casesOf(r)
-		orbit(r, func(o rune) {
+		ngram.Orbit(r, func(o rune) {
 			if !c.has(o) {
 				t.Errorf("%U is not a case of %U", o, r)
 			}

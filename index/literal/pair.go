@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // letter is a byte to find and, if case does not count, the byte at its place in the other case. It
@@ -153,7 +155,7 @@ func appendLetters(letters []letter, r rune) []letter {
 		letters = append(letters, letter{lower: c, upper: c, known: true})
 	}
 	all := letters[begin:]
-	orbit(r, func(o rune) {
+	ngram.Orbit(r, func(o rune) {
 		n := utf8.EncodeRune(encoded[:], o)
 		known = known && n == len(all)
 		for i := 0; known && i < n; i++ {

@@ -9,10 +9,8 @@ const foldPageBits = 8
 
 // foldTable has the representatives of the runes with case, in pages of 256
 // runes. Most pages are one shared empty page. It has 28 KiB, and a lookup
-// costs two loads, while unicode.SimpleFold would search. The representative of
-// a rune's simple-case-folding orbit is its lower-case ASCII letter if it has
-// one, otherwise its smallest rune. Its encoding is never longer than that of
-// the rune.
+// costs two loads, while unicode.SimpleFold would search. The encoding of a
+// representative is never longer than that of the rune.
 type foldTable struct {
 	page  [unicode.MaxRune>>foldPageBits + 1]uint8
 	delta [][1 << foldPageBits]int32
@@ -31,7 +29,7 @@ var folds = sync.OnceValue(func() *foldTable {
 	t := &foldTable{delta: make([][1 << foldPageBits]int32, 1)}
 	for _, cases := range unicode.CaseRanges {
 		for r := rune(cases.Lo); r <= rune(cases.Hi); r++ {
-			t.set(r, representative(r))
+			t.set(r, Representative(r))
 		}
 	}
 	return t
@@ -49,17 +47,19 @@ func (t *foldTable) set(r, to rune) {
 	t.delta[*page][r&(1<<foldPageBits-1)] = to - r
 }
 
-// orbit calls yield for each rune of r's orbit, r first.
-func orbit(r rune, yield func(rune)) {
+// Orbit calls yield with every rune that equals r without case, r first.
+func Orbit(r rune, yield func(rune)) {
 	yield(r)
 	for s := unicode.SimpleFold(r); s != r; s = unicode.SimpleFold(s) {
 		yield(s)
 	}
 }
 
-func representative(r rune) rune {
+// Representative returns one rune for all that equal r without case: the lower-case ASCII one if there
+// is one, otherwise the first.
+func Representative(r rune) rune {
 	least := r
-	orbit(r, func(s rune) { least = min(least, s) })
+	Orbit(r, func(s rune) { least = min(least, s) })
 	if 'A' <= least && least <= 'Z' {
 		return least + 'a' - 'A'
 	}

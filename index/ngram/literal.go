@@ -131,7 +131,7 @@ func orbitLengths(r rune) (least, most int) {
 		return 1, 1
 	}
 	least, most = utf8.UTFMax, 1
-	orbit(r, func(s rune) {
+	Orbit(r, func(s rune) {
 		least = min(least, utf8.RuneLen(s))
 		most = max(most, utf8.RuneLen(s))
 	})

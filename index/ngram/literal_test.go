@@ -46,7 +46,7 @@ func flip(t *rapid.T, literal string) string {
 	var b strings.Builder
 	for _, r := range literal {
 		variants := []rune{}
-		orbit(r, func(s rune) { variants = append(variants, s) })
+		Orbit(r, func(s rune) { variants = append(variants, s) })
 		b.WriteRune(rapid.SampledFrom(variants).Draw(t, "variant"))
 	}
 	return b.String()

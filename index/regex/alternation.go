@@ -4,6 +4,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Bounds on an alternation that counts as one of literals.
@@ -69,7 +71,7 @@ func expandClass(ranges []rune, fold bool) (list []Literal, ok bool) {
 			return nil, false
 		}
 		if fold {
-			r = representative(r)
+			r = ngram.Representative(r)
 		}
 		if !seen[r] {
 			seen[r] = true

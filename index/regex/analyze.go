@@ -5,6 +5,8 @@ import (
 	"regexp/syntax"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Analyze returns what a text must contain for the expression to match anywhere
@@ -126,7 +128,7 @@ func class(ranges []rune, fold bool) info {
 		if r == utf8.RuneError || !utf8.ValidRune(r) {
 			return unknown
 		}
-		key := representative(r)
+		key := ngram.Representative(r)
 		groups[key] = append(groups[key], r)
 	}
 	if len(groups) > maxSet {

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // FixedLiteral returns the longest literal that every match has at the same
@@ -66,26 +68,13 @@ func split(tree *syntax.Regexp, fold bool) []Literal {
 		case r == utf8.RuneError || !utf8.ValidRune(r):
 			end()
 		case fold:
-			b.WriteRune(representative(r))
+			b.WriteRune(ngram.Representative(r))
 		default:
 			b.WriteRune(r)
 		}
 	}
 	end()
 	return pieces
-}
-
-// representative returns one rune for all that fold together: the lower-case
-// ASCII one if there is one, otherwise the first.
-func representative(r rune) rune {
-	least := r
-	for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
-		least = min(least, f)
-	}
-	if 'A' <= least && least <= 'Z' {
-		return least + 'a' - 'A'
-	}
-	return least
 }
 
 // uncased reports whether no rune of the text has another case.
@@ -103,7 +92,7 @@ func (n Literal) folded() string {
 	if !n.CaseSensitive {
 		return n.Text
 	}
-	return strings.Map(representative, n.Text)
+	return strings.Map(ngram.Representative, n.Text)
 }
 
 // then returns the literal followed by another. Case counts only if it does in

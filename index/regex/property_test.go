@@ -12,6 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/testrun"
+
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // holds reports whether the text meets the needs, by the simplest means.
@@ -38,7 +40,7 @@ func foldText(text []byte) string {
 		if r == utf8.RuneError {
 			b.Write(text[:size])
 		} else {
-			b.WriteRune(representative(r))
+			b.WriteRune(ngram.Representative(r))
 		}
 		text = text[size:]
 	}
