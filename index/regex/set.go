@@ -69,31 +69,14 @@ func (s set) normal() set {
 func (s set) shortened(n int, fromEnd bool) set {
 	short := make(set, len(s))
 	for i, w := range s {
-		short[i] = Literal{firstRunes(w.Text, n), w.CaseSensitive}
+		runes := []rune(w.Text)
+		from, to := 0, min(n, len(runes))
 		if fromEnd {
-			short[i].Text = lastRunes(w.Text, n)
+			from, to = max(len(runes)-n, 0), len(runes)
 		}
+		short[i] = Literal{string(runes[from:to]), w.CaseSensitive}
 	}
 	return short.normal()
-}
-
-func firstRunes(s string, n int) string {
-	for i := range s {
-		if n == 0 {
-			return s[:i]
-		}
-		n--
-	}
-	return s
-}
-
-func lastRunes(s string, n int) string {
-	i := len(s)
-	for ; n > 0 && i > 0; n-- {
-		_, size := utf8.DecodeLastRuneInString(s[:i])
-		i -= size
-	}
-	return s[i:]
 }
 
 // lengthsTried are the lengths to which words are cut to make a set small enough.
