@@ -1,6 +1,9 @@
 package eliasfano
 
-import "math/bits"
+import (
+	"math/bits"
+	"sort"
+)
 
 // Search returns the index of the first value that is at least x; Len if there
 // is none.
@@ -21,20 +24,8 @@ func (l *List) Search(x uint64) int {
 		}
 		i, pos = i+1, pos+1
 	}
-	return l.searchRun(i, l.selectZero(high)-high, low)
-}
-
-// searchRun is Search among the values [from, to), which share their high part.
-func (l *List) searchRun(from, to int, low uint64) int {
-	to = min(to, l.n)
-	for from < to {
-		if mid := int(uint(from+to) / 2); l.lowOf(mid) < low {
-			from = mid + 1
-		} else {
-			to = mid
-		}
-	}
-	return min(from, l.n)
+	from, to := i, min(l.selectZero(high)-high, l.n) // they share their high part
+	return min(from+sort.Search(to-from, func(k int) bool { return l.lowOf(from+k) >= low }), l.n)
 }
 
 // Find is Search that also reports whether the value is x.
