@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,6 +45,7 @@ func TestVeryManyRepos(t *testing.T) {
 	testrun.Must(t, err)
 	defer etcd.Close()
 	restoreMany(t, catalog.New(etcd.Client(), ""), n)
+	startAlone(t, etcd.Endpoint())
 
 	client, err := catalog.Connect(catalog.Options{Endpoints: []string{etcd.Endpoint()}})
 	testrun.Must(t, err)
@@ -126,6 +129,45 @@ func restoreMany(t *testing.T, store *catalog.Store, n int) {
 	}
 }
 
+// rootsAt names the etcd from which TestStartAlone reads roots.
+const rootsAt = "TRAWL_TEST_ROOTS_AT"
+
+// startAlone runs TestStartAlone in a process of its own, so that the memory of etcd does not count.
+func startAlone(t *testing.T, endpoint string) {
+	t.Helper()
+	cpu := processorTime(t)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestStartAlone$", "-test.v", "-test.timeout", "0")
+	cmd.Env = append(os.Environ(), rootsAt+"="+endpoint)
+	out, err := cmd.CombinedOutput()
+	if t.Logf("%s\netcd took %v of the processor", out, processorTime(t)-cpu); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestStartAlone logs how long a router takes to read its roots and to lay them out.
+func TestStartAlone(t *testing.T) {
+	endpoint := os.Getenv(rootsAt)
+	if endpoint == "" {
+		t.Skip("TestVeryManyRepos starts it")
+	}
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{endpoint}})
+	testrun.Must(t, err)
+	defer client.Close()
+	began, cpu := time.Now(), processorTime(t)
+	view := catalog.NewView(t.Context(), catalog.New(client, ""), slog.New(slog.DiscardHandler))
+	defer view.Close()
+	snapshot, err := view.WaitFor(t.Context(), 1)
+	testrun.Must(t, err)
+	listed := time.Since(began)
+	layout, err := search.NewRoots(view).At(access.With(t.Context(), access.Anyone), nil, 0)
+	testrun.Must(t, err)
+	if len(layout.All()) == 0 {
+		t.Error("no shards are laid out")
+	}
+	t.Logf("a router alone starts in %v, %v of the processor; of that the list of %d chunks %v; %d MB of heap then",
+		time.Since(began), processorTime(t)-cpu, len(snapshot.Chunks()), listed, testrun.LiveHeap()>>20)
+}
+
 // many is a router of very many repos.
 type many struct {
 	*search.Service
@@ -147,7 +189,7 @@ func startMany(t *testing.T, client *clientv3.Client, n int) *many {
 	anyone := access.With(t.Context(), access.Anyone)
 	layout, err := m.roots.At(anyone, nil, 0)
 	testrun.Must(t, err)
-	if t.Logf("started in %v, %v of the processor with etcd's, of that the list %v", time.Since(began), processorTime(t)-cpu, listed); len(layout.All()) != (n+999)/1000 {
+	if t.Logf("started beside etcd in one process in %v, %v of the processor, of that the list %v", time.Since(began), processorTime(t)-cpu, listed); len(layout.All()) != (n+999)/1000 {
 		t.Fatalf("%d shards", len(layout.All()))
 	}
 	names := &namesOnly{shards: make(map[searchapi.Digest]int)}
