@@ -41,7 +41,7 @@ func BenchmarkFind(b *testing.B) {
 	files, size := goTree(b)
 	for _, pattern := range []string{
 		`\bdma_map_(single|page)\b`, `\bhttp_(client|server)\b`, `[A-Z]+_SUSPEND`, `(?i)copyright.*google`, `func\s+\w+\(`, `x*`, `\w{5}\s+\w{5}`, `[ab]foo`, `(foo|bar|baz)qux?`,
-		`\b(if|for|return)\b`, `(?i)err(or)?s?\b`, `^\s*//.*$`, `[^\x00-\x7F]+`,
+		`\b(if|for|return)\b`, `(?i)err(or)?s?\b`, `\w+(TODO|FIXME|XXX|HACK|BUG)`, `^\s*//.*$`, `[^\x00-\x7F]+`,
 	} {
 		tree, err := syntax.Parse(pattern, flags)
 		if err != nil {

@@ -74,3 +74,14 @@ func TestPrefixIsUsedWhereItPays(t *testing.T) {
 		}
 	}
 }
+
+// TestLiteralsAreSoughtWhereTheyPay: literals tell where a match can begin if they are few, or if little else does.
+func TestLiteralsAreSoughtWhereTheyPay(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`\w+(one|two)`: true, `\w+(TODO|FIXME|XXX|HACK|BUG)`: true, `\w+(a1|b2|c3|d4|e5|f6|g7|h8|i9)`: false, `(GET|PUT|POST|HEAD|OPTIONS)\s+\w+`: false,
+	} {
+		if got := mustAutomata(t, pattern).skip.finder != nil; got != want {
+			t.Errorf("%s: %v, want %v", pattern, got, want)
+		}
+	}
+}
