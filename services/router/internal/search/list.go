@@ -176,6 +176,7 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 			return repos, false
 		}
 		if w.after = last; cut || again {
+			w.size = max(len(entries), 1) // there is memory for as many, and the next window may find all that it has
 			break
 		}
 		wanted := firstWindow - len(repos)

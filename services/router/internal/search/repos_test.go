@@ -162,6 +162,33 @@ func TestListOfLittleNeedsFewWindows(t *testing.T) {
 	}
 }
 
+// TestListOfMuchAfterLittle: a list that finds nothing in its first window, and in the next one more than it has memory for, asks for smaller
+// windows then, not again and again for all that is left.
+func TestListOfMuchAfterLittle(t *testing.T) {
+	const repos, inShard, empty = 40_000, 1000, 4000
+	c := start(t, 1, func(c *cluster) {
+		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 1_000_000
+		for i := range repos {
+			e := &searchv1.RepoEntry{Name: fmt.Sprintf("repo%05d", i), Documents: 1}
+			if i < empty {
+				e.Url = "not for q"
+			}
+			c.searchers[0].repos[d(i/inShard)] = append(c.searchers[0].repos[d(i/inShard)], e)
+		}
+	})
+	found, planned := 0, 0
+	coverage, err := c.EachRepo(t.Context(), &searchv1.ListRequest{Query: "q"}, func(entries []*searchv1.RepoEntry) error {
+		found += len(entries)
+		return nil
+	})
+	for _, list := range c.searchers[0].listed {
+		planned += len(list.Plan.Shards)
+	}
+	if err != nil || !coverage.Complete || found != repos-empty || planned > 4*repos/inShard {
+		t.Errorf("%d repos by %d calls for %d shards; %v, %v", found, len(c.searchers[0].listed), planned, coverage, err)
+	}
+}
+
 // TestListOfNoTime: a list whose time is over before its later windows says that their shards were not reached.
 func TestListOfNoTime(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
