@@ -153,7 +153,7 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 		entries, cut := e.list(ctx, "fan out", e.asked, shards, span, maxSkipped)
 		entries, again := e.complete(ctx, entries, maxSkipped)
 		entries = searchapi.MergeEntries(int(maxSkipped), entries)
-		last := span.Last
+		last := span.GetLast()
 		if cut || again {
 			switch {
 			case len(entries) > 0:
@@ -225,8 +225,8 @@ func (e *execution) windows(after string) (*windows, error) {
 	return w, nil
 }
 
-// next returns the wanted shards that have repos of the window, and its bounds, which have no last repo if no other window follows. If ctx
-// ends before they are known, it returns all wanted shards.
+// next returns the wanted shards that have repos of the window, and its bounds, which have no last repo if no other window follows, and are
+// nil if it is the only one: older searchers answer that too. If ctx ends before they are known, it returns all wanted shards.
 func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, span *searchv1.RepoSpan) {
 	span = &searchv1.RepoSpan{After: w.after}
 	in, n, more := make(map[uint32]bool), 0, false
@@ -242,6 +242,9 @@ func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, span *sea
 	})
 	if !more {
 		span.Last = ""
+	}
+	if span.After == "" && span.Last == "" {
+		span = nil
 	}
 	for _, s := range w.execution.wanted {
 		if err != nil || in[s.Place] {

@@ -156,9 +156,21 @@ func TestListOfLittleNeedsFewWindows(t *testing.T) {
 		if err != nil || !resp.Coverage.Complete || len(s.listed) > tt.calls || len(resp.Repos) < min(repos/tt.every, 2000) {
 			t.Errorf("one of %d: %d repos by %d calls, want at most %d; %v", tt.every, len(resp.GetRepos()), len(s.listed), tt.calls, err)
 		}
+		if first := s.listed[0].Plan; first.Span.GetLast() == "" {
+			t.Errorf("one of %d: the first call has no bounds", tt.every)
+		}
 		if last := s.listed[len(s.listed)-1].Plan; len(last.Shards) > tt.shards {
 			t.Errorf("one of %d: the last call is for %d shards, want at most %d", tt.every, len(last.Shards), tt.shards)
 		}
+	}
+}
+
+// TestListOfOneWindowHasNoBounds: a list that asks for all repos at once does so without the bounds that older searchers do not know.
+func TestListOfOneWindowHasNoBounds(t *testing.T) {
+	c := start(t, 1, func(c *cluster) { c.searchers[0].repos[d(1)] = []*searchv1.RepoEntry{{Name: "a", Documents: 1}} })
+	resp, err := c.List(t.Context(), &searchv1.ListRequest{})
+	if err != nil || len(resp.Repos) != 1 || c.searchers[0].listed[0].Plan.Span != nil {
+		t.Errorf("%v by %v, %v", resp, c.searchers[0].listed, err)
 	}
 }
 
