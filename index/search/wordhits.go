@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/inverted"
@@ -185,7 +186,9 @@ const (
 type among struct {
 	docs  runs // nil if only blobs are known
 	blobs runs
-	bits  []uint64 // one for each superblock of the shard: whether it is of the blobs; nil until needed
+	// found has the superblocks of the blobs, and bits one for each superblock of the shard: whether it is one of those. Both are nil until needed.
+	found runs
+	bits  []uint64
 }
 
 // restrict has the texts that are prepared next looked up in no other blobs, nor, unless docs is nil, in other documents.
@@ -201,17 +204,22 @@ func (s *search) restrict(docs, blobs runs) {
 	s.among = &among{docs: docs, blobs: blobs}
 }
 
-// superblocks returns those of the blobs.
-func (w *among) superblocks(s *search) (found runs, err error) {
+// superblocks returns those of the blobs. Callers must not change them.
+func (w *among) superblocks(s *search) (runs, error) {
+	if w.found != nil {
+		return w.found, nil
+	}
+	found := make(runs, 0, len(w.blobs))
 	for _, run := range w.blobs {
 		first, end, err := s.superblocksOfRun(run)
-		if err != nil {
+		if err := cmp.Or(err, s.tick()); err != nil {
 			return nil, err
 		}
 		if first < end { // not those of empty blobs
 			found = found.add(first, end)
 		}
 	}
+	w.found = found
 	return found, nil
 }
 
