@@ -180,8 +180,8 @@ func (s *search) filter(all *andNode, blocks int) error {
 // narrowTo restricts the lookup of the words that must match together with a node to the few blobs
 // that the node can match.
 func (s *search) narrowTo(n node) error {
-	if w, ok := n.(*watchedNode); ok {
-		n = w.node
+	for w, ok := n.(*watchedNode); ok; w, ok = n.(*watchedNode) {
+		n = w.node // twice if a type: has become the node of its child
 	}
 	a, ok := n.(*atomNode)
 	if !ok || a.content == nil || a.name != nil && !a.name.candidates.narrow {
