@@ -135,7 +135,7 @@ func (v *verifier) read(blob uint32) (err error) {
 // newlines compares the counts of newlines with the text of a blob.
 func (v *verifier) newlines(blob uint32) error {
 	counted := uint32(0)
-	for at := 0; at < len(v.text); at += docstore.SuperblockSize {
+	for at := 0; at <= len(v.text); at += docstore.SuperblockSize {
 		lines, err := v.reader.LinesBefore(blob, uint32(at))
 		if err != nil {
 			return err

@@ -23,8 +23,8 @@ type door struct{ name, method, path, body, complete string }
 
 var doors = []door{
 	{name: "grpc"},
-	{"json", http.MethodPost, "/api/v1/search?timeout=5s", `{"query":"WORD","options":{"maxFiles":1}}`, `"complete":true`},
-	{"zoekt", http.MethodPost, "/api/search", `{"Q":"WORD","Opts":{"MaxWallTime":5000000000,"MaxDocDisplayCount":1}}`, `"Complete":true`},
+	{"json", http.MethodPost, "/api/v1/search?timeout=5s", `{"query":"WORD","options":{"maxFiles":10}}`, `"complete":true`},
+	{"zoekt", http.MethodPost, "/api/search", `{"Q":"WORD","Opts":{"MaxWallTime":5000000000,"MaxDocDisplayCount":10}}`, `"Complete":true`},
 	{"page", http.MethodGet, "/?q=WORD", "", `class="complete"`},
 }
 
@@ -33,7 +33,7 @@ func (c *Canary) look(ctx context.Context, d door, word string) (found, complete
 	if d.method == "" {
 		ctx, cancel := context.WithTimeout(ctx, deadline)
 		defer cancel()
-		got, err := searchv1.NewSearchServiceClient(c.conn).Search(ctx, &searchv1.SearchRequest{Query: word, Options: &searchv1.SearchOptions{MaxFiles: 1}})
+		got, err := searchv1.NewSearchServiceClient(c.conn).Search(ctx, &searchv1.SearchRequest{Query: word, Options: &searchv1.SearchOptions{MaxFiles: 10}})
 		found := slices.ContainsFunc(got.GetFiles(), func(f *searchv1.FileMatch) bool { return string(f.Path) == needlePath })
 		return found, got.GetCoverage().GetComplete(), err
 	}
@@ -53,7 +53,7 @@ func (c *Canary) look(ctx context.Context, d door, word string) (found, complete
 	if err == nil && resp.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %.200q", resp.Status, text)
 	}
-	// An answer that found the word names its file, which no question does, nor a file of somebody who has the word.
+	// An answer that found the word names its file, which no question does, nor a file of somebody who has copied the word.
 	return bytes.Contains(text, []byte(needlePath)), bytes.Contains(text, []byte(d.complete)), err
 }
 

@@ -3196,8 +3196,9 @@ func (x *Location) GetColumn() uint32 {
 	return 0
 }
 
-// Statistics say what an answer took. Counts are exact where counts_exact is set, and lower bounds elsewhere: where a search for the best
-// files left others out, or the answer is incomplete.
+// Statistics say what an answer took. Counts are exact where counts_exact is set. Elsewhere they are lower bounds, because a search for the
+// best files left others out or the answer is incomplete; only a type:repo that is negated, or under a not, can make them too high if the
+// answer is incomplete.
 type Statistics struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	FilesMatched uint64                 `protobuf:"varint,1,opt,name=files_matched,json=filesMatched,proto3" json:"files_matched,omitempty"`

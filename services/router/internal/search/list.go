@@ -278,9 +278,10 @@ func (w *windows) each(ctx context.Context, do func(held []uint32, repos int, la
 }
 
 // resize makes the next window twice as large as has the wanted number of repos, if as many are found in it as were in this one: a list
-// that finds little among very many repos needs few windows.
+// that finds little among very many repos needs few windows. It grows 16 times at most, since the repos of one organisation may say little
+// about those of the next.
 func (w *windows) resize(found, wanted int) {
-	w.size = min(max(2*w.size*wanted/(found+1), 1), math.MaxInt32)
+	w.size = min(max(2*w.size*wanted/(found+1), 1), 16*w.size, math.MaxInt32)
 }
 
 // end accounts for the shards that no window had: their repos are on other pages. If the list ended early, they were not reached.

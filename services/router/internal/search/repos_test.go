@@ -137,11 +137,11 @@ func TestListAsksForItsPage(t *testing.T) {
 	}
 }
 
-// TestListOfLittleNeedsFewWindows: a list that finds nothing in its first window asks for all other repos at once. One that finds much asks
+// TestListOfLittleNeedsFewWindows: a list that finds nothing in its first window asks for 16 times as many repos next. One that finds much asks
 // for about as many as fill its page.
 func TestListOfLittleNeedsFewWindows(t *testing.T) {
 	const repos, inShard = 40_000, 1000
-	for _, tt := range []struct{ every, calls, shards int }{{10_000, 2, 40}, {4, 2, 13}, {1, 1, 3}} {
+	for _, tt := range []struct{ every, calls, shards int }{{10_000, 3, 40}, {4, 2, 13}, {1, 1, 3}} {
 		c := start(t, 1, func(c *cluster) {
 			for i := range repos {
 				e := &searchv1.RepoEntry{Name: fmt.Sprintf("repo%05d", i), Documents: 1}
