@@ -140,7 +140,7 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 		}
 		again = again && follow
 	}
-	windows.end(asking)
+	windows.end()
 	l.coverage, err = e.account(whole, false)
 	return l, err
 }
@@ -164,7 +164,7 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 				maxSkipped = 0 // the skipped files of a single repo exceed the memory
 				continue
 			default:
-				w.broken = true
+				w.leave(ctx, searchv1.UncoveredReason_UNCOVERED_REASON_ERROR, "the description of a repo takes more memory than a query may use")
 				return nil, false
 			}
 		}
@@ -172,10 +172,14 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 			e.describe(entry)
 		}
 		repos = append(repos, entries...)
-		if last == "" || ctx.Err() != nil {
+		if last == "" {
 			return repos, false
 		}
-		if w.after = last; cut || again {
+		if w.after = last; ctx.Err() != nil {
+			w.leave(ctx, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, searchapi.NoTurn)
+			return repos, false
+		}
+		if cut || again {
 			w.size = max(len(entries), 1) // there is memory for as many, and the next window may find all that it has
 			break
 		}
@@ -204,8 +208,6 @@ type windows struct {
 	// after is the last repo before the next window, and size about how many it has.
 	after string
 	size  int
-	// broken is true if the list ended at a repo that does not fit into the memory.
-	broken bool
 }
 
 // windows begins after a repo. The caller closes its memory.
@@ -284,11 +286,18 @@ func (w *windows) resize(found, wanted int) {
 	w.size = min(max(2*w.size*wanted/(found+1), 1), 16*w.size, math.MaxInt32)
 }
 
-// end accounts for the shards that no window had: their repos are on other pages. If the list ended early, they were not reached.
-func (w *windows) end(ctx context.Context) {
-	if w.broken || ctx.Err() != nil {
-		return
+// leave accounts for the repos after the last window, which the list does not have: their shards are missing, even if other windows
+// had them.
+func (w *windows) leave(ctx context.Context, reason searchv1.UncoveredReason, message string) {
+	w.size = math.MaxInt32
+	shards, _ := w.next(ctx)
+	for _, s := range shards {
+		w.execution.coverage.Uncovered(s.Digest, reason, message)
 	}
+}
+
+// end accounts for the shards that no window had: their repos are on other pages.
+func (w *windows) end() {
 	for _, s := range w.execution.wanted {
 		if !w.wanted[s.Place] {
 			w.execution.coverage.Pruned(s.Digest)
