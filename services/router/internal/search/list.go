@@ -202,7 +202,9 @@ type windows struct {
 	// evaluate rules out repos, in the memory. Only if byRepo is true, it rules out single ones.
 	evaluate evaluator
 	memory   *regex.Memory
-	byRepo   bool
+	// byRepo is also true if the caller does not see all repos: which of them share a chunk depends on the others, and a window
+	// that ends with a chunk would reveal those.
+	byRepo bool
 	// wanted are the shards that the list must search. The value is true once it was asked for repos in them.
 	wanted map[uint32]bool
 	// after is the last repo before the next window, and size about how many it has.
@@ -212,7 +214,7 @@ type windows struct {
 
 // windows begins after a repo. The caller closes its memory.
 func (e *execution) windows(after string) (*windows, error) {
-	w := &windows{execution: e, byRepo: looksAtRepos(e.tree), wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
+	w := &windows{execution: e, byRepo: looksAtRepos(e.tree) || e.layout.restricted, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
 	for _, s := range e.wanted {
 		w.wanted[s.Place] = false
 	}

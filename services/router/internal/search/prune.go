@@ -194,7 +194,7 @@ func (l *Layout) eachRepo(ctx context.Context, after string, evaluate evaluator,
 		if i%lookEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if *f = (facts{chunk: c}); evaluate(f) == none {
+		if *f = (facts{chunk: c}); c.n == 0 || evaluate(f) == none {
 			continue
 		}
 		for i, r := range c.roots.All() {
