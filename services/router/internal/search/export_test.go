@@ -11,3 +11,6 @@ import (
 func (l *Layout) Select(ctx context.Context, q query.Q) (wanted []searchapi.Shard, err error) {
 	return l.selectWith(ctx, q, newExpressions(nil))
 }
+
+// ListInWindows makes a list begin with a window of so many repos.
+func (s *Service) ListInWindows(size int) { s.firstWindow = size }

@@ -54,9 +54,11 @@ type searcher struct {
 	end  func()
 	// breaks says, after each piece of an answer, whether the process ends there.
 	breaks func() bool
-	listed []*searchv1.ListRequest
-	asked  []*searchv1.SearchRequest
-	gets   int
+	// describes replaces repos in lists, unless it is nil.
+	describes func(req *searchv1.ListRequest, shard searchapi.Digest, repo string) *searchv1.RepoEntry
+	listed    []*searchv1.ListRequest
+	asked     []*searchv1.SearchRequest
+	gets      int
 }
 
 func (s *searcher) trouble(ctx context.Context) error {
@@ -190,6 +192,13 @@ func (s *searcher) StreamList(streamed *searchv1.StreamListRequest, stream grpc.
 	var entries []*searchv1.RepoEntry
 	expression, byName := strings.CutPrefix(req.Query, "repo:")
 	coverage := s.each(req.Plan, func(d searchapi.Digest, repos []string) {
+		for _, name := range repos {
+			if s.describes != nil && searchapi.Within(req.Plan.Span, name) {
+				if e := s.describes(req, d, name); e != nil {
+					entries = append(entries, e)
+				}
+			}
+		}
 		for _, e := range s.repos[d] {
 			if byName && !regexp.MustCompile(expression).MatchString(e.Name) {
 				continue

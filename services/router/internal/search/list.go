@@ -147,7 +147,8 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 
 // repos returns the next batch of repos. Follow is true if more repos may come after it.
 func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (repos []*searchv1.RepoEntry, follow bool) {
-	for len(repos) < firstWindow {
+	size := e.service.firstWindow
+	for len(repos) < size {
 		shards, span := w.next(ctx)
 		e.coverage.Want(shards)
 		entries, cut := e.list(ctx, "fan out", e.asked, shards, span, maxSkipped)
@@ -183,9 +184,9 @@ func (e *execution) repos(ctx context.Context, w *windows, maxSkipped uint32) (r
 			w.size = max(len(entries), 1) // there is memory for as many, and the next window may find all that it has
 			break
 		}
-		wanted := firstWindow - len(repos)
+		wanted := size - len(repos)
 		if wanted <= 0 {
-			wanted = firstWindow // for the next batch
+			wanted = size // for the next batch
 		}
 		w.resize(len(entries), wanted)
 	}
@@ -214,7 +215,7 @@ type windows struct {
 
 // windows begins after a repo. The caller closes its memory.
 func (e *execution) windows(after string) (*windows, error) {
-	w := &windows{execution: e, byRepo: looksAtRepos(e.tree) || e.layout.restricted, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: firstWindow}
+	w := &windows{execution: e, byRepo: looksAtRepos(e.tree) || e.layout.restricted, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: e.service.firstWindow}
 	for _, s := range e.wanted {
 		w.wanted[s.Place] = false
 	}

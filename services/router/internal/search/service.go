@@ -87,6 +87,8 @@ type Service struct {
 	usage      *usage
 	// expressions is the memory for the expressions of repo: of all queries.
 	expressions *regex.Memory
+	// firstWindow is the constant of that name, except in tests.
+	firstWindow int
 	tracer      trace.Tracer
 	metrics     *Metrics
 }
@@ -102,7 +104,7 @@ func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, 
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
 		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), cfg.Live, metrics), usage: newUsage(cfg.CallerProcessors, cfg.Live, metrics),
-		expressions: expressions,
+		expressions: expressions, firstWindow: firstWindow,
 	}
 }
 
