@@ -143,7 +143,7 @@ func (n notes) Explanation(e *searchv1.Explanation, searched uint64) error {
 func (n notes) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
 	var b strings.Builder
 	if more {
-		fmt.Fprintf(&b, "%s match; more are shown with a larger --max-files\n", Count(s.GetFilesMatched(), "file", "files"))
+		fmt.Fprintf(&b, "%s%s match; more are shown with a larger --max-files\n", atLeast(s), Count(s.GetFilesMatched(), "file", "files"))
 	}
 	uncovered(&b, false, c)
 	_, err := io.WriteString(n.to, b.String())

@@ -130,9 +130,26 @@ func TestSummaryNamesWhatWasNotSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "3 matches in 1 file, 2 of 3 shards searched, 1.23ms; more with a larger --max-files\n" +
-		"not searched: shard 010203040506 of r: corrupt bad sum\n"
+		"not searched: shard 010203040506 of r: corrupt: bad sum\n"
 	if out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)
+	}
+}
+
+// TestLowerBoundsSaySo: every printer says of counts that are lower bounds that they are.
+func TestLowerBoundsSaySo(t *testing.T) {
+	for _, tt := range []struct {
+		exact bool
+		want  string
+	}{
+		{false, "at least 3 matches in 2 files\nat least 2 files match; more are shown with a larger --max-files\n"},
+		{true, "3 matches in 2 files\n2 files match; more are shown with a larger --max-files\n"},
+	} {
+		var out bytes.Buffer
+		stats := &searchv1.Statistics{Matches: 3, FilesMatched: 2, CountsExact: tt.exact}
+		if err := NewCounts(&out, &out, false, false).Summary(stats, &searchv1.Coverage{}, 0, true); err != nil || out.String() != tt.want {
+			t.Errorf("exact %v: %v, got %q\nwant %q", tt.exact, err, out.String(), tt.want)
+		}
 	}
 }
 

@@ -174,12 +174,8 @@ func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 	if t.files > 0 {
 		b.WriteByte('\n')
 	}
-	atLeast := ""
-	if !s.GetCountsExact() {
-		atLeast = "at least "
-	}
 	paint(&b, t.color, styleNote, fmt.Appendf(nil, "%s%s in %s, %s of %s searched, %s",
-		atLeast, Count(s.GetMatches(), "match", "matches"), Count(s.GetFilesMatched(), "file", "files"),
+		atLeast(s), Count(s.GetMatches(), "match", "matches"), Count(s.GetFilesMatched(), "file", "files"),
 		strconv.FormatUint(c.GetSearched()+c.GetPruned(), 10), Count(c.GetRequested(), "shard", "shards"),
 		Duration(took)))
 	if more {
@@ -191,10 +187,18 @@ func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 	return err
 }
 
+// atLeast stands before counts that are lower bounds.
+func atLeast(s *searchv1.Statistics) string {
+	if s.GetCountsExact() {
+		return ""
+	}
+	return "at least "
+}
+
 // uncovered names each part that was not searched.
 func uncovered(b *strings.Builder, color bool, c *searchv1.Coverage) {
 	for _, u := range c.GetUncovered() {
-		paint(b, color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s %s",
+		paint(b, color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s: %s",
 			u.GetDigest()[:min(6, len(u.GetDigest()))], strings.Join(u.GetRepos(), ", "), UncoveredReason(u.GetReason()), u.GetMessage()))
 		b.WriteByte('\n')
 	}
