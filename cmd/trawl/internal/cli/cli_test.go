@@ -310,6 +310,10 @@ func TestReposJoinsPagesWithIndexes(t *testing.T) {
 	if err := json.NewDecoder(strings.NewReader(out)).Decode(&first); err != nil || first.Name != "a" || first.Languages["Go"] != 3 {
 		t.Errorf("JSON %+v, %v", first, err)
 	}
+	_, out, _ = trawl(t, s, "repos", "--json", "--skipped", "5")
+	if want := `"skipped_files":[{"path":"x.png","reason":"binary","bytes":7}]`; !strings.Contains(out, want) {
+		t.Errorf("%s is not in\n%s", want, out)
+	}
 }
 
 // ListStaleRepos returns one repo a page.
@@ -352,6 +356,12 @@ func TestStaleRepos(t *testing.T) {
 	}
 	if _, out, _ = trawl(t, s, "repos", "--older-than", "1s", "--limit", "0", "--json"); strings.Count(out, "\n") != 3 || !strings.Contains(out, `"seen_by":`) {
 		t.Errorf("JSON %s", out)
+	}
+	none := &scripted{}
+	for _, tt := range [][2]string{{"--stale", "no repo is behind\n"}, {"--older-than=5m pre", "no repo whose name begins with \"pre\" is behind for more than 5m0s\n"}, {"--stale --json", ""}} {
+		if exit, out, errs := trawl(t, none, append([]string{"repos"}, strings.Split(tt[0], " ")...)...); exit != 0 || out != "" || errs != tt[1] {
+			t.Errorf("%s: exit %d, printed %q and %q", tt[0], exit, out, errs)
+		}
 	}
 	if _, out, _ = trawl(t, s, "repos", "status", "x"); !strings.Contains(out, "by webhook") || !strings.Contains(out, "lag         1h0m") {
 		t.Errorf("status %s", out)

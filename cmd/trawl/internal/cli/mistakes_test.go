@@ -36,6 +36,8 @@ func TestMistakes(t *testing.T) {
 		"search --max-files=-1 x":       `--max-files is "-1": want a whole number from 0 to 4294967295; see trawl search --help`,
 		"search --timeout 5 x":          `--timeout is "5": want a duration such as 500ms, 10s or 1m30s; see trawl search --help`,
 		"search --count-only=7 x":       `--count-only is "7": want true or false; see trawl search --help`,
+		"repos --older-than=-1s":        `--older-than is -1s: want 0s or more; see trawl repos --help`,
+		"repos --stale --skipped 3":     `--skipped lists files of indexes: it excludes --stale and --older-than; see trawl repos --help`,
 		"repos reindex --rate x --a":    `--rate is "x": want a number; see trawl repos reindex --help`,
 	} {
 		if exit, _, errs := run(t, nil, strings.Split(args, " ")...); exit != 2 || errs != "trawl: "+want+"\n" {

@@ -36,9 +36,15 @@ func newRepos(p Process) *cobra.Command {
 			if cmd.Flags().Changed("limit") && !stale.set(cmd.Flags()) {
 				return usageError{errors.New("--limit is for --stale and --older-than: without them all repositories are listed; see trawl repos --help")}
 			}
+			if cmd.Flags().Changed("skipped") && stale.set(cmd.Flags()) {
+				return usageError{errors.New("--skipped lists files of indexes: it excludes --stale and --older-than; see trawl repos --help")}
+			}
+			if stale.olderThan < 0 {
+				return usageError{fmt.Errorf("--older-than is %v: want 0s or more; see trawl repos --help", stale.olderThan)}
+			}
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				if stale.set(cmd.Flags()) {
-					return listStale(ctx, c, p.Out, prefix, stale, asJSON)
+					return listStale(ctx, c, p, prefix, stale, asJSON)
 				}
 				rows, err := listRepos(ctx, c, prefix, skipped)
 				if err != nil {
@@ -194,6 +200,15 @@ type repoJSON struct {
 	Skipped     uint64            `json:"skipped_documents"`
 	PublishedAt string            `json:"published_at,omitempty"`
 	BehindSince string            `json:"behind_since,omitempty"`
+	Files       []skippedJSON     `json:"skipped_files,omitempty"`
+}
+
+// skippedJSON is a file of --skipped. Its path is bytes if it is no text.
+type skippedJSON struct {
+	Path      string `json:"path,omitempty"`
+	PathBytes []byte `json:"path_bytes,omitempty"`
+	Reason    string `json:"reason"`
+	Bytes     uint64 `json:"bytes"`
 }
 
 func printReposJSON(out io.Writer, rows []repoRow) error {
@@ -210,6 +225,10 @@ func printReposJSON(out io.Writer, rows []repoRow) error {
 		}
 		for _, l := range r.index.GetLanguages() {
 			row.Languages[l.GetLanguage()] = l.GetBytes()
+		}
+		for _, f := range r.index.GetSkippedFiles() {
+			path, raw := render.TextOrBytes(f.GetPath())
+			row.Files = append(row.Files, skippedJSON{path, raw, render.SkipReason(f.GetReason()), f.GetSizeBytes()})
 		}
 		if at := r.index.GetPublishedAt(); at != nil {
 			row.PublishedAt = at.AsTime().Format(time.RFC3339)

@@ -38,7 +38,7 @@ func (f *staleFlags) set(flags *pflag.FlagSet) bool {
 }
 
 // listStale prints page by page, so that any number of repositories takes little memory.
-func listStale(ctx context.Context, c client, out io.Writer, prefix string, f staleFlags, asJSON bool) error {
+func listStale(ctx context.Context, c client, p Process, prefix string, f staleFlags, asJSON bool) error {
 	const page = 1000
 	req := &ingestv1.ListStaleReposRequest{Prefix: prefix, OlderThan: durationpb.New(f.olderThan)}
 	for listed := uint32(0); f.limit == 0 || listed < f.limit; {
@@ -49,7 +49,10 @@ func listStale(ctx context.Context, c client, out io.Writer, prefix string, f st
 		if err != nil {
 			return err
 		}
-		if err := printStale(out, resp.GetRepos(), asJSON, listed == 0); err != nil {
+		if listed == 0 && len(resp.GetRepos()) == 0 && resp.GetNextAfter() == "" && !asJSON {
+			return noneStale(p.Err, prefix, f)
+		}
+		if err := printStale(p.Out, resp.GetRepos(), asJSON, listed == 0); err != nil {
 			return err
 		}
 		listed += uint32(len(resp.GetRepos()))
@@ -60,7 +63,21 @@ func listStale(ctx context.Context, c client, out io.Writer, prefix string, f st
 	if asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "there are more: --limit 0 lists them all\n")
+	_, err := fmt.Fprintf(p.Out, "there are more: --limit 0 lists them all\n")
+	return err
+}
+
+// noneStale says that no repository is behind, and of which ones that is said.
+func noneStale(out io.Writer, prefix string, f staleFlags) error {
+	text := "no repo"
+	if prefix != "" {
+		text += fmt.Sprintf(" whose name begins with %q", prefix)
+	}
+	text += " is behind"
+	if f.olderThan > 0 {
+		text += fmt.Sprintf(" for more than %v", f.olderThan)
+	}
+	_, err := fmt.Fprintln(out, text)
 	return err
 }
 

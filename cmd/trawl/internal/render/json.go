@@ -101,7 +101,7 @@ func (j *JSON) File(f *searchv1.FileMatch) error {
 		Blob: hex.EncodeToString(f.GetBlob()), Score: f.GetScore(), MatchCount: f.GetMatchCount(),
 		Explanation: f.GetExplanation(), Missing: f.GetMissingWords(), Chunks: []chunkJSON{},
 	}
-	out.Path, out.PathBytes = textOrBytes(f.GetPath())
+	out.Path, out.PathBytes = TextOrBytes(f.GetPath())
 	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		out.SkipReason = SkipReason(f.GetSkipReason())
 	}
@@ -113,7 +113,7 @@ func (j *JSON) File(f *searchv1.FileMatch) error {
 
 func chunkOf(f *searchv1.FileMatch, c *searchv1.ChunkMatch) chunkJSON {
 	out := chunkJSON{Start: locationOf(c.GetContentStart()), FileName: c.GetFileName(), Ranges: []rangeJSON{}}
-	out.Content, out.ContentBytes = textOrBytes(c.GetContent())
+	out.Content, out.ContentBytes = TextOrBytes(c.GetContent())
 	for _, r := range c.GetRanges() {
 		shown := rangeJSON{Start: locationOf(r.GetStart()), End: locationOf(r.GetEnd()), Definition: r.GetDefinition()}
 		if s := searchapi.SymbolOf(f, r); s != nil {
@@ -128,8 +128,8 @@ func locationOf(l *searchv1.Location) locationJSON {
 	return locationJSON{Byte: l.GetByteOffset(), Line: l.GetLineNumber(), Column: l.GetColumn()}
 }
 
-// textOrBytes returns b as text where it is UTF-8, else as bytes.
-func textOrBytes(b []byte) (string, []byte) {
+// TextOrBytes returns b as text where it is UTF-8, else as bytes.
+func TextOrBytes(b []byte) (string, []byte) {
 	if utf8.Valid(b) {
 		return string(b), nil
 	}

@@ -163,7 +163,7 @@ func (j *JSON) Rest(resp *searchv1.SearchResponse) error {
 		facet := facetName(c)
 		for _, v := range c.GetValues() {
 			out := facetJSON{Type: "facet", Facet: facet, Repo: v.GetRepo(), Name: v.GetName(), Files: v.GetFiles()}
-			out.Directory, out.DirectoryBytes = textOrBytes(v.GetDirectory())
+			out.Directory, out.DirectoryBytes = TextOrBytes(v.GetDirectory())
 			if err := j.enc.Encode(out); err != nil {
 				return err
 			}
