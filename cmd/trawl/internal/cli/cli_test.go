@@ -41,6 +41,7 @@ type scripted struct {
 	letters   []*ingestv1.DeadLetter
 	retried   []string
 	listPages int
+	listed    *searchv1.Coverage // of lists of indexes; nil: complete
 	stale     []*ingestv1.ListStaleReposRequest
 	reindexed []*adminv1.ReindexRepoRequest
 	searchers [][]*adminv1.Searcher
@@ -60,7 +61,11 @@ func (s *scripted) StreamList(_ *searchv1.StreamListRequest, stream grpc.ServerS
 			return err
 		}
 	}
-	return stream.Send(&searchv1.StreamListResponse{Coverage: &searchv1.Coverage{Complete: true}})
+	coverage := s.listed
+	if coverage == nil {
+		coverage = &searchv1.Coverage{Complete: true}
+	}
+	return stream.Send(&searchv1.StreamListResponse{Coverage: coverage})
 }
 
 // List refuses queries that do not select repos by one name.
@@ -313,6 +318,22 @@ func TestReposJoinsPagesWithIndexes(t *testing.T) {
 	_, out, _ = trawl(t, s, "repos", "--json", "--skipped", "5")
 	if want := `"skipped_files":[{"path":"x.png","reason":"binary","bytes":7}]`; !strings.Contains(out, want) {
 		t.Errorf("%s is not in\n%s", want, out)
+	}
+}
+
+// TestReposWithoutTheirIndexes: where indexes cannot be read, repos are listed without the numbers that are in them, and a note says so.
+func TestReposWithoutTheirIndexes(t *testing.T) {
+	s := &scripted{
+		statuses: []*ingestv1.RepoStatus{{Name: "a", State: ingestv1.State_STATE_PUBLISHED, Generation: 4}, {Name: "b", State: ingestv1.State_STATE_QUEUED}},
+		listed:   &searchv1.Coverage{Requested: 3, Searched: 1, Failed: 1, NotReached: 1},
+	}
+	note := "incomplete: 2 of 3 shards could not be read, so documents, sizes and languages of some repos are missing\n"
+	exit, out, errs := trawl(t, s, "repos")
+	if exit != 0 || errs != note || !strings.Contains(out, "\na     published  4           -       -          -     -      -    \n") {
+		t.Errorf("exit %d, printed %q and\n%s", exit, errs, out)
+	}
+	if _, _, errs := trawl(t, s, "repos", "--json"); errs != note {
+		t.Errorf("with JSON the note is %q", errs)
 	}
 }
 

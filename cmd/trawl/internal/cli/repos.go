@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -46,9 +47,13 @@ func newRepos(p Process) *cobra.Command {
 				if stale.set(cmd.Flags()) {
 					return listStale(ctx, c, p, prefix, stale, asJSON)
 				}
-				rows, err := listRepos(ctx, c, prefix, skipped)
+				rows, coverage, err := listRepos(ctx, c, prefix, skipped)
 				if err != nil {
 					return err
+				}
+				if !coverage.GetComplete() {
+					fmt.Fprintf(p.Err, "incomplete: %d of %s could not be read, so documents, sizes and languages of some repos are missing\n",
+						coverage.GetFailed()+coverage.GetNotReached(), render.Count(coverage.GetRequested(), "shard", "shards"))
 				}
 				if asJSON {
 					return printReposJSON(p.Out, rows)
@@ -74,13 +79,13 @@ type repoRow struct {
 	index  *searchv1.RepoEntry // nil without one
 }
 
-// listRepos joins the desired repos with the published ones, in order of name.
-func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]repoRow, error) {
+// listRepos joins the desired repos with the published ones, in order of name. The coverage is of the published ones.
+func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]repoRow, *searchv1.Coverage, error) {
 	var rows []repoRow
 	for req := (&ingestv1.ListReposRequest{Prefix: prefix}); ; {
 		page, err := c.ingest.ListRepos(ctx, req)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, s := range page.GetRepos() {
 			rows = append(rows, repoRow{status: s})
@@ -89,9 +94,9 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 			break
 		}
 	}
-	indexes, err := published(ctx, c, skipped)
+	indexes, coverage, err := published(ctx, c, skipped)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	byName := map[string]*searchv1.RepoEntry{}
 	for _, r := range indexes {
@@ -100,25 +105,28 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 	for i := range rows {
 		rows[i].index = byName[rows[i].status.GetName()]
 	}
-	return rows, nil
+	return rows, coverage, nil
 }
 
-// published lists all repos with an index.
-func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoEntry, error) {
+// published lists all repos with an index that can be read.
+func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoEntry, *searchv1.Coverage, error) {
 	stream, err := c.search.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{MaxSkippedFiles: skipped}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var entries []*searchv1.RepoEntry
+	var (
+		entries  []*searchv1.RepoEntry
+		coverage *searchv1.Coverage
+	)
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return searchapi.MergeEntries(int(skipped), entries), nil
+			return searchapi.MergeEntries(int(skipped), entries), coverage, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		entries = append(entries, m.GetRepos()...)
+		entries, coverage = append(entries, m.GetRepos()...), m.GetCoverage()
 	}
 }
 
@@ -136,9 +144,13 @@ func printRepos(out io.Writer, rows []repoRow) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLAG\tLANGUAGES")
 	for _, r := range rows {
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())),
-			render.State(r.status.GetState()), r.status.GetGeneration(), commit(r.index), r.index.GetDocuments(),
-			render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes()), lag(r.status), languages(r.index, 3))
+		documents, content, index := "-", "-", "-"
+		if r.index != nil {
+			documents = strconv.FormatUint(r.index.GetDocuments(), 10)
+			content, index = render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes())
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())), render.State(r.status.GetState()),
+			r.status.GetGeneration(), commit(r.index), documents, content, index, lag(r.status), languages(r.index, 3))
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the repositories: %w", err)
