@@ -35,8 +35,9 @@ const testCommit = "0123456789abcdef0123456789abcdef01234567"
 
 // fake answers searches by its fields, and has files.
 type fake struct {
-	search *searchv1.SearchResponse
-	err    error
+	unlisted bool // lists of repos are incomplete
+	search   *searchv1.SearchResponse
+	err      error
 	// mu guards asked: a browser sends several requests at once.
 	mu    sync.Mutex
 	asked []*searchv1.SearchRequest
@@ -97,7 +98,7 @@ func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.Lis
 	if _, err := searchapi.Parse(req.Query, syntaxVersion); err != nil {
 		return nil, err
 	}
-	resp := &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: true}}
+	resp := &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: !f.unlisted}}
 	for repo, files := range f.files {
 		resp.Repos = append(resp.Repos, &searchv1.RepoEntry{
 			Name: repo, Documents: uint64(len(files)), Url: "https://" + repo + ".git",

@@ -312,6 +312,13 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
+// TestNoRepos: a list that is empty because it is incomplete does not say that nothing is indexed.
+func TestNoRepos(t *testing.T) {
+	contains(t, textOf(show(t, (&fake{unlisted: true}).serve(t, false), "/repos")), "No repo could be listed.")
+	contains(t, textOf(show(t, (&fake{}).serve(t, false), "/repos")), "No repo is indexed yet.")
+	contains(t, textOf(show(t, (&fake{}).serve(t, false), "/repos?q=x")), "No indexed repo has this in its name.")
+}
+
 // TestBehind: repos that are not up to date are listed with their state.
 func TestBehind(t *testing.T) {
 	f := &fake{files: map[string]map[string]string{"host/pond": {"a": ""}}, stale: []*ingestv1.RepoStatus{{
