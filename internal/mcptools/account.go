@@ -149,6 +149,10 @@ func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *s
 		return fmt.Errorf("list the repos that were searched: %w", err)
 	}
 	cov.Repos, cov.AtLeast = len(list.GetRepos()), len(list.GetNextPageToken()) > 0
+	if e := resp.GetEmpty(); e != nil && e.GetRepos() < uint64(cov.Repos) { // the query rules out some of its scope
+		cov.Repos, cov.AtLeast = int(e.GetRepos()), false
+		return nil
+	}
 	if !bytes.Equal(list.GetRevisionToken(), resp.GetRevisionToken()) {
 		return nil // a repo may have been indexed again in between
 	}

@@ -177,6 +177,12 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 			resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: hint, Query: "sym:x"}}}
 		}
 	}
+	if resp.Empty == nil && result.Stats.FilesMatched == 0 {
+		resp.Empty = &searchv1.Empty{}
+	}
+	if resp.Empty != nil && !strings.Contains(req.Query, "r:nosuch") {
+		resp.Empty.Repos = uint64(len(l.repos))
+	}
 	for f := range searchapi.Files(result.Files) {
 		resp.Files = append(resp.Files, f)
 	}

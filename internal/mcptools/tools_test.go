@@ -211,6 +211,14 @@ func TestIncompleteAnswersSaySo(t *testing.T) {
 	}
 }
 
+// TestFilteredQueryClaimsNoMore: a query that rules repos out does not claim to have searched those of its scope.
+func TestFilteredQueryClaimsNoMore(t *testing.T) {
+	r := good(t, connect(t, newLibrary(t, pond())), "search", args{"query": "whale r:nosuch"})
+	if !strings.Contains(r.text, "Complete.") || strings.Contains(r.text, "acme") {
+		t.Error(r.text)
+	}
+}
+
 // TestHostileNames: names of any bytes reach the model as one line, and tools accept them as
 // they were shown.
 func TestHostileNames(t *testing.T) {
