@@ -75,7 +75,8 @@ func TestPrefixIsUsedWhereItPays(t *testing.T) {
 	}
 }
 
-// TestLiteralsAreSoughtWhereTheyPay: literals tell where a match can begin if they are few, or if little else does.
+// TestLiteralsAreSoughtWhereTheyPay: an expression begins with a search for its literals if there are at most four, or at most eight and no prefix
+// or rare first byte says where a match can begin.
 func TestLiteralsAreSoughtWhereTheyPay(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		`\w+(one|two)`: true, `\w+(TODO|FIXME|XXX|HACK|BUG)`: true, `\w+(a1|b2|c3|d4|e5|f6|g7|h8|i9)`: false, `(GET|PUT|POST|HEAD|OPTIONS)\s+\w+`: false,

@@ -77,7 +77,10 @@ func (a *contentAtom) read(some plan) {
 	a.planned = some
 	a.planned.open = func(budget uint64) (blobs, error) {
 		it, err := some.open(budget)
-		return &textBlobs{blobs: it, atom: a}, err
+		if it == nil || err != nil {
+			return nil, err
+		}
+		return &textBlobs{blobs: it, atom: a}, nil
 	}
 }
 

@@ -144,7 +144,7 @@ func (n *andNode) plan() (plan, error) {
 	return n.s.bothOf(parts), nil
 }
 
-// bothOf combines plans, all of which must match. The one with the fewest candidates leads.
+// bothOf is the plan for what all of some plans have. The one with the fewest candidates leads.
 func (s *search) bothOf(parts []plan) plan {
 	slices.SortStableFunc(parts, func(a, b plan) int {
 		switch {

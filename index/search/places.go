@@ -138,6 +138,9 @@ func (s *search) nearOpaque() (near runs, err error) {
 	}
 	it := opaque.From(0)
 	for o, ok := it.Next(); ok; o, ok = it.Next() {
+		if err := s.tick(); err != nil {
+			return nil, err
+		}
 		near = near.add(uint32(max(o, 1)-1), uint32(o+2))
 	}
 	return near, nil

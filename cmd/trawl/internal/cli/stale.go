@@ -67,7 +67,7 @@ func listStale(ctx context.Context, c client, p Process, prefix string, f staleF
 	return err
 }
 
-// noneStale says that no repository is behind, and of which ones that is said.
+// noneStale says that no repo is behind, and names the flags that limited which ones were looked at.
 func noneStale(out io.Writer, prefix string, f staleFlags) error {
 	text := "no repo"
 	if prefix != "" {

@@ -3197,8 +3197,7 @@ func (x *Location) GetColumn() uint32 {
 }
 
 // Statistics say what an answer took. Counts are exact where counts_exact is set. Elsewhere they are lower bounds, because a search for the
-// best files left others out or the answer is incomplete; only a type:repo that is negated, or under a not, can make them too high if the
-// answer is incomplete.
+// best files left others out or the answer is incomplete. A negated type:repo can make those of an incomplete answer too high.
 type Statistics struct {
 	state        protoimpl.MessageState `protogen:"open.v1"`
 	FilesMatched uint64                 `protobuf:"varint,1,opt,name=files_matched,json=filesMatched,proto3" json:"files_matched,omitempty"`

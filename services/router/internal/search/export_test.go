@@ -12,5 +12,5 @@ func (l *Layout) Select(ctx context.Context, q query.Q) (wanted []searchapi.Shar
 	return l.selectWith(ctx, q, newExpressions(nil))
 }
 
-// ListInWindows makes a list begin with a window of so many repos.
+// ListInWindows sets the size of the first window of lists, in repos.
 func (s *Service) ListInWindows(size int) { s.firstWindow = size }

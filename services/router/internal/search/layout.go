@@ -197,11 +197,7 @@ func (l *Layout) holdingsOf(repos ...string) map[uint32][]holding {
 
 // ShardsOf are the shards that hold any of the repos, each with those of the repos that it holds.
 func (l *Layout) ShardsOf(repos ...string) []searchapi.Shard {
-	return l.plan(l.holdingsOf(repos...))
-}
-
-// plan are the shards with these repos.
-func (l *Layout) plan(in map[uint32][]holding) []searchapi.Shard {
+	in := l.holdingsOf(repos...)
 	shards := make([]searchapi.Shard, 0, len(in))
 	for _, n := range slices.Sorted(maps.Keys(in)) {
 		shards = append(shards, l.table.at(n).plan(in[n]))

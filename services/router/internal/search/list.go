@@ -206,8 +206,8 @@ type windows struct {
 	// byRepo is also true if the caller does not see all repos: which of them share a chunk depends on the others, and a window
 	// that ends with a chunk would reveal those.
 	byRepo bool
-	// wanted are the shards that the list must search. The value is true once it was asked for repos in them.
-	wanted map[uint32]bool
+	// asked has the places of the shards that a window had.
+	asked map[uint32]bool
 	// after is the last repo before the next window, and size about how many it has.
 	after string
 	size  int
@@ -215,10 +215,7 @@ type windows struct {
 
 // windows begins after a repo. The caller closes its memory.
 func (e *execution) windows(after string) (*windows, error) {
-	w := &windows{execution: e, byRepo: looksAtRepos(e.tree) || e.layout.restricted, wanted: make(map[uint32]bool, len(e.wanted)), after: after, size: e.service.firstWindow}
-	for _, s := range e.wanted {
-		w.wanted[s.Place] = false
-	}
+	w := &windows{execution: e, byRepo: looksAtRepos(e.tree) || e.layout.restricted, asked: make(map[uint32]bool), after: after, size: e.service.firstWindow}
 	var err error
 	if w.memory, err = e.service.memoryFor(e.tree); err != nil {
 		return nil, err
@@ -253,7 +250,7 @@ func (w *windows) next(ctx context.Context) (shards []searchapi.Shard, span *sea
 	}
 	for _, s := range w.execution.wanted {
 		if err != nil || in[s.Place] {
-			shards, w.wanted[s.Place] = append(shards, s), true
+			shards, w.asked[s.Place] = append(shards, s), true
 		}
 	}
 	return shards, span
@@ -302,7 +299,7 @@ func (w *windows) leave(ctx context.Context, reason searchv1.UncoveredReason, me
 // end accounts for the shards that no window had: their repos are on other pages.
 func (w *windows) end() {
 	for _, s := range w.execution.wanted {
-		if !w.wanted[s.Place] {
+		if !w.asked[s.Place] {
 			w.execution.coverage.Pruned(s.Digest)
 		}
 	}

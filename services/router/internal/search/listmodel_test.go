@@ -64,7 +64,7 @@ func (d *listDoc) matches(q query.Q) bool {
 	panic(fmt.Sprintf("a query of %T", q))
 }
 
-// find returns the repos that match, among those of which seen is true.
+// find returns the matching repos among those for which seen holds.
 func (w *listWorld) find(q query.Q, seen func(string) bool) (names []string) {
 	q, err := query.ResolveRepos(q, func(child query.Q) ([]string, error) { return w.find(child, seen), nil })
 	if err != nil {
@@ -134,7 +134,7 @@ func anyList(t *rapid.T, depth int) string {
 	return anyList(t, depth-1) + " " + anyList(t, depth-1)
 }
 
-// anyListWorld draws repos, of which several share a shard, and some are in several.
+// anyListWorld draws repos: several share a shard, and some are in several shards.
 func anyListWorld(t *rapid.T) *listWorld {
 	w := &listWorld{docs: make(map[searchapi.Digest][]listDoc), skipped: rapid.IntRange(0, 20).Draw(t, "skipped")}
 	names := rapid.SliceOfNDistinct(listNames, 1, 40, rapid.ID[string]).Draw(t, "names")
