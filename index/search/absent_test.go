@@ -31,6 +31,7 @@ func TestAbsentEndsTheSearch(t *testing.T) {
 	for _, text := range []string{
 		"qqzzyx", "foo qqzzyx", "qqzzyx foo", "f:qqzzyx foo", "f:qqzzyx bar baz", `"foo qqzzyx"`, `"qqzzyx() {"`,
 		"c:qqzzyx c:func", "lang:Cobol foo", "r:nothing foo",
+		"return.*qqzzyx", "qqzzyx.*bar.*return", `return\s+qqzzyx\(`, "(func|return).*(bar|baz).*(qqzzyx|zzyxqq)",
 	} {
 		if read := sectionsRead(t, whole, text); len(read) > 0 {
 			t.Errorf("%s reads of %v", text, read)

@@ -56,16 +56,7 @@ func (a *contentAtom) prepare() error {
 
 // lookUp plans to read the text of the blobs that may hold what is needed.
 func (a *contentAtom) lookUp(needs regex.Needs) error {
-	p, some, err := regex.Fold(needs, func(l regex.Literal) (plan, bool, error) {
-		p, err := a.s.contentPlaces(l)
-		if err != nil || p == nil {
-			return plan{}, false, err
-		}
-		b := newLiteralBlobs(a.s, l, p)
-		found := ready(b, uint64(len(p.tallies)))
-		found.anchors = []*literalBlobs{b}
-		return found, true, nil
-	}, a.s.bothOf, eitherOf)
+	p, some, err := a.needed(needs)
 	if some && err == nil {
 		a.read(p)
 	}
