@@ -161,7 +161,7 @@ func (p *phrase) meet(piece *piece) error {
 	if err := p.find(piece, left); err != nil {
 		return err
 	}
-	if !piece.found() || piece.ngrams == nil && piece.df > verifyPays*left {
+	if !piece.found() || piece.ngrams == nil && piece.df > verifyPays*p.without(piece) {
 		return nil
 	}
 	least, most := piece.starts()
@@ -174,6 +174,12 @@ func (p *phrase) meet(piece *piece) error {
 	found, err := p.placesOf(piece, where)
 	p.tallies = keepNear(p.tallies, found, least, most)
 	return err
+}
+
+// without is how many places the piece leaves out, if they have it no more often than other superblocks do.
+func (p *phrase) without(piece *piece) uint64 {
+	all := uint64(p.s.content.Superblocks())
+	return uint64(len(p.tallies)) * (all - min(piece.df, all)) / all
 }
 
 func isASCII(text string) bool {
