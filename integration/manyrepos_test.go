@@ -19,11 +19,13 @@ import (
 	"testing"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
-
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"github.com/trawl-search/trawl/integration/recorder"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -34,12 +36,16 @@ var (
 	manyFolder = flag.String("repos.folder", "", "folder whose folders are the repos of TestManySmallRepos instead")
 )
 
+// recordTime is how long callers are recorded.
+const recordTime = 30 * time.Second
+
 // many is a trawl up with many small repos.
 type many struct {
 	*cluster
 
 	up      *process
 	web     string // host and port of its metrics
+	etcd    *clientv3.Client
 	data    string
 	folders []string
 	texts   int64 // bytes of all files that are searched by content
@@ -47,13 +53,15 @@ type many struct {
 }
 
 // TestManySmallRepos indexes small repos of real code in one trawl up: they are put, packed, compacted, searched, pushed to,
-// renamed and deleted. It logs times, shards, memory and sizes; see docs/scale.md.
+// renamed and deleted. While the others wait to be indexed, and again when all are compacted, callers change and read repos of their own, and one
+// order of operations explains all that they were answered. It logs times, shards, memory and sizes; see docs/scale.md.
 func TestManySmallRepos(t *testing.T) {
 	testrun.NeedAll(t)
 	m := &many{cluster: &cluster{owner: t, dir: t.TempDir()}, data: filepath.Join(t.TempDir(), "data")}
 	m.find(t)
 	m.makeRepos(t)
-	m.up = start(t, "up", "up", "--data-dir", m.data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0",
+	at := testrun.Address(t)
+	m.up = start(t, "up", "up", "--data-dir", m.data, "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--etcd-listen", at,
 		"--indexer-compact-every", "10s", "--indexer-compact-settle", "30s", "--indexer-compact-reclaim", "1m", "--indexer-gc-every", "15s")
 	var addr string
 	addr, m.web = readyAt(t, m.up)
@@ -63,21 +71,27 @@ func TestManySmallRepos(t *testing.T) {
 	}
 	t.Cleanup(func() { conn.Close() })
 	m.ingest, m.search = ingestv1.NewIngestServiceClient(conn), searchv1.NewSearchServiceClient(conn)
+	m.etcd, err = catalog.Connect(catalog.Options{Endpoints: []string{"http://" + at}})
+	testrun.Must(t, err)
+	t.Cleanup(func() { m.etcd.Close() })
 	m.began = time.Now()
 	for i := range m.folders {
 		m.put(t, m.repo(i), manyName(i))
 	}
 	m.report(t, "put")
 	m.pushMeanwhile(t)
+	recorded := m.record(t, "waiting")
 	m.awaitPublished(t, len(m.folders))
 	m.report(t, "published")
-	if shards := m.metric(t, "trawl_indexer_shards_total"); int(shards) > len(m.folders)/5+20 {
+	own := m.judge(t, recorded)
+	if shards := m.metric(t, "trawl_indexer_shards_total"); int(shards) > len(m.folders)/5+20+own {
 		t.Errorf("%d repos made %v shards", len(m.folders), shards)
 	}
 	m.check(t, "as born")
 	m.awaitCompacted(t)
 	m.report(t, "compacted")
 	m.check(t, "compacted")
+	m.judge(t, m.record(t, "compacted"))
 	m.change(t)
 	m.report(t, "changed")
 }
@@ -212,6 +226,37 @@ func (m *many) pushMeanwhile(t *testing.T) {
 	m.settled(t, m.put(t, m.repo(0), manyName(0)))
 	m.expect(t, "meanwhiletoken", manyName(0)+":drill.txt")
 	t.Logf("a push is searched after %v, while %d of %d repos can be searched", time.Since(begun).Round(time.Millisecond), m.tokens(t), len(m.folders))
+}
+
+// record has callers put, delete and read further repos for a while.
+func (m *many) record(t *testing.T, when string) *recorder.Workload {
+	t.Helper()
+	var repos []*recorder.Repo
+	for i := range 6 {
+		r := newRepository(t, m.dir, fmt.Sprintf("%s%d", when, i))
+		r.write("same.txt", strings.Repeat("an egret\n", 500))
+		repos = append(repos, &recorder.Repo{Name: fmt.Sprintf("example.org/recorded/%s%d", when, i), URL: r.path, Commit: func(files ...string) string {
+			for pair := range slices.Chunk(files, 2) {
+				r.write(pair[0], pair[1])
+			}
+			return r.commit("next")
+		}})
+	}
+	w := recorder.New(t, testrun.Rand(t), repos, []recorder.Router{{Search: m.search, Ingest: m.ingest}})
+	stop := w.Start()
+	time.Sleep(recordTime)
+	stop()
+	return w
+}
+
+// judge judges what was recorded, and returns how many shards these repos had.
+func (m *many) judge(t *testing.T, w *recorder.Workload) (shards int) {
+	t.Helper()
+	w.Settle(m.etcd, catalog.DefaultPrefix)
+	testrun.Must(t, w.History.Check(time.Minute, filepath.Join(m.dir, "history")))
+	_, shards = w.Packs()
+	t.Logf("judged: %v, %d shards", w.History.Counts(), shards)
+	return shards
 }
 
 // change pushes to some repos, renames some and deletes some.

@@ -139,7 +139,7 @@ func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisec
 // readyAt waits until all of Trawl is ready, and returns its addresses.
 func readyAt(t *testing.T, up *process) (grpc, web string) {
 	t.Helper()
-	ready := regexp.MustCompile(`^ready: gRPC (\S+), HTTP (\S+)`)
+	ready := regexp.MustCompile(`^ready: gRPC ([^ ,]+), HTTP ([^ ,]+)`)
 	at := await(t, up, "that it is ready", func(line string) ([]string, bool) {
 		found := ready.FindStringSubmatch(line)
 		return found, found != nil

@@ -3,21 +3,16 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/protobuf/proto"
-
 	"github.com/trawl-search/trawl/integration/history"
+	"github.com/trawl-search/trawl/integration/recorder"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/testrun"
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // checkTime bounds the check of one repo's history.
@@ -60,7 +55,7 @@ func TestLinearizable(t *testing.T) {
 func churn() []string {
 	return []string{
 		"--compact-every", "500ms", "--compact-deltas", "2", "--compact-settle", "0s", "--compact-reclaim", "2s",
-		"--gc-every", "2s", "--gc-hold", (2 * callTime).String(),
+		"--gc-every", "2s", "--gc-hold", (2 * recorder.CallTime).String(),
 	}
 }
 
@@ -78,27 +73,44 @@ func soakTime(t *testing.T) time.Duration {
 	return d
 }
 
+const (
+	// recordedRepos are enough to be packed together.
+	recordedRepos = 12
+	// ballastFiles is how many files never change. They are enough that a commit changes
+	// little of its repo and is indexed as a delta.
+	ballastFiles = 30
+)
+
 // linearRound records and judges one history of new repos.
 func (c *cluster) linearRound(round int) {
-	w, want := c.newWorkload(round), size()
-	stop := w.start()
-	for start := time.Now(); time.Since(start) < want.time || !w.enough(want) && time.Since(start) < 10*want.time; {
+	var repos []*recorder.Repo
+	for i := range recordedRepos {
+		r := c.newRepository(fmt.Sprintf("round%d-%d", round, i))
+		r.load(c.rng, ballastFiles)
+		repos = append(repos, &recorder.Repo{Name: r.name, URL: r.url, Commit: func(files ...string) string { return r.Files("main", append(files, r.ballast...)...) }})
+	}
+	var routers []recorder.Router
+	for _, rc := range c.clients {
+		routers = append(routers, recorder.Router{Search: rc.search, Ingest: rc.ingest})
+	}
+	w, want := recorder.New(c.t, c.rng, repos, routers), size()
+	stop := w.Start()
+	for start := time.Now(); time.Since(start) < want.time || !want.reached(w.History) && time.Since(start) < 10*want.time; {
 		c.trouble()
 	}
 	stop()
-	w.settle()
-	for _, r := range w.repos {
-		w.addWrites(r)
-	}
+	_, etcd := c.catalog()
+	w.Settle(etcd, catalog.DefaultPrefix)
 	c.clean()
-	if !w.enough(want) {
+	if !want.reached(w.History) {
 		c.t.Error("too few operations to show anything")
 	}
 	start := time.Now()
-	if err := w.history.Check(checkTime, filepath.Join(outputDir(c.t), "history")); err != nil {
+	if err := w.History.Check(checkTime, filepath.Join(outputDir(c.t), "history")); err != nil {
 		c.t.Error(err)
 	}
-	c.t.Logf("judged in %.1f s: %v; %d of %d shards were of several repos", time.Since(start).Seconds(), w.history.Counts(), w.packs(), len(w.holders))
+	packs, shards := w.Packs()
+	c.t.Logf("judged in %.1f s: %v; %d of %d shards were of several repos", time.Since(start).Seconds(), w.History.Counts(), packs, shards)
 }
 
 // clean waits until the bucket holds what is served, all of it and nothing else.
@@ -107,16 +119,16 @@ func (c *cluster) clean() {
 	g := c.collector(nil)
 	testrun.Eventually(c.t, "all garbage is collected", func(context.Context) error {
 		if found := c.findings(g); len(found) > 0 {
-			time.Sleep(callTime) // an audit reads everything
+			time.Sleep(recorder.CallTime) // an audit reads everything
 			return fmt.Errorf("the bucket differs from what is served: %v", found)
 		}
 		return nil
 	})
 }
 
-// enough reports whether the history has enough operations to show anything.
-func (w *workload) enough(want roundSize) bool {
-	counts, total := w.history.Counts(), 0
+// reached reports whether a history has enough operations to show anything.
+func (want roundSize) reached(h *history.History) bool {
+	counts, total := h.Counts(), 0
 	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
 		if counts[kind] < want.ofKind {
 			return false
@@ -124,80 +136,6 @@ func (w *workload) enough(want roundSize) bool {
 		total += counts[kind]
 	}
 	return total >= want.operations
-}
-
-// addWrites adds a repo's changes to the history, in the order that etcd has recorded:
-// requests, publications and deletions. Only the callers' answers show when each change became
-// visible.
-func (w *workload) addWrites(r *tracked) {
-	w.t.Helper()
-	changes := map[int64]history.Write{} // by revision
-	for _, e := range w.events("desired/" + r.name) {
-		changes[e.Kv.ModRevision] = history.Write{Kind: history.Delete, Answer: history.Answer{Revision: e.Kv.ModRevision}}
-		if e.Type == clientv3.EventTypePut {
-			var desired catalogv1.Desired
-			w.must(proto.Unmarshal(e.Kv.Value, &desired))
-			changes[e.Kv.ModRevision] = history.Write{Kind: history.Put, Answer: history.Answer{Epoch: desired.GetEpoch()}}
-		}
-	}
-	for _, e := range w.events("roots/" + r.name) {
-		if e.Type != clientv3.EventTypePut {
-			continue // deleted together with the desired state, which is recorded
-		}
-		var root catalogv1.Root
-		w.must(proto.Unmarshal(e.Kv.Value, &root))
-		for _, ref := range root.GetShards() {
-			w.holders[ref.GetKey()] = append(w.holders[ref.GetKey()], r.name)
-		}
-		changes[e.Kv.ModRevision] = history.Write{Kind: history.Publish, Answer: history.Answer{
-			Generation: root.GetGeneration(), Epoch: root.GetEpoch(), Commit: r.numbers[root.GetBranches()[0].GetCommit()],
-		}}
-	}
-	var writes []history.Write
-	for _, revision := range slices.Sorted(maps.Keys(changes)) {
-		writes = append(writes, changes[revision])
-	}
-	w.must(w.history.Written(r.name, writes))
-}
-
-// packs counts the shards that several repos shared.
-func (w *workload) packs() (n int) {
-	for _, repos := range w.holders {
-		if len(slices.Compact(slices.Sorted(slices.Values(repos)))) > 1 {
-			n++
-		}
-	}
-	return n
-}
-
-// events returns all changes that a key of the catalog ever had.
-func (w *workload) events(key string) (events []*clientv3.Event) {
-	w.t.Helper()
-	_, etcd := w.catalog()
-	key = catalog.DefaultPrefix + key
-	now, err := etcd.Get(w.t.Context(), key)
-	w.must(err)
-	ctx, cancel := context.WithCancel(w.t.Context())
-	defer cancel()
-	watch := etcd.Watch(ctx, key, clientv3.WithRev(1))
-	// etcd reports progress only to watches that have caught up, and drops other requests for it. A
-	// key without events is in no other answer.
-	again := time.NewTicker(100 * time.Millisecond)
-	defer again.Stop()
-	for end := time.After(testrun.Patience); ; {
-		select {
-		case resp := <-watch:
-			w.must(resp.Err())
-			events = append(events, resp.Events...)
-			if resp.Header.Revision >= now.Header.Revision {
-				return events
-			}
-		case <-again.C:
-			w.must(etcd.RequestProgress(ctx))
-		case <-end:
-			w.t.Fatalf("etcd does not report all events of %s", key)
-		}
-	}
 }
 
 // outputDir is where a test leaves the evidence of a failure.
