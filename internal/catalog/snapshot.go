@@ -79,9 +79,21 @@ func (v *View) decode(kvs []*mvccpb.KeyValue) iter.Seq[*catalogv1.Root] {
 				v.logger.Error("root left out", "repo", name, "holds", root.Repo, "error", err)
 				continue
 			}
+			if v.bare {
+				root = bare(root)
+			}
 			if !yield(root) {
 				return
 			}
 		}
 	}
+}
+
+// bare returns a root with its name and shards alone.
+func bare(root *catalogv1.Root) *catalogv1.Root {
+	shards := make([]*catalogv1.ShardRef, len(root.Shards))
+	for i, s := range root.Shards {
+		shards[i] = &catalogv1.ShardRef{Digest: s.Digest, Key: s.Key, SizeBytes: s.SizeBytes, Repos: s.Repos}
+	}
+	return &catalogv1.Root{Repo: root.Repo, Shards: shards}
 }

@@ -97,6 +97,47 @@ func TestViewFollows(t *testing.T) {
 	sameAsStore(t, s, snapshot)
 }
 
+// TestShardView: it has the shards of a view, and nothing else of the roots.
+func TestShardView(t *testing.T) {
+	s := newStore(t)
+	all, bare := newView(t, s), catalog.NewShardView(t.Context(), s, quiet())
+	t.Cleanup(bare.Close)
+	shards := func(snapshot *catalog.Snapshot) (names []string) {
+		for _, c := range snapshot.Chunks() {
+			for _, shard := range c.Shards() {
+				names = append(names, fmt.Sprint(shard.Value()))
+			}
+		}
+		return names
+	}
+	for i := range 12 {
+		repo := string(rune('a' + i%5))
+		putDesired(t, s, repo)
+		lease := acquire(t, s, repo)
+		next := nextRoot(lease)
+		next.Branches, next.Url = []*catalogv1.Branch{{Name: "main", Commit: "abcd"}}, "https://example.org/"+repo
+		next.Shards[0].Languages, next.Shards[0].Hidden, next.Shards[0].SizeBytes = []string{"Go"}, []byte("hidden"), 17
+		if _, err := s.Publish(t.Context(), lease, lease.Root(), next); err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if i%4 == 3 {
+			if _, err := s.DeleteRepo(t.Context(), repo); err != nil {
+				t.Fatal(err)
+			}
+		}
+		full, kept := current(t, all), current(t, bare)
+		if want, got := shards(full), shards(kept); !slices.Equal(got, want) || len(got) == 0 && i < 3 {
+			t.Fatalf("it has the shards %v, not %v", got, want)
+		}
+		if root, ok := kept.Root(repo); ok && (root.Url != "" || len(root.Branches) > 0 || len(root.Shards[0].Languages) > 0 || len(root.Shards[0].Hidden) > 0) {
+			t.Fatalf("it keeps %v", root)
+		}
+	}
+}
+
 func TestSnapshotsDoNotChange(t *testing.T) {
 	s := newStore(t)
 	v := newView(t, s)

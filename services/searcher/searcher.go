@@ -140,7 +140,7 @@ func (s *Searcher) Run(ctx context.Context) error {
 	defer end()
 	log := s.tel.Logger()
 	truth := catalog.New(s.deps.Etcd, s.deps.Prefix)
-	view := catalog.NewView(life, truth, log)
+	view := catalog.NewShardView(life, truth, log)
 	defer view.Close()
 	members := membership.NewMembers(life, s.deps.Etcd, truth.Prefix(), log)
 	defer members.Close()
