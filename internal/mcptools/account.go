@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -20,10 +21,14 @@ type coverage struct {
 	Repos   int          `json:"repos,omitempty"`
 	AtLeast bool         `json:"repos_at_least,omitempty"`
 	Commits []repoCommit `json:"commits,omitempty"`
-	// Shards and NotSearched count shards.
+	// Shards, NotSearched and InPart count shards.
 	Shards      uint64      `json:"shards"`
 	NotSearched uint64      `json:"not_searched,omitempty"`
+	InPart      uint64      `json:"searched_in_part,omitempty"`
 	Missing     []uncovered `json:"missing,omitempty"`
+
+	// gaps are the shards of missing.
+	gaps []*searchv1.UncoveredShard
 }
 
 type repoCommit struct {
@@ -33,8 +38,11 @@ type repoCommit struct {
 }
 
 type uncovered struct {
-	Repos  []string `json:"repos,omitempty"`
-	Reason string   `json:"reason"`
+	Outcome string   `json:"outcome"` // not searched, or searched in part
+	Shards  int      `json:"shards"`
+	Repos   []string `json:"repos,omitempty"`
+	Others  int      `json:"other_repos,omitempty"`
+	Reason  string   `json:"reason"`
 }
 
 // text is the other form of c.
@@ -44,10 +52,14 @@ func (c *coverage) text() string {
 	}
 	if !c.Complete {
 		var b strings.Builder
-		fmt.Fprintf(&b, "INCOMPLETE: %d of %s not searched, so counts are lower bounds and a missing match proves nothing; try again.\n",
-			c.NotSearched, plural(c.Shards, "shard", "shards"))
+		fmt.Fprintf(&b, "INCOMPLETE: %s, so counts are lower bounds and a missing match proves nothing; try again.\n",
+			searchapi.MissingShards(&searchv1.Coverage{Requested: c.Shards, NotReached: c.NotSearched + c.InPart, InPart: c.InPart}))
 		for _, m := range c.Missing {
-			fmt.Fprintf(&b, "  not searched: %s: %s\n", strings.Join(m.Repos, ", "), m.Reason)
+			fmt.Fprintf(&b, "  %s: %s of %s", m.Outcome, plural(uint64(m.Shards), "shard", "shards"), strings.Join(m.Repos, ", "))
+			if m.Others > 0 {
+				fmt.Fprintf(&b, " and %s", plural(uint64(m.Others), "other repo", "other repos"))
+			}
+			fmt.Fprintf(&b, ": %s\n", m.Reason)
 		}
 		return b.String()
 	}
@@ -120,15 +132,18 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 func (c *coverage) add(one *searchv1.Coverage, b budget) {
 	c.Complete = c.Complete && one.GetComplete()
 	c.Shards += one.GetRequested()
-	c.NotSearched += one.GetFailed() + one.GetNotReached()
-	for _, u := range one.GetUncovered() {
-		m := uncovered{Reason: strings.ToLower(strings.TrimPrefix(u.GetReason().String(), "UNCOVERED_REASON_"))}
-		for _, repo := range u.GetRepos()[:min(len(u.GetRepos()), 3)] {
+	c.NotSearched += one.GetFailed() + one.GetNotReached() - one.GetInPart()
+	c.InPart += one.GetInPart()
+	c.gaps = append(c.gaps, one.GetUncovered()...)
+	c.Missing = nil
+	for _, g := range searchapi.Gaps(c.gaps) {
+		m := uncovered{Outcome: g.Outcome(), Shards: g.Shards, Reason: searchapi.ReasonText(g.Reason)}
+		repos, others := g.Named()
+		for _, repo := range repos {
 			m.Repos = append(m.Repos, shown(repo, b.names()))
 		}
-		if len(c.Missing) < 10 {
-			c.Missing = append(c.Missing, m)
-		}
+		m.Others = others
+		c.Missing = append(c.Missing, m)
 	}
 }
 

@@ -122,8 +122,8 @@ var must = testrun.Must
 
 func (l *library) coverage() *searchv1.Coverage {
 	if l.incomplete {
-		return &searchv1.Coverage{Requested: 2, Searched: 1, NotReached: 1, Uncovered: []*searchv1.UncoveredShard{
-			{Repos: []string{"host/away"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE},
+		return &searchv1.Coverage{Requested: 2, Searched: 1, NotReached: 1, InPart: 1, Uncovered: []*searchv1.UncoveredShard{
+			{Repos: []string{"host/away"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, InPart: true},
 		}}
 	}
 	return &searchv1.Coverage{Complete: true, Requested: 1, Searched: 1}

@@ -15,6 +15,7 @@ const (
 	unmarked standing = iota
 	pruned
 	searched
+	inPart
 	notReached
 	failed
 )
@@ -109,7 +110,7 @@ func (a *Account) Pruned(d Digest) {
 	a.mark(d, pruned, searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED, "")
 }
 
-// Uncovered records that the shard was not searched, or not to its end. It counts as not
+// Uncovered records that the shard was not searched. It counts as not
 // reached if the reason is the deadline, and as failed otherwise.
 func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message string) {
 	state := failed
@@ -117,6 +118,11 @@ func (a *Account) Uncovered(d Digest, reason searchv1.UncoveredReason, message s
 		state = notReached
 	}
 	a.mark(d, state, reason, message)
+}
+
+// InPart records that the shard was searched in part before the deadline. It counts as not reached.
+func (a *Account) InPart(d Digest, message string) {
+	a.mark(d, inPart, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, message)
 }
 
 // mark ignores shards that are not in the account, since the query does not want them.
@@ -150,6 +156,9 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 		return
 	case failed:
 		c.Failed++
+	case inPart:
+		c.NotReached++
+		c.InPart++
 	case notReached:
 		c.NotReached++
 	case unmarked:
@@ -158,7 +167,7 @@ func (s *accounted) addTo(c *searchv1.Coverage) {
 		s.message = NoTurn
 	}
 	c.Uncovered = append(c.Uncovered, &searchv1.UncoveredShard{
-		Digest: s.digest[:], Reason: s.reason, Message: s.message,
+		Digest: s.digest[:], Reason: s.reason, Message: s.message, InPart: s.state == inPart,
 	})
 }
 

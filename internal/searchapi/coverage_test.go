@@ -20,6 +20,7 @@ const (
 	silence
 	spared // wanted, then pruned
 	searched
+	partly // the first that a later round does not undo
 	late
 	broken
 )
@@ -39,7 +40,7 @@ func TestAccountAddsUp(t *testing.T) {
 			for i := range n {
 				if rapid.Bool().Draw(t, "wanted") {
 					wanted = append(wanted, searchapi.Shard{Digest: digest(i)})
-					if worst[i] < late {
+					if worst[i] < partly {
 						worst[i] = silence
 					}
 				}
@@ -73,7 +74,7 @@ func TestEveryRoundCounts(t *testing.T) {
 			}
 			a.Want(shard)
 			tell(a, digest(0), e)
-			if worst < late {
+			if worst < partly {
 				worst = e
 			}
 			worst = max(worst, e)
@@ -115,6 +116,8 @@ func tell(a *searchapi.Account, d searchapi.Digest, e event) {
 		a.Searched(d)
 	case late:
 		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, "late")
+	case partly:
+		a.InPart(d, "half")
 	case broken:
 		a.Uncovered(d, searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, "broken")
 	case pruned, silence:
@@ -134,8 +137,11 @@ func checkAccount(t rapid.TB, c *searchv1.Coverage, worst []event) {
 			want.Failed++
 		case silence, late:
 			want.NotReached++
+		case partly:
+			want.NotReached++
+			want.InPart++
 		}
-		if e == silence || e >= late {
+		if e == silence || e >= partly {
 			want.Complete = false
 			missing = append(missing, digest(i))
 		}

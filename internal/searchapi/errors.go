@@ -121,10 +121,9 @@ func Incomplete(c *searchv1.Coverage) error {
 	if c.Failed == 0 && c.NotReached > 0 {
 		code = codes.DeadlineExceeded
 	}
-	text := fmt.Sprintf("the answer is incomplete and require_complete is set: of %d shards %d failed and %d were not reached",
-		c.Requested, c.Failed, c.NotReached)
+	text := "the answer is incomplete and require_complete is set: " + MissingShards(c)
 	if len(c.Uncovered) > 0 {
-		text += fmt.Sprintf("; the first: %s (%s)", c.Uncovered[0].Message, c.Uncovered[0].Reason)
+		text += fmt.Sprintf("; the first: %s (%s)", c.Uncovered[0].Message, ReasonText(c.Uncovered[0].Reason))
 	}
 	return withDetails(status.New(code, text), TrimCoverage(c, maxErrorDetail))
 }

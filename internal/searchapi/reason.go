@@ -20,3 +20,20 @@ func ReasonNames() (names []string) {
 	}
 	return names
 }
+
+// ReasonText says to people why shards are not covered.
+func ReasonText(r searchv1.UncoveredReason) string {
+	switch r {
+	case searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED:
+		return "not loaded yet"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE:
+		return "the time was over"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT:
+		return "damaged, being fetched again"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_UNREACHABLE:
+		return "the searcher cannot be reached"
+	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER:
+		return "there is no searcher"
+	}
+	return "an error"
+}

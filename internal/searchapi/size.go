@@ -165,7 +165,7 @@ func TrimCoverage(c *searchv1.Coverage, room int) *searchv1.Coverage {
 	}
 	trimmed := &searchv1.Coverage{
 		Complete: c.Complete, Requested: c.Requested, Searched: c.Searched, Pruned: c.Pruned, Failed: c.Failed, NotReached: c.NotReached,
-		UncoveredLeftOut: c.UncoveredLeftOut + uint64(len(c.Uncovered)),
+		InPart: c.InPart, UncoveredLeftOut: c.UncoveredLeftOut + uint64(len(c.Uncovered)),
 	}
 	kept := Fitting(c.Uncovered, room-proto.Size(trimmed))
 	trimmed.Uncovered = slices.Clip(c.Uncovered[:kept])

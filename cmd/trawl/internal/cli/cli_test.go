@@ -219,7 +219,7 @@ func TestErrorsArePointedOut(t *testing.T) {
 			"coverage", withDetails(t, codes.FailedPrecondition, "incomplete", protoadapt.MessageV1Of(&searchv1.Coverage{
 				Uncovered: []*searchv1.UncoveredShard{{Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "\x1bbad"}},
 			})),
-			"trawl: incomplete\n  not searched: r: corrupt \\x1bbad\n",
+			"trawl: incomplete\n  not searched: 1 shard of r: damaged, being fetched again: \\x1bbad\n",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestReposWithoutTheirIndexes(t *testing.T) {
 		statuses: []*ingestv1.RepoStatus{{Name: "a", State: ingestv1.State_STATE_PUBLISHED, Generation: 4}, {Name: "b", State: ingestv1.State_STATE_QUEUED}},
 		listed:   &searchv1.Coverage{Requested: 3, Searched: 1, Failed: 1, NotReached: 1},
 	}
-	note := "incomplete: 2 of 3 shards could not be read, so documents, sizes and languages of some repos are missing\n"
+	note := "incomplete: 2 of 3 shards were not searched, so documents, sizes and languages of some repos are missing\n"
 	exit, out, errs := trawl(t, s, "repos")
 	if exit != 0 || errs != note || !strings.Contains(out, "\na     published  4           -       -          -     -      -    \n") {
 		t.Errorf("exit %d, printed %q and\n%s", exit, errs, out)

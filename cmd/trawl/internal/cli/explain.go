@@ -58,9 +58,8 @@ func explain(err error) string {
 		case *errdetails.BadRequest:
 			fieldViolations(&b, d, s.Message())
 		case *searchv1.Coverage:
-			for _, u := range d.GetUncovered() {
-				fmt.Fprintf(&b, "\n  not searched: %s: %s %s", strings.Join(u.GetRepos(), ", "),
-					render.UncoveredReason(u.GetReason()), render.Safe([]byte(u.GetMessage())))
+			for line := range render.Gaps(d) {
+				b.WriteString("\n  " + render.Safe([]byte(line)))
 			}
 		}
 	}

@@ -52,8 +52,7 @@ func newRepos(p Process) *cobra.Command {
 					return err
 				}
 				if !coverage.GetComplete() {
-					fmt.Fprintf(p.Err, "incomplete: %d of %s could not be read, so documents, sizes and languages of some repos are missing\n",
-						coverage.GetFailed()+coverage.GetNotReached(), render.Count(coverage.GetRequested(), "shard", "shards"))
+					fmt.Fprintf(p.Err, "incomplete: %s, so documents, sizes and languages of some repos are missing\n", searchapi.MissingShards(coverage))
 				}
 				if asJSON {
 					return printReposJSON(p.Out, rows)

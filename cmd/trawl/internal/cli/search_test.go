@@ -246,7 +246,7 @@ func TestStatusOfSearches(t *testing.T) {
 		want     int
 	}{{1, true, 0}, {0, true, 1}, {1, false, 0}, {0, false, 2}} {
 		exit, _, errs := trawl(t, &scripted{answer: answer(tt.files, tt.complete)}, "search", "x")
-		if exit != tt.want || strings.Contains(errs, "not searched: shard  of pond") == tt.complete {
+		if exit != tt.want || strings.Contains(errs, "not searched: 1 shard of pond") == tt.complete {
 			t.Errorf("%d files, complete: %t: exit %d, want %d\n%s", tt.files, tt.complete, exit, tt.want, errs)
 		}
 	}

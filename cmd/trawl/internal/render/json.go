@@ -81,6 +81,7 @@ type summaryJSON struct {
 	ShardsPruned    uint64          `json:"shards_pruned"`
 	ShardsFailed    uint64          `json:"shards_failed"`
 	NotReached      uint64          `json:"shards_not_reached"`
+	InPart          uint64          `json:"shards_in_part"` // of those not reached
 	Uncovered       []uncoveredJSON `json:"uncovered,omitempty"`
 	BytesDecoded    uint64          `json:"bytes_decoded"`
 	Seconds         float64         `json:"seconds"`
@@ -92,6 +93,7 @@ type uncoveredJSON struct {
 	Repos   []string `json:"repos"`
 	Reason  string   `json:"reason"`
 	Message string   `json:"message,omitempty"`
+	InPart  bool     `json:"in_part,omitempty"`
 }
 
 // File prints one file.
@@ -141,13 +143,13 @@ func (j *JSON) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 	out := summaryJSON{
 		Type: "summary", Matches: s.GetMatches(), Files: s.GetFilesMatched(), CountsExact: s.GetCountsExact(),
 		Complete: c.GetComplete(), ShardsRequested: c.GetRequested(), ShardsSearched: c.GetSearched(),
-		ShardsPruned: c.GetPruned(), ShardsFailed: c.GetFailed(), NotReached: c.GetNotReached(),
+		ShardsPruned: c.GetPruned(), ShardsFailed: c.GetFailed(), NotReached: c.GetNotReached(), InPart: c.GetInPart(),
 		BytesDecoded: s.GetBytesDecoded(), Seconds: took.Seconds(), More: more,
 	}
 	for _, u := range c.GetUncovered() {
 		out.Uncovered = append(out.Uncovered, uncoveredJSON{
 			Digest: hex.EncodeToString(u.GetDigest()), Repos: u.GetRepos(),
-			Reason: UncoveredReason(u.GetReason()), Message: u.GetMessage(),
+			Reason: enumWords(u.GetReason().String(), "UNCOVERED_REASON_"), Message: u.GetMessage(), InPart: u.GetInPart(),
 		})
 	}
 	return j.enc.Encode(out)

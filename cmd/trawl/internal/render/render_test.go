@@ -130,7 +130,7 @@ func TestSummaryNamesWhatWasNotSearched(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "3 matches in 1 file, 2 of 3 shards searched, 1.23ms; more with a larger --max-files\n" +
-		"not searched: shard 010203040506 of r: corrupt: bad sum\n"
+		"not searched: 1 shard of r: damaged, being fetched again: bad sum\n"
 	if out.String() != want {
 		t.Errorf("got %q\nwant %q", out.String(), want)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -168,7 +169,7 @@ func (t *Text) highlight(b *strings.Builder, plain style, text []byte, offset in
 	paint(b, t.color, plain, text[at:])
 }
 
-// Summary prints counts, time, and every part that was not searched.
+// Summary prints counts, time, and what was not searched.
 func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error {
 	var b strings.Builder
 	if t.files > 0 {
@@ -195,12 +196,31 @@ func atLeast(s *searchv1.Statistics) string {
 	return "at least "
 }
 
-// uncovered names each part that was not searched.
+// uncovered has a line for each reason why parts were not searched, or not wholly.
 func uncovered(b *strings.Builder, color bool, c *searchv1.Coverage) {
-	for _, u := range c.GetUncovered() {
-		paint(b, color, styleWarn, fmt.Appendf(nil, "not searched: shard %x of %s: %s: %s",
-			u.GetDigest()[:min(6, len(u.GetDigest()))], strings.Join(u.GetRepos(), ", "), UncoveredReason(u.GetReason()), u.GetMessage()))
+	for line := range Gaps(c) {
+		paint(b, color, styleWarn, []byte(line))
 		b.WriteByte('\n')
+	}
+}
+
+// Gaps has a line for each reason why shards were not searched, or not wholly. It is not safe for a terminal.
+func Gaps(c *searchv1.Coverage) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, g := range searchapi.Gaps(c.GetUncovered()) {
+			repos, others := g.Named()
+			names := strings.Join(repos, ", ")
+			if others > 0 {
+				names += " and " + Count(uint64(others), "other repo", "other repos")
+			}
+			before := ": "
+			if g.Shards > 1 {
+				before = "; the first: "
+			}
+			if !yield(g.Outcome() + ": " + Count(uint64(g.Shards), "shard", "shards") + " of " + names + ": " + searchapi.ReasonText(g.Reason) + before + g.Message) {
+				return
+			}
+		}
 	}
 }
 

@@ -14,11 +14,6 @@ func SkipReason(r searchv1.SkipReason) string {
 	return enumWords(r.String(), "SKIP_REASON_")
 }
 
-// UncoveredReason says in words why a shard was not searched.
-func UncoveredReason(r searchv1.UncoveredReason) string {
-	return enumWords(r.String(), "UNCOVERED_REASON_")
-}
-
 func enumWords(name, prefix string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
 }

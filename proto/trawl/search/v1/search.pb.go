@@ -3940,8 +3940,10 @@ type Coverage struct {
 	Uncovered []*UncoveredShard `protobuf:"bytes,7,rep,name=uncovered,proto3" json:"uncovered,omitempty"`
 	// How many of them are not in uncovered, for want of room.
 	UncoveredLeftOut uint64 `protobuf:"varint,8,opt,name=uncovered_left_out,json=uncoveredLeftOut,proto3" json:"uncovered_left_out,omitempty"`
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// How many of not_reached were searched in part: what was found in them by then is in the answer.
+	InPart        uint64 `protobuf:"varint,9,opt,name=in_part,json=inPart,proto3" json:"in_part,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Coverage) Reset() {
@@ -4030,6 +4032,13 @@ func (x *Coverage) GetUncoveredLeftOut() uint64 {
 	return 0
 }
 
+func (x *Coverage) GetInPart() uint64 {
+	if x != nil {
+		return x.InPart
+	}
+	return 0
+}
+
 // UncoveredShard is a shard that was not, or not wholly, searched.
 type UncoveredShard struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -4038,7 +4047,9 @@ type UncoveredShard struct {
 	Repos  []string        `protobuf:"bytes,2,rep,name=repos,proto3" json:"repos,omitempty"`
 	Reason UncoveredReason `protobuf:"varint,3,opt,name=reason,proto3,enum=trawl.search.v1.UncoveredReason" json:"reason,omitempty"`
 	// For people: what happened.
-	Message       string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`
+	// It was searched in part before the deadline.
+	InPart        bool `protobuf:"varint,5,opt,name=in_part,json=inPart,proto3" json:"in_part,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4099,6 +4110,13 @@ func (x *UncoveredShard) GetMessage() string {
 		return x.Message
 	}
 	return ""
+}
+
+func (x *UncoveredShard) GetInPart() bool {
+	if x != nil {
+		return x.InPart
+	}
+	return false
 }
 
 // DefinitionsRequest asks where a name is defined.
@@ -6492,7 +6510,7 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\bsearcher\x18\x01 \x01(\tR\bsearcher\x12\x16\n" +
 	"\x06shards\x18\x02 \x01(\x04R\x06shards\x12-\n" +
 	"\x04time\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04time\x127\n" +
-	"\tsearching\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tsearching\"\x9e\x02\n" +
+	"\tsearching\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\tsearching\"\xb7\x02\n" +
 	"\bCoverage\x12\x1a\n" +
 	"\bcomplete\x18\x01 \x01(\bR\bcomplete\x12\x1c\n" +
 	"\trequested\x18\x02 \x01(\x04R\trequested\x12\x1a\n" +
@@ -6502,12 +6520,14 @@ const file_trawl_search_v1_search_proto_rawDesc = "" +
 	"\vnot_reached\x18\x06 \x01(\x04R\n" +
 	"notReached\x12=\n" +
 	"\tuncovered\x18\a \x03(\v2\x1f.trawl.search.v1.UncoveredShardR\tuncovered\x12,\n" +
-	"\x12uncovered_left_out\x18\b \x01(\x04R\x10uncoveredLeftOut\"\x92\x01\n" +
+	"\x12uncovered_left_out\x18\b \x01(\x04R\x10uncoveredLeftOut\x12\x17\n" +
+	"\ain_part\x18\t \x01(\x04R\x06inPart\"\xab\x01\n" +
 	"\x0eUncoveredShard\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x14\n" +
 	"\x05repos\x18\x02 \x03(\tR\x05repos\x128\n" +
 	"\x06reason\x18\x03 \x01(\x0e2 .trawl.search.v1.UncoveredReasonR\x06reason\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage\"\xe3\x01\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x17\n" +
+	"\ain_part\x18\x05 \x01(\bR\x06inPart\"\xe3\x01\n" +
 	"\x12DefinitionsRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80\x02R\x04name\x12\x1e\n" +

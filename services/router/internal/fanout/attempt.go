@@ -194,7 +194,7 @@ func (s *scatter[R]) lookAtHedges(a *attempt[R]) {
 		case !s.Peers.healthy(h.target) && s.Peers.silentSince(h.target, h.sent):
 			h.end()
 			for _, t := range h.tasks {
-				t.fail(h.target, failure{deadline, lateMessage(h.target)})
+				t.fail(h.target, failure{reason: deadline, message: lateMessage(h.target)})
 			}
 		default:
 			waiting = true
@@ -219,7 +219,7 @@ func (s *scatter[R]) reconsider(a *attempt[R]) {
 	}
 	a.end()
 	for _, t := range a.tasks {
-		t.fail(a.target, failure{deadline, lateMessage(a.target)})
+		t.fail(a.target, failure{reason: deadline, message: lateMessage(a.target)})
 	}
 	s.dispatch(s.promote(a))
 }

@@ -18,7 +18,7 @@ const corrupt = searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT
 // of searchers, of gRPC and of operating systems can hold addresses and paths.
 var plainWords = map[searchv1.UncoveredReason]string{
 	notCovered:  "does not hold it",
-	deadline:    "did not search all of it before the deadline",
+	deadline:    "did not reach it before the deadline",
 	corrupt:     "found it damaged",
 	unreachable: "could not be reached",
 	failedOther: "failed to search it",
@@ -43,10 +43,11 @@ func (s *scatter[R]) logReference() string {
 	return "; the router's log has the cause"
 }
 
-// failure is why the shards of a call were not searched, for callers.
+// failure is why the shards of a call were not searched, or not wholly, for callers.
 type failure struct {
 	reason  searchv1.UncoveredReason
 	message string
+	inPart  bool
 }
 
 // failureOf is the failure of a call with an error. Over is true if the deadline ended it.
@@ -54,18 +55,18 @@ func (s *scatter[R]) failureOf(target Target, err error, over bool) failure {
 	code, text := status.Code(err), status.Convert(err).Message()
 	switch {
 	case over:
-		return failure{deadline, lateMessage(target)}
+		return failure{reason: deadline, message: lateMessage(target)}
 	case errors.Is(err, ErrNotAsked):
-		return failure{failedOther, text}
+		return failure{reason: failedOther, message: text}
 	case endsCall(code):
 		s.Peers.log.LogAttrs(s.ctx, slog.LevelDebug, "searcher ended a call", slog.String("searcher", target.ID), slog.String("error", text))
-		return failure{failedOther, searcherMessage(target, "ended the call before its deadline")}
+		return failure{reason: failedOther, message: searcherMessage(target, "ended the call before its deadline")}
 	case writtenForCallers[code]:
-		return failure{failedOther, searcherMessage(target, text)}
+		return failure{reason: failedOther, message: searcherMessage(target, text)}
 	case code == codes.Unavailable:
-		return failure{unreachable, s.plainMessage(target, unreachable, text)}
+		return failure{reason: unreachable, message: s.plainMessage(target, unreachable, text)}
 	}
-	return failure{failedOther, s.plainMessage(target, failedOther, text)}
+	return failure{reason: failedOther, message: s.plainMessage(target, failedOther, text)}
 }
 
 // writtenForCallers are the codes by which searchers say what is wrong with a request, or

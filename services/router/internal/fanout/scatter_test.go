@@ -90,7 +90,7 @@ func (w *world) call(ctx context.Context, t fanout.Target, shards []searchapi.Sh
 			account.Searched(s.Digest)
 			found = append(found, s.Digest)
 		case partly:
-			account.Uncovered(s.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, "half")
+			account.InPart(s.Digest, "half")
 			found = append(found, s.Digest)
 		case corrupt:
 			account.Uncovered(s.Digest, searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, "damaged")
@@ -155,6 +155,9 @@ func checkTruth(t *rapid.T, w *world, c *searchv1.Coverage, n int, table map[str
 	uncovered := make(map[byte]searchv1.UncoveredReason)
 	for _, u := range c.Uncovered {
 		uncovered[u.Digest[0]] = u.Reason
+		if gave := w.found[searchapi.Digest(u.Digest)] > 0; u.InPart != gave {
+			t.Fatalf("shard %d gave results: %t, in part: %t, %s", u.Digest[0], gave, u.InPart, u.Message)
+		}
 	}
 	for j := range n {
 		want, results := outcomeOf(w.searchers, j, table)

@@ -141,8 +141,9 @@ func (s *scatter[R]) take(a *attempt[R], reply *Reply[R]) {
 		switch {
 		case !ok:
 			s.account.Searched(t.shard.Digest)
+		case why.inPart:
+			s.account.InPart(t.shard.Digest, why.message) // its results are accepted: another searcher would repeat them
 		case why.reason == deadline:
-			// Its partial results are accepted. Another searcher would repeat them.
 			s.account.Uncovered(t.shard.Digest, why.reason, why.message)
 		default:
 			t.fail(a.target, why)
@@ -165,10 +166,16 @@ func (s *scatter[R]) missed(a *attempt[R], reply *Reply[R]) iter.Seq2[*task, fai
 			if u == nil {
 				continue
 			}
-			if plain[u.Reason] == "" {
-				plain[u.Reason] = s.plainMessage(a.target, u.Reason, u.Message)
+			why := failure{reason: u.Reason, inPart: u.InPart && u.Reason == deadline}
+			if why.inPart {
+				why.message = searcherMessage(a.target, "searched it in part before the deadline")
+			} else {
+				if plain[u.Reason] == "" {
+					plain[u.Reason] = s.plainMessage(a.target, u.Reason, u.Message)
+				}
+				why.message = plain[u.Reason]
 			}
-			if !yield(t, failure{u.Reason, plain[u.Reason]}) {
+			if !yield(t, why) {
 				return
 			}
 		}

@@ -119,6 +119,5 @@ func (t *ticket) checkOverload(c *searchv1.Coverage) error {
 		return nil
 	}
 	t.slot.markOverloaded()
-	return searchapi.Overloaded(fmt.Sprintf("searchers are overloaded: %d of %d shards were not searched", c.Failed+c.NotReached, c.Requested),
-		t.slot.retryAfter())
+	return searchapi.Overloaded("searchers are overloaded: "+searchapi.MissingShards(c), t.slot.retryAfter())
 }

@@ -1,12 +1,10 @@
 package web
 
 import (
-	"cmp"
-	"fmt"
 	"html/template"
-	"slices"
 	"time"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -22,15 +20,14 @@ type account struct {
 	Over string
 	// AsOf: everything published before this time is in the answer.
 	AsOf time.Time
-	// Missing says what an incomplete answer does not cover. MissingShards is how much, such as 3
-	// of 8 shards.
+	// Missing says what an incomplete answer does not cover. MissingShards is how much, in words.
 	MissingShards string
 	Missing       []missing
 	// Cut says why the page ends early; empty if it does not.
 	Cut string
 }
 
-// missing is a reason, and the repos that were not searched in full because of it.
+// missing is a reason, the shards that it concerns, and their repos.
 type missing struct {
 	Reason string
 	Shards string
@@ -52,59 +49,23 @@ func newAccount(resp *searchv1.SearchResponse, repos int, now time.Time) *accoun
 		a.Over = plural(repos, "repo", "repos")
 	}
 	if !a.Complete {
-		a.MissingShards = fmt.Sprintf("%s of %s", grouped(c.GetFailed()+c.GetNotReached()), plural(c.GetRequested(), "shard", "shards"))
+		a.MissingShards = searchapi.MissingShards(c)
 		a.Missing = missingOf(c.GetUncovered())
 	}
 	return a
 }
 
-// maxMissing bounds the repos that are named for each reason.
-const maxMissing = 5
-
 // missingOf groups what was not covered by its reason.
 func missingOf(uncovered []*searchv1.UncoveredShard) (list []missing) {
-	type group struct {
-		shards int
-		repos  []string
-	}
-	groups := map[searchv1.UncoveredReason]*group{}
-	for _, u := range uncovered {
-		g := groups[u.GetReason()]
-		if g == nil {
-			g = &group{}
-			groups[u.GetReason()] = g
-		}
-		g.shards++
-		g.repos = append(g.repos, u.GetRepos()...)
-	}
-	for reason, g := range groups {
-		slices.Sort(g.repos)
-		g.repos = slices.Compact(g.repos)
-		m := missing{Reason: reasonText(reason), Shards: plural(g.shards, "shard", "shards"), Others: max(len(g.repos)-maxMissing, 0)}
-		for _, repo := range g.repos[:min(len(g.repos), maxMissing)] {
+	for _, g := range searchapi.Gaps(uncovered) {
+		repos, others := g.Named()
+		m := missing{Reason: searchapi.ReasonText(g.Reason), Shards: plural(uint64(g.Shards), "shard", "shards") + " " + g.Outcome(), Others: others}
+		for _, repo := range repos {
 			m.Repos = append(m.Repos, name(cut(repo, nameBytes)))
 		}
 		list = append(list, m)
 	}
-	slices.SortFunc(list, func(a, b missing) int { return cmp.Compare(a.Reason, b.Reason) })
 	return list
-}
-
-// reasonText says why shards were not searched.
-func reasonText(r searchv1.UncoveredReason) string {
-	switch r {
-	case searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED:
-		return "not loaded yet"
-	case searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE:
-		return "the time was over"
-	case searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT:
-		return "damaged, being fetched again"
-	case searchv1.UncoveredReason_UNCOVERED_REASON_UNREACHABLE:
-		return "the searcher cannot be reached"
-	case searchv1.UncoveredReason_UNCOVERED_REASON_NO_SEARCHER:
-		return "there is no searcher"
-	}
-	return "an error"
 }
 
 // cutReason says why a page ends before it has all files that it has room for.

@@ -75,14 +75,14 @@ func TestNoLinesWithoutTheirMatch(t *testing.T) {
 func TestIncompleteAnswer(t *testing.T) {
 	f := &fake{search: found()}
 	f.search.Statistics.CountsExact = false
-	f.search.Coverage = &searchv1.Coverage{Requested: 9, Searched: 6, Failed: 1, NotReached: 2, Uncovered: []*searchv1.UncoveredShard{
-		{Repos: []string{"host/b", "host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE},
-		{Repos: []string{"host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE},
+	f.search.Coverage = &searchv1.Coverage{Requested: 9, Searched: 6, Failed: 1, NotReached: 2, InPart: 2, Uncovered: []*searchv1.UncoveredShard{
+		{Repos: []string{"host/b", "host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, InPart: true},
+		{Repos: []string{"host/a"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, InPart: true},
 		{Repos: []string{"1", "2", "3", "4", "5", "6", "7"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT},
 	}}
 	text := textOf(show(t, f.serve(t, false), "/?q=fish"))
-	contains(t, text, "At least 0 matches", "Incomplete: 3 of 9 shards were not searched", "2 shards: the time was over. Repos: host/a, host/b",
-		"1 shard: damaged, being fetched again. Repos: 1, 2, 3, 4, 5 and 2 more", "Nothing was found in the part that was searched")
+	contains(t, text, "At least 0 matches", "Incomplete: 1 of 9 shards was not searched and 2 were searched in part. Counts", "2 shards searched in part: the time was over. Repos: host/a, host/b",
+		"1 shard not searched: damaged, being fetched again. Repos: 1, 2, 3, 4, 5 and 2 more", "Nothing was found in the part that was searched")
 	if strings.Contains(text, "Complete over") {
 		t.Error("the page says that the answer is complete")
 	}

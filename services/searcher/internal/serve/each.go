@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -116,12 +117,18 @@ func (s *Service) readyFirst(ctx context.Context, v visits, until time.Time) []s
 	return append(order, later...)
 }
 
+// errInPart is why a shard is not covered whose search stopped early.
+var errInPart = errors.New("searched in part")
+
 func mark(a *searchapi.Account, d searchapi.Digest, reason searchv1.UncoveredReason, err error) {
-	if err == nil {
+	switch {
+	case err == nil:
 		a.Searched(d)
-		return
+	case errors.Is(err, errInPart):
+		a.InPart(d, err.Error())
+	default:
+		a.Uncovered(d, reason, err.Error())
 	}
-	a.Uncovered(d, reason, err.Error())
 }
 
 // searchShard opens a shard, for which it waits until then, takes a processor, and visits the
@@ -191,7 +198,7 @@ func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned sea
 	case err != nil:
 		return otherReason, err
 	case incomplete != nil:
-		return deadline, incomplete
+		return deadline, fmt.Errorf("%w: %w", errInPart, incomplete)
 	}
 	return 0, nil
 }

@@ -170,7 +170,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 		return s.file(found), nil
 	}
 	if !coverage.Complete {
-		return nil, status.Errorf(codes.Unavailable, "%s: %s", coverage.Uncovered[0].Reason, coverage.Uncovered[0].Message)
+		return nil, status.Errorf(codes.Unavailable, "%s: %s", searchapi.ReasonText(coverage.Uncovered[0].Reason), coverage.Uncovered[0].Message)
 	}
 	return nil, searchapi.FileNotFound(req, "", nil)
 }

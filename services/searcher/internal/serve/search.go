@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -118,12 +119,13 @@ func (s *Service) show(ctx context.Context, call *admitted, b *best, account *se
 			return
 		case reason == deadline:
 			b.shown(p, &search.Result{}) // files shown before stay, and all that were found count
+			err = fmt.Errorf("%w: %w", errInPart, err)
 		default:
 			b.drop(p)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		account.Uncovered(p.planned.Digest, reason, err.Error())
+		mark(account, p.planned.Digest, reason, err)
 	})
 }
 

@@ -226,7 +226,7 @@ func TestEveryEndOfAShard(t *testing.T) {
 		"error-when-shown":   searchv1.UncoveredReason_UNCOVERED_REASON_ERROR,
 	}
 	checkUncovered(t, resp.Coverage, want)
-	if resp.Coverage.Requested != 10 || resp.Coverage.Searched != 1 || resp.Coverage.Complete {
+	if resp.Coverage.Requested != 10 || resp.Coverage.Searched != 1 || resp.Coverage.InPart != 1 || resp.Coverage.Complete {
 		t.Errorf("coverage %v", resp.Coverage)
 	}
 	var paths []string
@@ -266,8 +266,8 @@ func TestNotShownInTime(t *testing.T) {
 		for _, f := range resp.Files {
 			paths = append(paths, string(f.Path))
 		}
-		if got := strings.Join(paths, " "); got != "dear-1 good slow" || resp.Statistics.FilesMatched != 4 {
-			t.Errorf("files %q, statistics %v", got, resp.Statistics)
+		if got := strings.Join(paths, " "); got != "dear-1 good slow" || resp.Statistics.FilesMatched != 4 || resp.Coverage.InPart != 2 {
+			t.Errorf("files %q, statistics %v, coverage %v", got, resp.Statistics, resp.Coverage)
 		}
 	})
 }
