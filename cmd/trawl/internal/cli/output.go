@@ -21,7 +21,7 @@ type printer interface {
 	File(f *searchv1.FileMatch) error
 	Explanation(e *searchv1.Explanation, searched uint64) error
 	Rest(resp *searchv1.SearchResponse) error
-	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error
+	Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more string) error
 }
 
 const (
@@ -215,8 +215,8 @@ func show(out printer, files []*searchv1.FileMatch) error {
 	return nil
 }
 
-// sumUp prints the summary of an answer. more means that files were left out.
-func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more bool) error {
+// sumUp prints the summary of an answer. More is what shows files that were left out; empty if none were.
+func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more string) error {
 	if e := last.GetExplanation(); e != nil {
 		if err := out.Explanation(e, last.GetCoverage().GetSearched()); err != nil {
 			return fmt.Errorf("printing the explanation: %w", err)

@@ -110,6 +110,9 @@ func (a *answerFlags) run(ctx context.Context, p Process, query string, ask ask)
 	if err := a.lines.check(); err != nil {
 		return err
 	}
+	if a.timeout <= 0 {
+		return usageError{fmt.Errorf("--timeout is %v: want more than 0s", a.timeout)}
+	}
 	return p.paged(ctx, func(p Process) error { return a.print(ctx, p, query, ask) })
 }
 
@@ -166,17 +169,29 @@ func (a *answerFlags) pages(ctx context.Context, c client, out printer, query st
 		if len(next) > 0 && (limit == 0 || shown < limit) {
 			continue
 		}
-		matched := page.GetStatistics().GetFilesMatched()
-		counted := options.GetCountOnly() || page.GetSelected() != searchv1.Facet_FACET_UNSPECIFIED
-		left := !counted && uint64(shown) < matched || len(next) > 0
-		if err := sumUp(out, page, time.Since(began), left); err != nil {
+		if err := sumUp(out, page, time.Since(began), showsMore(page, options.GetCountOnly(), shown, limit)); err != nil {
 			return false, err
 		}
+		matched := page.GetStatistics().GetFilesMatched()
 		if matched == 0 && !page.GetCoverage().GetComplete() {
 			return false, errUnsearched
 		}
 		return matched > 0, nil
 	}
+}
+
+// showsMore is what shows the files that are left out after those shown; empty if none are. The limit is 0 if there is none.
+func showsMore(last *searchv1.SearchResponse, counted bool, shown, limit uint32) string {
+	counted = counted || last.GetSelected() != searchv1.Facet_FACET_UNSPECIFIED
+	switch {
+	case len(last.GetNextPageToken()) == 0 && (counted || uint64(shown) >= last.GetStatistics().GetFilesMatched()):
+		return ""
+	case limit > 0 && shown >= limit:
+		return "a larger --max-files"
+	case !last.GetCoverage().GetComplete():
+		return "a longer timeout"
+	}
+	return "a larger count: in the query"
 }
 
 func (a *answerFlags) page(ctx context.Context, c client, o *searchv1.SearchOptions, after []byte, ask ask) (*searchv1.SearchResponse, error) {

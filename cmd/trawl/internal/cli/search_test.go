@@ -153,6 +153,37 @@ func TestAllPagesArePrinted(t *testing.T) {
 	}
 }
 
+// TestMoreIsAdvisedByItsReason: where files are left out, the advice fits what left them out.
+func TestMoreIsAdvisedByItsReason(t *testing.T) {
+	for _, tt := range []struct {
+		args     []string
+		complete bool
+		want     string
+	}{
+		{[]string{"-c"}, false, "at least 3 files match; more are shown with a longer timeout\n"},
+		{[]string{"-c", "--max-files", "20"}, false, "at least 3 files match; more are shown with a longer timeout\n"},
+		{[]string{"-c", "--max-files", "1"}, false, "at least 3 files match; more are shown with a larger --max-files\n"},
+		{[]string{"-c"}, true, "at least 3 files match; more are shown with a larger count: in the query\n"},
+	} {
+		answer := oneFile()
+		answer.Statistics, answer.Coverage = &searchv1.Statistics{FilesMatched: 3}, &searchv1.Coverage{Complete: tt.complete}
+		exit, _, notes := trawl(t, &scripted{answer: answer}, append([]string{"search", "x"}, tt.args...)...)
+		if exit != 0 || notes != tt.want {
+			t.Errorf("%q, complete: %t: exit %d, printed %q, want %q", tt.args, tt.complete, exit, notes, tt.want)
+		}
+	}
+}
+
+// TestNoTime: a search needs time.
+func TestNoTime(t *testing.T) {
+	for _, timeout := range []string{"0", "-1s"} {
+		exit, _, errs := trawl(t, &scripted{answer: oneFile()}, "search", "--timeout", timeout, "x")
+		if exit != 2 || !strings.Contains(errs, "want more than 0s") {
+			t.Errorf("--timeout %s: exit %d, printed %q", timeout, exit, errs)
+		}
+	}
+}
+
 // TestQuiet: -q prints nothing, whatever else is asked for or found.
 func TestQuiet(t *testing.T) {
 	for _, args := range [][]string{nil, {"--explain"}, {"--json"}, {"-l"}, {"-c"}, {"--max-files", "1"}, {"--heading"}} {

@@ -45,14 +45,15 @@ func newShardSearch(p Process) *cobra.Command {
 			text := strings.Join(args[1:], " ")
 			return withShard(args[0], func(s *search.Shard) error {
 				began := time.Now()
-				answer, err := searchShard(cmd.Context(), s, text, output.options(true))
+				options := output.options(true)
+				answer, err := searchShard(cmd.Context(), s, text, options)
 				if err != nil {
 					return &queryError{query: text, err: err}
 				}
 				if err := show(out, answer.GetFiles()); err != nil {
 					return err
 				}
-				return sumUp(out, answer, time.Since(began), uint64(len(answer.GetFiles())) < answer.GetStatistics().GetFilesMatched())
+				return sumUp(out, answer, time.Since(began), showsMore(answer, false, uint32(len(answer.GetFiles())), options.MaxFiles))
 			})
 		},
 	}

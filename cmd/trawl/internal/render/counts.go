@@ -22,7 +22,7 @@ func NewCounts(w, notes io.Writer, color, facets bool) Counts {
 }
 
 // Summary prints how much matches where there are no facets, and warns of what is missing.
-func (c Counts) Summary(s *searchv1.Statistics, cover *searchv1.Coverage, took time.Duration, more bool) error {
+func (c Counts) Summary(s *searchv1.Statistics, cover *searchv1.Coverage, took time.Duration, more string) error {
 	if !c.facets {
 		if _, err := fmt.Fprintf(c.w, "%s%s in %s\n", atLeast(s), Count(s.GetMatches(), "match", "matches"), Count(s.GetFilesMatched(), "file", "files")); err != nil {
 			return err

@@ -139,12 +139,12 @@ func TextOrBytes(b []byte) (string, []byte) {
 }
 
 // Summary prints the account of the answer.
-func (j *JSON) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error {
+func (j *JSON) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more string) error {
 	out := summaryJSON{
 		Type: "summary", Matches: s.GetMatches(), Files: s.GetFilesMatched(), CountsExact: s.GetCountsExact(),
 		Complete: c.GetComplete(), ShardsRequested: c.GetRequested(), ShardsSearched: c.GetSearched(),
 		ShardsPruned: c.GetPruned(), ShardsFailed: c.GetFailed(), NotReached: c.GetNotReached(), InPart: c.GetInPart(),
-		BytesDecoded: s.GetBytesDecoded(), Seconds: took.Seconds(), More: more,
+		BytesDecoded: s.GetBytesDecoded(), Seconds: took.Seconds(), More: more != "",
 	}
 	for _, u := range c.GetUncovered() {
 		out.Uncovered = append(out.Uncovered, uncoveredJSON{

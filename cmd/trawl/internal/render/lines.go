@@ -140,10 +140,10 @@ func (n notes) Explanation(e *searchv1.Explanation, searched uint64) error {
 }
 
 // Summary warns of what is missing from an answer, and prints nothing else of it.
-func (n notes) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more bool) error {
+func (n notes) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Duration, more string) error {
 	var b strings.Builder
-	if more {
-		fmt.Fprintf(&b, "%s%s match; more are shown with a larger --max-files\n", atLeast(s), Count(s.GetFilesMatched(), "file", "files"))
+	if more != "" {
+		fmt.Fprintf(&b, "%s%s match; more are shown with %s\n", atLeast(s), Count(s.GetFilesMatched(), "file", "files"), more)
 	}
 	uncovered(&b, false, c)
 	_, err := io.WriteString(n.to, b.String())

@@ -126,7 +126,7 @@ func TestSummaryNamesWhatWasNotSearched(t *testing.T) {
 		Digest: []byte{1, 2, 3, 4, 5, 6, 7, 8}, Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "bad sum",
 	}}}
 	var out bytes.Buffer
-	if err := NewText(&out, false, false).Summary(stats, coverage, 1234*time.Microsecond, true); err != nil {
+	if err := NewText(&out, false, false).Summary(stats, coverage, 1234*time.Microsecond, "a larger --max-files"); err != nil {
 		t.Fatal(err)
 	}
 	want := "3 matches in 1 file, 2 of 3 shards searched, 1.23ms; more with a larger --max-files\n" +
@@ -147,7 +147,7 @@ func TestLowerBoundsSaySo(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		stats := &searchv1.Statistics{Matches: 3, FilesMatched: 2, CountsExact: tt.exact}
-		if err := NewCounts(&out, &out, false, false).Summary(stats, &searchv1.Coverage{}, 0, true); err != nil || out.String() != tt.want {
+		if err := NewCounts(&out, &out, false, false).Summary(stats, &searchv1.Coverage{}, 0, "a larger --max-files"); err != nil || out.String() != tt.want {
 			t.Errorf("exact %v: %v, got %q\nwant %q", tt.exact, err, out.String(), tt.want)
 		}
 	}
@@ -161,7 +161,7 @@ func TestJSONIsOneObjectALine(t *testing.T) {
 	if err := j.File(f); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Summary(&searchv1.Statistics{Matches: 4}, &searchv1.Coverage{Complete: true}, time.Second, false); err != nil {
+	if err := j.Summary(&searchv1.Statistics{Matches: 4}, &searchv1.Coverage{Complete: true}, time.Second, ""); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

@@ -169,8 +169,8 @@ func (t *Text) highlight(b *strings.Builder, plain style, text []byte, offset in
 	paint(b, t.color, plain, text[at:])
 }
 
-// Summary prints counts, time, and what was not searched.
-func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more bool) error {
+// Summary prints counts, time, and what was not searched. More is what shows files that were left out; empty if none were.
+func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.Duration, more string) error {
 	var b strings.Builder
 	if t.files > 0 {
 		b.WriteByte('\n')
@@ -179,8 +179,8 @@ func (t *Text) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 		atLeast(s), Count(s.GetMatches(), "match", "matches"), Count(s.GetFilesMatched(), "file", "files"),
 		strconv.FormatUint(c.GetSearched()+c.GetPruned(), 10), Count(c.GetRequested(), "shard", "shards"),
 		Duration(took)))
-	if more {
-		paint(&b, t.color, styleNote, []byte("; more with a larger --max-files"))
+	if more != "" {
+		paint(&b, t.color, styleNote, []byte("; more with "+more))
 	}
 	b.WriteByte('\n')
 	uncovered(&b, t.color, c)
