@@ -114,7 +114,11 @@ func (c *call) checkBranches(ctx context.Context, repo string, branches ...strin
 	}
 	for _, b := range branches {
 		if !slices.Contains(have, b) {
-			return plainError(fmt.Sprintf("%s has no indexed branch %s; the nearest: %s", shown(repo, 200), shown(b, 200), strings.Join(c.shownNames(searchapi.Nearest(b, have)), ", ")))
+			text := fmt.Sprintf("%s has no indexed branch %s", shown(repo, 200), shown(b, 200))
+			if near := c.shownNames(searchapi.Nearest(b, have)); len(near) > 0 {
+				text += "; the nearest: " + strings.Join(near, ", ")
+			}
+			return plainError(text + "; list_refs shows all that there are")
 		}
 	}
 	return nil

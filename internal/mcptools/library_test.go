@@ -170,7 +170,7 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 		}}
 	}
 	for name, hint := range map[string]string{
-		"Crap": `"Crap" is not defined where the query looks; the nearest: "Carp", "Row"`,
+		"Crap": `"Crap" is not defined where the query looks; the nearest: "Carp"`,
 		"Feed": `"Feed" is defined, and used nowhere that the query looks`,
 	} {
 		if result.Stats.FilesMatched == 0 && strings.HasPrefix(req.Query, searchapi.DefinitionsOf(name, "")) || strings.HasPrefix(req.Query, searchapi.ReferencesOf(name, "")) {

@@ -51,17 +51,16 @@ func (c *call) unknownRepo(ctx context.Context, name string) string {
 	text := fmt.Sprintf("there is no repo %s (or you may not see it)", shown(name, 200))
 	// A name with up to two differences has one of three parts unchanged.
 	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote(`(?i:`+parts(path.Base(name))+`)`), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
-	if err != nil || len(list.GetRepos()) == 0 {
-		list, err = c.api.List(ctx, &searchv1.ListRequest{SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
+	var names []string
+	if err == nil {
+		for _, r := range list.GetRepos() {
+			names = append(names, r.GetName())
+		}
 	}
-	if err != nil || len(list.GetRepos()) == 0 {
-		return text + "; list_repos shows all that there are"
+	if near := c.shownNames(searchapi.Nearest(name, names)); len(near) > 0 {
+		return text + "; the nearest: " + strings.Join(near, ", ")
 	}
-	names := make([]string, len(list.GetRepos()))
-	for i, r := range list.GetRepos() {
-		names[i] = r.GetName()
-	}
-	return text + "; the nearest: " + strings.Join(c.shownNames(searchapi.Nearest(name, names)), ", ")
+	return text + "; list_repos shows all that there are"
 }
 
 // wholeName is the name of the only repo whose last parts are name, after an error that there is no repo with just this name; otherwise it is

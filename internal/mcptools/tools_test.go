@@ -89,7 +89,7 @@ func TestAnswers(t *testing.T) {
 		{"references", args{"names": []string{"feed"}}, []string{"1 match in 1 file", "\tfeed(\"fish\")  [in function main]"}, nil},
 		{"references", args{"names": []string{"fish"}, "paths": []string{"*.md"}}, []string{"1 match in 1 file", "README.md"}, nil},
 		{"definitions", args{"names": []string{"Feed"}, "repos": []string{"github.com/acme/lake"}}, []string{"0 matches", "Complete over 1 repo"}, nil},
-		{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Note: \"Crap\" is not defined where the query looks; the nearest: \"Carp\", \"Row\"\n"}, nil},
+		{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Note: \"Crap\" is not defined where the query looks; the nearest: \"Carp\"\n"}, nil},
 		{"references", args{"names": []string{"Feed"}}, []string{"0 matches", "Note: \"Feed\" is defined, and used nowhere that the query looks"}, []string{"is not defined"}},
 		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/agnivade/levenshtein"
 )
@@ -19,18 +21,24 @@ const (
 )
 
 // Nearest returns the names that differ least from name, at most MostNearest. The last part of a
-// name counts most. It compares all names, a thousand in about two milliseconds. Nothing is near a text that is far longer than names are.
+// name counts most: that of a near name differs from it in at most a third of its characters and one more, or is its beginning, or the
+// near name has all its words. It compares all names, a thousand in about two milliseconds. Nothing is near a text that is far longer than names are.
 func Nearest(name string, names []string) []string {
-	if len(name) > comparedBytes {
+	if name == "" || len(name) > comparedBytes {
 		return nil
 	}
 	type candidate struct {
 		name       string
 		base, full int
 	}
-	of := make([]candidate, len(names))
-	for i, n := range names {
-		of[i] = candidate{name: n, base: EditDistance(path.Base(n), path.Base(name))}
+	base := path.Base(name)
+	words := strings.FieldsFunc(strings.ToLower(base), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
+	var of []candidate
+	for _, n := range names {
+		c := candidate{name: n, base: EditDistance(path.Base(n), base)}
+		if c.base <= farthest(base) || hasWords(n, words) || begins(base, path.Base(n)) {
+			of = append(of, c)
+		}
 	}
 	slices.SortStableFunc(of, func(a, b candidate) int { return a.base - b.base })
 	if len(of) == 0 {
@@ -50,13 +58,27 @@ func Nearest(name string, names []string) []string {
 	return best
 }
 
+// farthest is in how many characters a near name may differ.
+func farthest(name string) int { return 1 + utf8.RuneCountInString(name)/3 }
+
+// begins reports whether a name begins with another one of at least two bytes, in any case.
+func begins(name, with string) bool {
+	return len(with) > 1 && len(with) <= len(name) && strings.EqualFold(name[:len(with)], with)
+}
+
+// hasWords reports whether a name has all of some words, in any case.
+func hasWords(name string, words []string) bool {
+	name = strings.ToLower(name)
+	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(name, word) })
+}
+
 // SpelledLike returns the names that begin with name, or else those that differ least from it, in at most a third of its characters and one more.
 // They are at most MostNearest. It is for few names, such as those of commands and arguments.
 func SpelledLike(name string, names []string) []string {
 	near := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !strings.HasPrefix(n, name) })
 	if len(near) == 0 || name == "" {
 		near = Nearest(name, names)
-		least := 1 + len(name)/3
+		least := farthest(name)
 		for _, n := range near {
 			least = min(least, EditDistance(n, name))
 		}

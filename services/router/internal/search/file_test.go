@@ -50,7 +50,7 @@ func TestFileOfTheFirstBranchThatHasIt(t *testing.T) {
 			t.Errorf("%s on the first branch: %v, %v", path, resp, err)
 		}
 	}
-	for branch, want := range map[string]string{"main": `path: no file "a" in r on branch "main", but on branch "release/1"`, "nope": `branch: no branch "nope" of r is indexed; the nearest: "main", "release/1", "release/2"`} {
+	for branch, want := range map[string]string{"main": `path: no file "a" in r on branch "main", but on branch "release/1"`, "nope": `branch: no branch "nope" of r is indexed; these are: main, release/1, release/2`} {
 		_, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("a"), Branch: branch})
 		if s := status.Convert(err); s.Code() != codes.NotFound || s.Message() != want {
 			t.Errorf("branch %s: %v, want %s", branch, err, want)

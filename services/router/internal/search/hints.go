@@ -365,6 +365,9 @@ func (h *hinter) field(t query.Term, prefix string) bool {
 		return true
 	case !known:
 		best := searchapi.Nearest(lower, slices.DeleteFunc(fields, func(f string) bool { return len(f) < 4 }))
+		if len(best) == 0 {
+			return false
+		}
 		if meant = best[0]; searchapi.EditDistance(lower, meant) > 1 && letters(lower) != letters(meant) {
 			return false
 		}

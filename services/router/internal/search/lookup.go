@@ -63,7 +63,7 @@ func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, e
 		names[i] = b.Name
 	}
 	text := fmt.Sprintf("no branch %q of %s is indexed", branch, repo)
-	if all := strings.Join(names, ", "); len(names) > searchapi.MostNearest && len(all) <= listedBranches {
+	if all := strings.Join(names, ", "); len(all) <= listedBranches {
 		text += "; these are: " + all
 	}
 	return nil, "", searchapi.NotFound("branch", text, searchapi.Nearest(branch, names))
