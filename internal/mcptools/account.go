@@ -111,7 +111,7 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	var unknown, unmatched []string
 	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
 	if len(empty) > 0 {
-		group.Go(func() error { return c.addRepos(ctx, scope, tail.Coverage, empty[0].resp) })
+		group.Go(func() error { return c.addRepos(ctx, scope, tail, empty[0].resp) })
 		group.Go(func() (err error) { unmatched, err = c.unmatched(ctx, scope); return err })
 	}
 	if err := group.Wait(); err != nil {
@@ -151,8 +151,8 @@ func (c *coverage) add(one *searchv1.Coverage, b budget) {
 const namedRepos = 20
 
 // addRepos adds the repos that were searched, if they are few, with their commits, if the list is of the
-// same state of the index as the answer.
-func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *searchv1.SearchResponse) error {
+// same state of the index as the answer. It adds a note if globs match none.
+func (c *call) addRepos(ctx context.Context, scope Scope, tail *result, resp *searchv1.SearchResponse) error {
 	if !resp.GetCoverage().GetComplete() {
 		return nil
 	}
@@ -163,6 +163,10 @@ func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *s
 	if err != nil {
 		return fmt.Errorf("list the repos that were searched: %w", err)
 	}
+	if len(list.GetRepos()) == 0 && len(scope.exactRepos()) < len(scope.Repos) {
+		tail.Notes = append(tail.Notes, "no repo is in scope"+globNote)
+	}
+	cov := tail.Coverage
 	cov.Repos, cov.AtLeast = len(list.GetRepos()), len(list.GetNextPageToken()) > 0
 	if e := resp.GetEmpty(); e != nil && e.GetRepos() < uint64(cov.Repos) { // the query rules out some of its scope
 		cov.Repos, cov.AtLeast = int(e.GetRepos()), false

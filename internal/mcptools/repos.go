@@ -93,6 +93,9 @@ func (c *call) repos(ctx context.Context, in reposArgs) (*answer, error) {
 		entries = entries[1:]
 	}
 	if len(entries) == 0 && in.Pattern != "" && in.Cursor == "" {
+		if strings.ContainsAny(in.Pattern, "*?") {
+			return nil, plainError("no repo that you may see has a name that matches " + shown(in.Pattern, 200) + globNote)
+		}
 		return nil, plainError(c.unknownRepo(ctx, meant(in.Pattern)))
 	}
 	return c.fitRepos(list, entries, from), nil

@@ -16,6 +16,9 @@ type Scope struct {
 	Lang    string   `json:"lang,omitempty" jsonschema:"only in this language, such as go or c++"`
 }
 
+// globNote says what a glob of repos means, after one that matches none.
+const globNote = ": a glob matches whole names, such as github.com/org/name, * stands for any characters but /, and ** for any, as in **name*"
+
 // repos is the part of the query that selects repos.
 func (s Scope) repos() string {
 	return anyOf("r:", s.Repos, query.RepoGlob)

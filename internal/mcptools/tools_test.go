@@ -94,6 +94,8 @@ func TestAnswers(t *testing.T) {
 		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
 		{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
+		{"grep", args{"patterns": []string{"carp"}, "repos": []string{"*pon*"}}, []string{"0 matches", "Note: no repo is in scope: a glob matches whole names"}, nil},
+		{"grep", args{"patterns": []string{"carp"}, "repos": []string{"**pon*"}}, []string{"1 match in 1 file"}, []string{"Note"}},
 		{"list_repos", args{"pattern": "LAKE"}, []string{"1 repo\n", "github.com/acme/lake"}, []string{"pond"}},
 		{"list_refs", args{"repo": "github.com/acme/pond"}, []string{"main@0123456789ab"}, []string{"lake"}},
 		{"count", args{"patterns": []string{"fish"}}, []string{"5 matches in 4 files, counts by repo and directory", "  internal/fish/: 3 in 2 files"}, nil},
@@ -168,6 +170,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"search", args{}, `the argument "query" is needed: words that must all be in a file`},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, `the nearest: "internal/fish/"; glob and list_tree find paths`},
 		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},
+		{"list_repos", args{"pattern": "*pon*"}, "no repo that you may see has a name that matches *pon*: a glob matches whole names"},
 		{"list_refs", args{"repo": "github.com/acme/pnd"}, "the nearest: github.com/acme/pond"},
 	} {
 		r := ask(t, session, c.tool, c.args)
