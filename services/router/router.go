@@ -177,7 +177,9 @@ func (r *Router) Run(ctx context.Context) error {
 	defer sources.Close()
 	secrets := codehost.Secrets{Folder: r.cfg.Source.Credentials}
 	r.server.HandleSigned(ingest.WebhookPattern, ingest.NewWebhooks(store, sources, r.deps.Queue, secrets, r.cfg.PushPause, r.webhookMetrics, log))
-	puts := ingest.Config{Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute, Live: r.live, Admit: searches.Enter}
+	puts := ingest.Config{
+		Policy: r.cfg.Source.Policy, PerMinute: r.cfg.ReposPerMinute, Live: r.live, Admit: searches.Enter, NearestRepos: searches.NearestRepos,
+	}
 	space := ingest.NewSpace(store, r.tel.Metrics(), log)
 	repos := ingest.New(store, r.deps.Queue, puts, space, r.server.Draining(), log)
 	ingestv1.RegisterIngestServiceServer(r.server, repos)

@@ -21,6 +21,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -84,7 +85,7 @@ func (s *scripted) PutRepo(_ context.Context, req *ingestv1.PutRepoRequest) (*in
 
 func (s *scripted) DeleteRepo(_ context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
 	if req.GetName() == "xx" {
-		return nil, status.Error(codes.NotFound, "no such repo")
+		return nil, searchapi.NotFound("name", "there is no such repo", []string{"pond"})
 	}
 	s.deleted = req.GetName()
 	return &ingestv1.DeleteRepoResponse{}, nil
@@ -349,13 +350,9 @@ func (s *scripted) ListStaleRepos(_ context.Context, req *ingestv1.ListStaleRepo
 
 func (s *scripted) GetRepo(_ context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 	if req.GetName() == "xx" {
-		return nil, status.Error(codes.NotFound, "no such repo")
+		return nil, searchapi.NotFound("name", "there is no such repo", []string{"pond"})
 	}
 	return &ingestv1.GetRepoResponse{Status: s.statuses[0]}, nil
-}
-
-func (*scripted) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
-	return nil, noRepo(req.GetRepo())
 }
 
 func TestStaleRepos(t *testing.T) {

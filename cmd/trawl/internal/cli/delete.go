@@ -55,7 +55,7 @@ back, before they are ready. What a bucket keeps of deleted objects by itself, a
 func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool) error {
 	done, err := c.ingest.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: name})
 	if err != nil && (!wait || status.Code(err) != codes.NotFound) {
-		return withNearestRepo(ctx, c, name, err)
+		return err
 	}
 	if err == nil {
 		if _, err := fmt.Fprintf(p.Out, "%s: deleted\n", name); err != nil {
@@ -69,7 +69,7 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 	gone, again := waitGone(ctx, c, p, &ingestv1.GetDeletionRequest{Name: name, RevisionToken: done.GetRevisionToken()})
 	if again != nil {
 		if status.Code(again) == codes.NotFound && err != nil {
-			return withNearestRepo(ctx, c, name, err) // there is neither a repo nor a deletion
+			return err // there is neither a repo nor a deletion
 		}
 		return again
 	}

@@ -132,7 +132,7 @@ func (r reindexing) candidates(ctx context.Context, c client) (names []string, e
 	for _, name := range r.names {
 		resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, withNearestRepo(ctx, c, name, err))
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		due(resp.GetStatus())
 	}

@@ -9,14 +9,10 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
-	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // staleFlags choose the repositories that are behind.
@@ -114,7 +110,7 @@ func newReposStatus(p Process) *cobra.Command {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: args[0]})
 				if err != nil {
-					return withNearestRepo(ctx, c, args[0], err)
+					return err
 				}
 				if asJSON {
 					return printMessages(p.Out, "status", resp.GetStatus())
@@ -127,18 +123,6 @@ func newReposStatus(p Process) *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	completeNames(cmd, &addr)
 	return cmd
-}
-
-// withNearestRepo returns the error of a repo that does not exist with the names nearest to its own, which the service for
-// searches knows; and any other error as it is.
-func withNearestRepo(ctx context.Context, c client, name string, err error) error {
-	if status.Code(err) == codes.NotFound {
-		_, unpublished := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1})
-		if len(searchapi.NotFoundOf(unpublished).GetNearest()) > 0 {
-			return unpublished
-		}
-	}
-	return err
 }
 
 func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {

@@ -79,6 +79,9 @@ func space(store *catalog.Store) *ingest.Space {
 // everybody admits every call.
 func everybody(context.Context) (leave func(), err error) { return func() {}, nil }
 
+// pond is near every name.
+func pond(context.Context, string) ([]string, error) { return []string{"host/pond"}, nil }
+
 // perMinute is the quota of a desk's callers.
 const perMinute = 100
 
@@ -100,7 +103,7 @@ func newDesk(t *testing.T) *desk {
 // returned runs.
 func (d *desk) serve() *ingest.Space {
 	policy := origin.Policy{Schemes: []string{"https", "http", "ssh"}, Folders: []string{"/srv/git"}, PrivateNetworks: []string{"127.0.0.0/8"}}
-	room, limits := space(d.store), ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody}
+	room, limits := space(d.store), ingest.Config{Policy: policy, PerMinute: perMinute, Admit: everybody, NearestRepos: pond}
 	d.Service = ingest.New(d.store, accepting{letters{t: d.t}}, limits, room, nil, slog.New(slog.DiscardHandler))
 	return room
 }

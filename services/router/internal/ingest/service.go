@@ -42,6 +42,7 @@ type Service struct {
 	policy origin.Policy
 	quota  *quota
 	admit  func(context.Context) (leave func(), err error)
+	near   func(ctx context.Context, name string) ([]string, error)
 	space  *Space
 	log    *slog.Logger
 	// draining is closed when the router drains and streams must end.
@@ -58,11 +59,16 @@ type Config struct {
 	Live *limits.Live
 	// Admit admits a call that reads all repos, or refuses it with a status. The call ends with leave.
 	Admit func(context.Context) (leave func(), err error)
+	// NearestRepos are the names that differ least from that of a repo that does not exist, of the repos that the caller may see.
+	NearestRepos func(ctx context.Context, name string) ([]string, error)
 }
 
 // New returns a service, which puts repos while there is space. Watches end when draining is closed.
 func New(store *catalog.Store, jobs Jobs, cfg Config, space *Space, draining <-chan struct{}, log *slog.Logger) *Service {
-	return &Service{store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute, cfg.Live), admit: cfg.Admit, space: space, draining: draining, log: log}
+	return &Service{
+		store: store, jobs: jobs, policy: cfg.Policy, quota: newQuota(cfg.PerMinute, cfg.Live), admit: cfg.Admit, near: cfg.NearestRepos,
+		space: space, draining: draining, log: log,
+	}
 }
 
 // PutRepo implements ingestv1.IngestServiceServer.
@@ -135,11 +141,11 @@ func (s *Service) check(req *ingestv1.PutRepoRequest) (name string, err error) {
 // DeleteRepo implements ingestv1.IngestServiceServer.
 func (s *Service) DeleteRepo(ctx context.Context, req *ingestv1.DeleteRepoRequest) (*ingestv1.DeleteRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo()
+		return nil, s.noRepo(ctx, req.Name)
 	}
 	revision, err := s.store.DeleteRepo(ctx, req.Name)
 	if err != nil {
-		return nil, storeError("delete repo", err)
+		return nil, s.repoError(ctx, "delete repo", req.Name, err)
 	}
 	s.forget(ctx, req.Name)
 	return &ingestv1.DeleteRepoResponse{RevisionToken: catalog.EncodeToken(revision)}, nil
@@ -148,11 +154,11 @@ func (s *Service) DeleteRepo(ctx context.Context, req *ingestv1.DeleteRepoReques
 // GetRepo implements ingestv1.IngestServiceServer.
 func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*ingestv1.GetRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo()
+		return nil, s.noRepo(ctx, req.Name)
 	}
 	repo, err := s.store.RepoStatus(ctx, req.Name)
 	if err != nil {
-		return nil, storeError("get repo", err)
+		return nil, s.repoError(ctx, "get repo", req.Name, err)
 	}
 	return &ingestv1.GetRepoResponse{Status: repo}, nil
 }
@@ -193,11 +199,25 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 	return resp, nil
 }
 
-// errNoRepo is the error for a repo that does not exist and for one that the caller may
+// noRepo is the error for a repo that does not exist and for one that the caller may
 // not see: it must not reveal which.
-var errNoRepo = sync.OnceValue(func() error {
-	return searchapi.FieldError(codes.NotFound, "name", "there is no such repo, or you may not see it")
-})
+func (s *Service) noRepo(ctx context.Context, name string) error {
+	near, _ := s.near(ctx, name) // without them it says the same
+	return searchapi.NotFound("name", noRepoText, near)
+}
+
+// repoError is the status of an error of the catalog about a repo.
+func (s *Service) repoError(ctx context.Context, what, name string, err error) error {
+	if errors.Is(err, catalog.ErrNotFound) {
+		return s.noRepo(ctx, name)
+	}
+	return storeError(what, err)
+}
+
+const noRepoText = "there is no such repo, or you may not see it"
+
+// errNoRepo is noRepo without the names that are near.
+var errNoRepo = sync.OnceValue(func() error { return searchapi.FieldError(codes.NotFound, "name", noRepoText) })
 
 // storeError is the status of an error of the catalog.
 func storeError(what string, err error) error {

@@ -15,7 +15,7 @@ import (
 // UNAVAILABLE, so that the caller watches through another router.
 func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
 	if !access.Sees(stream.Context(), req.Name) {
-		return errNoRepo()
+		return s.noRepo(stream.Context(), req.Name)
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
@@ -28,16 +28,16 @@ func (s *Service) WatchRepo(req *ingestv1.WatchRepoRequest, stream grpc.ServerSt
 	}()
 	for repo, err := range s.store.WatchRepo(ctx, req.Name) {
 		if err != nil {
-			return s.watchError(stream.Context(), err)
+			return s.watchError(stream.Context(), req.Name, err)
 		}
 		if err := stream.Send(&ingestv1.WatchRepoResponse{Status: repo}); err != nil {
 			return err
 		}
 	}
-	return s.watchError(stream.Context(), ctx.Err())
+	return s.watchError(stream.Context(), req.Name, ctx.Err())
 }
 
-func (s *Service) watchError(caller context.Context, err error) error {
+func (s *Service) watchError(caller context.Context, name string, err error) error {
 	select {
 	case <-s.draining:
 		return status.Error(codes.Unavailable, "this router is shutting down: watch again")
@@ -49,5 +49,5 @@ func (s *Service) watchError(caller context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return storeError("watch repo", err)
+	return s.repoError(caller, "watch repo", name, err)
 }
