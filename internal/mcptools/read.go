@@ -174,7 +174,7 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 			return err
 		}
 		if resp.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
-			return plainError(fmt.Sprintf("its content is not indexed: %s, %d bytes", strings.ToLower(strings.TrimPrefix(resp.GetSkipReason().String(), "SKIP_REASON_")), resp.GetSizeBytes()))
+			return plainError(fmt.Sprintf("its content is not indexed: %s, %s", searchapi.SkipReason(resp.GetSkipReason()), searchapi.Bytes(resp.GetSizeBytes())))
 		}
 		if r.Commit = resp.GetCommit(); blob != nil && !bytes.Equal(blob, resp.GetBlob()) {
 			return plainError("the file changed while it was read: try again")

@@ -113,7 +113,7 @@ func printFile(ctx context.Context, c client, p Process, req *searchv1.GetFileRe
 		}
 		if skip := part.GetSkipReason(); skip != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 			return exitStatus{1, fmt.Errorf("%s:%s is not printed, since its content is not indexed: %s, %s", render.Safe([]byte(req.Repo)), render.Name(req.Path),
-				render.SkipReason(skip), render.Bytes(part.GetSizeBytes()))}
+				searchapi.SkipReason(skip), searchapi.Bytes(part.GetSizeBytes()))}
 		}
 		if req.Offset > 0 && !bytes.Equal(blob, part.GetBlob()) {
 			return errors.New("the file was indexed again while it was printed: run the command again")

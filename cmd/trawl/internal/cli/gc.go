@@ -15,6 +15,7 @@ import (
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gc"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 type gcSettings struct {
@@ -94,7 +95,7 @@ func printReport(out io.Writer, r gc.Report, dry bool) error {
 		what string
 		n    gc.Count
 	}{{deleted, r.Deleted}, {condemned, r.Condemned}, {"waiting", r.Waiting}, {"above the limit", r.Excess}, {"in use", r.Kept}} {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", row.what, objects(row.n), render.Bytes(row.n.Bytes))
+		fmt.Fprintf(tw, "%s\t%s\t%s\n", row.what, objects(row.n), searchapi.Bytes(row.n.Bytes))
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the report: %w", err)
@@ -121,10 +122,10 @@ func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) er
 		return err
 	}
 	if !s.JSON {
-		fmt.Fprintf(out, "in use and intact: %s, %s\n", objects(well), render.Bytes(well.Bytes))
+		fmt.Fprintf(out, "in use and intact: %s, %s\n", objects(well), searchapi.Bytes(well.Bytes))
 		for _, p := range []gc.Problem{gc.Orphan, gc.Condemned, gc.Unknown, gc.Missing, gc.WrongSize, gc.WrongDigest} {
 			if n := found[p]; n != nil {
-				fmt.Fprintf(out, "%s: %s, %s\n", p, objects(*n), render.Bytes(n.Bytes))
+				fmt.Fprintf(out, "%s: %s, %s\n", p, objects(*n), searchapi.Bytes(n.Bytes))
 			}
 		}
 	}
@@ -139,7 +140,7 @@ func printFinding(out io.Writer, f gc.Finding) error {
 	if !f.Put.IsZero() {
 		age = time.Since(f.Put).Round(time.Second).String()
 	}
-	_, err := fmt.Fprintf(out, "%-12s %12s %10s  %s  %s\n", f.Problem, age, render.Bytes(f.Bytes), render.Safe([]byte(f.Key)), render.Safe([]byte(f.Repo)))
+	_, err := fmt.Fprintf(out, "%-12s %12s %10s  %s  %s\n", f.Problem, age, searchapi.Bytes(f.Bytes), render.Safe([]byte(f.Key)), render.Safe([]byte(f.Repo)))
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/internal/grep"
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 	"github.com/trawl-search/trawl/internal/grep/localindex"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // grepFlags are the flags of trawl grep. They have ripgrep's meanings.
@@ -117,7 +118,7 @@ func (f *grepFlags) forgetIndex(p Process, args []string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Out, "forgot %s: %s\n", folder, render.Bytes(uint64(size)))
+	_, err = fmt.Fprintf(p.Out, "forgot %s: %s\n", folder, searchapi.Bytes(uint64(size)))
 	return err
 }
 
@@ -359,7 +360,7 @@ func (f *grepFlags) update(ctx context.Context, p Process, index *localindex.Ind
 	}
 	err := index.Update(ctx, func(files int, bytes int64) {
 		if isTerminal(p.Err) {
-			fmt.Fprintf(p.Err, "trawl: indexing %s (%s) for the next search; stop it whenever you like\n", render.Count(uint64(files), "file", "files"), render.Bytes(uint64(bytes)))
+			fmt.Fprintf(p.Err, "trawl: indexing %s (%s) for the next search; stop it whenever you like\n", render.Count(uint64(files), "file", "files"), searchapi.Bytes(uint64(bytes)))
 		}
 	})
 	if err != nil && ctx.Err() == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/indexer"
@@ -190,7 +191,7 @@ func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRep
 	line := fmt.Sprintf("%s: generation %d in %s", s.GetName(), s.GetGeneration(), render.Duration(took))
 	if err == nil && len(answer.GetRepos()) == 1 {
 		r := answer.GetRepos()[0]
-		line += fmt.Sprintf(", %s, %s, index %s", render.Count(r.GetDocuments(), "document", "documents"), render.Bytes(r.GetContentBytes()), render.Bytes(r.GetIndexBytes()))
+		line += fmt.Sprintf(", %s, %s, index %s", render.Count(r.GetDocuments(), "document", "documents"), searchapi.Bytes(r.GetContentBytes()), searchapi.Bytes(r.GetIndexBytes()))
 		if n := r.GetSkippedDocuments(); n > 0 {
 			line += fmt.Sprintf(", %d found by name only", n)
 		}

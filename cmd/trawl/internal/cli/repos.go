@@ -146,9 +146,9 @@ func printRepos(out io.Writer, rows []repoRow) error {
 		documents, content, index := "-", "-", "-"
 		if r.index != nil {
 			documents = strconv.FormatUint(r.index.GetDocuments(), 10)
-			content, index = render.Bytes(r.index.GetContentBytes()), render.Bytes(r.index.GetIndexBytes())
+			content, index = searchapi.Bytes(r.index.GetContentBytes()), searchapi.Bytes(r.index.GetIndexBytes())
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())), render.State(r.status.GetState()),
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())), searchapi.State(r.status.GetState()),
 			r.status.GetGeneration(), commit(r.index), documents, content, index, lag(r.status), languages(r.index, 3))
 	}
 	if err := tw.Flush(); err != nil {
@@ -160,7 +160,7 @@ func printRepos(out io.Writer, rows []repoRow) error {
 		}
 		for _, f := range r.index.GetSkippedFiles() {
 			fmt.Fprintf(out, "%s: %s: %s, %s\n", render.Safe([]byte(r.status.GetName())), render.Name(f.GetPath()),
-				render.SkipReason(f.GetReason()), render.Bytes(f.GetSizeBytes()))
+				searchapi.SkipReason(f.GetReason()), searchapi.Bytes(f.GetSizeBytes()))
 		}
 	}
 	return nil
@@ -226,7 +226,7 @@ func printReposJSON(out io.Writer, rows []repoRow) error {
 	enc := json.NewEncoder(out)
 	for _, r := range rows {
 		row := repoJSON{
-			Name: r.status.GetName(), URL: r.status.GetUrl(), State: render.State(r.status.GetState()),
+			Name: r.status.GetName(), URL: r.status.GetUrl(), State: searchapi.State(r.status.GetState()),
 			Reason: r.status.GetReason(), Generation: r.status.GetGeneration(), Branches: map[string]string{},
 			Documents: r.index.GetDocuments(), Content: r.index.GetContentBytes(), Index: r.index.GetIndexBytes(),
 			Shards: r.index.GetShards(), Languages: map[string]uint64{}, Skipped: r.index.GetSkippedDocuments(),
@@ -239,7 +239,7 @@ func printReposJSON(out io.Writer, rows []repoRow) error {
 		}
 		for _, f := range r.index.GetSkippedFiles() {
 			path, raw := render.TextOrBytes(f.GetPath())
-			row.Files = append(row.Files, skippedJSON{path, raw, render.SkipReason(f.GetReason()), f.GetSizeBytes()})
+			row.Files = append(row.Files, skippedJSON{path, raw, searchapi.SkipReason(f.GetReason()), f.GetSizeBytes()})
 		}
 		if at := r.index.GetPublishedAt(); at != nil {
 			row.PublishedAt = at.AsTime().Format(time.RFC3339)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 )
 
@@ -45,7 +46,7 @@ func printSearchers(out io.Writer, searchers []*adminv1.Searcher) error {
 		}
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n", render.Safe([]byte(s.GetId())), searcherState(s), dash(render.Safe([]byte(s.GetZone()))),
 			dash(render.Safe([]byte(s.GetAddress()))), dash(render.Safe([]byte(s.GetVersion()))), dash(formats), s.GetShards(),
-			render.Bytes(s.GetShardBytes()), s.GetLoading(), since)
+			searchapi.Bytes(s.GetShardBytes()), s.GetLoading(), since)
 	}
 	if err := tw.Flush(); err != nil {
 		return fmt.Errorf("printing the searchers: %w", err)

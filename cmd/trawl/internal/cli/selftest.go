@@ -11,10 +11,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/config"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -146,7 +146,7 @@ func (t *selfTest) prove(ctx context.Context, c client) (err error) {
 	state := ingestv1.State_STATE_QUEUED
 	done, err := wait(limited, c, put, func(s *ingestv1.RepoStatus) { state = s.GetState() })
 	if err != nil {
-		return failed("index, which was "+render.State(state), err)
+		return failed("index, which was "+searchapi.State(state), err)
 	}
 	t.sayf("indexed %s as %s", t.URL, t.Name)
 	return t.search(limited, c, done.GetRevisionToken())

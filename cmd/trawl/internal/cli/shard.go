@@ -163,7 +163,7 @@ func verifyShard(ctx context.Context, p Process, path string) error {
 			return err
 		}
 		_, err := fmt.Fprintf(p.Out, "%s: sound: %s, %s, in %s\n", path, render.Count(uint64(s.Documents()), "document", "documents"),
-			render.Bytes(uint64(s.Size())), render.Duration(time.Since(began)))
+			searchapi.Bytes(uint64(s.Size())), render.Duration(time.Since(began)))
 		return err
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 func newShardBuild(p Process) *cobra.Command {
@@ -118,8 +119,8 @@ func (b *shardBuild) report(p Process, took time.Duration) error {
 		_ = b.progress.Finish() // as above
 	}
 	_, err := fmt.Fprintf(p.Out, "%s, %d found by name only\n%d bytes read (%s)\n%d shard bytes (%s, %.3f of the content)\n%.2f seconds (%s/s)\n",
-		render.Count(b.result.Documents, "document", "documents"), b.result.Skipped, b.read, render.Bytes(b.read),
-		b.result.Size, render.Bytes(uint64(b.result.Size)), float64(b.result.Size)/float64(max(b.result.ContentBytes, 1)),
-		took.Seconds(), render.Bytes(uint64(float64(b.read)/max(took.Seconds(), 1e-9))))
+		render.Count(b.result.Documents, "document", "documents"), b.result.Skipped, b.read, searchapi.Bytes(b.read),
+		b.result.Size, searchapi.Bytes(uint64(b.result.Size)), float64(b.result.Size)/float64(max(b.result.ContentBytes, 1)),
+		took.Seconds(), searchapi.Bytes(uint64(float64(b.read)/max(took.Seconds(), 1e-9))))
 	return err
 }

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -87,7 +88,7 @@ func printStale(out io.Writer, repos []*ingestv1.RepoStatus, asJSON, head bool) 
 	}
 	for _, r := range repos {
 		f := r.GetFreshness()
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), render.State(r.GetState()),
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), searchapi.State(r.GetState()),
 			dash(render.Safe([]byte(f.GetBranch()))), short(f.GetSeenCommit()), render.SeenBy(f.GetSeenBy()), short(f.GetIndexedCommit()),
 			render.Safe([]byte(r.GetReason())))
 	}
@@ -130,7 +131,7 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(tw, "name\t%s\n", render.Safe([]byte(s.GetName())))
 	fmt.Fprintf(tw, "url\t%s\n", render.Safe([]byte(s.GetUrl())))
-	fmt.Fprintf(tw, "state\t%s, request %d, %d published\n", render.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
+	fmt.Fprintf(tw, "state\t%s, request %d, %d published\n", searchapi.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
 	if s.GetReason() != "" {
 		fmt.Fprintf(tw, "reason\t%s\n", render.Safe([]byte(s.GetReason())))
 	}

@@ -105,7 +105,7 @@ func (j *JSON) File(f *searchv1.FileMatch) error {
 	}
 	out.Path, out.PathBytes = TextOrBytes(f.GetPath())
 	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
-		out.SkipReason = SkipReason(f.GetSkipReason())
+		out.SkipReason = searchapi.SkipReason(f.GetSkipReason())
 	}
 	for _, c := range f.GetChunks() {
 		out.Chunks = append(out.Chunks, chunkOf(f, c))
@@ -149,7 +149,7 @@ func (j *JSON) Summary(s *searchv1.Statistics, c *searchv1.Coverage, took time.D
 	for _, u := range c.GetUncovered() {
 		out.Uncovered = append(out.Uncovered, uncoveredJSON{
 			Digest: hex.EncodeToString(u.GetDigest()), Repos: u.GetRepos(),
-			Reason: enumWords(u.GetReason().String(), "UNCOVERED_REASON_"), Message: u.GetMessage(), InPart: u.GetInPart(),
+			Reason: searchapi.EnumWords(u.GetReason().String(), "UNCOVERED_REASON_"), Message: u.GetMessage(), InPart: u.GetInPart(),
 		})
 	}
 	return j.enc.Encode(out)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -52,7 +53,7 @@ func (r *Progress) Update(s *ingestv1.RepoStatus) {
 		return
 	}
 	r.state, r.lastLine = s.GetState(), r.now()
-	line := State(s.GetState())
+	line := searchapi.State(s.GetState())
 	if p := s.GetProgress(); p.GetDone() > 0 {
 		line += " " + amount(p)
 	}
@@ -95,16 +96,11 @@ func (r *Progress) draw(s *ingestv1.RepoStatus) {
 }
 
 func description(s *ingestv1.RepoStatus) string {
-	words := State(s.GetState())
+	words := searchapi.State(s.GetState())
 	if unit := s.GetProgress().GetUnit(); unit != "" && unit != "bytes" {
 		words += " " + unit
 	}
 	return words
-}
-
-// State is a state in a word.
-func State(s ingestv1.State) string {
-	return strings.ToLower(strings.TrimPrefix(s.String(), "STATE_"))
 }
 
 // SeenBy names the source that reported a commit.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -65,7 +66,9 @@ func rest(w, notes io.Writer, color bool, end string, resp *searchv1.SearchRespo
 }
 
 // facetName is repo, language, directory or branch.
-func facetName(c *searchv1.FacetCounts) string { return enumWords(c.GetFacet().String(), "FACET_") }
+func facetName(c *searchv1.FacetCounts) string {
+	return searchapi.EnumWords(c.GetFacet().String(), "FACET_")
+}
 
 func facetValue(b *strings.Builder, color bool, v *searchv1.FacetValue, separator string) {
 	if v.GetRepo() == "" {

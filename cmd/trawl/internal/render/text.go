@@ -71,7 +71,7 @@ func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 		notes = append(notes, strings.Join(f.GetBranches(), ", "))
 	}
 	if f.GetSkipReason() != searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
-		notes = append(notes, "found by name only: "+SkipReason(f.GetSkipReason()))
+		notes = append(notes, "found by name only: "+searchapi.SkipReason(f.GetSkipReason()))
 	}
 	if len(f.GetMissingWords()) > 0 {
 		notes = append(notes, "without "+strings.Join(f.GetMissingWords(), " "))

@@ -1,36 +1,9 @@
 package render
 
 import (
-	"fmt"
 	"strconv"
-	"strings"
 	"time"
-
-	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
-
-// SkipReason says in words why content is not searchable.
-func SkipReason(r searchv1.SkipReason) string {
-	return enumWords(r.String(), "SKIP_REASON_")
-}
-
-func enumWords(name, prefix string) string {
-	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, prefix)), "_", " ")
-}
-
-// Bytes is a size for people: 1.4 MB. Units are powers of 1000.
-func Bytes(n uint64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
-	v, u := float64(n), 0
-	for v >= 999.5 && u < len(units)-1 {
-		v /= 1000
-		u++
-	}
-	if u == 0 || v >= 99.5 {
-		return fmt.Sprintf("%.0f %s", v, units[u])
-	}
-	return fmt.Sprintf("%.1f %s", v, units[u])
-}
 
 // Duration is a time for people, with three digits or fewer.
 func Duration(d time.Duration) string {

@@ -28,7 +28,7 @@ func TestFilePage(t *testing.T) {
 	contains(
 		t, page, `<span class="l" id="L4"><a class="n" href="#L4" aria-label="Line 4">4</a><span class="k">type</span>`, `<span class="kind">type</span> <bdi>Fish</bdi>`,
 		`href="#L6"><span class="kind">method</span> <bdi>Swim</bdi>`, `href="/r/host/pond@`+testCommit+`/-/a/fish.go" data-permalink>0123456789ab</a>`,
-		`<a class="folder" href="/r/host/pond/-/a/b/"`, `aria-current="page"><bdi>fish.go</bdi>`, `href="https://host/pond"`, `data-copy="a/fish.go"`, "6 lines", "70 bytes",
+		`<a class="folder" href="/r/host/pond/-/a/b/"`, `aria-current="page"><bdi>fish.go</bdi>`, `href="https://host/pond"`, `data-copy="a/fish.go"`, "6 lines", "70 B",
 	)
 	for _, rev := range []string{"@main", "@HEAD", "@" + testCommit, "@0123456"} {
 		contains(t, show(t, pond().serve(t, false), "/r/host/pond"+rev+"/-/a/fish.go"), "type</span>")

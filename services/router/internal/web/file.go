@@ -129,7 +129,7 @@ func (p *Pages) file(ctx context.Context, r *http.Request, answers Answers, l lo
 		return reply{raw: func(w http.ResponseWriter) { p.raw(ctx, w, r, answers, l, c.resp) }}
 	}
 	page := filePage{head: p.head(r, l), Language: plain(cut(c.resp.GetLanguage(), 40)), FolderURL: l.at(folder(l.path)).address()}
-	page.Facts = []string{bytesText(c.resp.GetSizeBytes())}
+	page.Facts = []string{searchapi.Bytes(c.resp.GetSizeBytes())}
 	if page.Language != "" {
 		page.Facts = append(page.Facts, page.Language)
 	}

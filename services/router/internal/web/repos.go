@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
-	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -113,7 +113,7 @@ func newRepo(e *searchv1.RepoEntry, now time.Time) repo {
 
 // facts are facts of a repo in words.
 func facts(e *searchv1.RepoEntry, now time.Time) []string {
-	list := []string{plural(e.GetDocuments(), "file", "files"), bytesText(e.GetContentBytes())}
+	list := []string{plural(e.GetDocuments(), "file", "files"), searchapi.Bytes(e.GetContentBytes())}
 	languages := slices.SortedFunc(slices.Values(e.GetLanguages()), func(a, b *searchv1.LanguageShare) int { return cmp.Compare(b.GetBytes(), a.GetBytes()) })
 	var names []string
 	for _, l := range languages[:min(len(languages), 3)] {
@@ -147,43 +147,15 @@ func (p *Pages) behind(ctx context.Context, now time.Time) (list []behind) {
 	}
 	for _, s := range resp.GetRepos() {
 		b := behind{
-			Name: name(cut(s.GetName(), nameBytes)), State: stateText(s.GetState()), Reason: plain(cut(s.GetReason(), 500)),
+			Name: name(cut(s.GetName(), nameBytes)), State: searchapi.State(s.GetState()), Reason: plain(cut(s.GetReason(), 500)),
 			Failed: s.GetState() == ingestv1.State_STATE_FAILED,
 		}
 		if since := s.GetFreshness().GetBehindSince(); since != nil {
-			b.For = strings.TrimSuffix(age(now.Sub(since.AsTime())), " ago")
+			b.For = strings.TrimSuffix(strings.Replace(age(now.Sub(since.AsTime())), "just now", "less than a minute", 1), " ago")
 		}
 		list = append(list, b)
 	}
 	return list
-}
-
-// stateText is a state in words.
-func stateText(s ingestv1.State) string {
-	switch s {
-	case ingestv1.State_STATE_QUEUED:
-		return "waits for an indexer"
-	case ingestv1.State_STATE_FETCHING:
-		return "is being fetched"
-	case ingestv1.State_STATE_BUILDING:
-		return "is being indexed"
-	case ingestv1.State_STATE_FAILED:
-		return "failed"
-	}
-	return "will be indexed again"
-}
-
-// bytesText is a number of bytes in words.
-func bytesText(n uint64) string {
-	units := []string{"bytes", "KiB", "MiB", "GiB", "TiB"}
-	size, unit := float64(n), 0
-	for size >= 1024 && unit < len(units)-1 {
-		size, unit = size/1024, unit+1
-	}
-	if unit == 0 {
-		return plural(n, "byte", "bytes")
-	}
-	return fmt.Sprintf("%.1f %s", size, units[unit])
 }
 
 // age is a time span that has passed, in words.

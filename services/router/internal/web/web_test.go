@@ -324,6 +324,8 @@ func TestBehind(t *testing.T) {
 	f := &fake{files: map[string]map[string]string{"host/pond": {"a": ""}}, stale: []*ingestv1.RepoStatus{{
 		Name: "host/away", State: ingestv1.State_STATE_FAILED, Reason: "the repository does not exist",
 		Freshness: &ingestv1.Freshness{BehindSince: timestamppb.New(time.Now().Add(-3 * time.Hour))},
+	}, {
+		Name: "host/new", State: ingestv1.State_STATE_QUEUED, Freshness: &ingestv1.Freshness{BehindSince: timestamppb.Now()},
 	}}}
-	contains(t, textOf(show(t, f.serve(t, false), "/repos")), "host/away failed, behind for 3 hours: the repository does not exist", "host/pond", "main@0123456789ab and 1 more")
+	contains(t, textOf(show(t, f.serve(t, false), "/repos")), "host/away failed, behind for 3 hours: the repository does not exist", "host/new queued, behind for less than a minute", "host/pond", "main@0123456789ab and 1 more")
 }
