@@ -43,6 +43,7 @@ type scripted struct {
 	retried   []string
 	listPages int
 	listed    *searchv1.Coverage // of lists of indexes; nil: complete
+	indexesOf string             // the query of the last one
 	stale     []*ingestv1.ListStaleReposRequest
 	reindexed []*adminv1.ReindexRepoRequest
 	searchers [][]*adminv1.Searcher
@@ -56,7 +57,8 @@ func (s *scripted) Search(_ context.Context, req *searchv1.SearchRequest) (*sear
 	return s.answer, s.failure
 }
 
-func (s *scripted) StreamList(_ *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+func (s *scripted) StreamList(req *searchv1.StreamListRequest, stream grpc.ServerStreamingServer[searchv1.StreamListResponse]) error {
+	s.indexesOf = req.GetList().GetQuery()
 	for i := range s.repos {
 		if err := stream.Send(&searchv1.StreamListResponse{Repos: s.repos[i : i+1]}); err != nil {
 			return err
@@ -309,6 +311,11 @@ func TestReposJoinsPagesWithIndexes(t *testing.T) {
 	for _, want := range []string{"a     published  4           cccccccccccc  10", "Go 75%, C 25%", "b: no such branch", "a: x.png: binary, 7 B"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	for prefix, want := range map[string]string{"": "", "host.org/a": `r:"^host\\.org/a"`} {
+		if exit, _, errs := trawl(t, s, "repos", prefix); exit != 0 || s.indexesOf != want {
+			t.Errorf("prefix %q: exit %d, asked for the indexes of %q, want %q\n%s", prefix, exit, s.indexesOf, want, errs)
 		}
 	}
 	_, out, _ = trawl(t, s, "repos", "--json")

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -93,7 +94,7 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 			break
 		}
 	}
-	indexes, coverage, err := published(ctx, c, skipped)
+	indexes, coverage, err := published(ctx, c, prefix, skipped)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,9 +108,13 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 	return rows, coverage, nil
 }
 
-// published lists all repos with an index that can be read.
-func published(ctx context.Context, c client, skipped uint32) ([]*searchv1.RepoEntry, *searchv1.Coverage, error) {
-	stream, err := c.search.StreamList(ctx, &searchv1.StreamListRequest{List: &searchv1.ListRequest{MaxSkippedFiles: skipped}})
+// published lists the repos with an index that can be read whose names begin with prefix, in any case if it has no capital.
+func published(ctx context.Context, c client, prefix string, skipped uint32) ([]*searchv1.RepoEntry, *searchv1.Coverage, error) {
+	list := &searchv1.ListRequest{MaxSkippedFiles: skipped}
+	if prefix != "" {
+		list.Query = "r:" + query.Quote("^"+query.Literal(prefix))
+	}
+	stream, err := c.search.StreamList(ctx, &searchv1.StreamListRequest{List: list})
 	if err != nil {
 		return nil, nil, err
 	}
