@@ -243,6 +243,7 @@ func (m *many) record(t *testing.T, when string) *recorder.Workload {
 		}})
 	}
 	w := recorder.New(t, testrun.Rand(t), repos, []recorder.Router{{Search: m.search, Ingest: m.ingest}})
+	w.Follow(m.etcd, catalog.DefaultPrefix)
 	stop := w.Start()
 	time.Sleep(recordTime)
 	stop()

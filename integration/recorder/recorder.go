@@ -60,6 +60,8 @@ type Workload struct {
 	routers []Router
 	// holders maps the key of every shard ever published to its repos.
 	holders map[string][]string
+	// following are the changes of keys, if Follow was called.
+	following map[string]clientv3.WatchChan
 }
 
 // New makes the first commit of each repo: a request for an empty one fails for good.
@@ -252,7 +254,7 @@ func (w *Workload) list(ctx context.Context, client int, router Router, r *Repo)
 }
 
 // Settle waits until every acknowledged request is published and found through every router, and records these reads too. Then it adds the changes
-// that etcd has recorded below a prefix. Call it once, after the callers have stopped.
+// that etcd has recorded below a prefix (see Follow). Call it once, after the callers have stopped.
 func (w *Workload) Settle(etcd *clientv3.Client, prefix string) {
 	w.t.Helper()
 	for _, r := range w.repos {

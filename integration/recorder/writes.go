@@ -14,21 +14,37 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
+// Follow has Settle read the changes that etcd records from now on, rather than all that it has ever recorded, which it may forget meanwhile. Call it
+// before Start.
+func (w *Workload) Follow(etcd *clientv3.Client, prefix string) {
+	w.t.Helper()
+	w.following = map[string]clientv3.WatchChan{}
+	for _, r := range w.repos {
+		for _, key := range []string{prefix + desired + r.Name, prefix + roots + r.Name} {
+			now, err := etcd.Get(w.t.Context(), key)
+			testrun.Must(w.t, err)
+			w.following[key] = etcd.Watch(w.t.Context(), key, clientv3.WithRev(now.Header.Revision+1))
+		}
+	}
+}
+
+const desired, roots = "desired/", "roots/" // kinds of keys
+
 // addWrites adds a repo's changes to the history, in the order that etcd has recorded:
 // requests, publications and deletions. Only the callers' answers show when each change became
 // visible.
 func (w *Workload) addWrites(etcd *clientv3.Client, prefix string, r *Repo) {
 	w.t.Helper()
 	changes := map[int64]history.Write{} // by revision
-	for _, e := range w.events(etcd, prefix+"desired/"+r.Name) {
+	for _, e := range w.events(etcd, prefix+desired+r.Name) {
 		changes[e.Kv.ModRevision] = history.Write{Kind: history.Delete, Answer: history.Answer{Revision: e.Kv.ModRevision}}
 		if e.Type == clientv3.EventTypePut {
-			var desired catalogv1.Desired
-			testrun.Must(w.t, proto.Unmarshal(e.Kv.Value, &desired))
-			changes[e.Kv.ModRevision] = history.Write{Kind: history.Put, Answer: history.Answer{Epoch: desired.GetEpoch()}}
+			var put catalogv1.Desired
+			testrun.Must(w.t, proto.Unmarshal(e.Kv.Value, &put))
+			changes[e.Kv.ModRevision] = history.Write{Kind: history.Put, Answer: history.Answer{Epoch: put.GetEpoch()}}
 		}
 	}
-	for _, e := range w.events(etcd, prefix+"roots/"+r.Name) {
+	for _, e := range w.events(etcd, prefix+roots+r.Name) {
 		if e.Type != clientv3.EventTypePut {
 			continue // deleted together with the desired state, which is recorded
 		}
@@ -58,14 +74,17 @@ func (w *Workload) Packs() (packs, all int) {
 	return packs, len(w.holders)
 }
 
-// events returns all changes that a key ever had.
+// events returns all changes that a key had since Follow, or ever.
 func (w *Workload) events(etcd *clientv3.Client, key string) (events []*clientv3.Event) {
 	w.t.Helper()
 	now, err := etcd.Get(w.t.Context(), key)
 	testrun.Must(w.t, err)
 	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
-	watch := etcd.Watch(ctx, key, clientv3.WithRev(1))
+	watch, following := w.following[key]
+	if !following {
+		watch = etcd.Watch(ctx, key, clientv3.WithRev(1))
+	}
 	// etcd reports progress only to watches that have caught up, and drops other requests for it. A
 	// key without events is in no other answer.
 	again := time.NewTicker(100 * time.Millisecond)
