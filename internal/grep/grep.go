@@ -79,7 +79,7 @@ func (s *Search) Run(ctx context.Context) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	queue := inorder.New[result](runtime.GOMAXPROCS(0))
+	queue, shown := inorder.New[result](runtime.GOMAXPROCS(0)), false
 	take := func() error {
 		r, _ := queue.Next()
 		for _, w := range r.warnings {
@@ -88,13 +88,13 @@ func (s *Search) Run(ctx context.Context) (found bool, err error) {
 		if s.Stats != nil {
 			s.Stats.add(r.stats)
 		}
-		if len(r.out) == 0 {
+		if found = found || r.found; len(r.out) == 0 {
 			return nil
 		}
-		if found {
+		if shown {
 			r.out = append([]byte(s.Show.separator()), r.out...)
 		}
-		found = true
+		shown = true
 		_, err := s.Out.Write(r.out)
 		return err
 	}
@@ -161,6 +161,7 @@ func (s *Search) files(ctx context.Context) (files []file, err error) {
 // result is the output for some files.
 type result struct {
 	out      []byte
+	found    bool // a line is selected, though nothing may be shown of it
 	warnings []error
 	stats    Stats
 }
@@ -204,11 +205,11 @@ func (s *Search) search(ctx context.Context, files []file) (r result) {
 	known := s.Show.Files && s.Pattern.IsExact() && s.Keep == nil && s.Stats == nil
 	buf, _ := contents.Get().(*[]byte)
 	for _, file := range files {
-		if ctx.Err() != nil || s.First && len(r.out) > 0 {
+		if ctx.Err() != nil || s.First && r.found {
 			break
 		}
 		if known && file.found {
-			r.out = append(append(r.out, s.printed(file)...), '\n')
+			r.out, r.found = append(append(r.out, s.printed(file)...), '\n'), true
 			continue
 		}
 		content, err := read(file, *buf)
@@ -246,6 +247,7 @@ func (s *Search) show(r *result, file file, content []byte) {
 	start := len(r.out)
 	w := printer{Show: &s.Show, matcher: s.Pattern.in(text.Bytes), name: s.printed(file), nul: text.NUL, out: r.out, line: 1, countMatches: s.Stats != nil}
 	found := w.show()
+	r.found = r.found || found
 	if r.out = w.out; !found {
 		r.out = r.out[:before]
 		if file.named && nul >= 0 {

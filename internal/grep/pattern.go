@@ -6,10 +6,12 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // The patterns of trawl grep are regular expressions for lines, as ripgrep reads them.
@@ -72,7 +74,11 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 		return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
 	}
 	tree := parsed
-	p := &Pattern{multiline: opts.Multiline && (opts.Words || matchesBreak(parsed)), replacement: opts.Replacement}
+	p := &Pattern{multiline: opts.Multiline && (opts.Words || matchesBreak(parsed))}
+	if opts.Replacement != nil {
+		text := expandable(*opts.Replacement)
+		p.replacement = &text
+	}
 	if !p.multiline {
 		if tree, err = ofLines(parsed); err != nil {
 			return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
@@ -109,6 +115,23 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 		}
 	}
 	return p, nil
+}
+
+// reference is what stands for a group in a replacement, or for a dollar.
+var reference = lazyregexp.New(`\$(\$|\w+|\{\w+\})?`)
+
+// expandable writes a replacement for regexp.Expand, which takes letters beyond ASCII for parts of names, and $01 for one: ripgrep does not.
+func expandable(replacement string) string {
+	return reference().ReplaceAllStringFunc(replacement, func(found string) string {
+		name := strings.Trim(found, "${}")
+		if name == "" {
+			return "$$"
+		}
+		if n, err := strconv.Atoi(name); err == nil {
+			name = strconv.Itoa(n)
+		}
+		return "${" + name + "}"
+	})
 }
 
 // betweenOthers puts what is not part of a word, or an end of the line, on either side of an expression.

@@ -76,6 +76,10 @@ func TestGrep(t *testing.T) {
 		{"-g *.log -l fish pond", 0, "pond/old.log\n"},
 		{"-A1 haul pond", 0, "pond/net/a.py:1:def haul():\npond/net/a.py-2-    return fish\n"},
 		{"-C1 -F haul() pond", 0, "pond/net/a.py:1:def haul():\npond/net/a.py-2-    return fish\n"},
+		{"-o -r $1é (fi)sh pond", 0, "pond/net/a.py:2:fié\n"}, // names of groups are ASCII, as ripgrep's
+		{"-o -r $01-${01}$é$_$ (fi)sh pond", 0, "pond/net/a.py:2:fi-fi$é$\n"},
+		{"-U -o \\n pond/net", 0, ""}, // lines are selected, and nothing of them is shown
+		{"-U -o \\n\\n pond/net", 1, ""},
 		{"-v -l x pond", 0, "pond/fish.go\npond/net/a.py\n"},
 		{"whale pond", 1, ""},
 		{"fish( pond", 2, "missing closing )"},
