@@ -93,6 +93,9 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 	}
 	if l.style.Only {
 		for _, m := range line.matches {
+			if m.from == m.to {
+				continue
+			}
 			head(m.from)
 			paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
 			b.WriteByte('\n')
@@ -157,7 +160,7 @@ type matchedLine struct {
 	matches []matchInLine
 }
 
-// matchInLine is the part of a match that lies in a line, in bytes.
+// matchInLine is the part of a match that lies in a line, in bytes. It is empty where the match has only the line's end.
 type matchInLine struct{ from, to int }
 
 // linesOf splits a chunk into its lines.
@@ -172,14 +175,12 @@ func linesOf(c *searchv1.ChunkMatch) (lines []matchedLine) {
 			ranges = ranges[1:]
 		}
 		for _, r := range ranges {
-			if int(r.GetStart().GetByteOffset()) >= offset+len(text) {
+			if int(r.GetStart().GetByteOffset()) > offset+len(text) {
 				break
 			}
 			from := clamp(int(r.GetStart().GetByteOffset())-offset, 0, len(line.text))
 			to := clamp(int(r.GetEnd().GetByteOffset())-offset, 0, len(line.text))
-			if to > from {
-				line.matches = append(line.matches, matchInLine{from, to})
-			}
+			line.matches = append(line.matches, matchInLine{from, max(from, to)})
 		}
 		lines = append(lines, line)
 		if !more {

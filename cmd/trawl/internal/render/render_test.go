@@ -79,6 +79,26 @@ func TestMatchOverTwoLinesIsHighlightedOnBoth(t *testing.T) {
 	}
 }
 
+// TestMatchOfALineBreak: the line that ends with it is one that matches, as in ripgrep, though no character of it is shown as a match.
+func TestMatchOfALineBreak(t *testing.T) {
+	f := &searchv1.FileMatch{Repo: "r", Path: []byte("f"), Chunks: []*searchv1.ChunkMatch{{
+		Content: []byte("one\r\n\ntwo\nend\n"), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(4, 7), match(9, 10)},
+	}}}
+	for _, tt := range []struct {
+		style LineStyle
+		want  string
+	}{
+		{LineStyle{}, "r:f:1:one\nr:f:2:\nr:f:3:two\nr:f-4-end\n"},
+		{LineStyle{Column: true}, "r:f:1:4:one\nr:f:2:1:\nr:f:3:1:two\nr:f-4-end\n"},
+		{LineStyle{Only: true}, "r:f:3:t\n"},
+	} {
+		var out bytes.Buffer
+		if err := NewLines(&out, &out, tt.style).File(f); err != nil || out.String() != tt.want {
+			t.Errorf("%+v: %v, got %q\nwant %q", tt.style, err, out.String(), tt.want)
+		}
+	}
+}
+
 func TestLongLineIsCutAroundTheMatch(t *testing.T) {
 	line := strings.Repeat("é", 5000) + "needle" + strings.Repeat("z", 100000)
 	f := &searchv1.FileMatch{Chunks: []*searchv1.ChunkMatch{{
