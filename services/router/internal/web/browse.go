@@ -63,11 +63,17 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 	if err != nil {
 		return l, problemOf("", err)
 	}
-	i := slices.IndexFunc(list.GetRepos(), func(e *searchv1.RepoEntry) bool { return e.GetName() == at.repo })
+	if i := slices.IndexFunc(list.GetRepos(), func(e *searchv1.RepoEntry) bool { return e.GetName() == at.repo }); i >= 0 {
+		l.entry = list.GetRepos()[i]
+	} else if list.GetCoverage().GetComplete() {
+		if l.entry, err = withoutFiles(ctx, answers, at.repo); err != nil {
+			return l, problemOf("", err)
+		}
+	}
 	switch {
-	case i < 0 && !list.GetCoverage().GetComplete():
+	case l.entry == nil && !list.GetCoverage().GetComplete():
 		return l, &problem{Status: http.StatusServiceUnavailable, Text: "The repo cannot be reached at the moment. Try again."}
-	case i < 0 || len(list.GetRepos()[i].GetBranches()) == 0:
+	case len(l.entry.GetBranches()) == 0:
 		p := &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
 		names, _ := answers.NearestRepos(ctx, at.repo) // without them it says the same
 		for _, name := range names {
@@ -75,7 +81,6 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 		}
 		return l, p
 	}
-	l.entry = list.GetRepos()[i]
 	for n, b := range l.entry.GetBranches() {
 		isBranch := at.rev == b.GetName() || n == 0 && (at.rev == "" || at.rev == "HEAD")
 		if isBranch || isCommit().MatchString(at.rev) && strings.HasPrefix(b.GetCommit(), at.rev) {
@@ -84,6 +89,17 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 		}
 	}
 	return l, l.noRevision()
+}
+
+// withoutFiles is the entry of a repo that no list has, since its commits have no files; nil if there is no such repo.
+func withoutFiles(ctx context.Context, answers Answers, repo string) (*searchv1.RepoEntry, error) {
+	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: only(repo), Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, CountOnly: true}})
+	for _, searched := range resp.GetEmpty().GetSearched() {
+		if searched.GetName() == repo {
+			return &searchv1.RepoEntry{Name: repo, Branches: searched.GetBranches()}, nil
+		}
+	}
+	return nil, err //nolint:wrapcheck // problemOf reads its status
 }
 
 // isCommit holds for a commit or the beginning of one.

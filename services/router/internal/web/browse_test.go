@@ -123,6 +123,17 @@ func TestFolderPage(t *testing.T) {
 	}
 }
 
+// TestRepoWithoutFiles: a commit without files, with which many repos begin, is a repo that exists.
+func TestRepoWithoutFiles(t *testing.T) {
+	h := (&fake{files: map[string]map[string]string{"host/bare": {}}}).serve(t, false)
+	for _, at := range []string{"/r/host/bare", "/r/host/bare@main", "/r/host/bare@" + testCommit[:12]} {
+		contains(t, textOf(show(t, h, at)), "host/bare", "0 files")
+	}
+	if code := visit(t, h, "/r/host/bar").Code; code != http.StatusNotFound {
+		t.Errorf("a repo that does not exist has status %d", code)
+	}
+}
+
 // TestNearestOfMissing: the page of what does not exist links to what comes nearest, and to the branch that has the file.
 func TestNearestOfMissing(t *testing.T) {
 	f := pond()

@@ -63,6 +63,9 @@ func (f *fake) Search(_ context.Context, req *searchv1.SearchRequest) (*searchv1
 	resp := &searchv1.SearchResponse{Coverage: &searchv1.Coverage{Complete: true}}
 	terms := fields.FindAllStringSubmatch(req.Query, -1)
 	for repo, files := range f.files {
+		if len(files) == 0 && req.Query == only(repo) {
+			resp.Empty = &searchv1.Empty{Searched: []*searchv1.SearchedRepo{{Name: repo, Branches: []*searchv1.BranchEntry{{Name: "main", Commit: testCommit}}}}}
+		}
 		for path := range files {
 			if !strings.Contains(req.Query, regexp.QuoteMeta(repo)) && !strings.Contains(req.Query, regexp.QuoteMeta(regexp.QuoteMeta(repo))) || !matches(path, terms) {
 				continue
@@ -100,6 +103,9 @@ func (f *fake) List(_ context.Context, req *searchv1.ListRequest) (*searchv1.Lis
 	}
 	resp := &searchv1.ListResponse{Coverage: &searchv1.Coverage{Complete: !f.unlisted}}
 	for repo, files := range f.files {
+		if len(files) == 0 { // a list has the repos in which a file matches
+			continue
+		}
 		resp.Repos = append(resp.Repos, &searchv1.RepoEntry{
 			Name: repo, Documents: uint64(len(files)), Url: "https://" + repo + ".git",
 			Branches: []*searchv1.BranchEntry{{Name: "main", Commit: testCommit}, {Name: "dev", Commit: strings.Repeat("d", 40)}},
