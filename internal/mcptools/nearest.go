@@ -39,7 +39,11 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 		return nil, fmt.Errorf("look for the repos named: %w", err)
 	}
 	for _, name := range unseen {
-		if !slices.ContainsFunc(list.GetRepos(), func(r *searchv1.RepoEntry) bool { return strings.EqualFold(r.GetName(), name) }) {
+		if slices.ContainsFunc(list.GetRepos(), func(r *searchv1.RepoEntry) bool { return strings.EqualFold(r.GetName(), name) }) {
+			continue
+		}
+		// A list has only repos with files.
+		if _, err := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1}); searchapi.NotFoundOf(err).GetField() == "repo" {
 			notes = append(notes, c.unknownRepo(ctx, name))
 		}
 	}

@@ -117,6 +117,17 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestRepoWithoutFiles: a repo whose commits have no files is in no list, but it exists.
+func TestRepoWithoutFiles(t *testing.T) {
+	repos := pond()
+	repos["github.com/acme/bare"] = map[string]string{}
+	session := connect(t, newLibrary(t, repos))
+	r := good(t, session, "grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/bare"}})
+	if !strings.Contains(r.text, "0 matches in 0 files") {
+		t.Error(r.text)
+	}
+}
+
 // TestErrorsSayWhatToDo: a call that cannot be answered gives an error for the model,
 // which is short whatever was sent.
 func TestErrorsSayWhatToDo(t *testing.T) {
