@@ -3,10 +3,14 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
@@ -24,6 +28,15 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	return fmt.Errorf("%w%s", err, spelledLike(args[0], "", names))
+}
+
+// beyondUTF8 is the error of an argument that gRPC did not send, nil if err has another cause.
+func beyondUTF8(args []string, err error) error {
+	i := slices.IndexFunc(args, func(arg string) bool { return !utf8.ValidString(arg) })
+	if i < 0 || status.Code(err) != codes.Internal || !strings.Contains(err.Error(), "UTF-8") {
+		return nil
+	}
+	return fmt.Errorf(`%q is not in UTF-8, as names and queries are; \x{FFFD} in an expression finds bytes that are not`, args[i])
 }
 
 // wantedValues say what a flag of a type of pflag takes. Settings say it themselves.

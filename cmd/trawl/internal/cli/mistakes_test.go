@@ -46,6 +46,19 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestArgumentsBeyondUTF8: names and queries are in UTF-8, and who types others learns so, in no words of gRPC's.
+func TestArgumentsBeyondUTF8(t *testing.T) {
+	for _, args := range [][]string{
+		{"search", "h\xe9ron"}, {"search", "-c", "-e", "h\xe9ron"}, {"search", "heron", "-r", "h\xe9ron"}, {"def", "h\xe9ron"}, {"refs", "h\xe9ron"},
+		{"cat", "-b", "h\xe9ron", "r:a"}, {"repos", "h\xe9ron"}, {"repos", "status", "h\xe9ron"}, {"delete", "h\xe9ron"},
+	} {
+		exit, _, errs := trawl(t, &scripted{}, args...)
+		if want := "trawl: \"h\\xe9ron\" is not in UTF-8, as names and queries are; \\x{FFFD} in an expression finds bytes that are not\n"; exit == 0 || errs != want {
+			t.Errorf("%q: exit %d: %s", args, exit, errs)
+		}
+	}
+}
+
 // TestFoldersToIndex: a folder that is not here is no URL.
 func TestFoldersToIndex(t *testing.T) {
 	t.Chdir(t.TempDir())

@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,7 +46,7 @@ func Run(ctx context.Context, args []string, p Process) int {
 		errors.As(err, &end)
 	}
 	if end.err != nil {
-		fmt.Fprintf(p.Err, "trawl: %s\n", explain(end.err))
+		fmt.Fprintf(p.Err, "trawl: %s\n", explain(cmp.Or(beyondUTF8(args, end.err), end.err)))
 	}
 	return end.status
 }
