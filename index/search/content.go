@@ -19,6 +19,8 @@ type contentAtom struct {
 	// is decoded.
 	anchors []*literalBlobs
 	windows windows
+	// bounded says that no more than the lines around anchors are read.
+	bounded bool
 	// verifies says that other atoms find the candidates.
 	verifies bool
 	// ahead are the candidates whose whole text is read, if they are known beforehand.
@@ -39,6 +41,7 @@ type contentAtom struct {
 
 // prepare looks up what a match needs.
 func (a *contentAtom) prepare() error {
+	a.bounded = !a.reach.Whole && !a.reach.Open
 	if err := a.lookUp(a.needs); err != nil || a.reach.Whole {
 		return err
 	}

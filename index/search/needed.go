@@ -35,7 +35,7 @@ func (a *contentAtom) needed(needs regex.Needs) (p plan, ok bool, err error) {
 }
 
 // allNeeded plans to find the blobs that may hold all of several parts, those with the cheapest lookups first. A part whose lookup costs more than
-// verifying the places that are left is skipped.
+// verifying the places that are left is skipped, unless whole texts may be read for that.
 func (a *contentAtom) allNeeded(all []regex.Needs) (plan, bool, error) {
 	type part struct {
 		regex.Needs
@@ -53,7 +53,7 @@ func (a *contentAtom) allNeeded(all []regex.Needs) (plan, bool, error) {
 	var plans []plan
 	left := uint64(anyCost)
 	for _, part := range parts {
-		if part.blocks > left {
+		if left == 0 || a.bounded && part.blocks > left {
 			break
 		}
 		p, ok, err := a.needed(part.Needs)
