@@ -202,6 +202,11 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 // noRepo is the error for a repo that does not exist and for one that the caller may
 // not see: it must not reveal which.
 func (s *Service) noRepo(ctx context.Context, name string) error {
+	leave, err := s.admit(ctx)
+	if err != nil {
+		return errNoRepo()
+	}
+	defer leave()
 	near, _ := s.near(ctx, name) // without them it says the same
 	return searchapi.NotFound("name", noRepoText, near)
 }
