@@ -21,6 +21,30 @@ func CrossesLines(tree *syntax.Regexp) bool {
 	return slices.ContainsFunc(tree.Sub, CrossesLines)
 }
 
+// Sprawls reports whether a match may go on through lines of any text, as (?s:.*) does and \s+ does not: it repeats, without a bound, what has both
+// line breaks and letters.
+func Sprawls(tree *syntax.Regexp) bool {
+	open := tree.Op == syntax.OpStar || tree.Op == syntax.OpPlus || tree.Op == syntax.OpRepeat && tree.Max < 0
+	return open && CrossesLines(tree) && hasLetters(tree) || slices.ContainsFunc(tree.Sub, Sprawls)
+}
+
+func hasLetters(tree *syntax.Regexp) bool {
+	switch tree.Op {
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return true
+	case syntax.OpLiteral:
+		return slices.ContainsFunc(tree.Rune, unicode.IsLetter)
+	case syntax.OpCharClass:
+		for i := 0; i+1 < len(tree.Rune); i += 2 {
+			if tree.Rune[i] <= 'z' && tree.Rune[i+1] >= 'a' || tree.Rune[i] <= 'Z' && tree.Rune[i+1] >= 'A' {
+				return true
+			}
+		}
+		return false
+	}
+	return slices.ContainsFunc(tree.Sub, hasLetters)
+}
+
 // SeesTextEnds reports whether the expression has \A or \z, which match only at
 // the ends of the text: it must not be run on single lines.
 func SeesTextEnds(tree *syntax.Regexp) bool {

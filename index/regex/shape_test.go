@@ -67,6 +67,17 @@ func TestShape(t *testing.T) {
 	}
 }
 
+func TestSprawls(t *testing.T) {
+	for pattern, want := range map[string]bool{
+		`a(?s:.*)b`: true, `a[^;]+b`: true, `a([^"]|\n){3,}b`: true, `(a\n)*`: true, `(\n|x)+`: true,
+		`int\s+main\(.*argv`: false, `a.*b`: false, `a(?s:.){0,99}b`: false, `\s*$`: false, `[\n;]+`: false, `a\nb`: false, `[^a\n]*`: false,
+	} {
+		if Sprawls(mustParse(t, pattern)) != want {
+			t.Errorf("%s: not %v", pattern, want)
+		}
+	}
+}
+
 func TestLengthsDoNotOverflow(t *testing.T) {
 	tree := &syntax.Regexp{Op: syntax.OpLiteral, Rune: make([]rune, 1000)}
 	for range 20 {

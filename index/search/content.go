@@ -19,7 +19,7 @@ type contentAtom struct {
 	// is decoded.
 	anchors []*literalBlobs
 	windows windows
-	// bounded says that no more than the lines around anchors are read.
+	// bounded says that little more than the lines around anchors is read.
 	bounded bool
 	// verifies says that other atoms find the candidates.
 	verifies bool
@@ -41,7 +41,7 @@ type contentAtom struct {
 
 // prepare looks up what a match needs.
 func (a *contentAtom) prepare() error {
-	a.bounded = !a.reach.Whole && !a.reach.Open
+	a.bounded = !a.reach.Whole && !a.sprawls
 	if err := a.lookUp(a.needs); err != nil || a.reach.Whole {
 		return err
 	}

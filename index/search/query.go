@@ -248,8 +248,8 @@ type matching struct {
 	matcher regex.Matcher
 	needs   regex.Needs
 	reach   regex.Reach
-	// maybeEmpty says that the empty text can match.
-	maybeEmpty bool
+	// maybeEmpty says that the empty text can match, sprawls that a match may go on through any lines.
+	maybeEmpty, sprawls bool
 	// most bounds the bytes of a match; 0 if a match may be longer than a piece.
 	most int
 	// literals are all texts that can match, in any context, if there are only a few.
@@ -274,7 +274,7 @@ func newMatching(q query.Q, memory *regex.Memory) (m *matching, err error) {
 		return literalMatching(q.Pattern, q.CaseSensitive, q.Scope), nil
 	case *query.Regexp:
 		m = &matching{
-			scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0,
+			scope: q.Scope, reach: regex.ReachOf(q.Tree, q.CaseSensitive), maybeEmpty: regex.MinLen(q.Tree, q.CaseSensitive) == 0, sprawls: regex.Sprawls(q.Tree),
 			withinWords: regex.WithinWords(q.Tree, q.CaseSensitive), followed: true,
 		}
 		if most, bounded := regex.MaxLen(q.Tree, q.CaseSensitive); bounded && most <= pieceBytes && !regex.IsWholeWord(q.Tree) {
