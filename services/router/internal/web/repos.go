@@ -151,22 +151,30 @@ func (p *Pages) behind(ctx context.Context, now time.Time) (list []behind) {
 			Failed: s.GetState() == ingestv1.State_STATE_FAILED,
 		}
 		if since := s.GetFreshness().GetBehindSince(); since != nil {
-			b.For = strings.TrimSuffix(strings.Replace(age(now.Sub(since.AsTime())), "just now", "less than a minute", 1), " ago")
+			b.For = timeSpan(now.Sub(since.AsTime()))
 		}
 		list = append(list, b)
 	}
 	return list
 }
 
-// age is a time span that has passed, in words.
+// age says how long ago something was.
 func age(d time.Duration) string {
+	if d < time.Minute {
+		return "just now"
+	}
+	return timeSpan(d) + " ago"
+}
+
+// timeSpan is a time span in words.
+func timeSpan(d time.Duration) string {
 	switch {
 	case d < time.Minute:
-		return "just now"
+		return "less than a minute"
 	case d < time.Hour:
-		return plural(int(d.Minutes()), "minute", "minutes") + " ago"
+		return plural(int(d.Minutes()), "minute", "minutes")
 	case d < 48*time.Hour:
-		return plural(int(d.Hours()), "hour", "hours") + " ago"
+		return plural(int(d.Hours()), "hour", "hours")
 	}
-	return plural(int(d.Hours()/24), "day", "days") + " ago"
+	return plural(int(d.Hours()/24), "day", "days")
 }

@@ -325,7 +325,7 @@ func TestBehind(t *testing.T) {
 		Name: "host/away", State: ingestv1.State_STATE_FAILED, Reason: "the repository does not exist",
 		Freshness: &ingestv1.Freshness{BehindSince: timestamppb.New(time.Now().Add(-3 * time.Hour))},
 	}, {
-		Name: "host/new", State: ingestv1.State_STATE_QUEUED, Freshness: &ingestv1.Freshness{BehindSince: timestamppb.Now()},
+		Name: "host/new", State: ingestv1.State_STATE_QUEUED, Freshness: &ingestv1.Freshness{BehindSince: timestamppb.New(time.Now().Add(time.Hour))}, // by a clock that is ahead
 	}}}
 	contains(t, textOf(show(t, f.serve(t, false), "/repos")), "host/away failed, behind for 3 hours: the repository does not exist", "host/new queued, behind for less than a minute", "host/pond", "main@0123456789ab and 1 more")
 }
