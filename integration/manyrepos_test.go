@@ -36,8 +36,11 @@ var (
 	manyFolder = flag.String("repos.folder", "", "folder whose folders are the repos of TestManySmallRepos instead")
 )
 
-// recordTime is how long callers are recorded.
-const recordTime = 30 * time.Second
+// Callers are recorded for recordTime, or up to ten times as long until there are enough operations, in all and of each kind. Fewer show nothing.
+const (
+	recordTime          = 30 * time.Second
+	recorded, ofOneKind = 200, 4
+)
 
 // many is a trawl up with many small repos.
 type many struct {
@@ -80,10 +83,10 @@ func TestManySmallRepos(t *testing.T) {
 	}
 	m.report(t, "put")
 	m.pushMeanwhile(t)
-	recorded := m.record(t, "waiting")
+	waiting := m.record(t, "waiting")
 	m.awaitPublished(t, len(m.folders))
 	m.report(t, "published")
-	own := m.judge(t, recorded)
+	own := m.judge(t, waiting)
 	if shards := m.metric(t, "trawl_indexer_shards_total"); int(shards) > len(m.folders)/5+20+own {
 		t.Errorf("%d repos made %v shards", len(m.folders), shards)
 	}
@@ -245,7 +248,9 @@ func (m *many) record(t *testing.T, when string) *recorder.Workload {
 	w := recorder.New(t, testrun.Rand(t), repos, []recorder.Router{{Search: m.search, Ingest: m.ingest}})
 	w.Follow(m.etcd, catalog.DefaultPrefix)
 	stop := w.Start()
-	time.Sleep(recordTime)
+	for start := time.Now(); time.Since(start) < recordTime || !w.Reached(recorded, ofOneKind) && time.Since(start) < 10*recordTime; {
+		time.Sleep(time.Second)
+	}
 	stop()
 	return w
 }
@@ -254,6 +259,9 @@ func (m *many) record(t *testing.T, when string) *recorder.Workload {
 func (m *many) judge(t *testing.T, w *recorder.Workload) (shards int) {
 	t.Helper()
 	w.Settle(m.etcd, catalog.DefaultPrefix)
+	if !w.Reached(recorded, ofOneKind) {
+		t.Error("too few operations to show anything")
+	}
 	testrun.Must(t, w.History.Check(time.Minute, filepath.Join(m.dir, "history")))
 	_, shards = w.Packs()
 	t.Logf("judged: %v, %d shards", w.History.Counts(), shards)

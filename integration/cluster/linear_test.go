@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/trawl-search/trawl/integration/history"
 	"github.com/trawl-search/trawl/integration/recorder"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/testrun"
@@ -95,14 +94,14 @@ func (c *cluster) linearRound(round int) {
 	}
 	w, want := recorder.New(c.t, c.rng, repos, routers), size()
 	stop := w.Start()
-	for start := time.Now(); time.Since(start) < want.time || !want.reached(w.History) && time.Since(start) < 10*want.time; {
+	for start := time.Now(); time.Since(start) < want.time || !w.Reached(want.operations, want.ofKind) && time.Since(start) < 10*want.time; {
 		c.trouble()
 	}
 	stop()
 	_, etcd := c.catalog()
 	w.Settle(etcd, catalog.DefaultPrefix)
 	c.clean()
-	if !want.reached(w.History) {
+	if !w.Reached(want.operations, want.ofKind) {
 		c.t.Error("too few operations to show anything")
 	}
 	start := time.Now()
@@ -124,18 +123,6 @@ func (c *cluster) clean() {
 		}
 		return nil
 	})
-}
-
-// reached reports whether a history has enough operations to show anything.
-func (want roundSize) reached(h *history.History) bool {
-	counts, total := h.Counts(), 0
-	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
-		if counts[kind] < want.ofKind {
-			return false
-		}
-		total += counts[kind]
-	}
-	return total >= want.operations
 }
 
 // outputDir is where a test leaves the evidence of a failure.

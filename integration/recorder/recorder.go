@@ -98,6 +98,18 @@ func (w *Workload) Start() (stop func()) {
 	}
 }
 
+// Reached reports whether the history has at least that many operations in all, and of each kind. Callers may be at work.
+func (w *Workload) Reached(operations, ofKind int) bool {
+	counts, total := w.History.Counts(), 0
+	for _, kind := range []history.Kind{history.Put, history.Delete, history.Status, history.Search, history.List} {
+		if counts[kind] < ofKind {
+			return false
+		}
+		total += counts[kind]
+	}
+	return total >= operations
+}
+
 // write puts a repo at its newest commit, usually a new one, or deletes the repo.
 func (w *Workload) write(ctx context.Context, client int, rng *rand.Rand) {
 	r := w.repos[rng.IntN(len(w.repos))]
