@@ -133,11 +133,11 @@ func (r *Repo) next(rng *rand.Rand) {
 	n := len(r.numbers) + 1
 	var files []string
 	for i := range changed {
-		text := fmt.Sprintf("the heron of commit %d\n", n)
+		text := fmt.Appendf(nil, "the heron of commit %d\n", n)
 		for range 5 {
-			text += fmt.Sprintf("%016x %016x\n", rng.Uint64(), rng.Uint64())
+			text = fmt.Appendf(text, "%016x %016x\n", rng.Uint64(), rng.Uint64())
 		}
-		files = append(files, fmt.Sprintf("dir%d/file.txt", i), text)
+		files = append(files, fmt.Sprintf("dir%d/file.txt", i), string(text))
 	}
 	r.numbers[r.Commit(files...)] = n
 }
