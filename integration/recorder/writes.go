@@ -91,8 +91,10 @@ func (w *Workload) events(etcd *clientv3.Client, key string) (events []*clientv3
 	defer again.Stop()
 	for end := time.After(testrun.Patience); ; {
 		select {
-		case resp := <-watch:
-			testrun.Must(w.t, resp.Err())
+		case resp, open := <-watch:
+			if testrun.Must(w.t, resp.Err()); !open {
+				w.t.Fatalf("the watch of %s ended", key)
+			}
 			events = append(events, resp.Events...)
 			if resp.Header.Revision >= now.Header.Revision {
 				return events

@@ -15,8 +15,8 @@ const (
 	unmarked standing = iota
 	pruned
 	searched
-	inPart
 	notReached
+	inPart
 	failed
 )
 

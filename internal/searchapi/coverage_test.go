@@ -20,8 +20,8 @@ const (
 	silence
 	spared // wanted, then pruned
 	searched
-	partly // the first that a later round does not undo
-	late
+	late // the first that a later round does not undo
+	partly
 	broken
 )
 
@@ -40,7 +40,7 @@ func TestAccountAddsUp(t *testing.T) {
 			for i := range n {
 				if rapid.Bool().Draw(t, "wanted") {
 					wanted = append(wanted, searchapi.Shard{Digest: digest(i)})
-					if worst[i] < partly {
+					if worst[i] < late {
 						worst[i] = silence
 					}
 				}
@@ -74,7 +74,7 @@ func TestEveryRoundCounts(t *testing.T) {
 			}
 			a.Want(shard)
 			tell(a, digest(0), e)
-			if worst < partly {
+			if worst < late {
 				worst = e
 			}
 			worst = max(worst, e)
@@ -141,7 +141,7 @@ func checkAccount(t rapid.TB, c *searchv1.Coverage, worst []event) {
 			want.NotReached++
 			want.InPart++
 		}
-		if e == silence || e >= partly {
+		if e == silence || e >= late {
 			want.Complete = false
 			missing = append(missing, digest(i))
 		}

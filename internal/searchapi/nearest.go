@@ -36,7 +36,7 @@ func Nearest(name string, names []string) []string {
 	var of []candidate
 	for _, n := range names {
 		c := candidate{name: n, base: EditDistance(path.Base(n), base)}
-		if c.base <= farthest(base) || hasWords(n, words) || begins(base, path.Base(n)) {
+		if c.base <= farthest(base) || hasWords(path.Base(n), words) || begins(base, path.Base(n)) {
 			of = append(of, c)
 		}
 	}
@@ -66,10 +66,10 @@ func begins(name, with string) bool {
 	return len(with) > 1 && len(with) <= len(name) && strings.EqualFold(name[:len(with)], with)
 }
 
-// hasWords reports whether a name has all of some words, in any case.
+// hasWords reports whether a name has all of some words of at least two letters together, in any case.
 func hasWords(name string, words []string) bool {
 	name = strings.ToLower(name)
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(name, word) })
+	return len(strings.Join(words, "")) > 1 && !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(name, word) })
 }
 
 // SpelledLike returns the names that begin with name, or else those that differ least from it, in at most a third of its characters and one more.

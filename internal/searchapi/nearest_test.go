@@ -19,6 +19,9 @@ func TestNearestAreNear(t *testing.T) {
 		{"host/org/zzzqqq", nil},
 		{"", nil},
 		{"...", nil},
+		{"host", nil}, // a word of each name, and of no last part
+		{"a", nil},
+		{"other/host", nil},
 		{"py", []string{"Python"}},
 		{"golnag", []string{"Go"}},
 		{"mian", []string{"main"}},
