@@ -89,9 +89,9 @@ func New(open func() API, cfg Config, version string, log *slog.Logger) *Server 
 	return s
 }
 
-// Run serves one client over a transport until it leaves or ctx ends.
+// Run serves one client over a transport until it leaves, and what it has asked is answered, or ctx ends.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	if err := s.sdk.Run(ctx, t); err != nil && ctx.Err() == nil {
+	if err := s.sdk.Run(ctx, answering{t}); err != nil && ctx.Err() == nil {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil

@@ -48,8 +48,8 @@ var wantedValues = map[string]string{
 	"uint32":   "a whole number from 0 to 4294967295",
 }
 
-// flagError says in plain words what is wrong with a flag.
-func flagError(cmd *cobra.Command, err error) error {
+// flagError says in plain words what is wrong with a flag among args.
+func flagError(cmd *cobra.Command, args []string, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		letters, takesText := unknown.GetSpecifiedShortnames(), strings.Contains(cmd.Use, " ")
 		var names []string
@@ -62,7 +62,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		case letters == "":
 			err = fmt.Errorf("%w%s", err, spelledLike(unknown.GetSpecifiedName(), "--", names))
 		case takesText: // such as a query that begins with a negated field
-			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- -%s`, err, cmd.CommandPath(), letters)
+			text := "-" + letters
+			if i := slices.IndexFunc(args, func(arg string) bool { // its first letters may be flags
+				return strings.HasPrefix(arg, "-") && strings.HasSuffix(arg, letters)
+			}); i >= 0 {
+				text = args[i]
+			}
+			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- %s`, err, cmd.CommandPath(), text)
 		}
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {

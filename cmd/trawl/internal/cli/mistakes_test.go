@@ -29,6 +29,7 @@ func TestMistakes(t *testing.T) {
 		"grep --colour=never x":         `unknown flag: --colour; the nearest: --color; see trawl grep --help`,
 		"search --xyzzy x":              `unknown flag: --xyzzy; see trawl search --help`,
 		`search -f:_test x`:             `unknown shorthand flag: 'f' in -f:_test; a text that begins with a dash comes after "--": trawl search -- -f:_test; see trawl search --help`,
+		`search -lang:go x`:             `unknown shorthand flag: 'a' in -ang:go; a text that begins with a dash comes after "--": trawl search -- -lang:go; see trawl search --help`,
 		"limits set caller-calls -5":    `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set -- -5; see trawl limits set --help`,
 		"search --addr host x":          `--addr is "host": want HOST:PORT of the gRPC server, such as 127.0.0.1:7430`,
 		"repos --addr http://host:7431": `--addr is "http://host:7431": want HOST:PORT of the gRPC server, such as 127.0.0.1:7430`,

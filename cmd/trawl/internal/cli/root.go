@@ -96,7 +96,7 @@ Search it:                          trawl search 'func main lang:go'`,
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return flagError(cmd, args, err) })
 	const use, serve, tools = "use", "serve", "tools"
 	root.AddGroup(
 		&cobra.Group{ID: use, Title: "Search and index:"},
