@@ -72,6 +72,9 @@ func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 		if tok.start > 0 && p.in[tok.start-1] == '(' && strings.HasPrefix(string(tok.text), "?") {
 			return `the group to hold no space: with one, "(" groups terms; put the expression in quotes`
 		}
+		if strings.HasPrefix(bad.Expr, "*") {
+			return `something to repeat before it: .* stands for any text, as * does in a glob; write \* to search for the character`
+		}
 		return fmt.Sprintf(`something to repeat before it; write \%s to search for the character`, bad.Expr[:1])
 	case syntax.ErrInvalidRepeatOp:
 		return `one repetition of a term; use parentheses to repeat a repetition, or \ before a character to search for it`
