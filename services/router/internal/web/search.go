@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/index/snippet"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -344,15 +345,8 @@ func short(commit string) string { return plain(commit[:min(len(commit), 12)]) }
 
 // skipped says why a file has no content; empty if it has.
 func skipped(reason searchv1.SkipReason) string {
-	switch reason {
-	case searchv1.SkipReason_SKIP_REASON_UNSPECIFIED:
+	if reason == searchv1.SkipReason_SKIP_REASON_UNSPECIFIED {
 		return ""
-	case searchv1.SkipReason_SKIP_REASON_TOO_LARGE:
-		return "too large to be indexed"
-	case searchv1.SkipReason_SKIP_REASON_BINARY:
-		return "binary"
-	case searchv1.SkipReason_SKIP_REASON_SUBMODULE:
-		return "a submodule"
 	}
-	return "not indexed"
+	return searchapi.SkipReason(reason)
 }
