@@ -64,7 +64,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		case takesText: // such as a query that begins with a negated field
 			text := "-" + letters
 			if i := slices.IndexFunc(args, func(arg string) bool { // its first letters may be flags
-				return strings.HasPrefix(arg, "-") && strings.HasSuffix(arg, letters)
+				return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, letters)
 			}); i >= 0 {
 				text = args[i]
 			}
