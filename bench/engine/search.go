@@ -72,7 +72,7 @@ func (e *Engine) Paths(ctx context.Context) (map[string]bool, error) {
 
 // Rank returns how long finding the best files takes for words in any case, in one shard after the other, without showing any.
 func (e *Engine) Rank(ctx context.Context, words string, files int) (time.Duration, error) {
-	tree, err := query.Parse(words+" case:no", query.ParseOptions{})
+	tree, err := query.Parse(words+" case:no", query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 	if err != nil {
 		return 0, fmt.Errorf("parsing %s: %w", words, err)
 	}

@@ -22,14 +22,14 @@ import org.apache.lucene.search.TermQuery;
 import org.apache.lucene.store.MMapDirectory;
 
 /**
- * Words measures conjunctions of words, ranked by BM25, in one thread of Lucene. Its arguments are a folder for the index, a file with the paths of
- * the documents and one with the queries, one per line, how often each query runs, and the numbers of best documents to find. It prints one line for
- * each query and number: the number, the least time in nanoseconds, and how many documents are known to match.
+ * Words measures queries of words, ranked by BM25, in one thread of Lucene. Its arguments are a folder for the index, a file with the paths of
+ * the documents and one with the queries, one per line, how often each query runs, and ways of asking: whether any of the words will do, and
+ * the number of best documents to find. It prints one line for each way and query: the way, and the least time in nanoseconds.
  */
 final class Words {
   public static void main(String[] args) throws Exception {
     MMapDirectory index = new MMapDirectory(Path.of(args[0]));
-    Analyzer words = new Analyzer() {
+    Analyzer analyzer = new Analyzer() {
       @Override
       protected TokenStreamComponents createComponents(String field) {
         Tokenizer tokens = CharTokenizer.fromTokenCharPredicate(Words::inWord);
@@ -39,7 +39,7 @@ final class Words {
     };
     FieldType frequencies = new FieldType();
     frequencies.setIndexOptions(IndexOptions.DOCS_AND_FREQS);
-    try (IndexWriter writer = new IndexWriter(index, new IndexWriterConfig(words))) {
+    try (IndexWriter writer = new IndexWriter(index, new IndexWriterConfig(analyzer))) {
       for (String path : Files.readAllLines(Path.of(args[1]))) {
         Document document = new Document();
         document.add(new Field("text", new String(Files.readAllBytes(Path.of(path)), StandardCharsets.ISO_8859_1), frequencies));
@@ -52,20 +52,20 @@ final class Words {
     try (DirectoryReader reader = DirectoryReader.open(index)) {
       IndexSearcher searcher = new IndexSearcher(reader);
       searcher.setQueryCache(null);
-      for (int i = 4; i < args.length; i++) {
-        int best = Integer.parseInt(args[i]);
+      for (int i = 4; i < args.length; i += 2) {
+        BooleanClause.Occur occur = Boolean.parseBoolean(args[i]) ? BooleanClause.Occur.SHOULD : BooleanClause.Occur.MUST;
+        int best = Integer.parseInt(args[i + 1]);
         for (String query : queries) { // warm-up
-          searcher.search(conjunction(query), best);
+          searcher.search(words(query, occur), best);
         }
         for (String query : queries) {
           long least = Long.MAX_VALUE;
-          long matched = 0;
           for (int n = 0; n < repeat; n++) {
             long start = System.nanoTime();
-            matched = searcher.search(conjunction(query), best).totalHits.value;
+            searcher.search(words(query, occur), best);
             least = Math.min(least, System.nanoTime() - start);
           }
-          System.out.println(best + " " + least + " " + matched);
+          System.out.println(args[i] + " " + best + " " + least);
         }
       }
     }
@@ -75,11 +75,11 @@ final class Words {
     return c < 128 && (Character.isLetterOrDigit(c) || c == '_');
   }
 
-  private static BooleanQuery conjunction(String query) {
-    BooleanQuery.Builder all = new BooleanQuery.Builder();
+  private static BooleanQuery words(String query, BooleanClause.Occur occur) {
+    BooleanQuery.Builder words = new BooleanQuery.Builder();
     for (String word : query.split(" ")) {
-      all.add(new TermQuery(new Term("text", word)), BooleanClause.Occur.MUST);
+      words.add(new TermQuery(new Term("text", word)), occur);
     }
-    return all.build();
+    return words.build();
   }
 }

@@ -208,7 +208,7 @@ func TestQueries(t *testing.T) {
 		}
 		o := NewOracle(c)
 		for _, q := range Queries(c, seed, 2*len(kinds)) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			tree, err := query.Parse(q.Text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 			if err != nil {
 				t.Fatalf("query %d of seed %d (%s): %q: %v", q.Number, seed, q.Kind, q.Text, err)
 			}

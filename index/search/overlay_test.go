@@ -95,7 +95,7 @@ func TestOverlay(t *testing.T) {
 		overlays, rest := change(c, rnd)
 		have, want := openShard(t, buildShard(t, c)), openShard(t, buildShard(t, rest))
 		for i, q := range indextest.Queries(c, seed+3000, 60) {
-			tree, err := query.Parse(q.Text, query.ParseOptions{})
+			tree, err := query.Parse(q.Text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 			if err == nil {
 				tree, err = indextest.Resolve(rest, tree)
 			}

@@ -291,7 +291,7 @@ func compareServed(t *testing.T, what string, got, want served, c *indextest.Cor
 		return
 	}
 	for _, q := range indextest.Queries(c, seed, 24) {
-		tree, err := query.Parse(q.Text, query.ParseOptions{})
+		tree, err := query.Parse(q.Text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 		if err == nil {
 			tree, err = indextest.Resolve(c, tree)
 		}

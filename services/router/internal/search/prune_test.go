@@ -89,7 +89,7 @@ func TestPruningKeepsWhatMatches(t *testing.T) {
 		queries := indextest.Queries(c, seed, 80)
 		queries = append(queries, indextest.Query{Text: "-b:main"}, indextest.Query{Text: "lang:go or b:HEAD"}, indextest.Query{Text: "-lang:go"})
 		for _, text := range queries {
-			q, err := query.Parse(text.Text, query.ParseOptions{})
+			q, err := query.Parse(text.Text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 			if err == nil {
 				q, err = indextest.Resolve(c, q)
 			}

@@ -114,7 +114,7 @@ func answers(ctx context.Context, s searchable, q *search.Query, corpus *indexte
 
 func prepare(t testing.TB, corpus *indextest.Corpus, text string) *search.Query {
 	t.Helper()
-	tree, err := query.Parse(text, query.ParseOptions{})
+	tree, err := query.Parse(text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
 	must(t, err)
 	tree, err = indextest.Resolve(corpus, tree)
 	must(t, err)
