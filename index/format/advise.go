@@ -10,10 +10,9 @@ import (
 // around each missing page: 128 KiB or, on some disks, 8 MiB. So a mapping is marked for random
 // access, and reads of a checksum block or more are announced to the kernel beforehand.
 //
-// Nothing says cheaply which pages of a mapping are in memory. Working out what to announce takes a
-// search up to three quarters more time if all of it is there. So searches announce only while a
-// mapped shard is cold: nothing of it was read yet, or a block that was read for the first time took as
-// long as only a disk takes.
+// Working out what to announce takes a search up to three quarters more time, or several times as long on a busy machine, and gains
+// nothing if all of it is in memory. So searches announce only while a mapped shard is cold: nothing of it was read yet, or a block was
+// not in memory when it was read for the first time.
 
 // readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
 // that a process may have.
@@ -40,15 +39,10 @@ func (f *File) advise(off, n int64, advice int) {
 	madvise(f.data[from:off+n], advice)
 }
 
-const (
-	// diskTime is the least time of a checksum block that comes from a disk. In memory it takes a few
-	// microseconds.
-	diskTime = 50 * time.Microsecond
-	// coldFor is how long, up to twice, a mapped shard counts as cold after a block of it came from the
-	// disk. Announced blocks come fast, so this is also how often a search may wait for one that was not
-	// announced.
-	coldFor = 100 * time.Millisecond
-)
+// coldFor is how long, up to twice, a mapped shard counts as cold after a block of it came from the
+// disk. Announced blocks are in memory when they are read, so this is also how often a search may wait for one that was not
+// announced.
+const coldFor = 100 * time.Millisecond
 
 // clock is where steps are counted from.
 var clock = time.Now()
@@ -69,11 +63,11 @@ func (f *File) announces() bool {
 	return false
 }
 
-// readFirst records that blocks were read for the first time, in which time.
-func (f *File) readFirst(blocks int64, took time.Duration) {
+// readFirst records whether blocks that are read for the first time are in memory.
+func (f *File) readFirst(from, to int64) {
 	switch {
 	case !f.mapped:
-	case took >= diskTime*time.Duration(blocks):
+	case !inMemory(f.data[from&^int64(os.Getpagesize()-1) : to]):
 		f.coldUntil.Store(step() + 1)
 	default:
 		f.coldUntil.CompareAndSwap(math.MaxUint32, 0) // no longer unknown
