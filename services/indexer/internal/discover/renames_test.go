@@ -35,10 +35,10 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 			if i == 0 {
 				w.apply(spec("x"))
 			}
-			after(11 * time.Minute)
+			after(12 * time.Minute)
 			if i%7 == 0 {
 				w.publish("git.example.com/"+name, "c1")
-				after(11 * time.Minute)
+				after(12 * time.Minute)
 				w.want("once it is published", name)
 				published = i
 			}
@@ -47,7 +47,7 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 			}
 		}
 		w.publish("git.example.com/acme/name33", "c1")
-		after(11 * time.Minute)
+		after(12 * time.Minute)
 		w.want("at last", "acme/name33")
 	})
 }
