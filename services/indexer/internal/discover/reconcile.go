@@ -29,7 +29,7 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 	if err != nil {
 		return nil, err
 	}
-	var missing []catalog.Desired
+	var missing, back []catalog.Desired
 	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
@@ -44,12 +44,18 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 			l.report.Foreign++
 			delete(wanted, have.GetName())
 		case want != nil && ours && same(want, have):
-			if err := l.markBack(ctx, entry); err != nil {
-				return kept, err
+			if have.GetLeftAt() != nil {
+				back = append(back, entry)
 			}
 			l.report.Repos++
 			kept = append(kept, have)
 			delete(wanted, have.GetName())
+		}
+	}
+	// Nothing is written before the list ends: etcd would forget the revision of the list while very many repos are written.
+	for _, entry := range back {
+		if err := l.markBack(ctx, entry); err != nil {
+			return kept, err
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
@@ -125,12 +131,9 @@ func same(want, have *catalogv1.Desired) bool {
 		slices.Equal(want.GetBranches(), have.GetBranches()) && proto.Equal(want.GetFacts(), have.GetFacts())
 }
 
-// markBack notes that a repo is in its source again, if it was missing. That is no request: an organisation that disappears
+// markBack notes that a missing repo is in its source again. That is no request: an organisation that disappears
 // for an hour would make as many jobs as it has repos, and the next poll finds what was pushed meanwhile.
 func (l *look) markBack(ctx context.Context, entry catalog.Desired) error {
-	if entry.Record.GetLeftAt() == nil {
-		return nil
-	}
 	if err := l.Store.MarkLeft(ctx, entry, time.Time{}); err != nil && !errors.Is(err, catalog.ErrStale) {
 		return fmt.Errorf("mark %q as back in its source: %w", entry.Record.GetName(), err)
 	}
