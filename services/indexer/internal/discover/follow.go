@@ -44,6 +44,8 @@ type look struct {
 	source catalog.Source
 	spec   *ingestv1.Source
 	report *ingestv1.SourceReport
+	// polledTo is the last repo that was polled, "" if all were.
+	polledTo string
 	// over: the source was removed and has no repos left.
 	over bool
 }
@@ -70,6 +72,9 @@ func (l *look) once(ctx context.Context) {
 	now := time.Now()
 	l.report.LookedAt, l.report.Reason = timestamppb.New(now), ""
 	pause := wait.Jitter(codehost.Every(l.spec), 8)
+	if l.polledTo != "" {
+		pause = 0 // polling took that long, and goes on
+	}
 	if err == nil {
 		l.report.Failures, l.report.SucceededAt = 0, timestamppb.New(now)
 	} else {

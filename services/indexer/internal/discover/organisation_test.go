@@ -86,7 +86,7 @@ func startOrganisation(t *testing.T, n int) *organisation {
 		published: func(queue.Job) {}, asking: func() {}, heads: map[string]string{}, polled: map[string]int{},
 	}
 	o.Discoverer = &Discoverer{
-		Config: Config{PerSecond: mostPerSecond}, Store: catalog.New(o.etcd, ""), Queue: o, Remote: o, Metrics: NewMetrics(prometheus.NewRegistry()),
+		Config: Config{PerSecond: 1000}, Store: catalog.New(o.etcd, ""), Queue: o, Remote: o, Metrics: NewMetrics(prometheus.NewRegistry()),
 		Policy: origin.Policy{Schemes: []string{"http"}, PrivateNetworks: []string{"127.0.0.0/8"}}, Log: slog.New(slog.DiscardHandler),
 	}
 	specs := []*ingestv1.Source{

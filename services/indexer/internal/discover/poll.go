@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/limits"
@@ -27,19 +29,32 @@ import (
 // whole host counts as down and is left alone.
 const maxUnreachable = 5
 
-// poll requests the repos whose branches moved.
+// poll requests the repos whose branches moved. It ends after the time between two looks, so that a source with very many repos is
+// listed as often as others, and the next poll goes on where this one ended. Roots are read shortly before their repos are polled: from old
+// ones, what a webhook has brought meanwhile would be requested again.
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
 	var polling errgroup.Group
-	polling.SetLimit(perHost(mostPerSecond))
+	polling.SetLimit(perHost(l.perSecond()))
 	var unreachable atomic.Int32
-	next, err := l.publishedRepos(ctx, repos)
-	if err != nil {
-		return err
-	}
-	for _, p := range next {
-		polling.Go(func() error {
-			return hostError(l.pollOne(ctx, p, &unreachable), &unreachable)
-		})
+	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > l.polledTo })
+	until := time.Now().Add(codehost.Every(l.spec))
+	l.polledTo = ""
+	last := ""
+	for some := range slices.Chunk(slices.Concat(repos[after:], repos[:after]), catalog.MaxRoots) {
+		if last != "" && time.Now().After(until) {
+			l.polledTo = last
+			break
+		}
+		next, err := l.publishedRepos(ctx, some)
+		if err != nil {
+			return errors.Join(err, polling.Wait())
+		}
+		for _, p := range next {
+			polling.Go(func() error {
+				return hostError(l.pollOne(ctx, p, &unreachable), &unreachable)
+			})
+		}
+		last = some[len(some)-1].GetName()
 	}
 	if err := polling.Wait(); err != nil {
 		return err
@@ -69,23 +84,21 @@ type polled struct {
 	root    *catalogv1.Root
 }
 
-// publishedRepos returns the repos whose newest request is published. The others have a
+// publishedRepos returns the repos, at most catalog.MaxRoots, whose newest request is published. The others have a
 // request outstanding, which will fetch the newest commits.
 func (l *look) publishedRepos(ctx context.Context, repos []*catalogv1.Desired) ([]polled, error) {
+	names := make([]string, len(repos))
+	for i, d := range repos {
+		names[i] = d.GetName()
+	}
+	roots, err := l.Store.GetRoots(ctx, names)
+	if err != nil {
+		return nil, err
+	}
 	var all []polled
-	for some := range slices.Chunk(repos, catalog.MaxRoots) {
-		names := make([]string, len(some))
-		for i, d := range some {
-			names[i] = d.GetName()
-		}
-		roots, err := l.Store.GetRoots(ctx, names)
-		if err != nil {
-			return nil, err
-		}
-		for i, d := range some {
-			if root := roots[i].Record; root != nil && root.GetEpoch() >= d.GetEpoch() {
-				all = append(all, polled{d, root})
-			}
+	for i, d := range repos {
+		if root := roots[i].Record; root != nil && root.GetEpoch() >= d.GetEpoch() {
+			all = append(all, polled{d, root})
 		}
 	}
 	return all, nil
@@ -171,8 +184,8 @@ func (h *hosts) enter(ctx context.Context, url string, cfg Config) (release func
 	return func() { <-b.slots }, nil
 }
 
-// mostPerSecond is the highest rate that a setting or a limit may allow.
-const mostPerSecond = 1000
+// perSecond is how many repositories of one host are polled each second at present.
+func (c Config) perSecond() int { return c.Live.Whole(limits.PollPerSecond, "", c.PerSecond) }
 
 // perHost is how many repositories of one host are polled at once. A poll that takes
 // 400 ms, which is slow, then still leaves perSecond polls in a second.
@@ -185,7 +198,7 @@ func (h *hosts) of(host string, cfg Config) *bounds {
 	if h.at == nil {
 		h.at = map[string]*bounds{}
 	}
-	perSecond := cfg.Live.Whole(limits.PollPerSecond, "", cfg.PerSecond)
+	perSecond := cfg.perSecond()
 	if h.at[host] == nil || h.at[host].rate.Burst() != perSecond {
 		h.at[host] = &bounds{slots: make(chan struct{}, perHost(perSecond)), rate: rate.NewLimiter(rate.Limit(perSecond), perSecond)}
 	}
