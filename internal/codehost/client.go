@@ -106,7 +106,7 @@ type listing struct {
 	token    config.Secret
 }
 
-// page requests one page, conditionally if it is cached.
+// page requests one page, conditionally if it is cached and not the last one.
 func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -121,7 +121,7 @@ func (a *listing) page(ctx context.Context, at string) (cached, error) {
 		a.host.authorize(r, a.username, a.token)
 	}
 	known, again := a.cache[at]
-	if again && known.tag != "" {
+	if again && known.tag != "" && known.next != "" { // another page may follow the last one, whose tag stays the same
 		r.Header.Set("If-None-Match", known.tag)
 	}
 	resp, err := a.http.Do(r)

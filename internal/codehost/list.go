@@ -94,15 +94,17 @@ func (c *Client) pages(ctx context.Context, a *listing, at string) ([]Repo, erro
 	var repos []Repo
 	read := map[string]cached{}
 	for at != "" {
-		if _, again := read[at]; again || len(read) == maxPages || len(repos) > maxRepos {
-			return nil, trouble("the host's list does not end: %d pages, %d repos", len(read), len(repos))
+		if _, again := read[at]; again {
+			return nil, trouble("the host's list does not end: page %d leads back to an earlier one", len(read))
 		}
 		answer, err := a.page(ctx, at)
 		if err != nil {
 			return nil, err
 		}
 		read[at] = answer
-		repos = append(repos, answer.repos...)
+		if repos = append(repos, answer.repos...); len(repos) > maxRepos || len(read) > maxPages {
+			return nil, trouble("the host lists more than %d repos or %d pages, the most that a source can have", maxRepos, maxPages)
+		}
 		at = answer.next
 	}
 	c.cache = read // drops pages that no longer exist

@@ -1,6 +1,7 @@
 package codehost
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // eachHost runs a test with a fake host of every kind that has n repos.
@@ -39,7 +41,7 @@ func (f *fake) paths() []string {
 }
 
 // TestFiveThousandRepos pages through many repos; a second listing transfers no page
-// again.
+// again but the last one.
 func TestFiveThousandRepos(t *testing.T) {
 	eachHost(t, 5000, func(t *testing.T, f *fake) {
 		c := f.client(t)
@@ -55,8 +57,44 @@ func TestFiveThousandRepos(t *testing.T) {
 			t.Errorf("%d requests, %d of them unchanged, want %d", len(f.seen), f.unsent, pages)
 		}
 		again, err := c.List(t.Context(), f.source())
-		if err != nil || !slices.Equal(again, repos) || f.unsent != pages {
+		if err != nil || !slices.Equal(again, repos) || f.unsent != pages-1 {
 			t.Errorf("again: %d repos, %d pages not sent, %v", len(again), f.unsent, err)
+		}
+	})
+}
+
+// TestTooManyRepos: a source has as many repos as it can have, on pages of each host's size, and not one more. Too many are an error that says so.
+func TestTooManyRepos(t *testing.T) {
+	for _, kind := range []string{GitHub, GitLab, Gitea} {
+		f := start(t, kind, maxRepos)
+		same, err := json.Marshal(f.encode(f, f.repos[:f.pageSize], ""))
+		testrun.Must(t, err)
+		f.encode = func(f *fake, repos []fakeRepo, next string) any {
+			if len(repos) == f.pageSize {
+				return json.RawMessage(same)
+			}
+			return fakes[kind].encode(f, repos, next)
+		}
+		c := f.client(t)
+		if repos, err := c.List(t.Context(), f.source()); err != nil || len(repos) != maxRepos || f.unsent > 0 {
+			t.Errorf("%s: %d repos, %v, want %d", kind, len(repos), err, maxRepos)
+		}
+		f.repos = append(f.repos, fakeRepo{id: maxRepos + 1, path: "acme/more"})
+		if repos, err := c.List(t.Context(), f.source()); err == nil || !strings.Contains(err.Error(), "more than 200000 repos") || len(repos) > 0 {
+			t.Errorf("%s, one repo more: %d repos, %v", kind, len(repos), err)
+		}
+	}
+}
+
+// TestPageAfterAFullOne: a page that was the last one may be as it was, with the same tag, when another one follows it. The list goes on there.
+func TestPageAfterAFullOne(t *testing.T) {
+	eachHost(t, 1000, func(t *testing.T, f *fake) {
+		c := f.client(t)
+		for range 3 {
+			if repos, err := c.List(t.Context(), f.source()); err != nil || len(repos) != len(f.repos) {
+				t.Errorf("%d repos, %v, want %d", len(repos), err, len(f.repos))
+			}
+			f.repos = append(f.repos, fakeRepo{id: 2000 + len(f.repos), path: fmt.Sprintf("acme/x%05d", len(f.repos))})
 		}
 	})
 }
