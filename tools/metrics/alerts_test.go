@@ -116,6 +116,11 @@ var troubles = map[string]trouble{
 		`trawl_sources{namespace="n",pod="a",state="failing"} 0x20 1x50 0x170
 		trawl_sources{namespace="n",pod="a",state="ok"} 5x240`,
 	},
+	"TrawlSourceEmpties": {
+		`trawl_sources_leaving{namespace="n",pod="leads"} 0x20 1x220
+		trawl_sources_leaving{namespace="n",pod="other"} 0x240`,
+		`trawl_sources_leaving{namespace="n",pod="leads"} 0x20 1x10 0x210`,
+	},
 	"TrawlWebhooksRefused": {
 		`trawl_router_webhooks_total{namespace="n",outcome="forged"} 0+2x240
 		trawl_router_webhooks_total{namespace="n",outcome="queued"} 0+8x240`,

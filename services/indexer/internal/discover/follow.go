@@ -52,10 +52,11 @@ type look struct {
 
 // first returns the wait before the first look. A new leader keeps to the previous
 // leader's schedule, so that the host is left alone for as long as it asked, unless the
-// source changed since.
+// source changed since, or the previous leader's clock was ahead.
 func (l *look) first(ctx context.Context) time.Duration {
 	report, err := l.Store.GetSourceReport(ctx, l.spec.GetName())
-	if err != nil || report == nil || report.GetLookedAt().AsTime().Before(l.source.Record.GetAppliedAt().AsTime()) {
+	looked := report.GetLookedAt().AsTime()
+	if err != nil || report == nil || looked.Before(l.source.Record.GetAppliedAt().AsTime()) || looked.After(time.Now().Add(time.Minute)) {
 		l.report = &ingestv1.SourceReport{SucceededAt: report.GetSucceededAt()}
 		return 0
 	}
@@ -83,11 +84,17 @@ func (l *look) once(ctx context.Context) {
 		pause = l.pause(err)
 		l.Log.WarnContext(ctx, "a look at a source failed", "source", l.spec.GetName(), "error", err, "wait", pause)
 	}
-	l.Metrics.looked(l.spec.GetName(), err)
+	l.Metrics.looked(l.spec.GetName(), l.emptying(), err)
 	l.report.NextAt = timestamppb.New(now.Add(pause))
 	if err := l.Store.PutSourceReport(ctx, l.source, l.report); err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "the report of a source was not written", "source", l.spec.GetName(), "error", err)
 	}
+}
+
+// emptying reports whether so many repos have left that somebody should look before they are deleted: ten or more, and more than a tenth.
+func (l *look) emptying() bool {
+	leaving := l.report.GetLeaving()
+	return !l.source.Record.GetRemoved() && leaving >= 10 && 10*leaving > leaving+l.report.GetRepos()
 }
 
 // pause returns how long the host is left alone after a failed look.

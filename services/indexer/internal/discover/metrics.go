@@ -12,6 +12,7 @@ type Metrics struct {
 	sources       *prometheus.GaugeVec
 	looks         *prometheus.CounterVec
 	refused       prometheus.Gauge
+	leaving       prometheus.Gauge
 	unstored      prometheus.Gauge
 	polled, moved prometheus.Counter
 	deleted       prometheus.Counter
@@ -19,19 +20,23 @@ type Metrics struct {
 	mu sync.Mutex
 	// failing says for each followed source whether the last look failed.
 	failing map[string]bool
+	// emptying are the sources that many repos are leaving.
+	emptying map[string]bool
 }
 
 // NewMetrics registers the metrics of sources.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	with := promauto.With(r)
 	m := &Metrics{
-		failing: map[string]bool{},
+		failing: map[string]bool{}, emptying: map[string]bool{},
 		sources: with.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "trawl_sources", Help: "Sources by the outcome of the last poll, ok or failing; reported by the leading indexer."}, []string{"state"}),
 		looks: with.NewCounterVec(prometheus.CounterOpts{
 			Name: "trawl_sources_looks_total", Help: "Looks at a source, by outcome: ok or failed."}, []string{"outcome"}),
 		refused: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_sources_file_refused", Help: "1 while the file of sources cannot be read or applied; reported by the leading indexer."}),
+		leaving: with.NewGauge(prometheus.GaugeOpts{
+			Name: "trawl_sources_leaving", Help: "Sources whose last list lacks more than a tenth of their repos, and ten or more: these are deleted after the grace time; reported by the leading indexer."}),
 		unstored: with.NewGauge(prometheus.GaugeOpts{
 			Name: "trawl_sources_unstored", Help: "Sources whose current state has no copy in the bucket; reported by the leading indexer."}),
 		polled: with.NewCounter(prometheus.CounterOpts{
@@ -47,10 +52,13 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// looked counts a look at a source.
-func (m *Metrics) looked(source string, err error) {
+// looked counts a look at a source. Emptying says that many repos are leaving it.
+func (m *Metrics) looked(source string, emptying bool, err error) {
 	m.mu.Lock()
 	m.failing[source] = err != nil
+	if delete(m.emptying, source); emptying {
+		m.emptying[source] = true
+	}
 	m.countSources()
 	m.mu.Unlock()
 	outcome := "ok"
@@ -65,6 +73,7 @@ func (m *Metrics) forget(source string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.failing, source)
+	delete(m.emptying, source)
 	m.countSources()
 }
 
@@ -76,6 +85,7 @@ func (m *Metrics) countSources() {
 	}
 	m.sources.WithLabelValues("ok").Set(count[false])
 	m.sources.WithLabelValues("failing").Set(count[true])
+	m.leaving.Set(float64(len(m.emptying)))
 }
 
 // setRefused records whether the file of sources could be applied.

@@ -345,6 +345,9 @@ func (o *organisation) isListedInPart() {
 	o.host.set("half")
 	o.look(o.large)
 	o.want("half of them are listed", o.n, o.n-o.n/2)
+	if gauge(o.t, o.Metrics.leaving) != 1 {
+		o.t.Error("the metrics do not report a source that half of the repos are leaving")
+	}
 	o.nothingQueued("listed in part", jobs)
 }
 
@@ -369,6 +372,9 @@ func (o *organisation) comesBack() {
 	cancel()
 	forgetting.Wait()
 	o.want("all are back", o.n, 0)
+	if gauge(o.t, o.Metrics.leaving) != 0 {
+		o.t.Error("the metrics report a source that nothing is leaving")
+	}
 	o.nothingQueued("gone and back", jobs)
 }
 

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/codehost"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // TestLargeSourcesAreListedInTime: polling a source takes five times as long as there is between two looks. Its list is looked at in time
@@ -53,5 +55,41 @@ func TestLargeSourcesAreListedInTime(t *testing.T) {
 		if got := w.take(); len(got) > 0 {
 			t.Errorf("nothing moved, and %q were enqueued", got)
 		}
+	})
+}
+
+// TestClockOfThePreviousLeader: a new leader keeps to the schedule of the previous one whose clock was a little ahead, and looks at once if
+// it was an hour ahead: a changed source would wait for that hour. A repo that was marked by such a clock is deleted an hour late.
+func TestClockOfThePreviousLeader(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a")}
+		w.apply(spec("x"))
+		s, err := w.Store.GetSource(t.Context(), "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for ahead, want := range map[time.Duration]time.Duration{-time.Second: 10*time.Minute - time.Second, time.Second: 10*time.Minute + time.Second, time.Hour: 0} {
+			looked := time.Now().Add(ahead)
+			report := &ingestv1.SourceReport{LookedAt: timestamppb.New(looked), NextAt: timestamppb.New(looked.Add(10 * time.Minute))}
+			if err := w.Store.PutSourceReport(t.Context(), s, report); err != nil {
+				t.Fatal(err)
+			}
+			next := &look{Discoverer: w.Discoverer, spec: s.Record.GetSpec(), source: s}
+			if wait := next.first(t.Context()); wait != want {
+				t.Errorf("by a clock that is %v ahead: the next leader waits %v, want %v", ahead, wait, want)
+			}
+		}
+		w.set(func() { w.listed["x"] = nil })
+		a, err := w.Store.GetDesired(t.Context(), "git.example.com/acme/a")
+		if err == nil {
+			err = w.Store.MarkLeft(t.Context(), a, time.Now().Add(time.Hour))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		after(24 * time.Hour)
+		w.want("after the grace time", "acme/a")
+		after(2 * time.Hour)
+		w.want("an hour later")
 	})
 }

@@ -51,3 +51,22 @@ func TestRenamedAgainAndAgain(t *testing.T) {
 		w.want("at last", "acme/name33")
 	})
 }
+
+// TestNamesThatDifferInCase: where the host has two repos whose names differ in the case of their letters only, both are desired, and one
+// of them may leave without the other.
+func TestNamesThatDifferInCase(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/name"), repo(2, "acme/Name"), repo(3, "Acme/name")}
+		w.apply(spec("x"))
+		w.want("at first", "Acme/name", "acme/Name", "acme/name")
+		if got := w.take(); len(got) != 3 {
+			t.Errorf("%q were enqueued", got)
+		}
+		w.set(func() { w.listed["x"] = w.listed["x"][1:] })
+		after(26 * time.Hour)
+		w.want("one has left", "Acme/name", "acme/Name")
+		if got := w.take(); len(got) > 0 {
+			t.Errorf("one has left, and %q were enqueued", got)
+		}
+	})
+}
