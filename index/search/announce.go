@@ -230,18 +230,24 @@ func (s *search) announceQueue() error {
 	}
 	ahead = min(max(ahead, q.taken), longQueueAhead)
 	q.announceAt = q.taken + ahead/2
+	return s.announceCandidates(firstOf(q.waiting, ahead, compareCandidates))
+}
+
+// announceCandidates announces the text that candidates may need.
+func (s *search) announceCandidates(next []candidate) error {
 	byText, err := s.shard.OtherwiseMarked(s.tick)
 	if err != nil {
 		return err
 	}
 	whole := slices.ContainsFunc(s.reading, func(a *contentAtom) bool { return a.anchors == nil })
 	var superblocks []uint32
-	for _, c := range firstOf(q.waiting, ahead, compareCandidates) {
-		first, end, err := s.superblocksOf(c.blob)
+	for i := range next {
+		blob := next[i].blob
+		first, end, err := s.superblocksOf(blob)
 		if err != nil {
 			return err
 		}
-		if whole || len(s.defining) > 0 && holds(byText, c.blob) {
+		if whole || len(s.defining) > 0 && holds(byText, blob) {
 			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
 		}
 		for _, a := range s.reading {
@@ -251,13 +257,28 @@ func (s *search) announceQueue() error {
 				}
 			}
 		}
-		if t := &s.together; t.find(c.blob) && !t.read[t.at] {
+		if t := &s.together; t.find(blob) && !t.read[t.at] {
 			for _, place := range t.places[t.firsts[t.at]:t.firsts[t.at+1]] {
 				superblocks = appendAround(superblocks, place, first, end)
 			}
 		}
 	}
 	return s.announceText(superblocks)
+}
+
+// announceLong announces the bytes [from, to) of a content that are about to be read, if they are more than was announced with its candidate.
+func (s *search) announceLong(blob, from, to uint32) error {
+	if to <= wholeSuperblocks*docstore.SuperblockSize || !s.content.Announces() {
+		return nil
+	}
+	first, err := s.content.FirstSuperblock(blob)
+	if err != nil {
+		return err
+	}
+	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
+		for at := from / docstore.SuperblockSize; at <= (to-1)/docstore.SuperblockSize && yield(first+at); at++ {
+		}
+	})
 }
 
 // announceRuns announces the opaque superblocks that will be read, and those around them, in which their words may begin and end.
@@ -269,81 +290,6 @@ func (s *search) announceRuns(opaque runs) error {
 					return
 				}
 			}
-		}
-	})
-}
-
-// placesAhead is how many blobs of a list are announced before the search gets there, at first.
-const placesAhead = 64
-
-// blobsAhead are ascending blobs whose text will be read: up to most superblocks of each.
-type blobsAhead struct {
-	blobs     []uint32
-	most      int
-	announced int // of blobs
-}
-
-// announce announces the text of a blob and those that follow it. Callers pass ascending blobs.
-func (b *blobsAhead) announce(s *search, blob uint32) error {
-	if !s.content.Announces() {
-		return nil
-	}
-	at, _ := slices.BinarySearch(b.blobs, blob)
-	ahead := min(max(placesAhead, at), longQueueAhead) // one that has read many will read many more
-	from, to := max(at, b.announced), min(at+ahead, len(b.blobs))
-	if from >= to || b.announced > at+ahead/2 {
-		return nil
-	}
-	b.announced = to
-	var superblocks []uint32
-	for _, blob := range b.blobs[from:to] {
-		first, end, err := s.superblocksOf(blob)
-		if err != nil {
-			return err
-		}
-		superblocks = appendFirst(superblocks, first, end, b.most)
-	}
-	return s.content.AnnounceSuperblocks(slices.Values(superblocks))
-}
-
-// sequence announces contents that a search reads whole without knowing which ones are next. As long as it reads one after another, those
-// that follow are announced, too.
-type sequence struct {
-	end       uint32 // the superblock after the content that was read last
-	ahead     uint32 // superblocks to announce beyond the content
-	announced uint32 // the superblock after the last one announced
-}
-
-const (
-	// nearContents is the most superblocks between two contents that are read one after another: they are in the same checksum block, or
-	// in the next one.
-	nearContents = 8
-	// A sequence begins with leastAhead superblocks, which are doubled with each content up to mostAhead.
-	leastAhead, mostAhead = 8, 256
-)
-
-// announce announces a content that is about to be read, and what probably follows.
-func (q *sequence) announce(s *search, blob uint32) error {
-	if !s.content.Announces() {
-		return nil
-	}
-	first, end, err := s.superblocksOf(blob)
-	if err != nil {
-		return err
-	}
-	if first < q.end || first-q.end > nearContents {
-		q.ahead, q.announced = 0, first
-	} else {
-		q.ahead = min(max(2*q.ahead, leastAhead), mostAhead)
-	}
-	q.end = end
-	if q.announced > q.end && q.announced-q.end > q.ahead/2 {
-		return nil
-	}
-	from, to := max(first, q.announced), min(q.end+q.ahead, s.content.Superblocks())
-	q.announced = to
-	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for at := from; at < to && yield(at); at++ {
 		}
 	})
 }

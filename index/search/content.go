@@ -23,10 +23,6 @@ type contentAtom struct {
 	bounded bool
 	// verifies says that other atoms find the candidates.
 	verifies bool
-	// ahead are the candidates whose whole text is read, if they are known beforehand.
-	ahead blobsAhead
-	// sequence is used if they are not.
-	sequence sequence
 	kinds    symbols.KindSet // of the symbols
 	rules    *symbols.Language
 	names    []symbols.Symbol // still ahead, if the matching excludes them
@@ -122,14 +118,6 @@ func (a *contentAtom) search(d *document) error {
 	}
 	if a.inNames != nil && a.rules == nil {
 		return nil
-	}
-	if a.ahead.blobs != nil {
-		err = a.ahead.announce(a.s, d.blob)
-	} else {
-		err = a.sequence.announce(a.s, d.blob)
-	}
-	if err != nil {
-		return err
 	}
 	text, err := a.s.text.load(a.s, d.blob)
 	if err != nil {

@@ -87,6 +87,9 @@ func (t *blobText) loadUpTo(s *search, blob, bytes uint32) ([]byte, error) {
 	}
 	t.valid = false
 	had := uint32(len(t.text))
+	if err := s.announceLong(blob, had, min(bytes, length)); err != nil {
+		return nil, err
+	}
 	if t.text, err = s.read(t.text, blob, had, min(bytes, length)-had); err != nil {
 		return nil, err
 	}

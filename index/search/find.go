@@ -94,15 +94,33 @@ func (s *search) scan(found func() error) error {
 		return err
 	}
 	always := func() (bool, error) { return true, nil }
-	for blob, ok, err := s.candidates.seek(0); ok || err != nil; blob, ok, err = s.candidates.seek(blob + 1) {
-		if err := cmp.Or(err, s.tick()); err != nil {
-			return err
+	var next []candidate
+	for from, most := uint32(0), leastCandidatesAhead; ; most = min(2*most, longQueueAhead) {
+		next = next[:0]
+		for len(next) < most {
+			blob, ok, err := s.candidates.seek(from)
+			if err := cmp.Or(err, s.tick()); err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			next, from = append(next, candidate{blob: blob}), blob+1
 		}
-		if err := s.eachOf(blob, always, found); err != nil {
-			return err
+		if len(next) == 0 {
+			return nil
+		}
+		if s.content.Announces() {
+			if err := s.announceCandidates(next); err != nil {
+				return err
+			}
+		}
+		for i := range next {
+			if err := cmp.Or(s.tick(), s.eachOf(next[i].blob, always, found)); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
 }
 
 // eachOf calls found for the documents of one blob that match, if they are wanted.

@@ -1,7 +1,6 @@
 package search
 
 import (
-	"math"
 	"regexp/syntax"
 
 	"github.com/trawl-search/trawl/index/query"
@@ -54,7 +53,7 @@ func (s *search) symbolAtom(q *query.Symbol, m *matching) (node, error) {
 		return &atomNode{content: a}, a.lookUp(m.needs)
 	}
 	found, err := s.definingBlobs(m)
-	a.ahead = blobsAhead{blobs: found, most: math.MaxInt}
+	s.reading = append(s.reading, a)
 	a.read(ready(&blobRuns{rest: runsOf(found)}, uint64(len(found))))
 	return &atomNode{content: a}, err
 }
