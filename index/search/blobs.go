@@ -1,6 +1,8 @@
 package search
 
 import (
+	"math"
+
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/literal"
@@ -356,14 +358,8 @@ func (s *search) superblocksOf(blob uint32) (first, end uint32, err error) {
 	return first, first + uint32(units(length)), err
 }
 
-// superblocksOfRun returns the superblocks [first, end) of a run of blobs.
-func (s *search) superblocksOfRun(run docstore.Run) (first, end uint32, err error) {
-	if first, err = s.content.FirstSuperblock(run.From); err != nil {
-		return 0, 0, err
-	}
-	_, end, err = s.superblocksOf(run.To - 1)
-	return first, end, err
-}
+// allUnits stands for all superblocks of a blob.
+const allUnits = math.MaxUint32
 
 // units converts a length in bytes to the unit of scores.
 func units(length uint32) int { return int((length + rank.LengthUnit - 1) / rank.LengthUnit) }

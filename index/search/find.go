@@ -221,7 +221,7 @@ func (s *search) placeRanges(h *hit) error {
 	case len(g.content) == 0:
 		h.inWords = g.inWords
 	default:
-		if err := s.readInWords(h.blob, g.inWords); err != nil {
+		if err := s.readInWords(h.blob, g.inWords, allUnits); err != nil {
 			return err
 		}
 		h.marks = g.settleContent(s.mostConsidered(), s.goOn)

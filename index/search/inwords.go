@@ -57,10 +57,11 @@ func (w *inWords) find(first, to uint32) (tallies []tally, whole bool) {
 // read sets the list to the places of the matches in the words that start in the blob's superblocks before to. Those that begin later may be there
 // too, or some of them.
 func (w *inWords) read(s *search, blob, to uint32, list *spanList) error {
-	first, _, err := s.superblocksOf(blob)
+	first, end, err := s.superblocksOf(blob)
 	if err != nil {
 		return err
 	}
+	to = min(to, end-first)
 	tallies, whole := w.find(first, to)
 	if whole || s.text.holds(blob) {
 		return w.readFirst(s, blob, to, list)

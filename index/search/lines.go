@@ -73,19 +73,11 @@ func textWeights(matches []int) []float64 {
 	return weights
 }
 
-// allMarks finds all marks of a hit whose matches were only counted.
-func (s *search) allMarks(h *hit) ([]mark, error) {
-	length, err := s.content.Len(h.blob)
-	if err != nil {
-		return nil, err
-	}
-	return s.marksUpTo(h, uint32(units(length)))
-}
-
-// marksUpTo finds the marks in the words that start in the first superblocks of a hit, up to that number. It may find some that begin later.
+// marksUpTo finds the marks of a hit whose matches were only counted, in the words that start in the first superblocks, up to that number. It may
+// find some that begin later.
 func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
 	s.gathered.reset()
-	if err := s.readUpTo(h.blob, h.inWords, to); err != nil {
+	if err := s.readInWords(h.blob, h.inWords, to); err != nil {
 		return nil, err
 	}
 	return s.gathered.settleContent(s.mostConsidered(), s.goOn), s.ended

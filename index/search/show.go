@@ -147,7 +147,7 @@ func (s *search) pick(h *hit) (p picked, err error) {
 	case len(h.inWords) == 0:
 		p.marks = s.beginning(h.marks, math.MaxUint32)
 	case h.matches <= most:
-		p.marks, err = s.allMarks(h)
+		p.marks, err = s.marksUpTo(h, allUnits)
 	default:
 		p.marks, err = s.firstMarks(h)
 	}

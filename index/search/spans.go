@@ -108,6 +108,3 @@ func settle(spans []span) []span {
 	}
 	return spans[:kept]
 }
-
-// grown returns n lists, with the memory of others.
-func grown(lists []spanList, n int) []spanList { return slices.Grow(lists[:0], n)[:n] }

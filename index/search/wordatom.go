@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"sort"
 
 	"github.com/trawl-search/trawl/index/rank"
@@ -88,18 +89,10 @@ func (a *wordAtom) gather(d *document, g *gathered) (rank.Counts, error) {
 	return t.counts, nil
 }
 
-// readInWords finds the ranges of atoms in a blob whose matches were only counted, and adds them to those that were gathered.
-func (s *search) readInWords(blob uint32, atoms []inWords) error {
-	length, err := s.content.Len(blob)
-	if err != nil {
-		return err
-	}
-	return s.readUpTo(blob, atoms, uint32(units(length)))
-}
-
-// readUpTo is readInWords for the words that start in the first superblocks, up to that number.
-func (s *search) readUpTo(blob uint32, atoms []inWords, to uint32) error {
-	s.showing = grown(s.showing, len(atoms))
+// readInWords finds the ranges of atoms in a blob whose matches were only counted, and adds them to those that were gathered: those in the words
+// that start in the first superblocks, up to that number.
+func (s *search) readInWords(blob uint32, atoms []inWords, to uint32) error {
+	s.showing = slices.Grow(s.showing[:0], len(atoms))[:len(atoms)]
 	for i := range atoms {
 		if err := atoms[i].read(s, blob, to, &s.showing[i]); err != nil {
 			return err

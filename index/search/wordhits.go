@@ -211,8 +211,9 @@ func (w *among) superblocks(s *search) (runs, error) {
 	}
 	found := make(runs, 0, len(w.blobs))
 	for _, run := range w.blobs {
-		first, end, err := s.superblocksOfRun(run)
-		if err := cmp.Or(err, s.tick()); err != nil {
+		first, err := s.content.FirstSuperblock(run.From)
+		end, err2 := s.content.FirstSuperblock(run.To)
+		if err := cmp.Or(err, err2, s.tick()); err != nil {
 			return nil, err
 		}
 		if first < end { // not those of empty blobs
