@@ -156,37 +156,51 @@ func (a *contentAtom) add(m span, quality rank.Quality) {
 	}
 }
 
-// rates reports whether the quality of the next match still matters.
-func (a *contentAtom) rates() bool { return a.counts[rank.Word] < rank.Enough }
+// take takes the matches that begin in text[from:limit], and returns where the last one ends; 0 if there is none. The text is that of the content from
+// base on, and rate rates a match in it.
+func (a *contentAtom) take(text []byte, from, limit int, base uint32, rate func(start, end int) (rank.Quality, error)) (last int, err error) {
+	for start, end := range regex.RangesWhile(a.matcher, text, from, a.s.goOn) {
+		if start >= limit {
+			break
+		}
+		quality := rank.Word
+		if a.counts[rank.Word] < rank.Enough { // otherwise the quality does not matter
+			if quality, err = rate(start, end); err != nil {
+				return last, err
+			}
+		}
+		a.add(span{base + uint32(start), base + uint32(end)}, quality)
+		last = end
+	}
+	return last, a.s.ended
+}
+
+// findEmpty makes the atom true if only the empty text matches, which has no range.
+func (a *contentAtom) findEmpty(text []byte) error {
+	if !a.found && a.maybeEmpty {
+		_, _, a.found = regex.FindWhile(a.matcher, text, 0, a.s.goOn)
+	}
+	return a.s.ended
+}
 
 // pieceBytes is about how much content is searched between two looks at the clock: the slowest expressions take about a
 // millisecond for it.
 const pieceBytes = 16 << 10
 
-// searchText finds all matches in the whole content, a piece at a time. An empty match makes the atom true but has no range.
+// searchText finds all matches in the whole content, a piece at a time.
 func (a *contentAtom) searchText(text []byte) error {
+	rate := func(start, end int) (rank.Quality, error) { return rank.Of(text, start, end), nil }
 	for from := 0; from < len(text); {
 		limit, cut := a.piece(text, from)
-		next := limit
-		for start, end := range regex.RangesWhile(a.matcher, text[:cut], from, a.s.goOn) {
-			if start >= limit {
-				break
-			}
-			quality := rank.Word
-			if a.rates() {
-				quality = rank.Of(text, start, end)
-			}
-			a.add(span{uint32(start), uint32(end)}, quality)
-			next = max(next, end)
+		last, err := a.take(text[:cut], from, limit, 0, rate)
+		if err != nil {
+			return err
 		}
-		if from = next; from < len(text) && !a.s.goOn() {
-			break
+		if from = max(limit, last); from < len(text) && !a.s.goOn() {
+			return a.s.ended
 		}
 	}
-	if !a.found && a.maybeEmpty && a.s.ended == nil {
-		_, _, a.found = regex.FindWhile(a.matcher, text, 0, a.s.goOn)
-	}
-	return a.s.ended
+	return a.findEmpty(text)
 }
 
 // piece returns the next part of the text to search. Matches that begin before limit do not depend on the text after cut:
@@ -224,22 +238,11 @@ func (a *contentAtom) searchWindows(blob uint32) error {
 		if err := a.s.tick(); err != nil {
 			return err
 		}
-		from := int(max(0, next-here.lo))
-		for start, end := range regex.RangesWhile(a.matcher, w.text[here.lo-w.base:here.hi-w.base], from, a.s.goOn) {
-			if here.lo+int64(start) >= limit {
-				break
-			}
-			quality := rank.Word
-			if a.rates() {
-				if quality, err = w.quality(here, start, end); err != nil {
-					return err
-				}
-			}
-			next = here.lo + int64(end)
-			a.add(span{uint32(here.lo) + uint32(start), uint32(next)}, quality)
+		rate := func(start, end int) (rank.Quality, error) { return w.quality(here, start, end) }
+		last, err := a.take(w.text[here.lo-w.base:here.hi-w.base], int(max(0, next-here.lo)), int(limit-here.lo), uint32(here.lo), rate)
+		if err != nil {
+			return err
 		}
-		if a.s.ended != nil {
-			return a.s.ended
-		}
+		next = max(next, here.lo+int64(last))
 	}
 }

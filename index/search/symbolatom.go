@@ -122,16 +122,15 @@ func (a *contentAtom) searchNames(d *document, text []byte) error {
 			continue
 		}
 		name := text[symbol.Start:symbol.End:symbol.End]
-		for start, end := range regex.RangesWhile(a.matcher, name, 0, a.s.goOn) {
-			quality := rank.Of(text, int(symbol.Start)+start, int(symbol.Start)+end)
-			a.add(span{symbol.Start + uint32(start), symbol.Start + uint32(end)}, quality)
+		rate := func(start, end int) (rank.Quality, error) {
+			return rank.Of(text, int(symbol.Start)+start, int(symbol.Start)+end), nil
 		}
-		if !a.found && a.maybeEmpty && a.s.ended == nil {
-			_, _, a.found = regex.FindWhile(a.matcher, name, 0, a.s.goOn)
+		if _, err := a.take(name, 0, len(name), symbol.Start, rate); err != nil {
+			return err
 		}
-		if a.s.ended != nil {
-			break
+		if err := a.findEmpty(name); err != nil {
+			return err
 		}
 	}
-	return a.s.ended
+	return nil
 }
