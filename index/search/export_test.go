@@ -14,7 +14,7 @@ func (s *Shard) Help(ctx context.Context, q *Query) error {
 	defer run.release()
 	_ = run.repos.reset(s.Docs, &run.opts)
 	run.workers, run.queue.waiting = &workers{}, []candidate{{bound: unknown}}
-	return run.help()
+	return s.Guard(run.help)
 }
 
 // MatchingPaths enumerates the documents whose path matches q, a single atom. Its first budget is step looks at

@@ -14,11 +14,8 @@ const leastParallel = 8
 
 // parallelShow has files shown on other processors than the search's own.
 type parallelShow struct {
-	hits    []Hit
-	release func()
-	done    sync.WaitGroup
-	helpers []*search
-	panics  []any
+	*team
+	hits []Hit
 
 	mu sync.Mutex
 	// next and end bound the hits that no goroutine has taken yet.
@@ -26,27 +23,14 @@ type parallelShow struct {
 	files     []*FileMatch // by hit; nil if not shown here
 }
 
-// showInParallel starts to show hits on the free processors; it returns nil if there are none.
+// showInParallel starts to show hits on the free processors; it returns nil if that is not worth it.
 func (s *search) showInParallel(hits []Hit) *parallelShow {
 	if len(hits) < leastParallel && s.opts.helpers == 0 || s.opts.Explain || s.opts.MaxMatchesPerFile == 0 {
 		return nil
 	}
-	n, release := s.helpers()
-	if n == 0 {
-		release()
-		return nil
-	}
-	p := &parallelShow{hits: hits, release: release, end: len(hits), files: make([]*FileMatch, len(hits)), panics: make([]any, n)}
-	for i := range n {
-		helper := s.shard.begin(s.ctx, nil, s.opts)
-		helper.repos = s.repos
-		p.helpers = append(p.helpers, helper)
-		p.done.Go(func() {
-			defer func() { p.panics[i] = recover() }()
-			// The search itself meets the error that ended the helper, or does not need the file.
-			_ = s.shard.Guard(func() error { return p.help(helper) })
-		})
-	}
+	p := &parallelShow{hits: hits, end: len(hits), files: make([]*FileMatch, len(hits))}
+	// The search itself meets the error that ended a helper, or does not need the file.
+	p.team = s.team(nil, func(*search) {}, p.help)
 	return p
 }
 
@@ -91,7 +75,7 @@ func (p *parallelShow) take(i int) *FileMatch {
 		return nil
 	}
 	p.mu.Unlock()
-	p.done.Wait()
+	p.working.Wait()
 	return p.files[i]
 }
 
@@ -103,14 +87,5 @@ func (p *parallelShow) join(s *search) {
 	p.mu.Lock()
 	p.next = p.end
 	p.mu.Unlock()
-	p.done.Wait()
-	p.release()
-	for i, helper := range p.helpers {
-		if p.panics[i] != nil {
-			panic(p.panics[i]) //nolint:forbidigo // a helper's panic is that of the search
-		}
-		helper.countReads()
-		s.stats.Add(helper.stats)
-		helper.release()
-	}
+	p.team.end(func(helper *search) { s.stats.Add(helper.stats) })
 }

@@ -50,6 +50,48 @@ func (s *search) helpers() (n int, release func()) {
 	return n, func() { helping.Add(-int32(n)) }
 }
 
+// team is searches that help another one, each in a goroutine of its own.
+type team struct {
+	helpers []*search
+	errs    []error
+	panics  []any
+	working sync.WaitGroup
+	release func() // of the processors
+}
+
+// team has the free processors help with a query. prepare makes a helper ready, which then works.
+func (s *search) team(q *Query, prepare func(helper *search), work func(helper *search) error) *team {
+	n, release := s.helpers()
+	t := &team{helpers: make([]*search, n), errs: make([]error, n), panics: make([]any, n), release: release}
+	for i := range n {
+		helper := s.shard.begin(s.ctx, q, s.opts)
+		helper.repos = s.repos
+		prepare(helper)
+		t.helpers[i] = helper
+		t.working.Go(func() {
+			defer func() { t.panics[i] = recover() }()
+			t.errs[i] = s.shard.Guard(func() error { return work(helper) })
+		})
+	}
+	return t
+}
+
+// end waits for the helpers and has join take what they found. Only the first call does anything.
+func (t *team) end(join func(helper *search)) {
+	t.working.Wait()
+	t.release()
+	helpers := t.helpers
+	t.helpers, t.release = nil, func() {}
+	for i, helper := range helpers {
+		if t.panics[i] != nil {
+			panic(t.panics[i]) //nolint:forbidigo // a helper's panic is that of the search
+		}
+		helper.countReads()
+		join(helper)
+		helper.release()
+	}
+}
+
 // workers are the goroutines of one search. They share its queue and a floor.
 type workers struct {
 	failed atomic.Bool
@@ -69,55 +111,37 @@ var errWorkerFailed = errors.New("another part of the search failed")
 
 // spread settles the queue together with the free processors, if there are any.
 func (s *search) spread() error {
-	n, release := s.helpers()
-	defer release()
-	if n == 0 {
-		return nil
-	}
 	c := &workers{}
 	s.workers = c
-	parts, errs := make([]*search, n), make([]error, n+1)
-	panics := make([]any, n)
-	var wg sync.WaitGroup
-	for i := range parts {
-		parts[i] = s.shard.begin(s.ctx, s.query, s.opts)
-		parts[i].repos, parts[i].workers, parts[i].queue = s.repos, c, s.queue
-		parts[i].places = maps.Clone(s.places)
+	t := s.team(s.query, func(helper *search) {
+		helper.workers, helper.queue, helper.places = c, s.queue, maps.Clone(s.places)
 		for m, known := range s.known {
-			*parts[i].knownOf(m) = *known
+			*helper.knownOf(m) = *known
 		}
-		wg.Go(func() {
-			defer func() { panics[i] = recover() }()
-			errs[i] = parts[i].help()
-		})
+	}, (*search).help)
+	apart := func(helper *search) { helper.queue = &queue{} } // what it had belongs to this search
+	defer t.end(apart)                                        // even if a fault unwinds the stack: helpers use memory of this search
+	if len(t.helpers) == 0 {
+		s.workers = nil
+		return nil
 	}
-	defer wg.Wait() // even if a fault unwinds the stack: helpers use memory of this search
-	errs[n] = s.work()
-	wg.Wait()
-	for i, part := range parts {
-		if panics[i] != nil {
-			panic(panics[i]) //nolint:forbidigo // a helper's panic is that of the search
-		}
-		s.join(part)
-		part.queue = &queue{} // what it had belongs to this search
-		part.release()
-	}
+	err := s.work()
+	t.end(func(helper *search) {
+		s.join(helper)
+		apart(helper)
+	})
 	s.workers = nil // what its floor excluded, the best exclude now
-	return firstFailure(errs)
+	return firstFailure(append(t.errs, err))
 }
 
 // help runs a helper.
 func (s *search) help() error {
-	return s.shard.Guard(func() error {
-		err := s.prepare()
-		if err == nil {
-			s.stats = Stats{} // the search has counted these lists already
-			err = s.work()
-		} else {
-			s.workers.failed.Store(true)
-		}
+	if err := s.prepare(); err != nil {
+		s.workers.failed.Store(true)
 		return err
-	})
+	}
+	s.stats = Stats{} // the search has counted these lists already
+	return s.work()
 }
 
 // work settles candidates until none may be among the best. An error or a fault ends the work of all.
@@ -141,7 +165,6 @@ func (s *search) work() error {
 
 // join adds what a helper found.
 func (s *search) join(part *search) {
-	part.countReads()
 	s.looked += part.looked
 	scanned := max(s.stats.ShardsScanned, part.stats.ShardsScanned)
 	s.stats.Add(part.stats)
