@@ -27,6 +27,11 @@ func (d *Docs) Blob(doc uint32) (uint32, error) {
 		return 0, err
 	}
 	repeats, repeat := list.Find(uint64(doc))
+	return d.blobAfter(doc, repeats, repeat)
+}
+
+// blobAfter returns the blob of a document after that many repeats; repeat says that it is one.
+func (d *Docs) blobAfter(doc uint32, repeats int, repeat bool) (uint32, error) {
 	if repeat {
 		return d.repeatBlobs.number(uint32(repeats), d.content.blobs)
 	}
@@ -40,28 +45,19 @@ func (d *Docs) Blob(doc uint32) (uint32, error) {
 
 // AppendBlobs appends the blob of each of some documents, which ascend.
 func (d *Docs) AppendBlobs(dst []uint32, docs []uint32) ([]uint32, error) {
-	if d.info.repeats == 0 || len(docs) == 0 {
+	if d.info.repeats == 0 {
 		return append(dst, docs...), nil
 	}
 	list, err := d.repeatDocs.List()
 	if err != nil {
 		return dst, err
 	}
-	repeats := list.Search(uint64(docs[0])) // before the document
-	it := list.From(repeats)
-	next, more := it.Next()
+	var before repeatsBefore
 	for _, doc := range docs {
-		for more && next < uint64(doc) {
-			repeats++
-			next, more = it.Next()
-		}
-		blob := doc - uint32(min(repeats, int(doc)))
-		if more && next == uint64(doc) {
-			if blob, err = d.repeatBlobs.number(uint32(repeats), d.content.blobs); err != nil {
-				return dst, err
-			}
-		} else if blob >= d.content.blobs {
-			return dst, d.repeatDocs.Corruptf("document %d has blob %d of %d", doc, blob, d.content.blobs)
+		before.seek(&list, doc)
+		blob, err := d.blobAfter(doc, before.n, before.some && before.next == uint64(doc))
+		if err != nil {
+			return dst, err
 		}
 		dst = append(dst, blob)
 	}
