@@ -123,13 +123,7 @@ func (s *search) announceLiteral(m *matching, l regex.Literal) (words []regex.Li
 	if !listed {
 		err = s.words.AnnounceHolding(text)
 	} else {
-		err = s.words.AnnounceLists(func(yield func(uint32) bool) {
-			for _, list := range []uint32{part.Ends, part.Inside} {
-				if list != 0 && !yield(list) {
-					return
-				}
-			}
-		})
+		err = s.words.AnnounceLists(slices.Values(slices.DeleteFunc([]uint32{part.Ends, part.Inside}, func(list uint32) bool { return list == 0 })))
 	}
 	opaque, err2 := s.words.Opaque()
 	if err = cmp.Or(err, err2); err == nil && opaque.Len() > 0 {

@@ -101,14 +101,11 @@ func (n *atomNode) collect(d *document, g *gathered) error {
 		}
 	}
 	if n.name != nil {
-		spans, err := n.name.spans(d)
+		spans, best, err := n.name.spans(d)
 		if err != nil {
 			return err
 		}
-		for _, sp := range spans {
-			term.Name = max(term.Name, rank.OfName(d.path, int(sp.start), int(sp.end)))
-		}
-		g.name = append(g.name, spans...)
+		term.Name, g.name = best, append(g.name, spans...)
 	}
 	if term.Matches > 0 || term.Name > rank.NoName {
 		g.terms = append(g.terms, term)

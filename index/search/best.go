@@ -72,7 +72,7 @@ func (b *best) add(h hit) {
 		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
 		h.features.Terms = append(b.hits[0].features.Terms[:0], h.features.Terms...)
 		b.hits[0] = h
-		sink(b.hits, lastFirst)
+		sink(b.hits, 0, lastFirst)
 	}
 	for len(b.hits) > 1 && b.maxBytes > 0 && b.size-b.hits[0].leastSize() >= b.maxBytes {
 		b.dropLast()

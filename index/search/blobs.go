@@ -126,7 +126,7 @@ func (a *anyOf) seek(from uint32) (uint32, bool, error) {
 		}
 		if ok {
 			first.blob = blob
-			sink(a.parts, comparePartsOf)
+			sink(a.parts, 0, comparePartsOf)
 		} else {
 			a.parts = dropFirst(a.parts, comparePartsOf)
 		}

@@ -108,11 +108,11 @@ const longList = 500
 func found(b *testing.B, run *search, text string, least int) (words []wordMatch, postings int) {
 	b.Helper()
 	l := regex.Literal{Text: text}
-	blocks, some, err := run.lexiconBlocks(l)
+	blocks, err := run.lexiconBlocks(l)
 	if err != nil {
 		b.Fatal(err)
 	}
-	words, err = run.matchBlocks(literalInWords(l), blocks, !some)
+	words, err = run.matchBlocks(literalInWords(l), blocks)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -143,8 +143,12 @@ func benchPostings(b *testing.B, run *search, text string, least int, part listP
 
 func benchBlocks(b *testing.B, run *search) int {
 	m := literalInWords(regex.Literal{Text: "err"})
+	all, err := run.lexiconBlocks(regex.All{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	for b.Loop() {
-		if _, err := run.matchBlocks(m, nil, true); err != nil {
+		if _, err := run.matchBlocks(m, all); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -154,12 +158,12 @@ func benchBlocks(b *testing.B, run *search) int {
 // benchBlocksAndPostings finds the words of a literal and adds up their postings.
 func benchBlocksAndPostings(b *testing.B, run *search) int {
 	l := regex.Literal{Text: "Deadline"}
-	blocks, _, err := run.lexiconBlocks(l)
+	blocks, err := run.lexiconBlocks(l)
 	if err != nil {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		words, err := run.matchBlocks(literalInWords(l), blocks, false)
+		words, err := run.matchBlocks(literalInWords(l), blocks)
 		if err != nil {
 			b.Fatal(err)
 		}

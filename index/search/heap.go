@@ -22,22 +22,19 @@ func dropFirst[E any](heap []E, compare func(a, b *E) int) []E {
 	var none E
 	end := len(heap) - 1
 	heap[0], heap[end] = heap[end], none
-	sink(heap[:end], compare)
+	sink(heap[:end], 0, compare)
 	return heap[:end]
 }
-
-// sink restores the order of a heap whose first element has changed.
-func sink[E any](heap []E, compare func(a, b *E) int) { sinkFrom(heap, 0, compare) }
 
 // heapify makes a heap of a slice.
 func heapify[E any](heap []E, compare func(a, b *E) int) {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sinkFrom(heap, i, compare)
+		sink(heap, i, compare)
 	}
 }
 
-// sinkFrom is sink for an element at any index.
-func sinkFrom[E any](heap []E, i int, compare func(a, b *E) int) {
+// sink restores the order of a heap in which the element at i has grown.
+func sink[E any](heap []E, i int, compare func(a, b *E) int) {
 	for {
 		first := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {

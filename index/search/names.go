@@ -112,11 +112,8 @@ func (a *nameAtom) enumerate(budget uint64) (ok bool, err error) {
 
 // place reports whether a path matches, and how.
 func (a *nameAtom) place(path []byte) (p namePlace, ok bool) {
-	for start, end := range regex.Ranges(a.matcher, path) {
-		p.name = max(p.name, rank.OfName(path, start, end))
-		p.ranges++
-	}
-	if p.ranges > 0 {
+	a.ranges, p.name = a.appendRanges(a.ranges[:0], path)
+	if p.ranges = uint16(len(a.ranges)); p.ranges > 0 {
 		return p, true
 	}
 	_, _, ok = a.matcher.Find(path, 0) // the match may be empty
@@ -135,18 +132,16 @@ func (a *nameAtom) matches(d *document) (bool, error) {
 	return ok, nil
 }
 
-// spans returns the ranges in the document's path. They are valid until the next call.
-func (a *nameAtom) spans(d *document) ([]span, error) {
-	a.ranges = a.ranges[:0]
+// spans returns the ranges in the document's path, which are valid until the next call, and the best place of one.
+func (a *nameAtom) spans(d *document) (ranges []span, best rank.Name, err error) {
 	if a.hits != nil && !a.hits.docs.has(d.id) {
-		return nil, nil
+		return nil, best, nil
 	}
 	path, err := d.loadPath()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.ranges, best = a.appendRanges(a.ranges[:0], path)
 	}
-	a.ranges, _ = a.appendRanges(a.ranges, path)
-	return a.ranges, nil
+	return a.ranges, best, err
 }
 
 // appendRanges appends the ranges in a path, and returns the best place of one.

@@ -57,11 +57,11 @@ func (s *search) contentPlaces(l regex.Literal) (p *places, err error) {
 
 // wordPlaces looks up a literal that is in words; it returns nil if these may be anywhere.
 func (s *search) wordPlaces(l regex.Literal) (*places, error) {
-	blocks, some, err := s.lexiconBlocks(l)
+	blocks, err := s.lexiconBlocks(l)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.matchBlocks(literalInWords(l), blocks, !some)
+	found, err := s.matchBlocks(literalInWords(l), blocks)
 	if err != nil || len(found) > mostPlaceWords {
 		return nil, err
 	}

@@ -1,6 +1,9 @@
 package search
 
-import "slices"
+import (
+	"slices"
+	"sort"
+)
 
 // Ranking ranks the hits of several shards together. The best files are the first ones in the total
 // order, within a number of files and a number of bytes, but at least one. It is not safe for
@@ -144,12 +147,7 @@ func (r *Ranking) cutAfter(place Key) {
 	if r.bound == nil || Compare(place, *r.bound) < 0 {
 		r.bound = &place
 	}
-	n, _ := slices.BinarySearchFunc(r.files, *r.bound, func(f ranked, bound Key) int {
-		if Compare(f.key, bound) <= 0 {
-			return -1
-		}
-		return 1
-	})
+	n := sort.Search(len(r.files), func(i int) bool { return Compare(r.files[i].key, *r.bound) > 0 })
 	clear(r.files[n:])
 	r.files = r.files[:n]
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/trawl-search/trawl/index/docstore"
 )
@@ -29,13 +30,7 @@ func (r runs) add(from, to uint32) runs {
 
 // seek returns the index of the first run that ends after n.
 func (r runs) seek(n uint32) int {
-	i, _ := slices.BinarySearchFunc(r, n, func(run docstore.Run, n uint32) int {
-		if run.To <= n {
-			return -1
-		}
-		return 1
-	})
-	return i
+	return sort.Search(len(r), func(i int) bool { return r[i].To > n })
 }
 
 func (r runs) has(n uint32) bool {

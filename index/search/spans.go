@@ -86,7 +86,7 @@ func (g *gathered) settleContent(most int, goOn func() bool) []mark {
 			break
 		}
 		if g.merge[0].next() {
-			sink(g.merge, compareReaders)
+			sink(g.merge, 0, compareReaders)
 		} else {
 			g.merge = dropFirst(g.merge, compareReaders)
 		}

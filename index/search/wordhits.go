@@ -39,7 +39,6 @@ func (s *search) knownOf(m *matching) *knownWords {
 // candidateWords are the blocks of the lexicon with words in which an expression may match.
 type candidateWords struct {
 	blocks []uint32
-	all    bool
 	n      int // number of blocks, or of those that take as long as the words
 	// words has instead all words in which the expression matches, or parts of words in their place; nil if they are to be found in the blocks.
 	words []wordMatch
@@ -62,13 +61,10 @@ func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 		return nil, err
 	}
 	if c.n = 1 + postings/postingsPerBlock; c.words == nil {
-		some := false
-		if c.blocks, some, err = s.lexiconBlocks(m.needs); err != nil {
+		if c.blocks, err = s.lexiconBlocks(m.needs); err != nil {
 			return nil, err
 		}
-		if c.n, c.all = len(c.blocks), !some; c.all {
-			c.n = int(s.words.Blocks())
-		}
+		c.n = len(c.blocks)
 	}
 	known.candidates = c
 	return c, nil
@@ -83,7 +79,7 @@ func (s *search) matchingWords(m *matching) ([]wordMatch, error) {
 	if candidates.words != nil {
 		return candidates.words, nil
 	}
-	return s.matchBlocks(m.inWords, candidates.blocks, candidates.all)
+	return s.matchBlocks(m.inWords, candidates.blocks)
 }
 
 // partOf returns the spellings of a text, and the lists of the part of words that it is, with the number of their postings; nil if the shard

@@ -36,18 +36,10 @@ func literalInWords(l regex.Literal) wordMatcher {
 	return wordMatcher{literal.New(strings.ToLower(foldedRunes.Replace(l.Text)), true), true}
 }
 
-// matchBlocks returns the words in some blocks, or in all, in which an expression matches, by ascending number. Its matches are within words
+// matchBlocks returns the words in some blocks in which an expression matches, by ascending number. Its matches are within words
 // (regex.WithinWords).
-func (s *search) matchBlocks(m wordMatcher, blocks []uint32, all bool) (found []wordMatch, err error) {
+func (s *search) matchBlocks(m wordMatcher, blocks []uint32) (found []wordMatch, err error) {
 	defer s.explain.during(PhaseWords)()
-	if all {
-		for number := range s.words.Blocks() {
-			if found, err = s.matchBlock(found, m, number); err != nil {
-				return nil, err
-			}
-		}
-		return found, nil
-	}
 	if err := s.words.AnnounceBlocks(blocks); err != nil {
 		return nil, err
 	}
@@ -87,10 +79,9 @@ func (s *search) matchBlock(dst []wordMatch, m wordMatcher, number uint32) ([]wo
 	return dst, nil
 }
 
-// lexiconBlocks returns the blocks of the lexicon that may have a word with the needs, ascending;
-// some is false if any block may.
-func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, some bool, err error) {
-	return regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
+// lexiconBlocks returns the blocks of the lexicon that may have a word with the needs, ascending.
+func (s *search) lexiconBlocks(needs regex.Needs) ([]uint32, error) {
+	blocks, some, err := regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
 		text, ok := wordText(l)
 		if !ok {
 			return nil, true, nil // no word of the lexicon holds it
@@ -103,6 +94,10 @@ func (s *search) lexiconBlocks(needs regex.Needs) (blocks []uint32, some bool, e
 		}
 		return common
 	}, union)
+	for number := uint32(0); !some && number < s.words.Blocks(); number++ {
+		blocks = append(blocks, number)
+	}
+	return blocks, err
 }
 
 // union returns the numbers of all lists, ascending.
