@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/format"
@@ -232,9 +233,9 @@ func (b *batch) refsOf(i int) []listRef { return b.refs[b.refEnds[i]:b.refEnds[i
 
 // joiner is memory for joining lists.
 type joiner struct {
-	it        Iterator
-	stretches stretches
-	run       run
+	it   Iterator
+	keys []uint64 // of the postings of a term
+	run  run
 }
 
 var joiners = sync.Pool{New: func() any { return new(joiner) }}
@@ -269,7 +270,7 @@ func (m *merger) join(ctx context.Context, b *batch) error {
 
 // gather collects the postings of one term that stay.
 func (m *merger) gather(j *joiner, refs []listRef) error {
-	j.stretches.reset()
+	j.keys = j.keys[:0]
 	words := m.writer.tags.words()
 	for i := range refs {
 		s := &m.sources[refs[i].source]
@@ -293,7 +294,7 @@ func (m *merger) gather(j *joiner, refs []listRef) error {
 						key |= keyDefined
 					}
 				}
-				j.stretches.add(key)
+				j.keys = append(j.keys, key)
 			}
 		}
 		if j.it.Err() != nil {
@@ -305,10 +306,11 @@ func (m *merger) gather(j *joiner, refs []listRef) error {
 
 // encode appends the list of the gathered postings.
 func (m *merger) encode(j *joiner, b *batch) joined {
-	keys := j.stretches.sorted()
+	keys := j.keys
 	if len(keys) == 0 {
 		return joined{}
 	}
+	slices.Sort(keys) // a shorter way for those of each source, which mostly ascend, takes as long
 	r := &j.run
 	r.superblocks, r.masks, r.counts, r.defined = r.superblocks[:0], r.masks[:0], r.counts[:0], r.defined[:0]
 	for _, key := range keys {
@@ -322,52 +324,4 @@ func (m *merger) encode(j *joiner, b *batch) joined {
 		}
 	}
 	return joined{b.encoder.append(r), len(keys)}
-}
-
-// stretches sorts the postings of one list. They come in few ascending stretches: those of each
-// source, cut where a blob has moved relative to others. A posting is a number whose highest bits
-// are its superblock. It reuses its memory.
-type stretches struct {
-	keys, other []uint64
-	ends        []int // of the stretches in keys
-}
-
-func (s *stretches) reset() { s.keys, s.ends = s.keys[:0], s.ends[:0] }
-
-func (s *stretches) add(key uint64) {
-	if n := len(s.keys); n > 0 && key < s.keys[n-1] {
-		s.ends = append(s.ends, n)
-	}
-	s.keys = append(s.keys, key)
-}
-
-// sorted returns all postings, ascending. They are valid until the next reset. It merges adjacent
-// stretches until one is left.
-func (s *stretches) sorted() []uint64 {
-	for s.ends = append(s.ends, len(s.keys)); len(s.ends) > 1; {
-		s.other = s.other[:0]
-		ends, start := s.ends[:0], 0
-		for i := 0; i < len(s.ends); i += 2 {
-			middle, end := s.ends[i], s.ends[min(i+1, len(s.ends)-1)]
-			s.other = mergeSorted(s.other, s.keys[start:middle], s.keys[middle:end])
-			ends, start = append(ends, end), end
-		}
-		s.keys, s.other, s.ends = s.other, s.keys, ends
-	}
-	return s.keys
-}
-
-// mergeSorted merges two ascending sequences and appends the result.
-func mergeSorted(dst, a, b []uint64) []uint64 {
-	for len(a) > 0 && len(b) > 0 {
-		if a[0] > b[0] {
-			a, b = b, a
-		}
-		n := 1
-		for n < len(a) && a[n] < b[0] {
-			n++
-		}
-		dst, a = append(dst, a[:n]...), a[n:]
-	}
-	return append(append(dst, a...), b...)
 }
