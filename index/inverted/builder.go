@@ -2,7 +2,6 @@ package inverted
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -48,17 +47,11 @@ func (b *NgramBuilder) skipTo(superblock uint32) {
 
 // highestBlock returns the number of blocks up to the last one in any mask.
 func highestBlock(masks []uint8) uint8 {
-	all := uint64(0)
-	for ; len(masks) >= 8; masks = masks[8:] {
-		all |= binary.LittleEndian.Uint64(masks)
-	}
-	all |= all >> 32
-	all |= all >> 16
-	all |= all >> 8
+	all := uint8(0)
 	for _, mask := range masks {
-		all |= uint64(mask)
+		all |= mask
 	}
-	return uint8(bits.Len8(uint8(all)))
+	return uint8(bits.Len8(all))
 }
 
 func (b *NgramBuilder) check(superblock uint32, ids []ngram.ID, masks []uint8) error {
