@@ -21,11 +21,7 @@ type workspace struct {
 // addNgrams collects the n-grams of a content by its superblocks. It processes one superblock at a
 // time, since a content may be large.
 func (w *workspace) addNgrams(c batchContent, text []byte, opaque []uint32) (err error) {
-	w.extract.ExtractBetween(text, opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		if err == nil {
-			err = w.text.Add(c.first+superblock, ids, masks)
-		}
-	})
+	w.extract.ExtractBetween(text, opaque, w.text.Adder(c.first, &err))
 	return err
 }
 
@@ -42,11 +38,7 @@ const postingSize = 4
 
 // addNames collects all n-grams of the names.
 func (w *workspace) addNames(names []byte) (err error) {
-	w.extract.Extract(names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		if err == nil {
-			err = w.text.Add(superblock, ids, masks)
-		}
-	})
+	w.extract.Extract(names, w.text.Adder(0, &err))
 	return err
 }
 

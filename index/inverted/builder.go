@@ -40,6 +40,16 @@ func (b *NgramBuilder) Add(superblock uint32, ids []ngram.ID, masks []uint8) err
 	return nil
 }
 
+// Adder returns a function that adds the n-grams of a text, as an ngram.Extractor emits them. The superblocks of the text begin with
+// first. The first error stays in err, and nothing is added after it.
+func (b *NgramBuilder) Adder(first uint32, err *error) func(superblock uint32, ids []ngram.ID, masks []uint8) {
+	return func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		if *err == nil {
+			*err = b.Add(first+superblock, ids, masks)
+		}
+	}
+}
+
 // skipTo adds superblocks without n-grams.
 func (b *NgramBuilder) skipTo(superblock uint32) {
 	b.blocks = append(b.blocks, make([]uint8, superblock-uint32(len(b.blocks)))...)

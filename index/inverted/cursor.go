@@ -75,7 +75,7 @@ func (c *cursor) advanceWord() error {
 	}
 	c.word = c.block.Word(c.i)
 	c.key = prefixOf(c.word)
-	if !isWord(c.word) || c.key < prefix || c.key == prefix && compareRest(last, c.word) >= 0 {
+	if !ngram.IsWords(c.word) || c.key < prefix || c.key == prefix && compareRest(last, c.word) >= 0 {
 		return c.words.dictionary.Corruptf(0, "%q is not a word that comes after %q", c.word, last)
 	}
 	return nil

@@ -217,7 +217,7 @@ func (v *Verifier) lists(tick func() error, parts *partBuilder) (sum, windowSum 
 		}
 		for i := range block.Len() {
 			word := block.Word(i)
-			if !isWord(word) || number+uint32(i) > 0 && compare(last, word) >= 0 {
+			if !ngram.IsWords(word) || number+uint32(i) > 0 && compare(last, word) >= 0 {
 				return 0, 0, v.x.dictionary.Corruptf(0, "%q is not a word that comes after %q", word, last)
 			}
 			last = append(last[:0], word...)
@@ -240,15 +240,6 @@ func (v *Verifier) lists(tick func() error, parts *partBuilder) (sum, windowSum 
 		}
 	}
 	return sum, windowSum, nil
-}
-
-func isWord(text []byte) bool {
-	for _, c := range text {
-		if !ngram.IsWord(c) {
-			return false
-		}
-	}
-	return len(text) > 0
 }
 
 // sum returns the sum of the hashes of the collected n-grams, and drops them.

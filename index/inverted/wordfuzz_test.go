@@ -63,7 +63,7 @@ func checkBlock(t *testing.T, b *Block) {
 			}
 		}
 		text = append(append(text, word...), '\n')
-		sound = sound && isWord(word) && (i == 0 || compare(last, word) < 0)
+		sound = sound && ngram.IsWords(word) && (i == 0 || compare(last, word) < 0)
 		last = word
 		w.add(word)
 	}

@@ -45,11 +45,7 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 	}
 	x.opaque = ngram.AppendOpaque(x.opaque[:0], content)
 	var err error
-	x.extract.ExtractBetween(content, x.opaque, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		if err == nil {
-			err = x.ngrams.Add(first+superblock, ids, masks)
-		}
-	})
+	x.extract.ExtractBetween(content, x.opaque, x.ngrams.Adder(first, &err))
 	if err == nil {
 		err = x.words.Add(first, content, x.opaque, language)
 	}

@@ -62,12 +62,7 @@ func (m *merger) writeWords(w *format.Writer) error {
 // path to path, and an omitted document moves everything after it. So their n-grams are extracted
 // again.
 func (m *merger) writeNames(w *format.Writer) (err error) {
-	ngram.NewExtractor().Extract(m.names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		if err == nil {
-			err = m.ngrams.Add(superblock, ids, masks)
-		}
-	})
-	if err != nil {
+	if ngram.NewExtractor().Extract(m.names, m.ngrams.Adder(0, &err)); err != nil {
 		return err
 	}
 	superblocks := docstore.SuperblocksOf(uint64(len(m.names)))

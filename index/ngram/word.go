@@ -37,6 +37,16 @@ var wordByte = func() (table [256]bool) {
 // IsWord reports whether a byte is one of [0-9A-Za-z_]: a word byte.
 func IsWord(b byte) bool { return wordByte[b] }
 
+// IsWords reports whether a text consists of word bytes, at least one.
+func IsWords[T string | []byte](text T) bool {
+	for i := range len(text) {
+		if !wordByte[text[i]] {
+			return false
+		}
+	}
+	return len(text) > 0
+}
+
 // AppendOpaque appends the opaque superblocks of a blob, ascending, counted from 0.
 func AppendOpaque(dst []uint32, blob []byte) []uint32 {
 	begin := len(dst)

@@ -34,8 +34,8 @@ const (
 
 // Of returns the quality of the match text[start:end].
 func Of(text []byte, start, end int) Quality {
-	head := start == 0 || !isWord(text[start-1]) || !isWord(text[start])
-	tail := end == len(text) || !isWord(text[end]) || !isWord(text[end-1])
+	head := start == 0 || !ngram.IsWord(text[start-1]) || !ngram.IsWord(text[start])
+	tail := end == len(text) || !ngram.IsWord(text[end]) || !ngram.IsWord(text[end-1])
 	switch {
 	case head && tail:
 		return Word
@@ -44,9 +44,6 @@ func Of(text []byte, start, end int) Quality {
 	}
 	return Inside
 }
-
-// isWord reports whether b belongs to a word, as \b in an expression does: bytes beyond ASCII do not.
-func isWord(b byte) bool { return ngram.IsWord(b) }
 
 // Name says where in a path a match is.
 type Name uint8
@@ -284,7 +281,7 @@ func Compounds(words []string) []string {
 		return nil
 	}
 	for _, w := range words {
-		if !onlyWordBytes(w) {
+		if !ngram.IsWords(w) {
 			return nil
 		}
 	}
@@ -319,7 +316,7 @@ func Spells(path []byte, covered func(at int) bool) bool {
 	from, to := stem(path)
 	some := false
 	for i := from; i < to; i++ {
-		if path[i] != '_' && isWord(path[i]) {
+		if path[i] != '_' && ngram.IsWord(path[i]) {
 			if !covered(i) {
 				return false
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/ngram"
 )
 
 // Together says how close to each other the words of a query are in a content.
@@ -44,7 +45,7 @@ func NewLine(words []LineWord) *Line {
 	line, exact := &Line{}, true
 	texts := make([]string, 0, len(words))
 	for _, w := range words {
-		if !onlyWordBytes(w.Text) {
+		if !ngram.IsWords(w.Text) {
 			return nil
 		}
 		line.words = append(line.words, literal.New(w.Text, w.CaseSensitive))
@@ -119,13 +120,4 @@ func (l *Line) inLine(part []byte, start, end int) Together {
 		}
 		from = last
 	}
-}
-
-func onlyWordBytes(text string) bool {
-	for i := range len(text) {
-		if !isWord(text[i]) {
-			return false
-		}
-	}
-	return text != ""
 }
