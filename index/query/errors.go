@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -34,34 +35,23 @@ type LimitError struct {
 	Value, Max int
 }
 
-// Advice says how to change a query that exceeds the limit.
-func (e *LimitError) Advice() string {
-	switch e.Limit {
-	case LimitBytes:
-		return "shorten the query"
-	case LimitDepth:
-		return "use fewer parentheses or negations inside each other"
-	case LimitAtoms:
-		return "search for fewer terms at once"
-	case LimitProgram:
-		return "make the regular expression smaller: fewer or smaller {n,m} counts and alternatives"
-	case LimitPrograms:
-		return "make the regular expressions smaller, or search for some of them at a time"
-	case LimitClasses:
-		return `use fewer \p{…}; leave out (?i), as case:no does the same, or write ranges as \p{…}`
-	case LimitFilters:
-		return "join repo: filters, or file: filters, to one with alternatives, as in repo:(a|b)"
-	case LimitRepos:
-		return "make the expressions of repo: and meta. smaller: fewer or smaller {n,m} counts and alternatives"
-	case LimitTypeRepo:
-		return "use fewer type:repo, or ask for their repos first and name these with repo:"
-	case LimitRepetition:
-		return "lower the {n,m} counts of the regular expression, or use * or +"
-	case LimitVersion:
-		return "ask for a syntax version that this server knows"
-	}
-	return "simplify the query"
+// limitAdvice says what to do about each limit.
+var limitAdvice = map[string]string{
+	LimitBytes:      "shorten the query",
+	LimitDepth:      "use fewer parentheses or negations inside each other",
+	LimitAtoms:      "search for fewer terms at once",
+	LimitProgram:    "make the regular expression smaller: fewer or smaller {n,m} counts and alternatives",
+	LimitPrograms:   "make the regular expressions smaller, or search for some of them at a time",
+	LimitClasses:    `use fewer \p{…}; leave out (?i), as case:no does the same, or write ranges as \p{…}`,
+	LimitFilters:    "join repo: filters, or file: filters, to one with alternatives, as in repo:(a|b)",
+	LimitRepos:      "make the expressions of repo: and meta. smaller: fewer or smaller {n,m} counts and alternatives",
+	LimitTypeRepo:   "use fewer type:repo, or ask for their repos first and name these with repo:",
+	LimitRepetition: "lower the {n,m} counts of the regular expression, or use * or +",
+	LimitVersion:    "ask for a syntax version that this server knows",
 }
+
+// Advice says how to change a query that exceeds the limit.
+func (e *LimitError) Advice() string { return cmp.Or(limitAdvice[e.Limit], "simplify the query") }
 
 // Error names the limit, both figures, and what to change.
 func (e *LimitError) Error() string {

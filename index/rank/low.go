@@ -58,26 +58,15 @@ func anyPart(name []byte, set map[string]bool) bool {
 	return false
 }
 
-// LowFolder returns the length of the folder in path, with its slash, in which all files have low priority; 0 if there is none.
-func LowFolder(path []byte) int {
-	for start := 0; ; {
-		n := bytes.IndexByte(path[start:], '/')
-		if n < 0 {
-			return 0
-		}
-		if folder := path[start : start+n]; vendored[string(folder)] || anyPart(folder, lowFolders) {
-			return start + n + 1
-		}
-		start += n + 1
-	}
-}
-
 // LowPriority reports whether the path belongs to a test, an example, documentation, a changelog, or generated or vendored code.
 func LowPriority(path []byte) bool {
-	if LowFolder(path) > 0 {
-		return true
+	base := path
+	for slash := bytes.IndexByte(base, '/'); slash >= 0; slash = bytes.IndexByte(base, '/') {
+		if folder := base[:slash]; vendored[string(folder)] || anyPart(folder, lowFolders) {
+			return true
+		}
+		base = base[slash+1:]
 	}
-	base := path[bytes.LastIndexByte(path, '/')+1:]
 	stem, extension := base, ""
 	if dot := bytes.LastIndexByte(base, '.'); dot > 0 {
 		stem, extension = base[:dot], string(base[dot:])

@@ -227,10 +227,6 @@ func TestLowPriority(t *testing.T) {
 		if got := LowPriority([]byte(path)); got != want {
 			t.Errorf("LowPriority(%q) = %v, want %v", path, got, want)
 		}
-		folder := path[:LowFolder([]byte(path))]
-		if folder != "" && (!strings.HasSuffix(folder, "/") || !LowPriority([]byte(folder+"a.c"))) || want && folder == "" && strings.HasSuffix(path, "/a.c") {
-			t.Errorf("LowFolder(%q) is %q", path, folder)
-		}
 	}
 }
 
