@@ -214,3 +214,142 @@ func (n *repoNode) plan() (plan, error) {
 	blobs, err := n.s.blobsOf(n.docs)
 	return ready(&blobRuns{rest: blobs}, blobs.count()), err
 }
+
+// languageNode matches documents in the language with a number in the shard.
+type languageNode struct {
+	docs *docstore.Docs
+	id   uint16
+}
+
+func (n *languageNode) plan() (plan, error) { return plan{}, nil }
+
+func (n *languageNode) matches(d *document) (bool, error) {
+	id, err := n.docs.LanguageID(d.id)
+	return id == n.id, err
+}
+
+func (n *languageNode) collect(*document, *gathered) error { return nil }
+func (n *languageNode) cost() uint64                       { return costColumn }
+
+// itemsPerLook is how many items of a column count as one look at a path.
+const itemsPerLook = 64
+
+func (n *languageNode) documents(budget uint64) (runs, bool, error) {
+	if uint64(n.docs.Len()/itemsPerLook) > budget {
+		return nil, false, nil
+	}
+	found, err := n.docs.AppendLanguageRuns(nil, n.id)
+	return found, err == nil, err
+}
+
+// branchNode matches documents on a branch that the query names.
+type branchNode struct {
+	q *query.Branch
+	// wanted has, for each branch of repo, whether it is named.
+	wanted []bool
+	repo   int
+	valid  bool
+}
+
+func (n *branchNode) documents(uint64) (runs, bool, error) { return nil, false, nil }
+
+func (n *branchNode) plan() (plan, error)                { return plan{}, nil }
+func (n *branchNode) collect(*document, *gathered) error { return nil }
+func (n *branchNode) cost() uint64                       { return costColumn }
+
+func (n *branchNode) matches(d *document) (bool, error) {
+	if !n.valid || n.repo != d.repo {
+		if err := n.load(d); err != nil {
+			return false, err
+		}
+	}
+	branches, err := d.loadBranches()
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
+}
+
+func (n *branchNode) load(d *document) error {
+	view, err := d.s.branchesNow(d.repo)
+	if err != nil {
+		return err
+	}
+	n.wanted = n.wanted[:0]
+	for i, b := range view.now {
+		n.wanted = append(n.wanted, n.q.Matches(b.Name, i))
+	}
+	n.repo, n.valid = d.repo, true
+	return nil
+}
+
+// Overlay describes what has become of a repo since a shard of it was built. The zero value means
+// that nothing has changed.
+type Overlay struct {
+	// Hidden documents are neither read nor counted, since the repo no longer has them. Their
+	// numbers count from the repo's first document in the shard.
+	Hidden docstore.Set
+	// Branches are the repo's branches now, in their order; nil means those of the shard.
+	Branches []Branch
+}
+
+// Branch is a branch of the repo now. It has the documents of one of the shard's branches: of
+// itself, of one that it was renamed from, or of one that it differs from only in hidden documents.
+type Branch struct {
+	Name string
+	// Place of the shard's branch among the repo's branches, from 0; another value means that it
+	// has no document in the shard.
+	Place int
+}
+
+// branchView maps the branches of a repo in a shard to its branches now.
+type branchView struct {
+	now []docstore.Branch
+	// of has, for each branch of the shard, the ascending indexes of the branches now that have its
+	// documents; nil if nothing has changed.
+	of [][]uint32
+}
+
+// branchesNow returns the view of a repo. It keeps the last one.
+func (s *search) branchesNow(repo int) (*branchView, error) {
+	if s.named != nil && s.namedOf == repo {
+		return s.named, nil
+	}
+	record, err := s.repo(repo)
+	if err != nil {
+		return nil, err
+	}
+	view := &branchView{now: record.Branches}
+	if overlay := s.repos.branches[repo]; overlay != nil {
+		view = overlaid(record.Branches, overlay)
+	}
+	s.named, s.namedOf = view, repo
+	return view, nil
+}
+
+func overlaid(built []docstore.Branch, overlay []Branch) *branchView {
+	v := &branchView{of: make([][]uint32, len(built))}
+	for i, b := range overlay {
+		now := docstore.Branch{Name: b.Name}
+		if b.Place >= 0 && b.Place < len(built) {
+			now.Commit = built[b.Place].Commit
+			v.of[b.Place] = append(v.of[b.Place], uint32(i))
+		}
+		v.now = append(v.now, now)
+	}
+	return v
+}
+
+// at appends the branches that now have a document, as ascending indexes into now. built are the
+// document's branches in the shard. Each branch now has one place at most.
+func (v *branchView) at(dst, built []uint32) []uint32 {
+	if v.of == nil {
+		return append(dst, built...)
+	}
+	begin := len(dst)
+	for _, b := range built {
+		dst = append(dst, v.of[b]...)
+	}
+	slices.Sort(dst[begin:])
+	return dst
+}
