@@ -284,9 +284,6 @@ type blobOfSuperblocks struct {
 	begun, end bool
 }
 
-// nearBlobs is how many blobs are stepped over before a lookup is cheaper.
-const nearBlobs = 12
-
 // of returns the blob of a superblock, -1 if it has none.
 func (c *blobOfSuperblocks) of(superblock uint32) int {
 	if c.begun {

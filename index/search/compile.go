@@ -154,15 +154,6 @@ func (s *search) filterParts(all *andNode, rest []part) (none bool, err error) {
 	return all.filtered && len(all.filter) == 0, err
 }
 
-// Reading a block of the lexicon takes as long as looking at looksPerBlock paths. Contents that
-// words do not answer count as contentBlocks, and finding out which blocks hold the words as
-// firstBlocks. All are guesses.
-const (
-	looksPerBlock = 64
-	contentBlocks = 64
-	firstBlocks   = 8
-)
-
 // filter finds the documents that the parts made ready so far let through, if that takes less than
 // finding words in that many blocks of the lexicon. All later parts are looked up in these only.
 func (s *search) filter(all *andNode, blocks int) error {

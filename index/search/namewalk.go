@@ -25,8 +25,6 @@ const (
 	// because few paths may be enough, and grow.
 	leastNames = 4 << 10
 	mostNames  = 64 << 10
-	// seekLooks is the cost, in looks, of a look at a path that is not the next one.
-	seekLooks = 8
 )
 
 // begin finds the stretches of names to visit.

@@ -49,16 +49,6 @@ const anyCost = math.MaxUint64
 
 func (p plan) narrow() bool { return p.open != nil }
 
-// Costs of nodes serve only to order them: columns before paths, paths before content. They are
-// guesses in nanoseconds per document.
-const (
-	costConst   = 1
-	costColumn  = 20
-	costPath    = 200
-	costContent = 10_000
-	costScan    = 1_000_000
-)
-
 type andNode struct {
 	s        *search
 	children []node

@@ -31,18 +31,6 @@ type phrase struct {
 // fewPlaces is a number of places that is not worth narrowing further.
 const fewPlaces = 64
 
-// Costs are compared in postings: one of a long list with its mask takes 136 to 244 ns, finding the words of a block of the lexicon with their postings 4.2 to 10.4 µs,
-// and verifying a place 6.6 to 20 µs (BenchmarkCosts, on a busy machine).
-const (
-	// verifyPays is how many postings are read for each place that they may save.
-	verifyPays = 48
-	// A piece may lead if its words are in at most fewBlocks of the lexicon, or in at most one
-	// block for each leadShare places of the rarest so far. After that, one block may be read for
-	// each place that is left.
-	fewBlocks = 8
-	leadShare = 32
-)
-
 // phrasePlaces finds the places of a literal by its n-grams between words, and by its words if these may narrow them down. It returns nil if
 // they may be anywhere.
 func (s *search) phrasePlaces(l regex.Literal) (*places, error) {

@@ -231,9 +231,6 @@ func (n *languageNode) matches(d *document) (bool, error) {
 func (n *languageNode) collect(*document, *gathered) error { return nil }
 func (n *languageNode) cost() uint64                       { return costColumn }
 
-// itemsPerLook is how many items of a column count as one look at a path.
-const itemsPerLook = 64
-
 func (n *languageNode) documents(budget uint64) (runs, bool, error) {
 	if uint64(n.docs.Len()/itemsPerLook) > budget {
 		return nil, false, nil

@@ -8,14 +8,6 @@ import (
 	"sync/atomic"
 )
 
-const (
-	// spreadAfter is how much work one goroutine does alone, in bytes decoded: about a millisecond.
-	// Most searches end earlier.
-	spreadAfter = 1 << 20
-	// documentWork is the work of looking at a document, in addition to its bytes.
-	documentWork = 2 << 10
-)
-
 // helping counts the goroutines in the process that help searches. There are at most as many as
 // processors, less one, in addition to the goroutine of each search.
 var helping atomic.Int32

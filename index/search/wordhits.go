@@ -45,10 +45,6 @@ type candidateWords struct {
 	words []wordMatch
 }
 
-// postingsPerBlock is how many postings are read in the time that finding words in a block of the lexicon takes, with their lists: 77 to 121 ns
-// against 4.2 to 10.4 µs (BenchmarkCosts).
-const postingsPerBlock = 64
-
 // candidateWords returns the blocks for an expression.
 func (s *search) candidateWords(m *matching) (*candidateWords, error) {
 	known := s.knownOf(m)
@@ -171,13 +167,8 @@ func (s *search) readRather(m *matching) (bool, error) {
 	return bytes < readPays*candidates.n, nil
 }
 
-// At most mostRead blobs are read instead of looking words up. Finding the words of a block of the
-// lexicon, with their postings, costs as much as reading readPays bytes: 4.2 to 10.4 µs against 3.6
-// to 8.7 ns a byte (BenchmarkCosts).
-const (
-	mostRead = 64
-	readPays = 1024
-)
+// mostRead is the most blobs that are read instead of looking words up.
+const mostRead = 64
 
 // among has the only blobs that can match, whatever else is found.
 type among struct {
