@@ -83,7 +83,7 @@ func (q *queryFlags) scope() []string {
 		if glob, not := strings.CutPrefix(glob, "!"); not {
 			without = append(without, "-f:"+query.Quote(query.ExcludedGlob(glob)))
 		} else {
-			paths = append(paths, "f:"+query.Quote(query.PathGlob(glob)))
+			paths = append(paths, "path:"+query.Quote(glob))
 		}
 	}
 	for _, name := range q.types {

@@ -38,9 +38,9 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		{[]string{"-si", "a"}, `( a ) case:no`},
 		{[]string{"-i", "-S", "a"}, `a`},
 		{[]string{"-g", "", "a"}, `a`},
-		{[]string{"-g", "!vendor", "-g", `\[a\].go`, "-g", "/*.go", "a"}, `( a ) ( f:"(?:^|/)\\[a\\]\\.go$" or f:"^[^/]*\\.go$" ) -f:"(?:^|/)vendor(?:/|$)"`},
-		{[]string{"-g", "*.go", "-g", "!vendor/", "x"}, `( x ) f:"(?:^|/)[^/]*\\.go$" -f:"(?:^|/)vendor/"`},
-		{[]string{"-g", "*.c", "-g", "*.h", "x"}, `( x ) ( f:"(?:^|/)[^/]*\\.c$" or f:"(?:^|/)[^/]*\\.h$" )`},
+		{[]string{"-g", "!vendor", "-g", `\[a\].go`, "-g", "/*.go", "a"}, `( a ) ( path:"\\[a\\].go" or path:"/*.go" ) -f:"(?:^|/)vendor(?:/|$)"`},
+		{[]string{"-g", "*.go", "-g", "!vendor/", "x"}, `( x ) path:"*.go" -f:"(?:^|/)vendor/"`},
+		{[]string{"-g", "*.c", "-g", "*.h", "x"}, `( x ) ( path:"*.c" or path:"*.h" )`},
 		{[]string{"-t", "go,c", "-T", "c++", "x"}, `( x ) ( lang:"go" or lang:"c" ) -lang:"c++"`},
 		{[]string{"-r", "^a/", "-r", "b", "-b", "HEAD", "x"}, `( x ) ( r:"^a/" or r:"b" ) b:"HEAD"`},
 		{[]string{"--files"}, "type:file"},
@@ -51,7 +51,7 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		if exit != 0 || s.searched.GetQuery() != tt.want {
 			t.Errorf("%q: exit %d, asked for %s, want %s\n%s", tt.args, exit, s.searched.GetQuery(), tt.want, errs)
 		}
-		if _, err := query.Parse(s.searched.GetQuery(), query.ParseOptions{}); err != nil {
+		if _, err := query.Parse(s.searched.GetQuery(), query.ParseOptions{SyntaxVersion: 2}); err != nil {
 			t.Errorf("%q: %v", tt.args, err)
 		}
 	}

@@ -20,14 +20,14 @@ const nearestNames = 50
 
 // name adds a hint about the first term of the query that asks for one name: the nearest that are defined, if it is not.
 // Asked is the query that was searched. It can have another name than the query of the caller, and then there is nothing to try instead.
-func (e *execution) name(ctx context.Context, h *hinter, asked string) {
+func (h *hinter) name(ctx context.Context, asked string) {
 	for _, t := range query.Terms(asked, h.version) {
 		group := wholeName().FindStringSubmatch(t.Value)
 		if group == nil || t.Field != "sym:" && t.Field != "ref:" {
 			continue
 		}
 		name := group[1]
-		names := e.definedLike(ctx, asked[:t.Start], name, asked[t.End:])
+		names := h.definedLike(ctx, asked[:t.Start], name, asked[t.End:])
 		text, best := nearestTo(name, names)
 		switch {
 		case len(best) == 0:
@@ -52,12 +52,8 @@ func (e *execution) name(ctx context.Context, h *hinter, asked string) {
 // definedLike finds definitions that are named almost like name, in files that the rest of a query, before and after it, matches.
 // There are none if they cannot be found in time.
 func (e *execution) definedLike(ctx context.Context, before, name, after string) (names []string) {
-	ctx, cancel := context.WithTimeout(ctx, nearestTime)
-	defer cancel()
-	explained := e.ticket.explain
-	e.ticket.explain = nil // the explanation is of the query that found nothing
-	defer func() { e.ticket.explain = explained }()
-	l := lookup{service: e.service, ticket: e.ticket, layout: e.layout}
+	ctx, l := e.aside(ctx)
+	defer l.end()
 	// One wrong, missing or added letter leaves two of three parts of a name as they should be, in their order.
 	part := searchapi.Thirds(name)
 	for i := range part {
@@ -67,7 +63,7 @@ func (e *execution) definedLike(ctx context.Context, before, name, after string)
 	if len(part) == 3 {
 		like = fmt.Sprintf(`%[1]s\w*%[2]s|%[1]s\w*%[3]s|%[2]s\w*%[3]s`, part[0], part[1], part[2])
 	}
-	files, err := l.search(ctx, &searchv1.SearchRequest{Query: before + "sym:" + query.Quote("(?i:"+like+")") + after}, &searchv1.SearchOptions{
+	files, _, err := l.search(ctx, &searchv1.SearchRequest{Query: before + "sym:" + query.Quote("(?i:"+like+")") + after}, &searchv1.SearchOptions{
 		SyntaxVersion: ownFields, MaxFiles: nearestFiles, MaxMatchesPerFile: nearestNames, MaxBytes: nearestBytes,
 		Mode: searchv1.Mode_MODE_TOP_K, Symbols: true,
 	})

@@ -18,7 +18,8 @@ import (
 // hidden is a repo that the caller of the tests below may not see.
 const hidden = "host/pond-secret"
 
-// startEmpty is a service whose searchers find nothing, for a caller who may not see the repo hidden.
+// startEmpty is a service whose searchers find nothing, for a caller who may not see the repo hidden. They find a file in any case, unless it is nowhere.
+// And they find it by a tree, as the paths that come nearest are looked for.
 func startEmpty(t *testing.T) *cluster {
 	t.Helper()
 	root := func(name string, shard int, languages []string, branches ...string) *catalogv1.Root {
@@ -40,8 +41,11 @@ func startEmpty(t *testing.T) *cluster {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := range 3 {
-			c.searchers[0].files[d(i+1)] = nil
+		for i, repo := range []string{"host/pond", "host/lake", hidden} {
+			c.searchers[0].files[d(i+1)] = []*searchv1.FileMatch{file(repo, "src/fish/"+strings.TrimPrefix(repo, "host/")+".go", 0)}
+		}
+		c.searchers[0].matches = func(query string, _ *searchv1.FileMatch) bool {
+			return query == "" || strings.HasSuffix(query, " case:no") && !strings.Contains(query, "nowhere")
 		}
 	})
 }
@@ -93,6 +97,10 @@ func TestHints(t *testing.T) {
 		{`\SKmalloc\W`, `a capital, as in "\SKmalloc\W"`, `\SKmalloc\W case:no`},
 		{`\x4bmalloc`, `a capital, as in "\x4bmalloc"`, `\x4bmalloc case:no`},
 		{"Kmalloc x", `a capital, as in "Kmalloc"`, "Kmalloc x case:no"},
+		{`x path:"*.pnd.go"`, `no path that you may see matches "*.pnd.go"; the nearest: "src/fish/pond.go"`, `x file:"^src/fish/pond\\.go"`},
+		{"f:src/fihs/pond.go", `the nearest: "src/fish/pond.go"`, `file:"^src/fish/pond\\.go"`},
+		{"Fish path:src/fihs/**", `the nearest: "src/fish/"`, `Fish file:"^src/fish/"`},
+		{"file:pond-secret x", `no path that you may see matches "pond-secret"`, ""},
 	} {
 		empty := c.ask(t, tt.query, 2).GetEmpty()
 		found := slices.ContainsFunc(empty.GetHints(), func(h *searchv1.Hint) bool {
@@ -106,17 +114,23 @@ func TestHints(t *testing.T) {
 				t.Errorf("%s: the hint suggests %s: %v", tt.query, hint.Query, err)
 			}
 		}
-		if text := fmt.Sprint(empty); !found || strings.Contains(text, hidden) || strings.Contains(text, "Secretlang") || strings.Contains(text, `nearest: "hidden`) {
+		if text := fmt.Sprint(empty); !found || strings.Contains(text, hidden) || strings.Contains(text, "pond-secret.go") || strings.Contains(text, "Secretlang") || strings.Contains(text, `nearest: "hidden`) {
 			t.Errorf("%s: %v, want %q, %s", tt.query, empty.GetHints(), tt.says, tt.instead)
 		}
 	}
 	for _, q := range []string{"plain words", "http://host", "std::move", "r:pond lang:go b:main x", "-r:nowhere -lang:klingon x", "-(r:nowhere Foo) x", "a.b|c", `"foo\\(bar\\)"`, "(a or b) c", "lang:cpp", `\$user`, "[$^]x", "^foo", "(^a|^b)", `x\r?$`, "größe",
+		"Fish nowhere", "x case:auto Fish", "Fish -f:nowhere",
 		"src/", `needle "src/"`, "needle //", "needle /usr/", "needle c:src/", "needle -src/",
 		`\S\D\W`, `foo\B`, `c:"\\Afoo"`, `foo\w`, `(?i)Foo`, `\pLx`, `[^a]z`, `"a b: c"`, `"a f::c"`, `"x r://y"`, `"r:pond"`} {
 		if hints := c.ask(t, q, 2).GetEmpty().GetHints(); len(hints) > 0 {
 			t.Errorf("%s: %v", q, hints)
 		}
 	}
+}
+
+// TestHintsAboutTheVersion: fields of a later version of the query language are texts, and a hint says so.
+func TestHintsAboutTheVersion(t *testing.T) {
+	c := startEmpty(t)
 	for query, want := range map[string]string{
 		"path:foo bar": `file:"foo" bar`, "x path:a.go": `x file:"a\\.go"`, "path:Foo": `file:"Foo"`, "path:*.go x": "", "match:any a b": "", "select:repo": "", "ref:x": "", "sym.kind:type": "",
 	} {

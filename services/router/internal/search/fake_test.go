@@ -43,8 +43,10 @@ type searcher struct {
 	// names are the repos of shards that several searchers hold different parts of.
 	names map[searchapi.Digest][]string
 	lacks map[searchapi.Digest]searchv1.UncoveredReason
-	fails error
-	hangs bool
+	// matches, unless it is nil, says of a query and a file whether the file is found.
+	matches func(query string, f *searchv1.FileMatch) bool
+	fails   error
+	hangs   bool
 	// began and gone, unless they are nil, receive something for each hanging call: began at its start, and gone the
 	// time that it was given, once its context has ended.
 	began chan struct{}
@@ -165,7 +167,7 @@ func (s *searcher) answer(req *searchv1.SearchRequest) *searchv1.StreamSearchRes
 			resp.Explanation.Shards++
 		}
 		for _, f := range s.files[d] {
-			if slices.Contains(repos, f.Repo) {
+			if slices.Contains(repos, f.Repo) && (s.matches == nil || s.matches(req.Query, f)) {
 				resp.Statistics.FilesMatched++
 				if after := searchapi.KeyFromProto(req.Plan.After); after == nil || indexsearch.Compare(searchapi.Key(f), *after) > 0 {
 					resp.Files = append(resp.Files, f)

@@ -31,7 +31,7 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
-	h := hinter{service: e.service, layout: e.layout, text: e.asked.written, version: int(e.asked.version)}
+	h := hinter{execution: e, text: e.asked.written, version: int(e.asked.version)}
 	if h.layout.repos == 0 {
 		return []*searchv1.Hint{{Text: "no repo that you may see is indexed yet: trawl index URL indexes one"}}
 	}
@@ -51,23 +51,27 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 			if t.Value == "repo" {
 				h.addf(t, "", "type:repo asks for repos by their files; r: asks by their names")
 			}
+		case "file:", "f:", "path:":
+			h.path(ctx, t)
 		case "", "regex:", "content:", "c:":
-			h.content(t)
+			h.content(ctx, t)
 		}
 	}
 	if len(h.hints) == 0 && e.coverage.Coverage().Complete {
-		e.name(ctx, &h, e.asked.text)
+		h.name(ctx, e.asked.text)
 	}
 	return h.hints
 }
 
-// hinter collects hints about one query.
+// hinter collects hints about the query of an execution.
 type hinter struct {
-	service *Service
-	layout  *Layout
+	*execution
+
 	text    string
 	version int
 	hints   []*searchv1.Hint
+	// cased: the query was tried in any case.
+	cased bool
 }
 
 // addf adds a hint. Instead is what the term should have been; empty if unknown.
@@ -287,7 +291,7 @@ func literalCapital(tree *syntax.Regexp) bool {
 }
 
 // content adds hints about a text.
-func (h *hinter) content(t query.Term) {
+func (h *hinter) content(ctx context.Context, t query.Term) {
 	if typographic.Replace(t.Value) != t.Value && len(h.hints) == 0 {
 		h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf(`the quotation marks, dashes or spaces in %s are not those of a keyboard; "..." quotes a text`, quoted(t.Value)), Query: h.usual()})
 		return
@@ -332,10 +336,8 @@ func (h *hinter) content(t query.Term) {
 		h.addf(t, again(escapes.Replace(t.Value)), `the parentheses of %s group an expression; \( and \) are parentheses of the text`, quoted(t.Value))
 	case literalIndex().MatchString(t.Value):
 		h.addf(t, again(escapes.Replace(t.Value)), `the brackets of %s are a class of characters; \[ and \] are brackets of the text`, quoted(t.Value))
-	case !strings.Contains(h.text, "case:") && h.hasCapital(t):
-		if len(h.hints) == 0 || !strings.Contains(h.hints[len(h.hints)-1].Text, "case:no") {
-			h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf("a capital, as in %s, makes a text case-sensitive; case:no finds it in any case", quoted(t.Value)), Query: h.text + " case:no"})
-		}
+	default:
+		h.anyCase(ctx, t)
 	}
 }
 

@@ -80,7 +80,7 @@ const (
 )
 
 // nearestPaths are the paths on a branch that differ least from one that does not exist: of folders if that ends with a slash, else of files;
-// and of the other kind where the last part is the same. An empty branch is any. There are none if they cannot be found in time.
+// and of the other kind where the last part is the same. An empty repo or branch is any. There are none if they cannot be found in time.
 func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing []byte) []string {
 	ctx, cancel := context.WithTimeout(ctx, nearestTime)
 	defer cancel()
@@ -98,11 +98,14 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 		Pattern: "(?:" + strings.Join(thirds, "|") + ")[^/]*" + ends[0] + "|(?:^|/)" + regexp.QuoteMeta(strings.ToValidUTF8(base, "")) + ends[1],
 		Regexp:  true, Scope: searchv1.TextScope_TEXT_SCOPE_PATH,
 	}
-	of := []*searchv1.Query{{Node: &searchv1.Query_Repos{Repos: &searchv1.RepoNames{Names: []string{repo}}}}, {Node: &searchv1.Query_Text{Text: text}}}
+	of := []*searchv1.Query{{Node: &searchv1.Query_Text{Text: text}}}
+	if repo != "" {
+		of = append(of, &searchv1.Query{Node: &searchv1.Query_Repos{Repos: &searchv1.RepoNames{Names: []string{repo}}}})
+	}
 	if branch != "" {
 		of = append(of, &searchv1.Query{Node: &searchv1.Query_Branch{Branch: &searchv1.BranchName{Name: branch, Exact: true}}})
 	}
-	files, err := l.search(ctx, &searchv1.SearchRequest{Tree: &searchv1.Query{Node: &searchv1.Query_And{And: &searchv1.Operands{Queries: of}}}}, &searchv1.SearchOptions{
+	files, _, err := l.search(ctx, &searchv1.SearchRequest{Tree: &searchv1.Query{Node: &searchv1.Query_And{And: &searchv1.Operands{Queries: of}}}}, &searchv1.SearchOptions{
 		MaxFiles: nearestFiles, MaxMatchesPerFile: 1, MaxBytes: nearestBytes,
 	})
 	if err != nil {
@@ -127,24 +130,24 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 	return searchapi.Nearest(name, slices.Compact(names))
 }
 
-// search finds files of the layout for an answer that has none.
-func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) ([]*searchv1.FileMatch, error) {
+// search finds files of the layout for an answer that has none. Complete reports whether it searched everything.
+func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) (files []*searchv1.FileMatch, complete bool, err error) {
 	s := l.service.Session(nil)
 	s.layouts = &session{layout: l.layout}
 	p, err := s.newPage(req, searchapi.WithDefaults(options))
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	e, err := s.plan(ctx, l.ticket, p.asked, nil, 0)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	p.shape(e.asked.answer)
 	results := s.newFileSet()
 	var lists []*fileList
 	e.search(ctx, p, results, func(r *searchReply) { lists = append(lists, r.files) })
-	files, _ := results.merge(int(p.options.MaxFiles), lists...)
-	return files, nil
+	files, _ = results.merge(int(p.options.MaxFiles), lists...)
+	return files, e.coverage.Coverage().Complete, nil
 }
 
 // isMissing reports whether an error is that of a file or folder that does not exist, in a repo and on a branch that do.

@@ -1,0 +1,58 @@
+package search
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/trawl-search/trawl/index/query"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// aside starts a lookup for a hint about a query that finds nothing. It must be ended. Its searches in ctx take little time.
+func (e *execution) aside(ctx context.Context) (context.Context, lookup) {
+	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+	explained := e.ticket.explain
+	e.ticket.explain = nil // the explanation is of the query that found nothing
+	return ctx, lookup{service: e.service, ticket: e.ticket, layout: e.layout, end: func() { e.ticket.explain = explained; cancel() }}
+}
+
+// finds reports whether another query finds a file. Sure is false if not everything could be searched for it.
+func (e *execution) finds(ctx context.Context, text string) (found, sure bool) {
+	ctx, l := e.aside(ctx)
+	defer l.end()
+	files, complete, err := l.search(ctx, &searchv1.SearchRequest{Query: text}, &searchv1.SearchOptions{
+		SyntaxVersion: e.asked.version, MaxFiles: 1, MaxMatchesPerFile: 1, Mode: searchv1.Mode_MODE_TOP_K,
+	})
+	return len(files) > 0, complete && err == nil
+}
+
+// anyCase adds a hint if the query finds something in any case, and a term has a capital.
+func (h *hinter) anyCase(ctx context.Context, t query.Term) {
+	if h.cased || h.asked.text != h.text || strings.Contains(h.text, "case:") || !h.hasCapital(t) {
+		return
+	}
+	h.cased = true
+	instead := h.text + " case:no"
+	if found, _ := h.finds(ctx, instead); found {
+		h.hints = append(h.hints, &searchv1.Hint{Text: fmt.Sprintf("a capital, as in %s, makes a text case-sensitive; case:no finds it in any case", quoted(t.Value)), Query: instead})
+	}
+}
+
+// path adds a hint about a term that matches no path.
+func (h *hinter) path(ctx context.Context, t query.Term) {
+	if found, sure := h.finds(ctx, "type:file case:no "+t.Field+query.Quote(t.Value)); found || !sure {
+		h.anyCase(ctx, t)
+		return
+	}
+	ctx, l := h.aside(ctx)
+	defer l.end()
+	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "", "*", "", "?", "").Replace(t.Value)
+	text, best := suggested(l.nearestPaths(ctx, "", "", []byte(likely)))
+	instead := ""
+	if len(best) > 0 {
+		instead = "file:" + query.Quote("^"+regexp.QuoteMeta(best[0]))
+	}
+	h.addf(t, instead, "no path that you may see matches %s%s", quoted(t.Value), text)
+}
