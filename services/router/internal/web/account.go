@@ -45,7 +45,11 @@ func newAccount(resp *searchv1.SearchResponse, repos int, now time.Time) *accoun
 		a.Duration = grouped(uint64(max(d.Milliseconds(), 1))) + " ms"
 		a.AsOf = now.Add(-d).UTC()
 	}
-	if a.Complete && repos > 0 {
+	switch e := resp.GetEmpty(); {
+	case !a.Complete:
+	case e != nil: // those that its filters leave
+		a.Over = plural(e.GetRepos(), "repo", "repos")
+	case repos > 0:
 		a.Over = plural(repos, "repo", "repos")
 	}
 	if !a.Complete {

@@ -109,7 +109,7 @@ func TestNothingFound(t *testing.T) {
 		Hints: []*searchv1.Hint{{Text: "no language is called klingon" + hostile[0], Query: "lang:Kotlin x" + hostile[1]}},
 	}
 	page := show(t, f.serve(t, false), "/?q=fish")
-	contains(t, textOf(page), "Nothing matches.", "Searched: 1,234 repos, host/pond main@0123456789ab", "and 1,232 more", "no language is called klingon", "Try lang:Kotlin x")
+	contains(t, textOf(page), "Complete over 1,234 repos", "Nothing matches.", "Searched: 1,234 repos, host/pond main@0123456789ab", "and 1,232 more", "no language is called klingon", "Try lang:Kotlin x")
 	harmless(t, "an empty answer", page)
 }
 
