@@ -98,7 +98,7 @@ func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error
 		}
 	}
 	if missing == nil {
-		return usageError{fmt.Errorf("%q names no file: want REPO:PATH, as trawl search -l prints them", name)}
+		return usageError{fmt.Errorf("%q names no file: want REPO:PATH, with a colon between them, as trawl search -l prints them", name)}
 	}
 	return fmt.Errorf("%s: %w", render.Safe([]byte(name)), missing)
 }

@@ -73,6 +73,8 @@ func absolute(arg string) (string, error) {
 	}
 	info, err := os.Stat(arg)
 	switch {
+	case arg == "":
+		return "", errors.New("the URL or path is empty: a dot is the working directory")
 	case err != nil && filepath.IsAbs(arg):
 		return arg, nil
 	case errors.Is(err, os.ErrNotExist):

@@ -77,6 +77,7 @@ func TestFoldersToIndex(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"repo/a/b":                      "repo/a/b is a folder of the repository /",
+		"":                              "the URL or path is empty: a dot is the working directory",
 		"nosuch":                        "there is no folder nosuch here; a repository elsewhere has a URL such as https://HOST/PATH",
 		"./no/such":                     "there is no folder ./no/such here",
 		"github.com/a/b":                "there is no folder github.com/a/b here",

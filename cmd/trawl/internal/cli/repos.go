@@ -55,11 +55,15 @@ func newRepos(p Process) *cobra.Command {
 				if !coverage.GetComplete() {
 					fmt.Fprintf(p.Err, "incomplete: %s, so documents, sizes and languages of some repos are missing\n", searchapi.MissingShards(coverage))
 				}
+				if len(rows) == 0 && prefix != "" {
+					return fmt.Errorf("no repo has a name that begins with %q: trawl repos lists all", prefix)
+				}
 				if asJSON {
 					return printReposJSON(p.Out, rows)
 				}
 				if len(rows) == 0 {
-					return noRepos(p.Err, prefix)
+					_, err := io.WriteString(p.Err, "no repo is indexed yet: trawl index URL indexes one\n")
+					return err
 				}
 				return printRepos(p.Out, rows)
 			})
@@ -132,16 +136,6 @@ func published(ctx context.Context, c client, prefix string, skipped uint32) ([]
 		}
 		entries, coverage = append(entries, m.GetRepos()...), m.GetCoverage()
 	}
-}
-
-// noRepos says why a list of repos is empty.
-func noRepos(out io.Writer, prefix string) error {
-	text := "no repo is indexed yet: trawl index URL indexes one\n"
-	if prefix != "" {
-		text = fmt.Sprintf("no repo has a name that begins with %q: trawl repos lists all\n", prefix)
-	}
-	_, err := io.WriteString(out, text)
-	return err
 }
 
 func printRepos(out io.Writer, rows []repoRow) error {
