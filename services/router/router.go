@@ -186,7 +186,7 @@ func (r *Router) Run(ctx context.Context) error {
 	pages := r.servePages(searches, repos, sources)
 	defer pages.Close()
 	ingestv1.RegisterSourceServiceServer(r.server, ingest.NewSources(store, r.cfg.Source.Policy))
-	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, store, r.deps.Queue, r.cfg.Replication, r.limits(), log))
+	adminv1.RegisterAdminServiceServer(r.server, ingest.NewAdmin(r.deps.Etcd, repos, r.cfg.Replication, r.limits()))
 
 	etcd, live := r.server.Readiness().Condition("etcd"), r.server.Readiness().Condition("searchers")
 	var following sync.WaitGroup

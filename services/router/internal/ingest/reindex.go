@@ -18,23 +18,23 @@ import (
 type Admin struct {
 	adminv1.UnimplementedAdminServiceServer
 	etcd        *clientv3.Client
+	repos       *Service
 	store       *catalog.Store
-	jobs        queue.Publisher
 	replication int
 	limits      Limits
 	log         *slog.Logger
 }
 
-// NewAdmin returns a service of the records of a store, whose client is etcd. replication is how many
+// NewAdmin returns a service for the records of the service repos, whose client is etcd. replication is how many
 // searchers are to hold each shard.
-func NewAdmin(etcd *clientv3.Client, store *catalog.Store, jobs queue.Publisher, replication int, limits Limits, log *slog.Logger) *Admin {
-	return &Admin{etcd: etcd, store: store, jobs: jobs, replication: replication, limits: limits, log: log}
+func NewAdmin(etcd *clientv3.Client, repos *Service, replication int, limits Limits) *Admin {
+	return &Admin{etcd: etcd, repos: repos, store: repos.store, replication: replication, limits: limits, log: repos.log}
 }
 
 // ReindexRepo implements adminv1.AdminServiceServer.
 func (s *Admin) ReindexRepo(ctx context.Context, req *adminv1.ReindexRepoRequest) (*adminv1.ReindexRepoResponse, error) {
 	if !access.Sees(ctx, req.Name) {
-		return nil, errNoRepo()
+		return nil, s.repos.noRepo(ctx, req.Name)
 	}
 	since := time.Now()
 	if at := req.UnlessBuiltSince; at != nil && at.AsTime().Before(since) {
@@ -42,10 +42,10 @@ func (s *Admin) ReindexRepo(ctx context.Context, req *adminv1.ReindexRepoRequest
 	}
 	epoch, requested, err := s.store.RequestFullBuild(ctx, req.Name, since)
 	if err != nil {
-		return nil, storeError("reindex repo", err)
+		return nil, s.repos.repoError(ctx, "reindex repo", req.Name, err)
 	}
 	if requested {
-		queue.Wake(ctx, s.jobs, queue.Job{Repo: req.Name, Epoch: epoch, Bulk: true}, s.log)
+		queue.Wake(ctx, s.repos.jobs, queue.Job{Repo: req.Name, Epoch: epoch, Bulk: true}, s.log)
 	}
 	return &adminv1.ReindexRepoResponse{Epoch: epoch, Requested: requested}, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 )
@@ -22,7 +23,8 @@ func TestNoSuchRepo(t *testing.T) {
 	for _, name := range []string{"host/pnod", "hidden/pond"} {
 		_, get := d.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
 		_, deletion := d.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: name})
-		for _, err := range []error{get, deletion} {
+		_, reindex := ingest.NewAdmin(nil, d.Service, 1, ingest.Limits{}).ReindexRepo(ctx, &adminv1.ReindexRepoRequest{Name: name})
+		for _, err := range []error{get, deletion, reindex} {
 			if got := searchapi.NotFoundOf(err); got.GetField() != "name" || !slices.Equal(got.GetNearest(), []string{"host/pond"}) {
 				t.Errorf("%s: %v", name, err)
 			}
