@@ -388,15 +388,6 @@ func TestStaleRepos(t *testing.T) {
 			t.Errorf("%s: exit %d, printed %q and %q", tt[0], exit, out, errs)
 		}
 	}
-	if exit, out, errs := trawl(t, none, "repos", "pre", "--json"); exit != 1 || out != "" || !strings.Contains(errs, `no repo has a name that begins with "pre"`) {
-		t.Errorf("a prefix of no name: exit %d, printed %q and %q", exit, out, errs)
-	}
-	if exit, _, errs := trawl(t, none, "repos"); exit != 0 || !strings.Contains(errs, "no repo is indexed yet") {
-		t.Errorf("no repos: exit %d: %s", exit, errs)
-	}
-	if exit, _, errs := trawl(t, none, "cat", "host/pond", "carp.go"); exit != 2 || !strings.Contains(errs, "want REPO:PATH, with a colon between them") {
-		t.Errorf("cat REPO PATH: exit %d: %s", exit, errs)
-	}
 	if _, out, _ = trawl(t, s, "repos", "status", "x"); !strings.Contains(out, "by webhook") || !strings.Contains(out, "lag         1h0m") {
 		t.Errorf("status %s", out)
 	}

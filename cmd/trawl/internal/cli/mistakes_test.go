@@ -95,6 +95,20 @@ func TestFoldersToIndex(t *testing.T) {
 	}
 }
 
+// TestNothingFits: a prefix that no repo has is an error, a Trawl without repos is none, and a file is named by one argument.
+func TestNothingFits(t *testing.T) {
+	none := &scripted{}
+	if exit, out, errs := trawl(t, none, "repos", "pre", "--json"); exit != 1 || out != "" || !strings.Contains(errs, `no repo has a name that begins with "pre"`) {
+		t.Errorf("a prefix of no name: exit %d, printed %q and %q", exit, out, errs)
+	}
+	if exit, _, errs := trawl(t, none, "repos"); exit != 0 || !strings.Contains(errs, "no repo is indexed yet") {
+		t.Errorf("no repos: exit %d: %s", exit, errs)
+	}
+	if exit, _, errs := trawl(t, none, "cat", "host/pond", "carp.go"); exit != 2 || !strings.Contains(errs, "want REPO:PATH, with a colon between them") {
+		t.Errorf("cat REPO PATH: exit %d: %s", exit, errs)
+	}
+}
+
 // TestHelp: help of a command is that of its flag --help.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"search"}, {"tokens", "list"}, {"completion"}} {
