@@ -127,15 +127,12 @@ func honest(answer *searchv1.SearchResponse, repos []*repository) error {
 		uint64(len(cov.GetUncovered())) != cov.GetFailed()+cov.GetNotReached() {
 		return fmt.Errorf("the account does not add up: %v", cov)
 	}
-	uncovered := map[string]bool{}
 	for _, u := range cov.GetUncovered() {
 		if u.GetReason() == searchv1.UncoveredReason_UNCOVERED_REASON_UNSPECIFIED || len(u.GetRepos()) == 0 || u.GetMessage() == "" {
 			return fmt.Errorf("an uncovered shard is not explained: %v", u)
 		}
-		for _, name := range u.GetRepos() {
-			uncovered[name] = true
-		}
 	}
+	uncovered := uncovered(cov)
 	found := map[string]map[string]bool{}
 	for _, f := range answer.GetFiles() {
 		r := named(repos, f.GetRepo())
@@ -156,6 +153,17 @@ func honest(answer *searchv1.SearchResponse, repos []*repository) error {
 		}
 	}
 	return nil
+}
+
+// uncovered returns the repos of the shards that were not searched.
+func uncovered(cov *searchv1.Coverage) map[string]bool {
+	repos := map[string]bool{}
+	for _, u := range cov.GetUncovered() {
+		for _, name := range u.GetRepos() {
+			repos[name] = true
+		}
+	}
+	return repos
 }
 
 func named(repos []*repository, name string) *repository {

@@ -118,8 +118,8 @@ func allSearchersGone(t *testing.T, c *cluster, repos []*repository) {
 		if err := honest(answer, repos); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(answer.GetCoverage().GetUncovered()); n != len(repos) || len(answer.GetFiles()) > 0 {
-			return fmt.Errorf("%d of %d shards are uncovered", n, len(repos))
+		if n := len(uncovered(answer.GetCoverage())); n != len(repos) || len(answer.GetFiles()) > 0 {
+			return fmt.Errorf("%d of %d repos are uncovered", n, len(repos))
 		}
 		return nil
 	})
@@ -130,11 +130,11 @@ func allSearchersGone(t *testing.T, c *cluster, repos []*repository) {
 	named := 0
 	for _, d := range status.Convert(err).Details() {
 		if cov, ok := d.(*searchv1.Coverage); ok {
-			named = len(cov.GetUncovered())
+			named = len(uncovered(cov))
 		}
 	}
 	if named != len(repos) {
-		t.Errorf("the error names %d shards, want %d", named, len(repos))
+		t.Errorf("the error names %d repos, want %d", named, len(repos))
 	}
 	for _, n := range c.searchers {
 		n.restart(t)

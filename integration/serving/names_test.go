@@ -236,11 +236,12 @@ func testNamesThatAreNotDefined(t *testing.T, oneProcess bool) {
 	as := c.as(token)
 	c.eventually("the repo is found", func() bool { return len(paths(as.find("NewReader", nil))) == 1 })
 	const nearest = ` is not defined where the query looks; the nearest: "NewReader"`
+	const noPath = `no path that you may see matches "nosuch"`
 	for _, tt := range []struct{ name, within, definitions, references string }{
 		{"NewRaeder", "", `"NewRaeder"` + nearest, `"NewRaeder"` + nearest},
 		{"newreader", "lang:go", `"newreader"` + nearest, `"newreader"` + nearest},
 		{"NewReaders", "", `"NewReaders"` + nearest, `"NewReaders"` + nearest},
-		{"Heron", "f:nosuch", "", ""},
+		{"Heron", "f:nosuch", noPath, noPath},
 		{"Heron", "-lang:java", "found", `"Heron" is defined, and used nowhere that the query looks`},
 		{"qqq", "", "", ""},
 		{"+", "", "", ""},

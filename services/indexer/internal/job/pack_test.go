@@ -204,7 +204,7 @@ func TestPackFaults(t *testing.T) {
 	rng := testrun.Rand(t)
 	for round := range testrun.Rounds(30, 600) {
 		names := slices.Sorted(maps.Keys(faults))
-		fault, at := names[round%len(names)], int64(rng.IntN(150)) // of about 100
+		fault, at := names[round%len(names)], int64(1+rng.IntN(150)) // of about 100
 		e.packFault(round, dirs, fault, at, rng)
 		if t.Failed() {
 			t.Fatalf("round %d: at step %d %s", round, at, fault)
