@@ -3,6 +3,7 @@ package inverted
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
@@ -15,6 +16,10 @@ const (
 	// wordsPerSuperblock is the number of words in a superblock of the dictionary, which has
 	// BlocksPerSuperblock blocks.
 	wordsPerSuperblock = BlockWords * ngram.BlocksPerSuperblock
+
+	// fetchedAhead is the number of words whose first bytes or postings are read before any word is
+	// written. They are scattered in memory, and so the processor loads them concurrently.
+	fetchedAhead = 32
 
 	// A sample is how the first word of every sampleBlocks blocks begins, in small letters: sampleSize bytes, filled up with zeros.
 	// The blocks from one sample to the next take some 16 KiB, so that a reader of a remote shard finds a word with one read.
@@ -42,23 +47,33 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 	b.keys = b.table.order(b.keys)
 	dictionary := newDictionaryWriter(w, ngrams)
 	var components partCounter
-	for _, key := range b.keys {
-		word := b.table.word(key.number)
-		if err := dictionary.add(word); err != nil {
-			return err
+	for keys := range slices.Chunk(b.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += uint32(b.table.word(key.number)[0])
 		}
-		components.add(word)
+		for _, key := range keys {
+			word := b.table.word(key.number)
+			if err := dictionary.add(word); err != nil {
+				return err
+			}
+			components.add(word)
+		}
 	}
 	if err := dictionary.close(); err != nil {
 		return err
 	}
 	lists, parts := newWriter(wordTags, b.blocks, inMemory), newPartBuilder(&components)
-	for _, key := range b.keys {
-		b.pool.read(&b.run, key.number)
-		if err := lists.append(&b.run); err != nil {
-			return err
+	for keys := range slices.Chunk(b.keys, fetchedAhead) {
+		for _, key := range keys {
+			b.fetched += b.pool.fetch(key.number)
 		}
-		parts.add(0, key.number, b.table.word(key.number), true)
+		for _, key := range keys {
+			b.pool.read(&b.run, key.number)
+			if err := lists.append(&b.run); err != nil {
+				return err
+			}
+			parts.add(0, key.number, b.table.word(key.number), true)
+		}
 	}
 	partLists, err := parts.write(w, lists, func(h partHolder, to *run) error {
 		b.pool.read(to, h.word)

@@ -48,6 +48,16 @@ func (t *wordTable) chunks() int {
 	return int(t.places[len(t.places)-1]>>arenaShift) + 1
 }
 
+// fetch reads what add will read for a word with a hash. If it is called for many words in a row,
+// the processor loads them concurrently, while add would wait for each.
+func (t *wordTable) fetch(hash uint32) uint32 {
+	s := t.slots[hash&uint32(len(t.slots)-1)]
+	if s.place == 0 {
+		return 0
+	}
+	return uint32(t.arena[(s.place-1)>>arenaShift][(s.place-1)%arenaChunk])
+}
+
 // add returns the number of a word. It numbers the word if it is new.
 func (t *wordTable) add(hash uint32, word []byte) uint32 {
 	mask := uint32(len(t.slots) - 1)
