@@ -58,9 +58,9 @@ func (a asked) String() string {
 
 // ways are the ways in which each query is asked.
 func ways() (all []asked) {
-	for _, any := range []bool{false, true} {
+	for _, anyWord := range []bool{false, true} {
 		for _, best := range bestCounts {
-			all = append(all, asked{any, best})
+			all = append(all, asked{anyWord, best})
 		}
 	}
 	return all

@@ -95,7 +95,7 @@ func (s *search) scan(found func() error) error {
 	}
 	always := func() (bool, error) { return true, nil }
 	var next []candidate
-	for from, most := uint32(0), leastCandidatesAhead; ; most = min(2*most, longQueueAhead) {
+	for from, most := uint32(0), mostCandidatesAhead; ; most = min(2*most, longQueueAhead) {
 		next = next[:0]
 		for len(next) < most {
 			blob, ok, err := s.candidates.seek(from)

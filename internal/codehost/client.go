@@ -139,7 +139,6 @@ func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	if err != nil {
 		return cached{}, err
 	}
-	a.cache[at] = answer
 	return answer, nothingLeft(answer, resp.Header, time.Now())
 }
 

@@ -2,6 +2,7 @@ package codehost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -89,25 +90,31 @@ func single(s *ingestv1.Source) ([]Repo, error) {
 	return []Repo{{Path: path, CloneURL: s.GetUrl()}}, nil
 }
 
-// pages reads all pages.
-func (c *Client) pages(ctx context.Context, a *listing, at string) ([]Repo, error) {
-	var repos []Repo
-	read := map[string]cached{}
+// pages reads all pages. What is cached afterwards is what was read, so that a host cannot fill the memory.
+func (c *Client) pages(ctx context.Context, a *listing, at string) (repos []Repo, err error) {
+	read, before := map[string]cached{}, ""
+	defer func() {
+		if refused, ok := errors.AsType[*Error](err); ok && refused.RetryAfter == 0 {
+			delete(read, before) // it may have led to a page that is gone, and would again
+		}
+		c.cache = read
+	}()
 	for at != "" {
 		if _, again := read[at]; again {
 			return nil, trouble("the host's list does not end: page %d leads back to an earlier one", len(read))
 		}
 		answer, err := a.page(ctx, at)
+		if answer.tag != "" || err == nil {
+			read[at] = answer
+		}
 		if err != nil {
 			return nil, err
 		}
-		read[at] = answer
 		if repos = append(repos, answer.repos...); len(repos) > maxRepos || len(read) > maxPages {
 			return nil, trouble("the host lists more than %d repos or %d pages, the most that a source can have", maxRepos, maxPages)
 		}
-		at = answer.next
+		before, at = at, answer.next
 	}
-	c.cache = read // drops pages that no longer exist
 	return repos, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/testrun"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // eachHost runs a test with a fake host of every kind that has n repos.
@@ -271,5 +273,79 @@ func TestSingleURL(t *testing.T) {
 	repos, err := f.client(t).List(t.Context(), s)
 	if err != nil || len(repos) != 1 || repos[0].Path != "a/b" || repos[0].CloneURL != s.Url {
 		t.Errorf("%+v, %v", repos, err)
+	}
+}
+
+// TestListThatLostItsLastPage: where a host answers 404 beyond its end, the page that led there is read anew by the next list.
+func TestListThatLostItsLastPage(t *testing.T) {
+	pages := 3
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var p int
+		fmt.Sscan(r.URL.Query().Get("p"), &p)
+		if p >= pages {
+			http.Error(w, "no such page", http.StatusNotFound)
+			return
+		}
+		w.Header().Set("ETag", fmt.Sprintf(`"body-%d"`, p)) // of the body, as is usual
+		if p+1 < pages {
+			w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?p=%d>; rel="next"`, r.Host, r.URL.Path, p+1))
+		}
+		if r.Header.Get("If-None-Match") == w.Header().Get("ETag") {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+		fmt.Fprintf(w, `[{"id":%d,"full_name":"acme/r%d","clone_url":"http://%s/acme/r%d"}]`, p+1, p, r.Host, p)
+	}))
+	defer s.Close()
+	c, err := NewClient(loopback, "", Secrets{Env: func(string) (string, bool) { return secret, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	src := &ingestv1.Source{Name: "x", Kind: GitHub, Url: s.URL, Owner: "acme"}
+	if got, err := c.List(t.Context(), src); len(got) != 3 || err != nil {
+		t.Fatal(got, err)
+	}
+	pages = 2
+	if got, err := c.List(t.Context(), src); err == nil {
+		t.Errorf("the first list after a page was gone has %d repos", len(got))
+	}
+	for range 2 {
+		if got, err := c.List(t.Context(), src); len(got) != 2 || err != nil {
+			t.Errorf("a later list: %d repos, %v", len(got), err)
+		}
+	}
+}
+
+// TestFailedListsAreForgotten: a host whose pages have other addresses each time, and that fails each time, does not fill the memory.
+func TestFailedListsAreForgotten(t *testing.T) {
+	n := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n++
+		if n%101 == 100 {
+			http.Error(w, "later", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Link", fmt.Sprintf(`<http://%s%s?cursor=%d>; rel="next"`, r.Host, r.URL.Path, n))
+		var b strings.Builder
+		for i := range 100 {
+			fmt.Fprintf(&b, `,{"id":%d,"full_name":"acme/r%d","clone_url":"http://%s/acme/r%d"}`, i, i, r.Host, i)
+		}
+		fmt.Fprintf(w, `[%s]`, b.String()[1:])
+	}))
+	defer s.Close()
+	c, err := NewClient(loopback, "", Secrets{Env: func(string) (string, bool) { return secret, true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	src := &ingestv1.Source{Name: "x", Kind: GitHub, Url: s.URL, Owner: "acme"}
+	for range 5 {
+		if _, err := c.List(t.Context(), src); err == nil {
+			t.Fatal("the list has an end")
+		}
+	}
+	if len(c.cache) > 200 {
+		t.Errorf("%d pages of failed lists are kept", len(c.cache))
 	}
 }

@@ -1,13 +1,13 @@
 package discover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -33,49 +33,72 @@ const maxUnreachable = 5
 // listed as often as others, and the next poll goes on where this one ended. Roots are read shortly before their repos are polled: from old
 // ones, what a webhook has brought meanwhile would be requested again.
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
-	var polling errgroup.Group
-	polling.SetLimit(perHost(l.perSecond()))
-	var unreachable atomic.Int32
+	var unreachable outage
+	from := l.polledTo
 	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > l.polledTo })
 	until := time.Now().Add(codehost.Every(l.spec))
 	l.polledTo = ""
 	last := ""
-	for some := range slices.Chunk(slices.Concat(repos[after:], repos[:after]), catalog.MaxRoots) {
+	order := slices.Concat(repos[after:], repos[:after])
+	for some := range slices.Chunk(order, catalog.MaxRoots) {
 		if last != "" && time.Now().After(until) {
 			l.polledTo = last
 			break
 		}
 		next, err := l.publishedRepos(ctx, some)
-		if err != nil {
-			return errors.Join(err, polling.Wait())
-		}
+		var polling errgroup.Group // the host bounds how many are under way
 		for _, p := range next {
 			polling.Go(func() error {
-				return hostError(l.pollOne(ctx, p, &unreachable), &unreachable)
+				return l.pollOne(ctx, p, &unreachable)
 			})
 		}
+		if err := errors.Join(err, polling.Wait()); err != nil {
+			l.polledTo = cmp.Or(last, from)
+			return err
+		}
 		last = some[len(some)-1].GetName()
+		if unreachable.hasHost() {
+			break
+		}
 	}
-	if err := polling.Wait(); err != nil {
-		return err
-	}
-	if unreachable.Load() >= maxUnreachable {
+	if unreachable.hasHost() {
+		// If it is those repos alone, the next poll asks for the others first.
+		for _, d := range order {
+			if unreachable.has(d.GetName()) {
+				l.polledTo = d.GetName()
+			}
+		}
 		return errors.New("git cannot reach the host; its other repositories were not asked for new commits")
 	}
 	return nil
 }
 
-// hostError drops failures of single repos, which their jobs report, and counts those
-// that may be the host's.
-func hostError(err error, unreachable *atomic.Int32) error {
-	fail, ofRepo := errors.AsType[*gitsource.Failure](err)
-	switch {
-	case !ofRepo:
-		return err
-	case fail.Kind == gitsource.Unreachable:
-		unreachable.Add(1)
+// outage is the repos that one poll cannot reach.
+type outage struct {
+	mu    sync.Mutex
+	repos map[string]bool
+}
+
+func (o *outage) add(repo string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.repos == nil {
+		o.repos = map[string]bool{}
 	}
-	return nil
+	o.repos[repo] = true
+}
+
+func (o *outage) has(repo string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.repos[repo]
+}
+
+// hasHost reports whether so many repos cannot be reached that it may be the host.
+func (o *outage) hasHost() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.repos) >= maxUnreachable
 }
 
 // polled is a repo with its published root.
@@ -105,18 +128,23 @@ func (l *look) publishedRepos(ctx context.Context, repos []*catalogv1.Desired) (
 }
 
 // pollOne asks for the commits of one repo and requests it if they moved. It does nothing once the host counts as down.
-func (l *look) pollOne(ctx context.Context, p polled, unreachable *atomic.Int32) error {
+func (l *look) pollOne(ctx context.Context, p polled, unreachable *outage) error {
 	release, err := l.hosts.enter(ctx, p.desired.GetUrl(), l.Config)
 	if err != nil {
 		return err
 	}
-	if unreachable.Load() >= maxUnreachable {
+	if unreachable.hasHost() {
 		release()
 		return nil
 	}
 	branches, err := l.Remote.Branches(ctx, p.desired.GetUrl(), p.desired.GetBranches())
 	release()
-	if err != nil {
+	if fail, ofRepo := errors.AsType[*gitsource.Failure](err); ofRepo {
+		if fail.Kind == gitsource.Unreachable {
+			unreachable.add(p.desired.GetName())
+		}
+		return nil // its job reports it
+	} else if err != nil {
 		return err
 	}
 	l.Metrics.polled.Inc()

@@ -3,6 +3,7 @@ package discover
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,5 +92,52 @@ func TestClockOfThePreviousLeader(t *testing.T) {
 		w.want("after the grace time", "acme/a")
 		after(2 * time.Hour)
 		w.want("an hour later")
+	})
+}
+
+// TestRecordThatIsTooLarge: a repo that cannot be stored is refused, and holds up no other.
+func TestRecordThatIsTooLarge(t *testing.T) {
+	inWorld(t, func(w *world) {
+		all := []codehost.Repo{repo(1, "acme/a"), repo(2, "acme/b"), repo(3, "acme/z")}
+		w.listed["x"] = all[:1]
+		w.apply(spec("x"))
+		w.want("first", "acme/a")
+		bad := repo(9, "acme/m")
+		bad.ID = strings.Repeat("9", 2<<20)
+		w.set(func() { w.listed["x"] = []codehost.Repo{all[1], bad, all[2]} })
+		after(3 * 24 * time.Hour)
+		if r := w.report("x"); r.GetRefused() != 1 || r.GetReason() != "" {
+			t.Errorf("the report is %v", r)
+		}
+		w.want("three days later", "acme/b", "acme/z")
+	})
+}
+
+// TestUnreachableReposHoldUpNoOthers: repos that alone cannot be reached, as many as stand for a host, do not keep others from being polled.
+func TestUnreachableReposHoldUpNoOthers(t *testing.T) {
+	inWorld(t, func(w *world) {
+		all := make([]codehost.Repo, 300)
+		for i := range all {
+			all[i] = repo(i+1, fmt.Sprintf("acme/r%05d", i))
+			w.heads[all[i].CloneURL] = "c1"
+		}
+		w.listed["x"] = all
+		w.apply(spec("x"))
+		for _, name := range w.names() {
+			w.publish(name, "c1")
+		}
+		w.take()
+		w.set(func() {
+			for _, r := range all[:5] {
+				delete(w.heads, r.CloneURL)
+			}
+			for _, r := range all[150:] {
+				w.heads[r.CloneURL] = "c2"
+			}
+		})
+		after(24 * time.Hour)
+		if got := w.take(); len(got) != 150 {
+			t.Errorf("a day later, %d of 150 repos that moved were requested", len(got))
+		}
 	})
 }

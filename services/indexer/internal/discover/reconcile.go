@@ -30,7 +30,7 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		return nil, err
 	}
 	var missing, back []catalog.Desired
-	l.report.Repos, l.report.Leaving, l.report.Foreign = 0, 0, 0
+	l.report.Repos, l.report.Foreign = 0, 0
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
 			return kept, err
@@ -62,6 +62,8 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		switch err := l.put(ctx, wanted[name]); {
 		case errors.Is(err, errTaken):
 			l.report.Foreign++
+		case errors.Is(err, catalog.ErrTooLarge):
+			l.report.Refused++
 		case err != nil:
 			return kept, err
 		default:
@@ -171,16 +173,18 @@ func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, lis
 			renamed[r.ID] = name
 		}
 	}
+	leaving := uint32(0)
 	for _, entry := range missing {
 		gone, err := l.removeRepo(ctx, entry, renamed[entry.Record.GetHostId()])
 		if err != nil {
 			return err
 		}
 		if !gone {
-			l.report.Leaving++
+			leaving++
 		}
 	}
-	if !l.source.Record.GetRemoved() || l.report.Leaving > 0 {
+	l.report.Leaving = leaving // after an error it is that of the look before, which an alert may wait for
+	if !l.source.Record.GetRemoved() || leaving > 0 {
 		return nil
 	}
 	err := l.Store.DropSource(ctx, l.source)

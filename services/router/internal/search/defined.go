@@ -52,7 +52,7 @@ func (h *hinter) name(ctx context.Context, asked string) {
 // definedLike finds definitions that are named almost like name, in files that the rest of a query, before and after it, matches.
 // There are none if they cannot be found in time.
 func (e *execution) definedLike(ctx context.Context, before, name, after string) (names []string) {
-	ctx, l := e.aside(ctx)
+	l := e.aside()
 	defer l.end()
 	// One wrong, missing or added letter leaves two of three parts of a name as they should be, in their order.
 	part := searchapi.Thirds(name)

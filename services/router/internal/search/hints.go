@@ -26,8 +26,10 @@ const (
 )
 
 // hints say what may be wrong with a query that finds nothing. They name only what the caller is
-// allowed to see. They end when ctx ends.
+// allowed to see. They end after nearestTime, all together, and when ctx ends.
 func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
+	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+	defer cancel()
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
@@ -161,7 +163,7 @@ func (h *hinter) branch(t query.Term) {
 	if len(best) > 0 {
 		instead = t.Field + query.Quote(best[0])
 	}
-	h.addf(t, instead, "no branch with %s in its name is indexed%s", quoted(t.Value), text)
+	h.addf(t, instead, "no branch that you may see has %s in its name%s", quoted(t.Value), text)
 }
 
 func (h *hinter) language(t query.Term) {
@@ -177,7 +179,7 @@ func (h *hinter) language(t query.Term) {
 		instead = t.Field + query.Quote(best[0])
 	}
 	if known {
-		h.addf(t, instead, "no file in %s is indexed%s", l.Name, text)
+		h.addf(t, instead, "no file that you may see is in %s%s", l.Name, text)
 	} else {
 		h.addf(t, instead, "unknown language %s%s", quoted(t.Value), text)
 	}

@@ -3,24 +3,25 @@ package search
 import (
 	"context"
 	"fmt"
+	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/index/query"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// aside starts a lookup for a hint about a query that finds nothing. It must be ended. Its searches in ctx take little time.
-func (e *execution) aside(ctx context.Context) (context.Context, lookup) {
-	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+// aside starts a lookup for a hint about a query that finds nothing. It must be ended.
+func (e *execution) aside() lookup {
 	explained := e.ticket.explain
 	e.ticket.explain = nil // the explanation is of the query that found nothing
-	return ctx, lookup{service: e.service, ticket: e.ticket, layout: e.layout, end: func() { e.ticket.explain = explained; cancel() }}
+	return lookup{service: e.service, ticket: e.ticket, layout: e.layout, end: func() { e.ticket.explain = explained }}
 }
 
 // finds reports whether another query finds a file. Sure is false if not everything could be searched for it.
 func (e *execution) finds(ctx context.Context, text string) (found, sure bool) {
-	ctx, l := e.aside(ctx)
+	l := e.aside()
 	defer l.end()
 	files, complete, err := l.search(ctx, &searchv1.SearchRequest{Query: text}, &searchv1.SearchOptions{
 		SyntaxVersion: e.asked.version, MaxFiles: 1, MaxMatchesPerFile: 1, Mode: searchv1.Mode_MODE_TOP_K,
@@ -46,9 +47,14 @@ func (h *hinter) path(ctx context.Context, t query.Term) {
 		h.anyCase(ctx, t)
 		return
 	}
-	ctx, l := h.aside(ctx)
+	l := h.aside()
 	defer l.end()
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "", "*", "", "?", "").Replace(t.Value)
+	// Of another repo than the query's, or of an extension alone, nothing is near.
+	elsewhere := slices.ContainsFunc(query.Terms(h.text, h.version), func(t query.Term) bool { return t.Field == "repo:" || t.Field == "r:" })
+	if elsewhere || strings.LastIndexByte(path.Base(likely), '.') == 0 {
+		likely = ""
+	}
 	text, best := suggested(l.nearestPaths(ctx, "", "", []byte(likely)))
 	instead := ""
 	if len(best) > 0 {
