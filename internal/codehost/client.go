@@ -26,7 +26,8 @@ type Client struct {
 	policy  origin.Policy
 	secrets Secrets
 	http    *http.Client
-	cache   map[string]cached
+	// cache has the pages of the last whole list by address, and part those of the list since then that failed.
+	cache, part map[string]cached
 }
 
 // cached is a page with its entity tag.
@@ -40,7 +41,7 @@ type cached struct {
 // certificate authorities for https in PEM, in addition to the system's; "" means the system's
 // alone. The caller closes the client.
 func NewClient(policy origin.Policy, caFile string, secrets Secrets) (*Client, error) {
-	c := &Client{policy: policy, secrets: secrets, cache: map[string]cached{}}
+	c := &Client{policy: policy, secrets: secrets}
 	trusted := &tls.Config{MinVersion: tls.VersionTLS12}
 	if caFile != "" {
 		pem, err := os.ReadFile(caFile)
@@ -120,7 +121,10 @@ func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	if a.token != "" {
 		a.host.authorize(r, a.username, a.token)
 	}
-	known, again := a.cache[at]
+	known, again := a.part[at]
+	if !again {
+		known, again = a.cache[at]
+	}
 	if again && known.tag != "" && known.next != "" { // another page may follow the last one, whose tag stays the same
 		r.Header.Set("If-None-Match", known.tag)
 	}

@@ -90,14 +90,19 @@ func single(s *ingestv1.Source) ([]Repo, error) {
 	return []Repo{{Path: path, CloneURL: s.GetUrl()}}, nil
 }
 
-// pages reads all pages. What is cached afterwards is what was read, so that a host cannot fill the memory.
+// pages reads all pages. Those of a list that failed are remembered until the next list, beside those of the last whole one.
 func (c *Client) pages(ctx context.Context, a *listing, at string) (repos []Repo, err error) {
 	read, before := map[string]cached{}, ""
 	defer func() {
-		if refused, ok := errors.AsType[*Error](err); ok && refused.RetryAfter == 0 {
-			delete(read, before) // it may have led to a page that is gone, and would again
+		if err == nil {
+			c.cache, c.part = read, nil // without pages that no longer exist
+			return
 		}
-		c.cache = read
+		if refused, ok := errors.AsType[*Error](err); ok && refused.RetryAfter == 0 { // the page before may have led to one that is gone
+			delete(read, before)
+			delete(c.cache, before)
+		}
+		c.part = read
 	}()
 	for at != "" {
 		if _, again := read[at]; again {

@@ -345,7 +345,32 @@ func TestFailedListsAreForgotten(t *testing.T) {
 			t.Fatal("the list has an end")
 		}
 	}
-	if len(c.cache) > 200 {
-		t.Errorf("%d pages of failed lists are kept", len(c.cache))
+	if kept := len(c.cache) + len(c.part); kept > 200 {
+		t.Errorf("%d pages of failed lists are kept", kept)
 	}
+}
+
+// TestPagesOutliveAFailedList: a host that was down for a moment does not send all pages again.
+func TestPagesOutliveAFailedList(t *testing.T) {
+	eachHost(t, 1000, func(t *testing.T, f *fake) {
+		if f.kind == Gerrit {
+			f.pageSize = 100
+		}
+		c := f.client(t)
+		if _, err := c.List(t.Context(), f.source()); err != nil {
+			t.Fatal(err)
+		}
+		pages := len(f.seen)
+		f.answer = func(w http.ResponseWriter, _ int) bool {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		if _, err := c.List(t.Context(), f.source()); err == nil {
+			t.Fatal("a host that is down has a list")
+		}
+		f.answer = nil
+		if repos, err := c.List(t.Context(), f.source()); err != nil || len(repos) != 1000 || f.unsent != pages-1 {
+			t.Errorf("%d repos, %d of %d pages not sent again, %v", len(repos), f.unsent, pages, err)
+		}
+	})
 }
