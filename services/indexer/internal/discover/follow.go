@@ -91,7 +91,7 @@ func (l *look) once(ctx context.Context) {
 	}
 }
 
-// emptying reports whether so many repos have left that somebody should look before they are deleted: ten or more, and more than a tenth.
+// emptying reports whether ten or more repos, and more than a tenth of all, are leaving the source. Somebody should look before they are deleted.
 func (l *look) emptying() bool {
 	leaving := l.report.GetLeaving()
 	return !l.source.Record.GetRemoved() && leaving >= 10 && 10*leaving > leaving+l.report.GetRepos()

@@ -154,7 +154,7 @@ func (o *organisation) look(l *look) {
 	}
 }
 
-// want fails the test unless the organisation has so many desired repos, each of them requested once, and so many of them are leaving.
+// want fails the test unless the organisation has that number of desired repos, each requested once, with that number of them leaving.
 func (o *organisation) want(what string, repos, leaving int) {
 	o.t.Helper()
 	desired, left, again := 0, 0, 0
@@ -178,7 +178,7 @@ func (o *organisation) want(what string, repos, leaving int) {
 	}
 }
 
-// nothingQueued fails the test if something was enqueued since there were so many jobs.
+// nothingQueued fails the test if the number of jobs that were ever enqueued has changed.
 func (o *organisation) nothingQueued(what string, before int64) {
 	o.t.Helper()
 	if now := o.jobs.Load(); now != before {

@@ -32,48 +32,60 @@ const maxUnreachable = 5
 // poll requests the repos whose branches moved. It ends after the time between two looks, so that a source with very many repos is
 // listed as often as others, and the next poll goes on where this one ended. Roots are read shortly before their repos are polled: from old
 // ones, what a webhook has brought meanwhile would be requested again.
-func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) error {
-	var unreachable outage
+func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) (err error) {
 	from := l.polledTo
-	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > l.polledTo })
+	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > from })
+	order := slices.Concat(repos[after:], repos[:after])
 	until := time.Now().Add(codehost.Every(l.spec))
 	l.polledTo = ""
+	var polling errgroup.Group
+	var unreachable outage
 	last := ""
-	order := slices.Concat(repos[after:], repos[:after])
 	for some := range slices.Chunk(order, catalog.MaxRoots) {
 		if last != "" && time.Now().After(until) {
 			l.polledTo = last
 			break
 		}
-		next, err := l.publishedRepos(ctx, some)
-		var polling errgroup.Group // the host bounds how many are under way
-		for _, p := range next {
-			polling.Go(func() error {
-				return l.pollOne(ctx, p, &unreachable)
-			})
-		}
-		if err := errors.Join(err, polling.Wait()); err != nil {
-			l.polledTo = cmp.Or(last, from)
-			return err
-		}
-		last = some[len(some)-1].GetName()
-		if unreachable.hasHost() {
+		if err = l.pollSome(ctx, some, &polling, &unreachable); err != nil || unreachable.isHost() {
 			break
 		}
+		last = some[len(some)-1].GetName()
 	}
-	if unreachable.hasHost() {
-		// If it is those repos alone, the next poll asks for the others first.
+	switch err = errors.Join(err, polling.Wait()); {
+	case err != nil:
+		l.polledTo = cmp.Or(last, from)
+	case unreachable.isHost():
+		// Perhaps only these repos are unreachable. So the next poll begins after them.
 		for _, d := range order {
 			if unreachable.has(d.GetName()) {
 				l.polledTo = d.GetName()
 			}
 		}
-		return errors.New("git cannot reach the host; its other repositories were not asked for new commits")
+		err = errors.New("git cannot reach the host; its other repositories were not asked for new commits")
+	}
+	return err
+}
+
+// pollSome starts to poll repos, at most catalog.MaxRoots, as fast as their host may be asked at present.
+func (l *look) pollSome(ctx context.Context, some []*catalogv1.Desired, polling *errgroup.Group, unreachable *outage) error {
+	next, err := l.publishedRepos(ctx, some)
+	if err != nil {
+		return err
+	}
+	for _, p := range next {
+		if unreachable.isHost() {
+			break
+		}
+		release, err := l.hosts.enter(ctx, p.desired.GetUrl(), l.Config)
+		if err != nil {
+			return err
+		}
+		polling.Go(func() error { return l.pollOne(ctx, p, release, unreachable) })
 	}
 	return nil
 }
 
-// outage is the repos that one poll cannot reach.
+// outage has the repos that one poll cannot reach.
 type outage struct {
 	mu    sync.Mutex
 	repos map[string]bool
@@ -94,8 +106,8 @@ func (o *outage) has(repo string) bool {
 	return o.repos[repo]
 }
 
-// hasHost reports whether so many repos cannot be reached that it may be the host.
-func (o *outage) hasHost() bool {
+// isHost reports whether the host counts as down, because maxUnreachable of its repos cannot be reached.
+func (o *outage) isHost() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return len(o.repos) >= maxUnreachable
@@ -127,24 +139,22 @@ func (l *look) publishedRepos(ctx context.Context, repos []*catalogv1.Desired) (
 	return all, nil
 }
 
-// pollOne asks for the commits of one repo and requests it if they moved. It does nothing once the host counts as down.
-func (l *look) pollOne(ctx context.Context, p polled, unreachable *outage) error {
-	release, err := l.hosts.enter(ctx, p.desired.GetUrl(), l.Config)
-	if err != nil {
-		return err
-	}
-	if unreachable.hasHost() {
+// pollOne asks for the commits of one repo, unless the host counts as down by now, calls release, and requests the repo if its commits moved.
+func (l *look) pollOne(ctx context.Context, p polled, release func(), unreachable *outage) error {
+	if unreachable.isHost() {
 		release()
 		return nil
 	}
 	branches, err := l.Remote.Branches(ctx, p.desired.GetUrl(), p.desired.GetBranches())
+	fail, ofRepo := errors.AsType[*gitsource.Failure](err)
+	if ofRepo && fail.Kind == gitsource.Unreachable {
+		unreachable.add(p.desired.GetName()) // before the next one is asked
+	}
 	release()
-	if fail, ofRepo := errors.AsType[*gitsource.Failure](err); ofRepo {
-		if fail.Kind == gitsource.Unreachable {
-			unreachable.add(p.desired.GetName())
-		}
+	switch {
+	case ofRepo:
 		return nil // its job reports it
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	l.Metrics.polled.Inc()

@@ -63,7 +63,7 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		case errors.Is(err, errTaken):
 			l.report.Foreign++
 		case errors.Is(err, catalog.ErrTooLarge):
-			l.report.Refused++
+			l.refuse(ctx, name, err)
 		case err != nil:
 			return kept, err
 		default:
@@ -86,6 +86,13 @@ func (l *look) reposOfSource(ctx context.Context) (kept []*catalogv1.Desired, er
 	return kept, nil
 }
 
+// refuse counts a repo that the source may not bring, and logs the first one.
+func (l *look) refuse(ctx context.Context, repo string, err error) {
+	if l.report.Refused++; l.report.Refused == 1 {
+		l.Log.WarnContext(ctx, "a source lists repos that it may not bring; this is the first", "source", l.spec.GetName(), "repo", repo, "error", err)
+	}
+}
+
 // wanted returns the records of the listed repos that the source selects, by name. It fails if ctx ends.
 func (l *look) wanted(ctx context.Context, listed []codehost.Repo) (map[string]*catalogv1.Desired, error) {
 	wanted := make(map[string]*catalogv1.Desired, len(listed))
@@ -99,9 +106,7 @@ func (l *look) wanted(ctx context.Context, listed []codehost.Repo) (map[string]*
 		}
 		name, err := origin.RepoName(r.CloneURL)
 		if err = errors.Join(err, origin.CheckURL(r.CloneURL, l.Policy), codehost.CheckClone(l.spec, r.CloneURL)); err != nil {
-			if l.report.Refused++; l.report.Refused == 1 {
-				l.Log.WarnContext(ctx, "a source lists repos that it may not bring; this is the first", "source", l.spec.GetName(), "path", r.Path, "error", err)
-			}
+			l.refuse(ctx, r.Path, err)
 			continue
 		}
 		wanted[name] = &catalogv1.Desired{
