@@ -1,7 +1,7 @@
 package search
 
-// A search that has a choice takes the way that costs less. These are all the costs that it compares. BenchmarkCosts measures, in nanoseconds on
-// the source of Go, on a busy machine, and with the text in the cache of decoded text at a load of 11:
+// A search that has a choice takes the way that costs less. These are all the costs that it compares. BenchmarkCosts measures them on the
+// source of Go. These are nanoseconds from busy machines: before there was a cache of decoded text, and with all text in it:
 //
 //	posting of a long list                            77 to 121        41
 //	posting of a long list, with mask                136 to 244        54
