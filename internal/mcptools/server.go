@@ -10,6 +10,7 @@ package mcptools
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -91,7 +92,8 @@ func New(open func() API, cfg Config, version string, log *slog.Logger) *Server 
 
 // Run serves one client over a transport until it leaves, and what it has asked is answered, or ctx ends.
 func (s *Server) Run(ctx context.Context, t mcp.Transport) error {
-	if err := s.sdk.Run(ctx, answering{t}); err != nil && ctx.Err() == nil {
+	// A client that has gone closes the pipe, perhaps before the last reply.
+	if err := s.sdk.Run(ctx, answering{t}); err != nil && !errors.Is(err, io.ErrClosedPipe) && ctx.Err() == nil {
 		return fmt.Errorf("serve MCP: %w", err)
 	}
 	return nil
