@@ -156,7 +156,7 @@ func (e evaluation) features(q query.Q, name []Range) rank.Document {
 func hasLoose(q query.Q) (loose bool) {
 	query.Walk(q, func(q query.Q) bool {
 		or, ok := q.(*query.Or)
-		loose = loose || ok && or.Loose
+		loose = loose || ok && or.Words != nil
 		_, not := q.(*query.Not)
 		return !not
 	})
@@ -186,10 +186,13 @@ func (e evaluation) terms(q query.Q, namesOnly bool) (terms []rank.Term) {
 	case *query.And:
 		children = q.Children
 	case *query.Or:
-		for _, c := range q.Children {
+		for i, c := range q.Children {
 			found := e.terms(c, namesOnly)
-			if s, ok := c.(*query.Substring); ok && q.Loose && len(found) > 0 {
-				found[0].Loose, found[0].Defined = rank.NewLooseWord(s.Pattern), false
+			switch c.(type) {
+			case *query.Substring, *query.Regexp:
+				if q.Words != nil && len(found) > 0 {
+					found[0].Loose, found[0].Defined = rank.NewLooseWord(q.Words[i]), false
+				}
 			}
 			terms = append(terms, found...)
 		}

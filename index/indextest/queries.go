@@ -118,7 +118,7 @@ var ownKinds = []kind{
 	{"any", func(g *sampler) string {
 		words := []string{"match:any"}
 		for range 1 + g.rng.IntN(12) {
-			words = append(words, pickOne(g, Quote(g.word()), Quote(g.text(1, 6)), "the", "return"))
+			words = append(words, pickOne(g, Quote(g.word()), Quote(g.text(1, 6)), g.regexp(), "the", "return"))
 		}
 		return strings.Join(words, " ") + pickOne(g, "", "", " -"+g.term(), " lang:"+g.language(), " c:"+Quote(g.word()), " ("+g.term()+" )")
 	}, false},

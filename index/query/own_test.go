@@ -29,6 +29,8 @@ func TestOwnFields(t *testing.T) {
 		{"(match:any a b ) c", `(and (any substring:"a" substring:"b") substring:"c")`},
 		{"(match:any a b ) or c", `(or (any substring:"a" substring:"b") substring:"c")`},
 		{"match:any a (b or c )", `(and (or substring:"b" substring:"c") substring:"a")`},
+		{"match:any a.b c f:d.e -g.h", `(and file regexp:"(?-s:d.e)" (not regexp:"(?-s:g.h)") (any regexp:"(?-s:a.b)" substring:"c"))`},
+		{`match:any a\.b c+`, `(any substring:"a.b" regexp:"c+")`},
 		{"match:any lang:Go", `lang:"Go"`},
 		{"match:all a b", `(and substring:"a" substring:"b")`},
 		{"(type:symbol a ) b", `(and (symbol substring:"a") substring:"b")`},

@@ -77,6 +77,7 @@ type parser struct {
 // applies to the list.
 type item struct {
 	q        Q
+	word     string // the text of q, or its expression as written, if it has no field
 	or       bool
 	caseMode string
 	kind     *Kind
@@ -246,14 +247,14 @@ const orAdvice = `a term on each side of it (case: and type: are none, they appl
 
 // anyText turns the texts of a list that have no field into alternatives: one of them is enough, and rarer ones count more.
 func anyText(list Q, operands []item) (Q, error) {
-	loose, and := &Or{Loose: true}, &And{}
+	loose, and := &Or{}, &And{}
 	for i := range operands {
 		it := &operands[i]
 		if it.or {
 			return nil, &SyntaxError{it.start, `"or" in a list with match:any`, `words alone, of which any may match; put other alternatives in parentheses`}
 		}
-		if s, ok := it.q.(*Substring); ok && s.Scope == Either {
-			loose.Children = append(loose.Children, s)
+		if it.word != "" {
+			loose.Words, loose.Children = append(loose.Words, it.word), append(loose.Children, it.q)
 		} else {
 			and.Children = append(and.Children, it.q)
 		}
@@ -291,8 +292,24 @@ func (p *parser) expression(tok token) (item, error) {
 		it.whole, err = true, p.ofAnswer(tok)
 	default:
 		it.q, err = p.atom(tok)
+		it.word = wordOf(it.q, tok)
 	}
 	return it, err
+}
+
+// wordOf returns the word that the atom of a token is for match:any.
+func wordOf(q Q, tok token) string {
+	switch q := q.(type) {
+	case *Substring:
+		if q.Scope == Either {
+			return q.Pattern
+		}
+	case *Regexp:
+		if q.Scope == Either {
+			return string(tok.text)
+		}
+	}
+	return ""
 }
 
 func (p *parser) negation(minus token) (Q, error) {

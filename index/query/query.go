@@ -37,9 +37,9 @@ type And struct{ Children []Q }
 // Or matches documents that some child matches; without children, none.
 type Or struct {
 	Children []Q
-	// Loose says that the children are the words of a match:any: rarer words count more, and each
-	// file lists those that it lacks.
-	Loose bool
+	// Words are the texts of a match:any, one for each child: rarer words count more, and each file
+	// lists those that it lacks. Every other Or has none. An expression is spelled as in the query.
+	Words []string
 }
 
 // Not matches documents that the child does not match. Its ranges are never shown.

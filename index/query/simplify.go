@@ -21,7 +21,7 @@ func Map(q Q, f func(Q) Q) Q {
 	case *And:
 		return f(&And{Children: mapAll(n.Children, f)})
 	case *Or:
-		return f(&Or{Children: mapAll(n.Children, f), Loose: n.Loose})
+		return f(&Or{Children: mapAll(n.Children, f), Words: n.Words})
 	case *Not:
 		return f(&Not{Child: Map(n.Child, f)})
 	case *Type:
@@ -71,7 +71,7 @@ func simplifyNode(q Q) Q {
 	case *Or:
 		q := simplifyList(n.Children, false)
 		if or, ok := q.(*Or); ok {
-			or.Loose = n.Loose
+			or.Words = n.Words
 		}
 		return q
 	case *Not:
@@ -158,7 +158,7 @@ func sameList(q Q, and bool) ([]Q, bool) {
 	case *And:
 		return n.Children, and
 	case *Or:
-		return n.Children, !and && !n.Loose
+		return n.Children, !and && n.Words == nil
 	}
 	return nil, false
 }

@@ -17,7 +17,7 @@ func (q *Const) String() string {
 
 func (q *And) String() string { return list("and", q.Children) }
 func (q *Or) String() string {
-	if q.Loose {
+	if q.Words != nil {
 		return list("any", q.Children)
 	}
 	return list("or", q.Children)

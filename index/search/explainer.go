@@ -55,7 +55,7 @@ func (e *explainer) list(q query.Q, depth int) {
 	case *query.And:
 		n.Query, children = "and", q.Children
 	case *query.Or:
-		if n.Query, children = "or", q.Children; q.Loose {
+		if n.Query, children = "or", q.Children; q.Words != nil {
 			n.Query = "any"
 		}
 	case *query.Not:

@@ -132,12 +132,13 @@ func (s *search) literalWindows(l regex.Literal) []ngram.Window {
 func (p *Query) prepareLoose() {
 	query.Walk(p.tree, func(q query.Q) bool {
 		or, ok := q.(*query.Or)
-		if _, not := q.(*query.Not); not || !ok || !or.Loose {
+		if _, not := q.(*query.Not); not || !ok || or.Words == nil {
 			return !not
 		}
-		for _, c := range or.Children {
-			if s, ok := c.(*query.Substring); ok {
-				word := rank.NewLooseWord(s.Pattern)
+		for i, c := range or.Children {
+			switch c.(type) {
+			case *query.Substring, *query.Regexp:
+				word := rank.NewLooseWord(or.Words[i])
 				p.texts[c].loose, p.loose = word, append(p.loose, word)
 			}
 		}

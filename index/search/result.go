@@ -106,7 +106,7 @@ type FileMatch struct {
 	Skip docstore.SkipReason
 	// Symbols are the definitions that contain matches in the content.
 	Symbols []snippet.Symbol
-	// MissingWords are the words of a match:any, in their order, that neither the content nor the
+	// MissingWords are the words and expressions of a match:any, in their order, that neither the content nor the
 	// path has: up to MaxMissingWords. Files share the slice, which must not be changed.
 	MissingWords []string
 }

@@ -2718,7 +2718,7 @@ type FileMatch struct {
 	Continued bool `protobuf:"varint,13,opt,name=continued,proto3" json:"continued,omitempty"`
 	// Symbols that matches are in; only with SearchOptions.symbols, or a query with sym:.
 	Symbols []*Symbol `protobuf:"bytes,14,rep,name=symbols,proto3" json:"symbols,omitempty"`
-	// Words of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
+	// Words and expressions of a match:any that neither the content nor the path has, in the order of the query: the first 32 of them.
 	MissingWords []string `protobuf:"bytes,15,rep,name=missing_words,json=missingWords,proto3" json:"missing_words,omitempty"`
 	// The path as text, with U+FFFD in place of bytes that are not UTF-8; in JSON only.
 	PathText      string `protobuf:"bytes,16,opt,name=path_text,json=pathText,proto3" json:"path_text,omitempty"`
