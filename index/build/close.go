@@ -38,8 +38,9 @@ func (b *Builder) Close() (Result, error) {
 }
 
 // mostHeld bounds the memory of words up to which their index is built concurrently with that of
-// the n-grams and held until its turn. It takes a third of that memory.
-const mostHeld = 256 << 20
+// the n-grams and held until its turn. It takes a third of that memory. A large shard is written in
+// sequence, since the words of 256 MiB of source would add 60 MB to the peak of 480.
+const mostHeld = 64 << 20
 
 func (b *Builder) finish() error {
 	if err := b.collect.finish(); err != nil {
