@@ -39,7 +39,7 @@ func (b *Builder) Close() (Result, error) {
 
 // mostHeld bounds the memory of words up to which their index is built concurrently with that of
 // the n-grams and held until its turn. It takes a third of that memory. A large shard is written in
-// sequence, since the words of 256 MiB of source would add 60 MB to the peak of 480.
+// sequence, since the words of 256 MiB of source would add 60 MB to the peak of 425.
 const mostHeld = 64 << 20
 
 func (b *Builder) finish() error {

@@ -72,11 +72,20 @@ func (b *WordBuilder) Write(w format.SectionWriter, superblocks uint32, ngrams *
 			if err := lists.append(&b.run); err != nil {
 				return err
 			}
-			parts.add(0, key.number, b.table.word(key.number), true)
+			parts.add(uint64(key.number), b.table.word(key.number), false)
 		}
 	}
-	partLists, err := parts.write(w, lists, func(h partHolder, to *run) error {
-		b.pool.read(to, h.word)
+	partLists, err := parts.write(w, lists, func(to *partSums, holders []uint64) error {
+		for _, holder := range holders {
+			word, _ := holderOf(holder)
+			b.fetched += b.pool.fetch(uint32(word))
+		}
+		for _, holder := range holders {
+			word, matches := holderOf(holder)
+			if err := b.pool.addTo(to, uint32(word), matches); err != nil {
+				return err
+			}
+		}
 		return nil
 	})
 	if err != nil {

@@ -70,6 +70,7 @@ type mergeSource struct {
 	places []uint32
 	table  *table
 	stay   []staying // of each word
+	first  uint64    // number of its first word, as if the words of all sources followed each other
 }
 
 // staying says whether a word of a source stays.

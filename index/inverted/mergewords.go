@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sort"
 
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -53,53 +54,55 @@ func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sourc
 func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err error) {
 	b, block, it := newPartBuilder(&m.components), new(Block), new(Iterator)
 	ahead := 0 // bytes of lists that were read since the last Pace
+	pace := func(list List) (err error) {
+		if ahead += int(list.bytes()); ahead >= batchBytes && m.opts.Pace != nil {
+			err, ahead = m.opts.Pace(ahead), 0
+		}
+		return cmp.Or(ctx.Err(), err)
+	}
 	err = format.GuardFiles(m.files, func() error {
-		for i, s := range m.sources {
+		words := uint64(0)
+		for i := range m.sources {
+			s := &m.sources[i]
+			s.first = words
+			words += uint64(s.words.Len())
 			for number := range s.words.Blocks() {
 				if err := cmp.Or(ctx.Err(), s.words.Block(number, block)); err != nil {
 					return err
 				}
 				for j := range block.Len() {
 					if word := block.First + uint32(j); s.stay[word] != 0 {
-						b.add(uint32(i), word, block.Word(j), s.stay[word] == first)
+						b.add(s.first+uint64(word), block.Word(j), s.stay[word] == repeated)
 					}
 				}
 			}
 		}
-		lists, err = b.write(w, m.writer, func(h partHolder, to *run) error {
-			s := m.sources[h.source]
-			list, err := s.words.List(h.word)
-			if err != nil {
-				return err
-			}
-			if ahead += int(list.bytes()); ahead >= batchBytes && m.opts.Pace != nil {
-				if err := m.opts.Pace(ahead); err != nil {
+		lists, err = b.write(w, m.writer, func(to *partSums, holders []uint64) error {
+			for _, holder := range holders {
+				if err := m.addHolder(to, it, holder, pace); err != nil {
 					return err
 				}
-				ahead = 0
 			}
-			return cmp.Or(ctx.Err(), to.readFrom(it, list, func(superblock uint32) uint32 { return s.places[superblock] }))
+			return nil
 		})
 		return err
 	})
-	if e, ok := errors.AsType[errPartCount](err); ok {
-		return 0, m.sources[e.source].index.lists.Corruptf(0, "%v", err)
-	}
 	return lists, err
 }
 
-// readFrom replaces the content of a run by the postings of a list that have a place, without masks.
-func (r *run) readFrom(it *Iterator, list List, place func(superblock uint32) uint32) error {
-	r.superblocks, r.counts, r.defined = r.superblocks[:0], r.counts[:0], r.defined[:0]
-	it.Reset(list)
-	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
-		for i, superblock := range superblocks {
-			if to := place(superblock); to != Gone {
-				r.superblocks, r.counts, r.defined = append(r.superblocks, to), append(r.counts, counts[i]), append(r.defined, it.DefinedAt(i))
-			}
-		}
+// addHolder adds the postings of a word to the sums of a part that it holds.
+func (m *merger) addHolder(to *partSums, it *Iterator, holder uint64, pace func(List) error) error {
+	word, matches := holderOf(holder)
+	s := &m.sources[sort.Search(len(m.sources), func(i int) bool { return m.sources[i].first > word })-1]
+	list, err := s.words.List(uint32(word - s.first))
+	if err := cmp.Or(err, pace(list)); err != nil {
+		return err
 	}
-	return it.Err()
+	err = to.addList(it, list, matches, func(superblock uint32) uint32 { return s.places[superblock] })
+	if errors.Is(err, errPartCount) {
+		return s.index.lists.Corruptf(0, "%v", err)
+	}
+	return err
 }
 
 // opaque returns the opaque superblocks of the new text, ascending.

@@ -3,6 +3,7 @@ package inverted
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -152,20 +153,21 @@ type partBuilder struct {
 	parts []string
 	first [26 * 26 * 26]uint16 // number + 1 of the first part that begins with three letters, or 0
 
-	holders [][]partHolder // of each part
-	left    int            // how many words may still hold parts, counting each word once
-	found   []foundPart    // in the current word
-	slots   []uint16       // of each part, its index in found + 1, or 0
+	holders sortedPool  // of each part
+	left    int         // how many words may still hold parts, counting each word once
+	found   []foundPart // in the current word
+	slots   []uint16    // of each part, its index in found + 1, or 0
 }
+
+// An entry of a word that holds a part has, from the lowest bit on: the word's number, how often the part matches at its ends, twice at most, and
+// inside, where MaxWord letters have room for 42 matches.
+const (
+	endsAt   = 46
+	insideAt = endsAt + 2
+)
 
 // foundPart says how often a word holds a part, and where the last match ends.
 type foundPart struct{ part, ends, inside, end int }
-
-// partHolder is a word that holds a part, by its number in a source.
-type partHolder struct {
-	source, word uint32
-	sum          partSum // of each posting of the word, if it is defined there
-}
 
 // newPartBuilder returns a builder of the parts among the components of all words.
 func newPartBuilder(components *partCounter) *partBuilder {
@@ -174,7 +176,8 @@ func newPartBuilder(components *partCounter) *partBuilder {
 	for i, part := range slices.Backward(b.parts) {
 		b.first[threeLetters(part)] = uint16(i + 1)
 	}
-	b.holders, b.slots = make([][]partHolder, len(b.parts)), make([]uint16, len(b.parts))
+	b.holders.grow((len(b.parts) + groupSize - 1) / groupSize)
+	b.slots = make([]uint16, len(b.parts))
 	return b
 }
 
@@ -234,26 +237,19 @@ func hasPrefixFolded(text []byte, part string) bool {
 	return true
 }
 
-// add adds a word of a source. first says that no earlier source has the word.
-func (b *partBuilder) add(source, number uint32, word []byte, first bool) {
+// add adds a word, whose number must have at most 46 bits. again says that the word has been added under another number.
+func (b *partBuilder) add(number uint64, word []byte, again bool) {
 	if len(b.parts) == 0 {
 		return
 	}
-	if b.find(word); first {
+	if b.find(word); !again {
 		if b.left -= len(b.found); b.left < 0 {
-			b.parts, b.holders = nil, nil
+			b.parts, b.holders = nil, sortedPool{}
 			return
 		}
 	}
 	for _, f := range b.found {
-		h := partHolder{source, number, partSum(f.inside)<<insideShift | partSum(f.ends)}
-		if f.ends > 0 {
-			h.sum |= definedPart
-		}
-		if f.inside > 0 {
-			h.sum |= definedPart << insideShift
-		}
-		b.holders[f.part] = append(b.holders[f.part], h)
+		b.holders.add(uint32(f.part), uint64(f.inside)<<insideAt|uint64(f.ends)<<endsAt|number)
 	}
 }
 
@@ -267,15 +263,23 @@ const (
 	definedBits = definedPart<<insideShift | definedPart
 )
 
-// errPartCount says that the lists of a source have more matches of a part in a superblock than there is room for.
-type errPartCount struct{ source uint32 }
-
-func (errPartCount) Error() string {
-	return "more matches of a part of words than a superblock has room for"
+// holderOf returns the word of an entry, and the matches in one that is defined.
+func holderOf(entry uint64) (word uint64, matches partSum) {
+	ends, inside := partSum(entry>>endsAt&3), partSum(entry>>insideAt)%(1<<(numberAt-insideAt))
+	if ends > 0 {
+		ends |= definedPart
+	}
+	if inside > 0 {
+		inside |= definedPart
+	}
+	return entry % (1 << endsAt), inside<<insideShift | ends
 }
 
-// add adds the postings of a word: matches are those in one occurrence of it. It returns false if there are more than a superblock has room for:
-// three letters and the byte that ends a word or begins the next match leave less than MaxCount.
+// errPartCount says that lists have more matches of a part in a superblock than there is room for: three letters and the byte that ends a word or
+// begins the next match leave less than MaxCount.
+var errPartCount = errors.New("more matches of a part of words than a superblock has room for")
+
+// add adds the postings of a word: matches are those in one occurrence of it. It returns false if there are more than a superblock has room for.
 func (s *partSum) add(matches partSum, count uint16, defined bool) bool {
 	for shift := 0; shift <= insideShift; shift += insideShift {
 		each, sum := uint32(matches>>shift)&(definedPart-1), uint32(*s>>shift)&(definedPart-1)
@@ -290,42 +294,62 @@ func (s *partSum) add(matches partSum, count uint16, defined bool) bool {
 	return true
 }
 
-// runs calls f for the lists of all parts, in their order. read reads the postings of a holder, without masks and in any order. blocks has the
-// block count of each superblock. f must not keep the run.
-func (b *partBuilder) runs(blocks []uint8, read func(h partHolder, to *run) error, f func(part int, flag uint32, r *run) error) error {
-	var r run
+// partSums has the sums of one part in all superblocks.
+type partSums struct {
+	sums []partSum
+	used []uint64 // a bit for each sum
+}
+
+// add adds a posting of a word, see partSum.add.
+func (s *partSums) add(superblock uint32, matches partSum, count uint16, defined bool) bool {
+	s.used[superblock/64] |= 1 << (superblock % 64)
+	return s.sums[superblock].add(matches, count, defined)
+}
+
+// addList adds those postings of a word's list that have a place.
+func (s *partSums) addList(it *Iterator, list List, matches partSum, place func(superblock uint32) uint32) error {
+	it.Reset(list)
+	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
+		for i, superblock := range superblocks {
+			if to := place(superblock); to != Gone && !s.add(to, matches, counts[i], it.DefinedAt(i)) {
+				return errPartCount
+			}
+		}
+	}
+	return it.Err()
+}
+
+// runs calls f for the lists of all parts, in their order. add adds the postings of words to the sums of a part that they hold, see holderOf.
+// blocks has the block count of each superblock. f must not keep the run.
+func (b *partBuilder) runs(blocks []uint8, add func(to *partSums, holders []uint64) error, f func(part int, flag uint32, r *run) error) error {
 	lists := [...]struct {
 		flag, shift uint32
 		run
 	}{{flag: hasEnds}, {flag: hasInside, shift: insideShift}}
-	sums, used := make([]partSum, len(blocks)), make([]uint64, len(blocks)/64+1) // used has a bit for each sum
-	for part, holders := range b.holders {
-		for _, h := range holders {
-			if err := read(h, &r); err != nil {
+	s := &partSums{make([]partSum, len(blocks)), make([]uint64, len(blocks)/64+1)}
+	b.holders.sort(len(b.parts))
+	for part := range b.parts {
+		g, start, end := b.holders.run(uint32(part))
+		for holders := range g.parts(start, end) {
+			if err := add(s, holders); err != nil {
 				return err
-			}
-			for i, superblock := range r.superblocks {
-				if !sums[superblock].add(h.sum, r.counts[i], r.defined[i]) {
-					return errPartCount{h.source}
-				}
-				used[superblock/64] |= 1 << (superblock % 64)
 			}
 		}
 		for i := range lists {
 			list := &lists[i].run
 			*list = run{list.superblocks[:0], list.masks[:0], list.counts[:0], list.defined[:0]}
 		}
-		for i, word := range used {
-			for used[i] = 0; word != 0; word &= word - 1 {
+		for i, word := range s.used {
+			for s.used[i] = 0; word != 0; word &= word - 1 {
 				superblock := uint32(i*64 + bits.TrailingZeros64(word))
 				for i := range lists {
 					list := &lists[i]
-					if sum := uint16(sums[superblock] >> list.shift); sum > 0 {
+					if sum := uint16(s.sums[superblock] >> list.shift); sum > 0 {
 						list.superblocks, list.counts = append(list.superblocks, superblock), append(list.counts, sum&^definedPart)
 						list.masks, list.defined = append(list.masks, 1<<blocks[superblock]-1), append(list.defined, sum&definedPart != 0)
 					}
 				}
-				sums[superblock] = 0
+				s.sums[superblock] = 0
 			}
 		}
 		for i := range lists {
@@ -340,11 +364,11 @@ func (b *partBuilder) runs(blocks []uint8, read func(h partHolder, to *run) erro
 	return nil
 }
 
-// write appends the lists of the parts to those of words, and writes the section of the parts. It returns how many lists there are. read is that
-// of runs.
-func (b *partBuilder) write(w format.SectionWriter, lists *writer, read func(h partHolder, to *run) error) (n uint32, err error) {
-	entries := make([]uint32, len(b.holders))
-	err = b.runs(lists.encoder.blocks, read, func(part int, flag uint32, r *run) error {
+// write appends the lists of the parts to those of words, and writes the section of the parts. It returns how many lists there are. add is that of
+// runs.
+func (b *partBuilder) write(w format.SectionWriter, lists *writer, add func(to *partSums, holders []uint64) error) (n uint32, err error) {
+	entries := make([]uint32, len(b.parts))
+	err = b.runs(lists.encoder.blocks, add, func(part int, flag uint32, r *run) error {
 		if entries[part] == 0 {
 			entries[part] = n << partFlags
 		}

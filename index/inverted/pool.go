@@ -94,3 +94,59 @@ func (g *group[E]) count(starts []uint32) {
 		sum += n
 	}
 }
+
+// numberAt is where an entry of a sortedPool has the low bits of its term's number.
+const numberAt = 64 - groupBits
+
+// sortedPool has a run of entries for each term, once all are there and it is sorted.
+type sortedPool struct {
+	pool[uint64]
+	starts []uint32 // start of each term's run in its group
+	sorted []uint64
+}
+
+// add adds an entry of a term, which has only the bits below numberAt. There must be a group for it.
+func (p *sortedPool) add(number uint32, entry uint64) {
+	g := &p.groups[number>>groupBits]
+	at := g.n % chunkEntries
+	if at == 0 {
+		p.extend(g)
+	}
+	g.last[at] = uint64(number%groupSize)<<numberAt | entry
+	g.n++
+}
+
+// sort sorts the entries by term, of which there are that many, group by group, in place. It keeps the order of a term's entries.
+func (p *sortedPool) sort(terms int) {
+	p.starts = slices.Grow(p.starts[:0], terms)[:terms]
+	for i := range p.groups {
+		g, starts := &p.groups[i], p.starts[i*groupSize:min((i+1)*groupSize, terms)]
+		if len(p.sorted) < g.n {
+			p.sorted = make([]uint64, g.n+g.n/4)
+		}
+		g.count(starts)
+		for part := range g.parts(0, g.n) {
+			for _, entry := range part {
+				at := &starts[entry>>numberAt]
+				p.sorted[*at] = entry
+				*at++
+			}
+		}
+		rest := p.sorted
+		for part := range g.parts(0, g.n) {
+			rest = rest[copy(part, rest):]
+		}
+		copy(starts[1:], starts) // the end of a run is the start of the next one
+		starts[0] = 0
+	}
+}
+
+// run returns where the entries of a term are in its group.
+func (p *sortedPool) run(number uint32) (g *group[uint64], start, end int) {
+	g = &p.groups[number>>groupBits]
+	start, end = int(p.starts[number]), g.n
+	if next := number + 1; next%groupSize != 0 && int(next) < len(p.starts) {
+		end = int(p.starts[next])
+	}
+	return g, start, end
+}

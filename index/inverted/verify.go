@@ -148,12 +148,18 @@ func (v *Verifier) compareParts(parts *partBuilder) error {
 	}
 	var words, it Iterator
 	n, postings, want := x.Len(), uint64(0), make([]Part, len(parts.parts))
-	err := parts.runs(v.blocks, func(h partHolder, to *run) error {
-		list, err := x.List(h.word)
-		if err != nil {
-			return err
+	err := parts.runs(v.blocks, func(to *partSums, holders []uint64) error {
+		for _, holder := range holders {
+			word, matches := holderOf(holder)
+			list, err := x.List(uint32(word))
+			if err == nil {
+				err = to.addList(&words, list, matches, func(superblock uint32) uint32 { return superblock })
+			}
+			if err != nil {
+				return err
+			}
 		}
-		return to.readFrom(&words, list, func(superblock uint32) uint32 { return superblock })
+		return nil
 	}, func(part int, flag uint32, r *run) error {
 		if flag == hasEnds {
 			want[part].Ends = n
@@ -180,7 +186,7 @@ func (v *Verifier) compareParts(parts *partBuilder) error {
 		n++
 		return nil
 	})
-	if _, ok := errors.AsType[errPartCount](err); ok {
+	if errors.Is(err, errPartCount) {
 		return x.lists.lists.Corruptf(0, "%v", err)
 	}
 	if err != nil {
@@ -233,7 +239,7 @@ func (v *Verifier) lists(tick func() error, parts *partBuilder) (sum, windowSum 
 			if it.Err() != nil {
 				return 0, 0, it.Err()
 			}
-			parts.add(0, block.First+uint32(i), word, true)
+			parts.add(uint64(block.First)+uint64(i), word, false)
 		}
 		if number%ngram.BlocksPerSuperblock == ngram.BlocksPerSuperblock-1 || number == v.x.Blocks()-1 {
 			windowSum += found.sum(number / ngram.BlocksPerSuperblock)

@@ -15,55 +15,19 @@ const (
 	definedShift = countBits
 	maskShift    = definedShift + 1
 	superblockAt = maskShift + 8
-	numberAt     = superblockAt + 32
+	_            = uint(numberAt - superblockAt - 32)
 )
 
-// wordPool has the postings of words: a run of entries for each, once they are sorted.
-type wordPool struct {
-	pool[uint64]
-	starts []uint32 // start of each word's run in its group
-	sorted []uint64
-}
+// wordPool has the postings of words.
+type wordPool struct{ sortedPool }
 
 func (p *wordPool) add(number, superblock uint32, mask uint8, count uint16, defined bool) {
 	p.grow(int(number>>groupBits) + 1)
-	g := &p.groups[number>>groupBits]
-	at := g.n % chunkEntries
-	if at == 0 {
-		p.extend(g)
-	}
-	entry := uint64(number%groupSize)<<numberAt | uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
+	entry := uint64(superblock)<<superblockAt | uint64(mask)<<maskShift | uint64(count)
 	if defined {
 		entry |= 1 << definedShift
 	}
-	g.last[at] = entry
-	g.n++
-}
-
-// sort sorts the entries of that many words by word, group by group, in place. Their superblocks
-// ascend already.
-func (p *wordPool) sort(words int) {
-	p.starts = slices.Grow(p.starts[:0], words)[:words]
-	for i := range p.groups {
-		g, starts := &p.groups[i], p.starts[i*groupSize:min((i+1)*groupSize, words)]
-		if len(p.sorted) < g.n {
-			p.sorted = make([]uint64, g.n+g.n/4)
-		}
-		g.count(starts)
-		for part := range g.parts(0, g.n) {
-			for _, entry := range part {
-				at := &starts[entry>>numberAt]
-				p.sorted[*at] = entry
-				*at++
-			}
-		}
-		rest := p.sorted
-		for part := range g.parts(0, g.n) {
-			rest = rest[copy(part, rest):]
-		}
-		copy(starts[1:], starts) // the end of a run is the start of the next one
-		starts[0] = 0
-	}
+	p.sortedPool.add(number, entry)
 }
 
 // fetch reads the first posting of a word early, so that read need not wait for memory: see
@@ -75,11 +39,7 @@ func (p *wordPool) fetch(number uint32) uint32 {
 
 // read replaces the content of a run by the postings of a word.
 func (p *wordPool) read(to *run, number uint32) {
-	g := &p.groups[number>>groupBits]
-	start, end := int(p.starts[number]), g.n
-	if next := number + 1; next%groupSize != 0 && int(next) < len(p.starts) {
-		end = int(p.starts[next])
-	}
+	g, start, end := p.run(number)
 	n := end - start
 	to.superblocks, to.masks = slices.Grow(to.superblocks[:0], n)[:n], slices.Grow(to.masks[:0], n)[:n]
 	to.counts, to.defined = slices.Grow(to.counts[:0], n)[:n], slices.Grow(to.defined[:0], n)[:n]
@@ -95,6 +55,19 @@ func (p *wordPool) read(to *run, number uint32) {
 		}
 		rest = rest.part(n, len(rest.superblocks))
 	}
+}
+
+// addTo adds the postings of a word to the sums of a part.
+func (p *wordPool) addTo(sums *partSums, number uint32, matches partSum) error {
+	g, start, end := p.run(number)
+	for entries := range g.parts(start, end) {
+		for _, entry := range entries {
+			if !sums.add(uint32(entry>>superblockAt), matches, uint16(entry%(1<<countBits)), entry>>definedShift&1 == 1) {
+				return errPartCount
+			}
+		}
+	}
+	return nil
 }
 
 // WordBuilder collects the words of blobs and writes their index. Reset keeps its memory for the next
