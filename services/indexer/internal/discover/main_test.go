@@ -46,7 +46,9 @@ type world struct {
 	polled []string
 	// asked counts the operations on etcd twice: before and after each.
 	asked int
-	jobs  []queue.Job
+	// etcd is the error of all operations on etcd.
+	etcd error
+	jobs []queue.Job
 }
 
 // inWorld runs a test with a discoverer that leads.
@@ -78,7 +80,7 @@ func (w *world) ask(ctx context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked++
-	return ctx.Err()
+	return errors.Join(w.etcd, ctx.Err())
 }
 
 // List implements Host.

@@ -29,8 +29,13 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 	if err != nil {
 		return nil, err
 	}
+	names := make(map[string]string, len(wanted)) // by the host's id
+	for name, r := range wanted {
+		names[r.GetHostId()] = name
+	}
+	delete(names, "")
 	var missing, back []catalog.Desired
-	l.report.Repos, l.report.Foreign = 0, 0
+	repos, foreign := uint32(0), uint32(0)
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
 			return kept, err
@@ -41,13 +46,13 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 		case want == nil && ours:
 			missing = append(missing, entry)
 		case want != nil && !ours && have.GetLeftAt() == nil:
-			l.report.Foreign++
+			foreign++
 			delete(wanted, have.GetName())
 		case want != nil && ours && same(want, have):
 			if have.GetLeftAt() != nil {
 				back = append(back, entry)
 			}
-			l.report.Repos++
+			repos++
 			kept = append(kept, have)
 			delete(wanted, have.GetName())
 		}
@@ -61,16 +66,26 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		switch err := l.put(ctx, wanted[name]); {
 		case errors.Is(err, errTaken):
-			l.report.Foreign++
+			foreign++
 		case errors.Is(err, catalog.ErrTooLarge):
 			l.refuse(ctx, name, err)
 		case err != nil:
 			return kept, err
 		default:
-			l.report.Repos++
+			repos++
 		}
 	}
-	return kept, l.removeMissing(ctx, missing, listed)
+	leaving, err := l.removeMissing(ctx, missing, names)
+	if err != nil {
+		return kept, err
+	}
+	// After an error the counts are those of the look before, which an alert may wait for.
+	l.report.Repos, l.report.Foreign, l.report.Leaving = repos, foreign, leaving
+	if l.source.Record.GetRemoved() && leaving == 0 {
+		err = l.Store.DropSource(ctx, l.source)
+		l.over = err == nil
+	}
+	return kept, err
 }
 
 // reposOfSource returns the repos that were in the source at the last complete list.
@@ -168,44 +183,29 @@ func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 	return nil
 }
 
-// removeMissing deletes the repos that have been missing from the list for the grace
-// period, or whose new name is published, and marks the others. It deletes a removed
-// source after its last repo.
-func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, listed []codehost.Repo) error {
-	renamed := map[string]string{}
-	for _, r := range listed {
-		if name, err := origin.RepoName(r.CloneURL); err == nil && r.ID != "" {
-			renamed[r.ID] = name
-		}
-	}
-	leaving := uint32(0)
+// removeMissing deletes the repos that have been missing from the source for the grace period, or whose new name is published, marks
+// the others, and counts these. It takes the names that the source selects now, by the host's ids.
+func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, names map[string]string) (leaving uint32, err error) {
 	for _, entry := range missing {
-		gone, err := l.removeRepo(ctx, entry, renamed[entry.Record.GetHostId()])
+		gone, err := l.removeRepo(ctx, entry, names[entry.Record.GetHostId()])
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !gone {
 			leaving++
 		}
 	}
-	l.report.Leaving = leaving // after an error it is that of the look before, which an alert may wait for
-	if !l.source.Record.GetRemoved() || leaving > 0 {
-		return nil
-	}
-	err := l.Store.DropSource(ctx, l.source)
-	l.over = err == nil
-	return err
+	return leaving, nil
 }
 
 // removeRepo deletes a missing repo if it is due, else marks when it went missing. Gone
-// reports that it is deleted. NewName is the repo's present name at its host, "" if the
-// host does not list it.
+// reports that it is deleted. NewName is the repo's present name in the source, "" if it
+// has left.
 func (l *look) removeRepo(ctx context.Context, entry catalog.Desired, newName string) (gone bool, err error) {
 	repo := entry.Record
 	due := repo.GetLeftAt() != nil && time.Since(repo.GetLeftAt().AsTime()) >= codehost.Grace(l.spec)
 	if !due && newName != "" {
-		_, err := l.Store.GetRoot(ctx, newName)
-		if due = err == nil; err != nil && !errors.Is(err, catalog.ErrNotFound) {
+		if due, err = l.isPublished(ctx, newName); err != nil {
 			return false, err
 		}
 	}
@@ -223,4 +223,14 @@ func (l *look) removeRepo(ctx context.Context, entry catalog.Desired, newName st
 		}
 	}
 	return false, nil
+}
+
+// isPublished reports whether a repo's newest request is published. An older one may be of another repo that had its name.
+func (l *look) isPublished(ctx context.Context, name string) (bool, error) {
+	repo, err := l.Store.GetDesired(ctx, name)
+	if err != nil {
+		return false, ignoreGone(err)
+	}
+	published, err := l.publishedRepos(ctx, []*catalogv1.Desired{repo.Record})
+	return len(published) > 0, err
 }
