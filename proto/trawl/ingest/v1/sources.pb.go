@@ -873,7 +873,9 @@ type SourceReport struct {
 	// When a look last succeeded.
 	SucceededAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=succeeded_at,json=succeededAt,proto3" json:"succeeded_at,omitempty"`
 	// When the next look is due.
-	NextAt        *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_at,json=nextAt,proto3" json:"next_at,omitempty"`
+	NextAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_at,json=nextAt,proto3" json:"next_at,omitempty"`
+	// The last repo that was polled, by name; empty if all were. Polling goes on there, whoever leads.
+	PolledTo      string `protobuf:"bytes,10,opt,name=polled_to,json=polledTo,proto3" json:"polled_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -971,6 +973,13 @@ func (x *SourceReport) GetNextAt() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *SourceReport) GetPolledTo() string {
+	if x != nil {
+		return x.PolledTo
+	}
+	return ""
+}
+
 var File_trawl_ingest_v1_sources_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
@@ -1038,7 +1047,7 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\x06report\x18\x03 \x01(\v2\x1d.trawl.ingest.v1.SourceReportR\x06report\x129\n" +
 	"\n" +
 	"applied_at\x18\x04 \x01(\v2\x1a.google.protobuf.TimestampR\tappliedAt\x12\x16\n" +
-	"\x06stored\x18\x05 \x01(\bR\x06stored\"\xd3\x02\n" +
+	"\x06stored\x18\x05 \x01(\bR\x06stored\"\xf0\x02\n" +
 	"\fSourceReport\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\x12\x1a\n" +
 	"\bfailures\x18\x02 \x01(\rR\bfailures\x12\x14\n" +
@@ -1048,7 +1057,9 @@ const file_trawl_ingest_v1_sources_proto_rawDesc = "" +
 	"\arefused\x18\x06 \x01(\rR\arefused\x127\n" +
 	"\tlooked_at\x18\a \x01(\v2\x1a.google.protobuf.TimestampR\blookedAt\x12=\n" +
 	"\fsucceeded_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\vsucceededAt\x123\n" +
-	"\anext_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt2\xae\x03\n" +
+	"\anext_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\x06nextAt\x12\x1b\n" +
+	"\tpolled_to\x18\n" +
+	" \x01(\tR\bpolledTo2\xae\x03\n" +
 	"\rSourceService\x12}\n" +
 	"\fApplySources\x12$.trawl.ingest.v1.ApplySourcesRequest\x1a%.trawl.ingest.v1.ApplySourcesResponse\" \x82\xd3\xe4\x93\x02\x1a:\x01*\"\x15/api/v1/sources/apply\x12\x91\x01\n" +
 	"\vListSources\x12#.trawl.ingest.v1.ListSourcesRequest\x1a$.trawl.ingest.v1.ListSourcesResponse\"7\x82\xd3\xe4\x93\x021:\x01*Z\x16\x12\x14/api/v1/sources/list\"\x14/api/v1/sources/list\x12\x89\x01\n" +

@@ -44,8 +44,6 @@ type look struct {
 	source catalog.Source
 	spec   *ingestv1.Source
 	report *ingestv1.SourceReport
-	// polledTo is the last repo that was polled, "" if all were.
-	polledTo string
 	// over: the source was removed and has no repos left.
 	over bool
 }
@@ -57,7 +55,7 @@ func (l *look) first(ctx context.Context) time.Duration {
 	report, err := l.Store.GetSourceReport(ctx, l.spec.GetName())
 	looked := report.GetLookedAt().AsTime()
 	if err != nil || report == nil || looked.Before(l.source.Record.GetAppliedAt().AsTime()) || looked.After(time.Now().Add(time.Minute)) {
-		l.report = &ingestv1.SourceReport{SucceededAt: report.GetSucceededAt()}
+		l.report = &ingestv1.SourceReport{SucceededAt: report.GetSucceededAt(), PolledTo: report.GetPolledTo()}
 		return 0
 	}
 	l.report = report
@@ -73,7 +71,7 @@ func (l *look) once(ctx context.Context) {
 	now := time.Now()
 	l.report.LookedAt, l.report.Reason = timestamppb.New(now), ""
 	pause := wait.Jitter(codehost.Every(l.spec), 8)
-	if l.polledTo != "" {
+	if l.report.GetPolledTo() != "" {
 		pause = 0 // polling took that long, and goes on
 	}
 	if err == nil {
@@ -86,6 +84,10 @@ func (l *look) once(ctx context.Context) {
 	}
 	l.Metrics.looked(l.spec.GetName(), l.emptying(), err)
 	l.report.NextAt = timestamppb.New(now.Add(pause))
+	l.putReport(ctx)
+}
+
+func (l *look) putReport(ctx context.Context) {
 	if err := l.Store.PutSourceReport(ctx, l.source, l.report); err != nil && ctx.Err() == nil {
 		l.Log.WarnContext(ctx, "the report of a source was not written", "source", l.spec.GetName(), "error", err)
 	}

@@ -34,7 +34,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type world struct {
 	*Discoverer
 
-	t *testing.T
+	t      *testing.T
+	resign func()
 
 	mu sync.Mutex
 	// listed are the repos of each source, failing the error of asking it.
@@ -66,13 +67,24 @@ func inWorldOf(t *testing.T, file string, test func(w *world)) {
 			Policy: origin.Policy{Schemes: []string{"https"}}, Open: func() (Host, error) { return w, nil },
 			Bucket: bucket.NewMemory(1 << 20), File: file,
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { w.Run(ctx) })
+		w.lead()
 		test(w)
-		cancel()
-		running.Wait()
+		w.resign()
 	})
+}
+
+// lead runs the discoverer until resign is called.
+func (w *world) lead() {
+	ctx, cancel := context.WithCancel(w.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.Run(ctx)
+	}()
+	w.resign = func() {
+		cancel()
+		<-done
+	}
 }
 
 // ask counts the operations on etcd.

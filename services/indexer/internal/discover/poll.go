@@ -1,7 +1,6 @@
 package discover
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,38 +29,37 @@ import (
 const maxUnreachable = 5
 
 // poll requests the repos whose branches moved. It ends after the time between two looks, so that a source with very many repos is
-// listed as often as others, and the next poll goes on where this one ended. Roots are read shortly before their repos are polled: from old
-// ones, what a webhook has brought meanwhile would be requested again.
+// listed as often as others, and the next poll goes on where this one ended, also that of another leader. Roots are read shortly before
+// their repos are polled: from old ones, what a webhook has brought meanwhile would be requested again.
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) (err error) {
-	from := l.polledTo
-	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > from })
+	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > l.report.GetPolledTo() })
 	order := slices.Concat(repos[after:], repos[:after])
 	until := time.Now().Add(codehost.Every(l.spec))
-	l.polledTo = ""
 	var polling errgroup.Group
 	var unreachable outage
-	last := ""
-	for some := range slices.Chunk(order, catalog.MaxRoots) {
-		if last != "" && time.Now().After(until) {
-			l.polledTo = last
-			break
-		}
+	left := order
+	for len(left) > 0 && (len(left) == len(order) || time.Now().Before(until)) {
+		some := left[:min(len(left), catalog.MaxRoots)]
 		if err = l.pollSome(ctx, some, &polling, &unreachable); err != nil || unreachable.isHost() {
 			break
 		}
-		last = some[len(some)-1].GetName()
+		left = left[len(some):]
+		if l.report.PolledTo = some[len(some)-1].GetName(); len(left) > 0 {
+			l.putReport(ctx)
+		}
 	}
 	switch err = errors.Join(err, polling.Wait()); {
-	case err != nil:
-		l.polledTo = cmp.Or(last, from)
+	case err != nil: // the next poll repeats what was not begun
 	case unreachable.isHost():
 		// Perhaps only these repos are unreachable. So the next poll begins after them.
 		for _, d := range order {
 			if unreachable.has(d.GetName()) {
-				l.polledTo = d.GetName()
+				l.report.PolledTo = d.GetName()
 			}
 		}
 		err = errors.New("git cannot reach the host; its other repositories were not asked for new commits")
+	case len(left) == 0:
+		l.report.PolledTo = ""
 	}
 	return err
 }

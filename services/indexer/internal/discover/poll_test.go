@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/testrun"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -57,6 +58,45 @@ func TestLargeSourcesAreListedInTime(t *testing.T) {
 			t.Errorf("nothing moved, and %q were enqueued", got)
 		}
 	})
+}
+
+// TestLeadersChange: leaders come and go at random moments, after they polled one hundred repos at least, and before they polled all. Each repo
+// is polled while seven of them lead, whether the time between two looks is long or short.
+func TestLeadersChange(t *testing.T) {
+	random := testrun.Rand(t)
+	for _, every := range []time.Duration{time.Minute, time.Hour} {
+		inWorld(t, func(w *world) {
+			w.PerSecond = 1
+			for i := range 600 {
+				r := repo(i+1, fmt.Sprintf("acme/r%03d", i))
+				w.listed["x"] = append(w.listed["x"], r)
+				w.heads[r.CloneURL] = "c1"
+			}
+			s := spec("x")
+			s.Every = durationpb.New(every)
+			w.apply(s)
+			for _, name := range w.names() {
+				w.publish(name, "c1")
+			}
+			for round := range 3 {
+				w.resign()
+				after(2 * every)
+				w.set(func() { w.polled = nil })
+				for range 7 {
+					w.lead()
+					after(2*time.Minute + time.Duration(random.Int64N(int64(2*time.Minute))))
+					w.resign()
+				}
+				polled := map[string]bool{}
+				for _, url := range w.polled {
+					polled[url] = true
+				}
+				if len(polled) != 600 {
+					t.Errorf("a look every %v, round %d: %d of 600 repos were polled", every, round, len(polled))
+				}
+			}
+		})
+	}
 }
 
 // TestClockOfThePreviousLeader: a new leader keeps to the schedule of the previous one whose clock was a little ahead, and looks at once if
