@@ -44,6 +44,8 @@ type look struct {
 	source catalog.Source
 	spec   *ingestv1.Source
 	report *ingestv1.SourceReport
+	// apart is the time from the end of a list to the next one.
+	apart time.Duration
 	// over: the source was removed and has no repos left.
 	over bool
 }
@@ -70,7 +72,7 @@ func (l *look) once(ctx context.Context) {
 	}
 	now := time.Now()
 	l.report.LookedAt, l.report.Reason = timestamppb.New(now), ""
-	pause := wait.Jitter(codehost.Every(l.spec), 8)
+	pause := wait.Jitter(l.apart, 8)
 	if l.report.GetPolledTo() != "" {
 		pause = 0 // polling took that long, and goes on
 	}
@@ -115,9 +117,11 @@ func (l *look) look(ctx context.Context) error {
 	var listed []codehost.Repo
 	var ours []*catalogv1.Desired
 	var err, failed error
+	began := time.Now()
 	if !l.source.Record.GetRemoved() {
 		listed, err = l.host.List(ctx, l.spec)
 	}
+	l.apart = max(codehost.Every(l.spec), time.Since(began)) // so that a host is listed for about half of the time at most
 	if err == nil {
 		ours, err = l.reconcile(ctx, listed)
 	} else if ours, failed = l.reposOfSource(ctx); failed != nil {

@@ -24,6 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -42,6 +43,8 @@ type world struct {
 	listed  map[string][]codehost.Repo
 	failing map[string]error
 	looks   map[string][]time.Time
+	// listing is how long each list takes.
+	listing time.Duration
 	// heads are the commits of repositories by URL; missing ones cannot be reached.
 	heads  map[string]string
 	polled []string
@@ -96,10 +99,11 @@ func (w *world) ask(ctx context.Context) error {
 }
 
 // List implements Host.
-func (w *world) List(_ context.Context, s *ingestv1.Source) ([]codehost.Repo, error) {
+func (w *world) List(ctx context.Context, s *ingestv1.Source) ([]codehost.Repo, error) {
+	w.set(func() { w.looks[s.GetName()] = append(w.looks[s.GetName()], time.Now()) })
+	wait.Sleep(ctx, w.listing)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.looks[s.GetName()] = append(w.looks[s.GetName()], time.Now())
 	return slices.Clone(w.listed[s.GetName()]), w.failing[s.GetName()]
 }
 

@@ -15,7 +15,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/catalog"
-	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/limits"
@@ -34,7 +33,7 @@ const maxUnreachable = 5
 func (l *look) poll(ctx context.Context, repos []*catalogv1.Desired) (err error) {
 	after := sort.Search(len(repos), func(i int) bool { return repos[i].GetName() > l.report.GetPolledTo() })
 	order := slices.Concat(repos[after:], repos[:after])
-	until := time.Now().Add(codehost.Every(l.spec))
+	until := time.Now().Add(l.apart)
 	var polling errgroup.Group
 	var unreachable outage
 	left := order

@@ -60,6 +60,36 @@ func TestLargeSourcesAreListedInTime(t *testing.T) {
 	})
 }
 
+// TestSlowLists: a host whose list takes longer than the time between two looks is left alone for about as long as the list took, with many repos to
+// poll and with few.
+func TestSlowLists(t *testing.T) {
+	for _, n := range []int{1, 2000} {
+		inWorld(t, func(w *world) {
+			w.PerSecond, w.listing = 1, 20*time.Minute
+			for i := range n {
+				r := repo(i+1, fmt.Sprintf("acme/r%04d", i))
+				w.listed["x"], w.heads[r.CloneURL] = append(w.listed["x"], r), "c1"
+			}
+			s := spec("x")
+			s.Every = durationpb.New(time.Second)
+			w.apply(s)
+			after(w.listing)
+			for _, name := range w.names() {
+				w.publish(name, "c1")
+			}
+			after(6 * time.Hour)
+			for i, at := range w.looks["x"][1:] {
+				if gap := at.Sub(w.looks["x"][i]) - w.listing; gap < w.listing*7/8 {
+					t.Errorf("%d repos: list %d came %v after the one before, which took %v", n, i+2, gap, w.listing)
+				}
+			}
+			if lists, polls := len(w.looks["x"]), len(w.polled); lists < 7 || polls < min(n, 1000) {
+				t.Errorf("%d repos: %d lists and %d polls in six hours", n, lists, polls)
+			}
+		})
+	}
+}
+
 // TestLeadersChange: leaders come and go at random moments, after they polled one hundred repos at least, and before they polled all. Each repo
 // is polled while seven of them lead, whether the time between two looks is long or short.
 func TestLeadersChange(t *testing.T) {
