@@ -33,13 +33,16 @@ type bitbucketRepo struct {
 
 func readBitbucket(body []byte, _ *url.URL, _ http.Header) (page, error) {
 	var list struct {
-		Values []bitbucketRepo `json:"values"`
-		Next   string          `json:"next"`
+		Values entries[bitbucketRepo] `json:"values"`
+		Next   string                 `json:"next"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return page{}, err
 	}
-	answer := page{next: list.Next}
+	if list.Values == nil {
+		return page{}, errNoList
+	}
+	answer := page{next: list.Next, fixed: true}
 	for _, r := range list.Values {
 		answer.repos = append(answer.repos, Repo{
 			ID: r.UUID, Path: r.FullName, CloneURL: r.Links.HTML.Href, Public: !r.Private,

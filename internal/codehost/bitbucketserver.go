@@ -49,9 +49,9 @@ func (r serverRepo) cloneURL(base *url.URL) string {
 
 func readBitbucketServer(body []byte, at *url.URL, _ http.Header) (page, error) {
 	var list struct {
-		Values []serverRepo `json:"values"`
-		Last   *bool        `json:"isLastPage"`
-		Next   *int64       `json:"nextPageStart"`
+		Values entries[serverRepo] `json:"values"`
+		Last   *bool               `json:"isLastPage"`
+		Next   *int64              `json:"nextPageStart"`
 	}
 	if err := json.Unmarshal(body, &list); err != nil {
 		return page{}, err
@@ -59,7 +59,10 @@ func readBitbucketServer(body []byte, at *url.URL, _ http.Header) (page, error) 
 	if list.Last == nil || !*list.Last && list.Next == nil {
 		return page{}, errors.New("a page that does not say whether it is the last")
 	}
-	var answer page
+	if list.Values == nil {
+		return page{}, errNoList
+	}
+	answer := page{fixed: true}
 	if !*list.Last {
 		next := *at
 		query := next.Query()
@@ -71,7 +74,7 @@ func readBitbucketServer(body []byte, at *url.URL, _ http.Header) (page, error) 
 	base := &url.URL{Scheme: at.Scheme, Host: at.Host, Path: root + "/"}
 	for _, r := range list.Values {
 		answer.repos = append(answer.repos, Repo{
-			ID: strconv.FormatInt(r.ID, 10), Path: r.path(), CloneURL: r.cloneURL(base), Archived: r.Archived,
+			ID: number(r.ID), Path: r.path(), CloneURL: r.cloneURL(base), Archived: r.Archived,
 			Fork: len(r.Origin) > 0 && string(r.Origin) != "null", Public: r.Public || r.Project.Public,
 		})
 	}

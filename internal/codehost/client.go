@@ -1,6 +1,7 @@
 package codehost
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/config"
@@ -35,6 +37,15 @@ type cached struct {
 	page
 
 	tag string
+}
+
+// bytes is how many bytes a host made Trawl keep.
+func (c cached) bytes() int {
+	n := len(c.tag) + len(c.next)
+	for _, r := range c.repos {
+		n += len(r.ID) + len(r.Path) + len(r.CloneURL)
+	}
+	return n
 }
 
 // NewClient makes a client that connects only to addresses that the policy allows. The file holds
@@ -88,13 +99,21 @@ var errElsewhere = errors.New("the host leads to another one, which would get th
 
 // sameHost follows redirects on the same host, as after an owner was renamed.
 func sameHost(r *http.Request, via []*http.Request) error {
-	if first := via[0].URL; r.URL.Host != first.Host || r.URL.Scheme != first.Scheme {
+	if !sameOrigin(via[0].URL, r.URL) {
 		return errElsewhere
 	}
 	if len(via) > 5 {
 		return errors.New("the host redirects in a circle")
 	}
 	return nil
+}
+
+// sameOrigin reports whether two addresses are of the same scheme, host and port, however hosts write them.
+func sameOrigin(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
 
 // listing is the state of one List.
@@ -107,13 +126,13 @@ type listing struct {
 	token    config.Secret
 }
 
-// page requests one page, conditionally if it is cached and not the last one.
+// page requests one page, conditionally if it is cached and shows with its tag whether another one follows.
 func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
 		return cached{}, trouble("the host's next page has no address")
 	}
-	if base, err := url.Parse(a.base); err != nil || base.Host != r.URL.Host || base.Scheme != r.URL.Scheme {
+	if base, err := url.Parse(a.base); err != nil || !sameOrigin(base, r.URL) {
 		return cached{}, trouble("%v", errElsewhere)
 	}
 	r.Header.Set("Accept", "application/json")
@@ -125,7 +144,8 @@ func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	if !again {
 		known, again = a.cache[at]
 	}
-	if again && known.tag != "" && known.next != "" { // another page may follow the last one, whose tag stays the same
+	conditional := again && known.tag != "" && (known.next != "" || known.fixed)
+	if conditional {
 		r.Header.Set("If-None-Match", known.tag)
 	}
 	resp, err := a.http.Do(r)
@@ -134,16 +154,16 @@ func (a *listing) page(ctx context.Context, at string) (cached, error) {
 	}
 	defer resp.Body.Close()
 	switch {
-	case resp.StatusCode == http.StatusNotModified && again:
+	case resp.StatusCode == http.StatusNotModified && conditional:
 		return known, nil
 	case resp.StatusCode != http.StatusOK:
-		return cached{}, refusal(resp, time.Now())
+		return cached{}, refusal(resp)
 	}
 	answer, err := a.read(resp)
 	if err != nil {
 		return cached{}, err
 	}
-	return answer, nothingLeft(answer, resp.Header, time.Now())
+	return answer, nothingLeft(answer, resp.Header)
 }
 
 // read decodes a response.
@@ -153,9 +173,12 @@ func (a *listing) read(resp *http.Response) (cached, error) {
 		return cached{}, unreachable(resp.Request.Context(), err)
 	}
 	if len(body) > maxPage {
-		return cached{}, trouble("a page of the host has more than %d bytes", maxPage)
+		return cached{}, trouble("a page of the host has more than %d MiB: is this the address of its API?", maxPage>>20)
 	}
 	answer, err := a.host.read(body, resp.Request.URL, resp.Header)
+	if refused, ok := errors.AsType[*Error](err); ok {
+		return cached{}, refused
+	}
 	if err != nil {
 		return cached{}, trouble("the host's answer cannot be understood: is this the address of its API?")
 	}

@@ -3,8 +3,8 @@ package codehost
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,40 +52,52 @@ func gerritToken(h http.Header, mac []byte, secret config.Secret) bool {
 // tokenHeader holds the secret of webhooks of hosts that have no header for it.
 const tokenHeader = "X-Trawl-Token"
 
+// gerritProjects are the projects of a page, in its order.
+type gerritProjects []gerritProject
+
+type gerritProject struct {
+	name  string
+	State string `json:"state"`
+	More  bool   `json:"_more_projects"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *gerritProjects) UnmarshalJSON(data []byte) error {
+	return each(data, '{', func(d *json.Decoder) error {
+		key, err := d.Token()
+		one := gerritProject{name: fmt.Sprint(key)}
+		err = errors.Join(err, d.Decode(&one))
+		*p = append(*p, one)
+		return err
+	})
+}
+
 // readGerrit reads a page of projects, which starts with a prefix against cross-site
 // script inclusion. Gerrit identifies projects by name only.
 func readGerrit(body []byte, at *url.URL, _ http.Header) (page, error) {
-	var projects map[string]struct {
-		State string `json:"state"`
-		More  bool   `json:"_more_projects"`
-	}
+	var projects gerritProjects
 	if err := json.Unmarshal(bytes.TrimPrefix(body, []byte(")]}'")), &projects); err != nil {
 		return page{}, err
 	}
-	var answer page
+	answer := page{fixed: true}
 	base, _, _ := strings.Cut(at.Path, "/projects/")
 	root := url.URL{Scheme: at.Scheme, Host: at.Host, Path: strings.TrimSuffix(base, "/a")}
-	for _, name := range slices.Sorted(maps.Keys(projects)) {
-		p := projects[name]
-		if p.More {
-			answer.next = gerritNext(at, len(projects))
-		}
-		if p.State != "HIDDEN" && !slices.Contains(gerritOwn, name) {
-			answer.repos = append(answer.repos, Repo{Path: name, CloneURL: root.JoinPath(name).String(), Archived: p.State == "READ_ONLY"})
+	for _, p := range projects {
+		if p.State != "HIDDEN" && !slices.Contains(gerritOwn, p.name) {
+			answer.repos = append(answer.repos, Repo{Path: p.name, CloneURL: root.JoinPath(p.name).String(), Archived: p.State == "READ_ONLY"})
 		}
 	}
-	return answer, nil
-}
-
-// gerritNext is the page after one with n projects.
-func gerritNext(at *url.URL, n int) string {
+	if !slices.ContainsFunc(projects, func(p gerritProject) bool { return p.More }) {
+		return answer, nil
+	}
 	query := at.Query()
 	start, err := strconv.Atoi(query.Get("S"))
-	if err != nil {
-		return ""
+	if err != nil { // after a redirect that dropped the query
+		return page{}, err
 	}
-	query.Set("S", fmt.Sprint(start+n))
+	query.Set("S", strconv.Itoa(start+len(projects)))
 	next := *at
 	next.RawQuery = query.Encode()
-	return next.String()
+	answer.next = next.String()
+	return answer, nil
 }

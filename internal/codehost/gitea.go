@@ -12,7 +12,7 @@ var gitea = dialect{
 	first: func(s *ingestv1.Source, base string, _ bool) string {
 		return base + "/api/v1" + ownerPath(s, "/users/", "/orgs/") + "/repos?limit=50&page=1"
 	},
-	read: readGitHub,
+	read: readHub(0), // its administrator may have bounded pages to fewer than 50
 	authorize: func(r *http.Request, _ string, token config.Secret) {
 		r.Header.Set("Authorization", "token "+string(token))
 	},

@@ -15,7 +15,7 @@ var github = dialect{
 	first: func(s *ingestv1.Source, base string, _ bool) string {
 		return base + ownerPath(s, "/users/", "/orgs/") + "/repos?per_page=100&sort=full_name"
 	},
-	read: readGitHub, authorize: bearer,
+	read: readHub(hubPage), authorize: bearer,
 	hook: hook{signed: hubSignature("X-Hub-Signature-256", "sha256="), event: "X-Github-Event", push: "push", read: readPush},
 }
 
@@ -35,6 +35,9 @@ func bearer(r *http.Request, username string, token config.Secret) {
 	r.Header.Set("Authorization", "Bearer "+string(token))
 }
 
+// hubPage is the number of repos on a page of GitHub and of GitLab.
+const hubPage = 100
+
 // githubRepo is a repo as GitHub, Gitea and Forgejo list it.
 type githubRepo struct {
 	ID       int64  `json:"id"`
@@ -47,21 +50,32 @@ type githubRepo struct {
 	Empty bool `json:"empty"`
 }
 
-func readGitHub(body []byte, at *url.URL, header http.Header) (page, error) {
-	var list []githubRepo
-	if err := json.Unmarshal(body, &list); err != nil {
-		return page{}, err
-	}
-	answer := page{next: nextLink(header, at)}
-	for _, r := range list {
-		if r.Empty {
-			continue
+// readHub returns the function that reads pages of full repos each, 0 if they may have fewer.
+func readHub(full int) func([]byte, *url.URL, http.Header) (page, error) {
+	return func(body []byte, at *url.URL, header http.Header) (page, error) {
+		var list entries[githubRepo]
+		if err := json.Unmarshal(body, &list); err != nil {
+			return page{}, err
 		}
-		answer.repos = append(answer.repos, Repo{
-			ID: strconv.FormatInt(r.ID, 10), Path: r.FullName, CloneURL: r.CloneURL, Archived: r.Archived, Fork: r.Fork, Public: !r.Private,
-		})
+		answer := page{next: nextLink(header, at), fixed: len(list) < full}
+		for _, r := range list {
+			if r.Empty {
+				continue
+			}
+			answer.repos = append(answer.repos, Repo{
+				ID: number(r.ID), Path: r.FullName, CloneURL: r.CloneURL, Archived: r.Archived, Fork: r.Fork, Public: !r.Private,
+			})
+		}
+		return answer, nil
 	}
-	return answer, nil
+}
+
+// number is the text of an id, "" if the host gave none: repos without one are not all the same.
+func number(id int64) string {
+	if id == 0 {
+		return ""
+	}
+	return strconv.FormatInt(id, 10)
 }
 
 var link = lazyregexp.New(`<([^<>]*)>\s*;[^<]*\brel="?next"?`)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -22,7 +21,7 @@ var gitlab = dialect{
 }
 
 func readGitLab(body []byte, at *url.URL, header http.Header) (page, error) {
-	var list []struct {
+	var list entries[struct {
 		ID         int64           `json:"id"`
 		Path       string          `json:"path_with_namespace"`
 		URL        string          `json:"http_url_to_repo"`
@@ -30,17 +29,17 @@ func readGitLab(body []byte, at *url.URL, header http.Header) (page, error) {
 		Empty      bool            `json:"empty_repo"`
 		Visibility string          `json:"visibility"`
 		ForkedFrom json.RawMessage `json:"forked_from_project"`
-	}
+	}]
 	if err := json.Unmarshal(body, &list); err != nil {
 		return page{}, err
 	}
-	answer := page{next: nextLink(header, at)}
+	answer := page{next: nextLink(header, at), fixed: len(list) < hubPage}
 	for _, r := range list {
 		if r.Empty {
 			continue
 		}
 		answer.repos = append(answer.repos, Repo{
-			ID: strconv.FormatInt(r.ID, 10), Path: r.Path, CloneURL: r.URL, Archived: r.Archived, Public: r.Visibility == "public",
+			ID: number(r.ID), Path: r.Path, CloneURL: r.URL, Archived: r.Archived, Public: r.Visibility == "public",
 			Fork: len(r.ForkedFrom) > 0 && string(r.ForkedFrom) != "null",
 		})
 	}

@@ -11,8 +11,8 @@ import (
 const maxWait = 2 * time.Hour
 
 // refusal makes an *Error of a response without a page.
-func refusal(resp *http.Response, now time.Time) error {
-	wait, said := limited(resp.Header, now)
+func refusal(resp *http.Response) error {
+	wait, said := limited(resp.Header)
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests, code == http.StatusForbidden && said:
 		return &Error{Reason: fmt.Sprintf("the host limits how often it is asked (HTTP %d)", code), RetryAfter: wait}
@@ -28,19 +28,23 @@ func refusal(resp *http.Response, now time.Time) error {
 }
 
 // nothingLeft fails if the host announced that it will refuse the next request.
-func nothingLeft(answer cached, h http.Header, now time.Time) error {
-	if wait, said := limited(h, now); said && answer.next != "" {
+func nothingLeft(answer cached, h http.Header) error {
+	if wait, said := limited(h); said && answer.next != "" {
 		return &Error{Reason: "the host allows no more requests for now", RetryAfter: wait}
 	}
 	return nil
 }
 
 // limited returns how long a host asks to be left alone, from the headers that the
-// supported hosts use: a time to wait, or an exhausted quota and when it is reset.
-func limited(h http.Header, now time.Time) (time.Duration, bool) {
+// supported hosts use: a time to wait, or an exhausted quota and when it is reset. Times are by the host's clock.
+func limited(h http.Header) (time.Duration, bool) {
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
 	if after := h.Get("Retry-After"); after != "" {
 		if seconds, err := strconv.Atoi(after); err == nil {
-			return bound(time.Duration(seconds) * time.Second), true
+			return bound(time.Duration(min(seconds, int(maxWait/time.Second))) * time.Second), true
 		}
 		if at, err := http.ParseTime(after); err == nil {
 			return bound(at.Sub(now)), true

@@ -29,6 +29,9 @@ type Repo struct {
 type page struct {
 	repos []Repo
 	next  string
+	// fixed: no page follows the last one unless the last one changes too. It is unset where a full page, and with it its entity tag, may stay
+	// as it is when another one follows.
+	fixed bool
 }
 
 // dialect holds what differs between kinds of hosts.
@@ -57,7 +60,14 @@ const (
 	maxRepos = 200_000
 	// maxPage bounds one answer in bytes.
 	maxPage = 32 << 20
+	// maxList bounds what is kept of a list, in bytes: 335 a repo, if there are as many as there can be.
+	maxList = 64 << 20
 )
+
+// tooLong is the error for a list that exceeds a bound.
+func tooLong(format string, args ...any) error {
+	return trouble("the host lists more than "+format+", the most that a source can have: divide it among sources whose owners have fewer repos", args...)
+}
 
 // List returns all repos of a source's host, including those that the source does not
 // select. An incomplete list is an error: an *Error, or the cause of ctx.
@@ -92,7 +102,7 @@ func single(s *ingestv1.Source) ([]Repo, error) {
 
 // pages reads all pages. Those of a list that failed are remembered until the next list, beside those of the last whole one.
 func (c *Client) pages(ctx context.Context, a *listing, at string) (repos []Repo, err error) {
-	read, before := map[string]cached{}, ""
+	read, before, size := map[string]cached{}, "", 0
 	defer func() {
 		if err == nil {
 			c.cache, c.part = read, nil // without pages that no longer exist
@@ -115,8 +125,13 @@ func (c *Client) pages(ctx context.Context, a *listing, at string) (repos []Repo
 		if err != nil {
 			return nil, err
 		}
-		if repos = append(repos, answer.repos...); len(repos) > maxRepos || len(read) > maxPages {
-			return nil, trouble("the host lists more than %d repos or %d pages, the most that a source can have", maxRepos, maxPages)
+		switch repos, size = append(repos, answer.repos...), size+answer.bytes(); {
+		case len(repos) > maxRepos:
+			return nil, tooLong("%d repos", maxRepos)
+		case len(read) > maxPages:
+			return nil, tooLong("%d pages", maxPages)
+		case size > maxList:
+			return nil, tooLong("%d MiB of names and addresses", maxList>>20)
 		}
 		before, at = at, answer.next
 	}
