@@ -129,6 +129,14 @@ func TestHints(t *testing.T) {
 	}
 }
 
+// TestKnownLanguageWithoutFiles: another language is not suggested for one that is known, however alike their names are.
+func TestKnownLanguageWithoutFiles(t *testing.T) {
+	hints := startEmpty(t).ask(t, "lang:gap x", 2).GetEmpty().GetHints() // near "Go"
+	if len(hints) != 1 || hints[0].Text != "no file that you may see is in GAP" || hints[0].Query != "" {
+		t.Errorf("lang:gap: %v", hints)
+	}
+}
+
 // TestHintsAboutTheVersion: fields of a later version of the query language are texts, and a hint says so.
 func TestHintsAboutTheVersion(t *testing.T) {
 	c := startEmpty(t)

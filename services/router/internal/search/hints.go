@@ -173,16 +173,16 @@ func (h *hinter) language(t query.Term) {
 	if err != nil || known && (languages[l.Name] > 0 || unknown) {
 		return
 	}
+	if known { // a language that is spelled like it is another one
+		h.addf(t, "", "no file that you may see is in %s", l.Name)
+		return
+	}
 	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(languages)))
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote(best[0])
 	}
-	if known {
-		h.addf(t, instead, "no file that you may see is in %s%s", l.Name, text)
-	} else {
-		h.addf(t, instead, "unknown language %s%s", quoted(t.Value), text)
-	}
+	h.addf(t, instead, "unknown language %s%s", quoted(t.Value), text)
 }
 
 // operators maps the operators of other search engines to their form in this query
