@@ -59,7 +59,7 @@ func TestAgentsSeeTheirReposOnly(t *testing.T) {
 	}{
 		{"grep", map[string]any{"patterns": []string{"needle"}}, "2 matches in 2 files"},
 		{"grep", map[string]any{"patterns": []string{"of the"}}, "Complete over 1 repo at these commits: host/open/pond@"},
-		{"grep", map[string]any{"patterns": []string{"needle"}, "repos": []string{"host/secret/pond"}}, "there is no repo host/[redacted]/pond"},
+		{"grep", map[string]any{"patterns": []string{"needle"}, "repos": []string{"host/secret/pond"}}, `no repo "host/[redacted]/pond" is published`},
 		{"search", map[string]any{"query": "needle"}, "2 matches in 2 files"},
 		{"glob", map[string]any{"patterns": []string{"fis?.go"}}, "1 file"},
 		{"read_file", map[string]any{"files": []map[string]any{{"repo": "host/secret/pond", "path": "fist.go"}}}, `no repo "host/[redacted]/pond" is published, or you may not see it; the nearest: "host/open/pond"`},

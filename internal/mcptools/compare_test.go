@@ -48,7 +48,7 @@ func TestCompare(t *testing.T) {
 	}
 	for want, arguments := range map[string]args{
 		"has no indexed branch mian; the nearest: main": {"repo": "r", "base": "mian", "head": "dev"},
-		"there is no repo q":                            {"repo": "q", "base": "main", "head": "dev"},
+		`no repo "q" is published`:                      {"repo": "q", "base": "main", "head": "dev"},
 		"two different branches":                        {"repo": "r", "base": "dev", "head": "dev"},
 	} {
 		if r := ask(t, session, "compare", arguments); !r.failed || !strings.Contains(r.text, want) {

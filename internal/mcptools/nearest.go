@@ -44,27 +44,18 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 		}
 		// A list has only repos with files.
 		if _, err := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1}); searchapi.NotFoundOf(err).GetField() == "repo" {
-			notes = append(notes, c.unknownRepo(ctx, name))
+			notes = append(notes, missing(err).Error())
 		}
 	}
 	return notes, nil
 }
 
-// unknownRepo returns the note for a repo that does not exist, with advice.
+// unknownRepo says of a repo that is in no list why it is not, with advice.
 func (c *call) unknownRepo(ctx context.Context, name string) string {
-	text := fmt.Sprintf("there is no repo %s (or you may not see it)", shown(name, 200))
-	// A name with up to two differences has one of three parts unchanged.
-	list, err := c.api.List(ctx, &searchv1.ListRequest{Query: "r:" + query.Quote(`(?i:`+parts(path.Base(name))+`)`), SyntaxVersion: syntaxVersion, MaxBytes: candidateBytes})
-	var names []string
-	if err == nil {
-		for _, r := range list.GetRepos() {
-			names = append(names, r.GetName())
-		}
+	if _, err := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1}); err != nil {
+		return missing(err).Error()
 	}
-	if near := c.shownNames(searchapi.Nearest(name, names)); len(near) > 0 {
-		return text + "; the nearest: " + strings.Join(near, ", ")
-	}
-	return text + "; list_repos shows all that there are"
+	return "the repo " + shown(name, 200) + " has no files"
 }
 
 // wholeName is the name of the only repo whose last parts are name, after an error that there is no repo with just this name; otherwise it is

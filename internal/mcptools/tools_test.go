@@ -59,7 +59,7 @@ func TestAnswers(t *testing.T) {
 		{"grep", args{"patterns": []string{"whale"}},
 			[]string{"0 matches in 0 files", "Complete over 2 repos at these commits: github.com/acme/lake@0123456789ab (main), github.com/acme/pond@0123456789ab (main)."}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/pond", "github.com/acme/lakes"}},
-			[]string{"5 matches", "there is no repo github.com/acme/lakes", "the nearest: github.com/acme/lake"}, nil},
+			[]string{"5 matches", `no repo "github.com/acme/lakes" is published, or you may not see it; the nearest: "github.com/acme/lake"`}, nil},
 		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"internal/fsh/*.go"}}, []string{"0 matches", "no file is in scope", "the nearest paths: internal/fish/"}, nil},
 		{"grep", args{"patterns": []string{"$user"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
 		{"grep", args{"patterns": []string{"fish", "$user"}, "paths": []string{"*.go"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
@@ -149,7 +149,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"grep", args{"patterns": []string{"x"}, "cursor": "nonsense"}, "cursor belongs to another call"},
 		{"grep", args{"patterns": []string{"x"}, "no_such": 1}, "no_such"},
 		{"grep", args{"patterns": []string{"x"}, "context": -1}, "context"},
-		{"grep", args{"patterns": []string{"x"}, "repos": []string{"github.com/acme/pnod"}}, "the nearest: github.com/acme/pond"},
+		{"grep", args{"patterns": []string{"x"}, "repos": []string{"github.com/acme/pnod"}}, `the nearest: "github.com/acme/pond"`},
 		{"search", args{"query": "  "}, "it is empty"},
 		{"search", args{"query": "fish select:dir"}, "grep with detail directories"},
 		{"search", args{"query": "(fish", "paths": []string{"*.go"}}, "position"},
@@ -180,9 +180,9 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"search", args{"quer": "x"}, `there is no argument "quer"; the nearest: "query"; these are: `},
 		{"search", args{}, `the argument "query" is needed: words that must all be in a file`},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, `the nearest: "internal/fish/"; glob and list_tree find paths`},
-		{"list_repos", args{"pattern": "pnod"}, "the nearest: github.com/acme/pond"},
+		{"list_repos", args{"pattern": "pnod"}, `the nearest: "github.com/acme/pond"`},
 		{"list_repos", args{"pattern": "*pon*"}, "no repo that you may see has a name that matches *pon*: a glob matches whole names"},
-		{"list_refs", args{"repo": "github.com/acme/pnd"}, "the nearest: github.com/acme/pond"},
+		{"list_refs", args{"repo": "github.com/acme/pnd"}, `the nearest: "github.com/acme/pond"`},
 	} {
 		r := ask(t, session, c.tool, c.args)
 		if !r.failed || !strings.Contains(r.text, c.want) || len(r.text) > maxError {

@@ -166,7 +166,7 @@ func (r *Router) Run(ctx context.Context) error {
 	searchers = newSearchers(conns, peers, r.cfg.Replication, r.cfg.Zone)
 
 	tracer := r.tel.Tracer("github.com/trawl-search/trawl/services/router")
-	searches := search.New(r.searchConfig(peers), search.NewRoots(view), searchers, tracer, r.metrics, log)
+	searches := search.New(r.searchConfig(peers, store), search.NewRoots(view), searchers, tracer, r.metrics, log)
 	searchv1.RegisterSearchServiceServer(r.server, searches)
 	r.serveZoekt(searches)
 	r.serveMCP(searches)
@@ -293,12 +293,12 @@ func (r *Router) dial(address string, near bool) (server.Conn, error) {
 	return server.Dial(address, r.cfg.Searcher, r.transport, r.tel, options...)
 }
 
-func (r *Router) searchConfig(peers *fanout.Peers) search.Config {
+func (r *Router) searchConfig(peers *fanout.Peers, store *catalog.Store) search.Config {
 	return search.Config{
 		Budget: search.Budget{Default: r.cfg.defaultTimeout(), Most: r.cfg.MaxTimeout},
 		Limits: search.Limits{MaxFiles: searchapi.MaxFiles, MaxBytes: searchapi.MaxBytes, QueryBytes: queryBytes},
 		Policy: fanout.Policy{CoverWait: coverWait, Pause: coverPause, Replicas: r.cfg.Replication},
-		Peers:  peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
+		Status: store.RepoStatus, Peers: peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
 		CallerProcessors: r.cfg.CallerProcessors, Live: r.live,
 	}
 }

@@ -54,7 +54,7 @@ func startEmpty(t *testing.T) *cluster {
 func TestHints(t *testing.T) {
 	c := startEmpty(t)
 	for _, tt := range []struct{ query, says, instead string }{
-		{"x r:host/pnd", `no repo that you may see has "host/pnd" in its name; the nearest: "host/pond"`, `x r:"^host/pond$"`},
+		{"x r:host/pnd", `no indexed repo that you may see has "host/pnd" in its name; the nearest: "host/pond"`, `x r:"^host/pond$"`},
 		{"repo:^host/lkae$ x", `the nearest: "host/lake"`, `repo:"^host/lake$" x`},
 		{"r:pond-secre x", `the nearest: "host/pond"`, `r:"^host/pond$" x`},
 		{"lang:golnag x", `unknown language "golnag"; the nearest: "Go"`, `lang:"Go" x`},

@@ -43,7 +43,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 
 // file is the file of a request.
 func (l *lookup) file(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
-	_, branch, err := l.root(req.Repo, req.Branch)
+	_, branch, err := l.root(ctx, req.Repo, req.Branch)
 	if err != nil {
 		return nil, err
 	}

@@ -130,12 +130,16 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 		return
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
+	if text := h.service.Unindexed(ctx, likely); text != "" {
+		h.addf(t, "", "%s; trawl repos shows more", text)
+		return
+	}
 	text, best := suggested(h.layout.nearest(likely))
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
 	}
-	h.addf(t, instead, "no repo that you may see has %s in its name%s", quoted(t.Value), text)
+	h.addf(t, instead, "no indexed repo that you may see has %s in its name%s", quoted(t.Value), text)
 }
 
 // parse parses a term.

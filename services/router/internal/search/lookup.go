@@ -47,9 +47,12 @@ func (s *Service) lookup(ctx context.Context, method string, start time.Time, wa
 }
 
 // root is the root of a repo, which must have the branch unless it is empty, and the name of the branch. HEAD is that of the first one.
-func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, err error) {
+func (l *lookup) root(ctx context.Context, repo, branch string) (root *catalogv1.Root, name string, err error) {
 	root, ok := l.layout.Root(repo)
 	if !ok {
+		if text := l.service.Unindexed(ctx, repo); text != "" {
+			return nil, "", searchapi.NotFound("repo", text, nil)
+		}
 		return nil, "", searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), l.layout.nearest(repo))
 	}
 	if branch == "" || slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == branch }) {

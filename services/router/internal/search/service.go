@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
 )
@@ -70,6 +71,8 @@ type Config struct {
 	CallerProcessors float64
 	// Live overrides CallerShare and CallerProcessors; nil: nothing does.
 	Live *limits.Live
+	// Status is how far the indexing of a registered repo is, or an error; nil: that is not known.
+	Status func(ctx context.Context, repo string) (*ingestv1.RepoStatus, error)
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }

@@ -3,12 +3,15 @@ package search
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"iter"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -43,6 +46,21 @@ func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, erro
 		return nil, err
 	}
 	return layout.nearest(name), nil
+}
+
+// Unindexed says of a repo that is registered, and that no search sees yet, how far its indexing is. It is empty for every other repo, and for
+// those that the caller may not see. It reads etcd, for nearestTime at most.
+func (s *Service) Unindexed(ctx context.Context, repo string) string {
+	if s.cfg.Status == nil || !access.Sees(ctx, repo) {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+	defer cancel()
+	status, err := s.cfg.Status(ctx, repo)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("the repo %q is registered, but cannot be searched yet: its state is %s", repo, searchapi.State(status.GetState()))
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no

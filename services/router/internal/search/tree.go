@@ -35,7 +35,7 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 		return nil, err
 	}
 	defer l.end()
-	root, branch, err := l.root(req.Repo, req.Branch)
+	root, branch, err := l.root(asking, req.Repo, req.Branch)
 	if err != nil {
 		return nil, err
 	}

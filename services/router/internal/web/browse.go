@@ -75,6 +75,10 @@ func locate(ctx context.Context, answers Answers, at place) (located, *problem) 
 		return l, &problem{Status: http.StatusServiceUnavailable, Text: "The repo cannot be reached at the moment. Try again."}
 	case len(l.entry.GetBranches()) == 0:
 		p := &problem{Status: http.StatusNotFound, Text: "There is no repo " + plain(cut(at.repo, nameBytes)) + ", or you may not see it."}
+		if text := answers.Unindexed(ctx, at.repo); text != "" {
+			p.Text = plain(cut(text, 1000)) + "."
+			return l, p
+		}
 		names, _ := answers.NearestRepos(ctx, at.repo) // without them it says the same
 		for _, name := range names {
 			p.Nearest = append(p.Nearest, nearest{plain(cut(name, nameBytes)), place{repo: name}.address()})

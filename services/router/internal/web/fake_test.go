@@ -201,6 +201,14 @@ func (f *fake) Languages(context.Context) ([]string, error) {
 	return []string{"C", "C++", "Go", "Groovy"}, f.err
 }
 
+// Unindexed implements Answers.
+func (*fake) Unindexed(_ context.Context, repo string) string {
+	if repo == "host/new" {
+		return `the repo "host/new" is registered`
+	}
+	return ""
+}
+
 // ListStaleRepos implements Statuses.
 func (f *fake) ListStaleRepos(context.Context, *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
 	return &ingestv1.ListStaleReposResponse{Repos: f.stale}, nil

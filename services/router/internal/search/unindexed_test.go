@@ -1,0 +1,50 @@
+package search_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/access"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
+	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+)
+
+// TestUnindexed: a repo that is registered and has no index yet is told from one that does not exist, unless the caller may not see it.
+func TestUnindexed(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("host/pond", "a.go", 0)}
+		c.cfg.Status = func(_ context.Context, repo string) (*ingestv1.RepoStatus, error) {
+			if repo == "host/lake" || repo == hidden {
+				return &ingestv1.RepoStatus{Name: repo, State: ingestv1.State_STATE_FAILED}, nil
+			}
+			return nil, errors.New("there is none")
+		}
+	})
+	ctx := access.With(t.Context(), &sees{"open", func(repo string) bool { return repo != hidden }})
+	for repo, want := range map[string]string{
+		"host/lake": `the repo "host/lake" is registered, but cannot be searched yet: its state is failed`,
+		"host/none": "",
+		hidden:      "",
+	} {
+		found, err := c.Search(ctx, &searchv1.SearchRequest{Query: "x repo:^" + repo + "$"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, file := c.GetFile(ctx, &searchv1.GetFileRequest{Repo: repo, Path: []byte("a")})
+		_, tree := c.ListTree(ctx, &searchv1.ListTreeRequest{Repo: repo})
+		hint := found.GetEmpty().GetHints()[0].GetText()
+		for _, text := range []string{hint, status.Convert(file).Message(), status.Convert(tree).Message()} {
+			if want != "" && !strings.Contains(text, want) || want == "" && strings.Contains(text, "registered") {
+				t.Errorf("%s: %s", repo, text)
+			}
+		}
+		if status.Code(file) != codes.NotFound || status.Code(tree) != codes.NotFound {
+			t.Errorf("%s: %v, %v", repo, file, tree)
+		}
+	}
+}
