@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -108,11 +109,12 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 		}
 	}
 	var group errgroup.Group
-	var unknown, unmatched []string
+	var unknown, unmatched, cased []string
 	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
 	if len(empty) > 0 {
 		group.Go(func() error { return c.addRepos(ctx, scope, tail, empty[0].resp) })
 		group.Go(func() (err error) { unmatched, err = c.unmatched(ctx, scope); return err })
+		group.Go(func() error { cased = c.otherCase(ctx, empty); return nil })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -120,7 +122,7 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	if len(unknown) > 0 && len(unknown) == len(scope.Repos) {
 		return nil, plainError(strings.Join(unknown, "\n"))
 	}
-	tail.Notes = append(append(tail.Notes, unknown...), unmatched...)
+	tail.Notes = slices.Concat(tail.Notes, unknown, unmatched, cased)
 	for _, f := range empty {
 		tail.Notes = append(tail.Notes, f.hints()...)
 	}
@@ -207,10 +209,19 @@ func (f *finding) hints() (notes []string) {
 		instead := h.GetQuery()
 		if f.name != "" {
 			instead = "" // the caller writes names
+		} else if f.query != f.text && f.pattern == "" {
+			own, anyCase := strings.CutSuffix(instead, " case:no")
+			own, same := strings.CutSuffix(own, strings.TrimPrefix(f.query, "("+f.text))
+			if !same {
+				continue // it is about a term that the caller did not write
+			}
+			if instead = strings.TrimPrefix(own, "("); anyCase {
+				instead += " case:no"
+			}
 		} else if f.query != f.text {
 			term, same := strings.CutSuffix(instead, strings.TrimPrefix(f.query, f.pattern))
 			terms := query.Terms(term, syntaxVersion)
-			if f.pattern == "" || !same || len(terms) != 1 {
+			if !same || len(terms) != 1 {
 				continue // it is about a term that the caller did not write
 			}
 			if instead = terms[0].Value; !f.literalHint {

@@ -28,6 +28,8 @@ type find struct {
 	literalHint bool
 	// pattern is the term that stands for text, if query begins with one.
 	pattern string
+	// anyCase is the query in any case; empty if the query is.
+	anyCase string
 	// ladder are the rungs in order. If fixed is set, the first rung is shown in pages.
 	ladder []Detail
 	fixed  bool

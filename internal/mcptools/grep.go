@@ -9,7 +9,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
-	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 // maxPatterns bounds the patterns of one call: they share the budget.
@@ -65,10 +64,6 @@ func (c *call) grep(ctx context.Context, in grepArgs) (*answer, error) {
 
 // grepFind is the query of one pattern.
 func grepFind(pattern string, in grepArgs) find {
-	sensitive := "case:yes"
-	if in.IgnoreCase {
-		sensitive = "case:no"
-	}
 	const content = "content:"
 	f := find{text: pattern, context: min(in.Context, 20)}
 	f.locate = func(p int) int { return unquotedOffset(f.text, p-len(content)-1) }
@@ -77,7 +72,10 @@ func grepFind(pattern string, in grepArgs) find {
 	}
 	f.literalHint = !in.Literal
 	f.pattern = content + query.Quote(pattern)
-	f.query = join(f.pattern, sensitive, in.query())
+	f.query, f.anyCase = join(f.pattern, "case:yes", in.query()), join(f.pattern, "case:no", in.query())
+	if in.IgnoreCase {
+		f.query, f.anyCase = f.anyCase, ""
+	}
 	return f
 }
 
@@ -127,9 +125,7 @@ func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 		f.query, f.locate = "("+in.Query+" ) "+scope, func(p int) int { return p - 1 }
 	}
 	if words := plainWords(in.Query); len(words) > 1 && in.Cursor == "" {
-		probe, err := c.api.Search(ctx, &searchv1.SearchRequest{Query: f.query, Options: &searchv1.SearchOptions{
-			SyntaxVersion: syntaxVersion, MaxFiles: 1, MaxMatchesPerFile: 1, Mode: searchv1.Mode_MODE_TOP_K,
-		}})
+		probe, err := c.first(ctx, f.query)
 		if err != nil {
 			return nil, f.inPattern(err)
 		}

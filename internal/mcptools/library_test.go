@@ -169,6 +169,12 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 			{Text: "the $ is the end of a line", Query: `content:"\\$user"` + rest}, {Text: "another term", Query: req.Query + " x"}, {Text: "no advice"},
 		}}
 	}
+	if req.Query == `b:"mian" type:file` {
+		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "no such branch", Query: "b:main type:file"}}}
+	}
+	if strings.HasPrefix(req.Query, "(CARP ) ") {
+		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "a capital", Query: req.Query + " case:no"}, {Text: "another term", Query: req.Query + " x"}}}
+	}
 	for name, hint := range map[string]string{
 		"Crap": `"Crap" is not defined where the query looks; the nearest: "Carp"`,
 		"Feed": `"Feed" is defined, and used nowhere that the query looks`,

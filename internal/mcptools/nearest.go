@@ -77,9 +77,7 @@ func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 	if len(scope.Paths) == 0 && scope.Lang == "" && scope.Branch == "" {
 		return nil, nil
 	}
-	inScope, err := c.api.Search(ctx, &searchv1.SearchRequest{
-		Query: join(scope.query(), "type:file"), Options: &searchv1.SearchOptions{SyntaxVersion: syntaxVersion, MaxFiles: 1, Mode: searchv1.Mode_MODE_TOP_K},
-	})
+	inScope, err := c.first(ctx, join(scope.query(), "type:file"))
 	if err != nil {
 		return nil, fmt.Errorf("look for files in scope: %w", err)
 	}
@@ -88,14 +86,47 @@ func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 	}
 	text := "no file is in scope: repos, paths, branch and lang together match none"
 	if len(scope.Paths) == 0 {
-		return []string{text + "; check branch and lang"}, nil
+		text += "; check branch and lang"
+	} else {
+		wide := scope
+		wide.Paths, wide.Lang = nil, ""
+		if names := c.nearestPaths(ctx, wide, scope.Paths[0]); len(names) > 0 {
+			text += "; the nearest paths: " + strings.Join(names, ", ")
+		}
 	}
-	wide := scope
-	wide.Paths, wide.Lang = nil, ""
-	if names := c.nearestPaths(ctx, wide, scope.Paths[0]); len(names) > 0 {
-		text += "; the nearest paths: " + strings.Join(names, ", ")
+	return append([]string{text}, c.unknownNames(ctx, Scope{Branch: scope.Branch, Lang: scope.Lang})...), nil
+}
+
+// unknownNames returns the hints of the router about a branch and a language.
+func (c *call) unknownNames(ctx context.Context, of Scope) (notes []string) {
+	if of.query() == "" {
+		return nil
 	}
-	return []string{text}, nil
+	resp, _ := c.first(ctx, join(of.query(), "type:file")) // without hints the answer is as true
+	for _, h := range resp.GetEmpty().GetHints() {
+		notes = append(notes, cut(h.GetText(), 500))
+	}
+	return notes
+}
+
+// first searches for any file that a query matches.
+func (c *call) first(ctx context.Context, query string) (*searchv1.SearchResponse, error) {
+	return c.api.Search(ctx, &searchv1.SearchRequest{Query: query, Options: &searchv1.SearchOptions{
+		SyntaxVersion: syntaxVersion, MaxFiles: 1, MaxMatchesPerFile: 1, Mode: searchv1.Mode_MODE_TOP_K,
+	}})
+}
+
+// otherCase returns a note for each pattern of a case-sensitive search that is found in another case.
+func (c *call) otherCase(ctx context.Context, empty []*finding) (notes []string) {
+	for _, f := range empty {
+		if f.anyCase == "" {
+			continue
+		}
+		if resp, err := c.first(ctx, f.anyCase); err == nil && resp.GetStatistics().GetFilesMatched() > 0 {
+			notes = append(notes, shown(f.text, 200)+" is found in another case: set ignore_case")
+		}
+	}
+	return notes
 }
 
 // nearestPaths are the paths of files in scope that are most similar to a path or glob.

@@ -60,7 +60,7 @@ func (s *Service) Unindexed(ctx context.Context, repo string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("the repo %q is registered, but cannot be searched yet: its state is %s", repo, searchapi.State(status.GetState()))
+	return fmt.Sprintf("%q is registered, but cannot be searched yet: its state is %s", repo, searchapi.State(status.GetState()))
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no

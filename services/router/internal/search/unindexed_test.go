@@ -27,7 +27,7 @@ func TestUnindexed(t *testing.T) {
 	})
 	ctx := access.With(t.Context(), &sees{"open", func(repo string) bool { return repo != hidden }})
 	for repo, want := range map[string]string{
-		"host/lake": `the repo "host/lake" is registered, but cannot be searched yet: its state is failed`,
+		"host/lake": `"host/lake" is registered, but cannot be searched yet: its state is failed`,
 		"host/none": "",
 		hidden:      "",
 	} {

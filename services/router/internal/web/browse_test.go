@@ -37,7 +37,7 @@ func TestFilePage(t *testing.T) {
 		"/r/host/pond/-/none":       "There is no file none on branch main.",
 		"/r/host/pond@main/-/none":  "There is no file none on branch main.",
 		"/r/host/lake":              "There is no repo host/lake, or you may not see it.",
-		"/r/host/new":               `the repo "host/new" is registered.`,
+		"/r/host/new":               `"host/new" is registered.`,
 		"/r/host/pond@gone/-/x":     "Revision gone is not indexed, or no longer. Indexed are: main at 0123456789ab, dev at dddddddddddd.",
 		"/r/host/pond@012345/-/x":   "Revision 012345 is not indexed",
 		"/r/host/pond/-/no/folder/": "There is no folder no/folder/ at this revision.",

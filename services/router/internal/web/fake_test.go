@@ -204,7 +204,7 @@ func (f *fake) Languages(context.Context) ([]string, error) {
 // Unindexed implements Answers.
 func (*fake) Unindexed(_ context.Context, repo string) string {
 	if repo == "host/new" {
-		return `the repo "host/new" is registered`
+		return `"host/new" is registered`
 	}
 	return ""
 }
