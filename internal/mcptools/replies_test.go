@@ -4,43 +4,43 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"strings"
 	"testing"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestCallsBeforeTheEndAreAnswered: a program may write all its calls at once, and end its output. What follows the calls does not cost them their
-// replies.
+// TestCallsBeforeTheEndAreAnswered: a program may write all its calls at once, and end its output. Lines among them that are no messages are answered
+// with errors, and cost no call its reply.
 func TestCallsBeforeTheEndAreAnswered(t *testing.T) {
-	for _, end := range []string{"", "no JSON\n", `{"jsonrpc":"2.0"`} {
-		input := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+	const parse, invalid = `"id":null,"error":{"code":-32700,`, `"id":null,"error":{"code":-32600,`
+	for line, refusal := range map[string]string{
+		"": "", " \r": "", "no JSON": parse, `{"jsonrpc":"2.0"`: parse, "{}": invalid, `[{"jsonrpc":"2.0","id":9,"method":"ping"}]`: invalid, "3": invalid,
+	} {
+		input := line + `
+{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
+` + line + `
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list_repos","arguments":{}}}
 {"jsonrpc":"2.0","id":4,"method":"no/such/method"}
-` + end
+` + line
 		var out bytes.Buffer
 		server := New(func() API { return noRepos{} }, everyTool(), "test", slog.New(slog.DiscardHandler))
-		err := server.Run(t.Context(), &mcp.IOTransport{Reader: io.NopCloser(strings.NewReader(input)), Writer: keptOpen{&out}})
-		if (err != nil) != (end != "") {
-			t.Errorf("%q: %v", end, err)
+		if err := server.Run(t.Context(), LineTransport(strings.NewReader(input), &out)); err != nil {
+			t.Errorf("%q: %v", line, err)
 		}
 		for _, id := range []string{`"id":1,`, `"id":2,`, `"id":3,`, `"id":4,`} {
 			if !strings.Contains(out.String(), id) {
-				t.Errorf("%q: no reply with %s among %s", end, id, out.String())
+				t.Errorf("%q: no reply with %s among %s", line, id, out.String())
 			}
+		}
+		if refused := strings.Count(out.String(), `"id":null`); refusal == "" && refused > 0 || refusal != "" && strings.Count(out.String(), refusal) != 3 {
+			t.Errorf("%q: no refusals among %s", line, out.String())
 		}
 	}
 }
-
-type keptOpen struct{ io.Writer }
-
-func (keptOpen) Close() error { return nil }
 
 // noRepos is the API of an empty index, as far as this test needs it.
 type noRepos struct{ API }

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"io"
 	"log/slog"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/internal/mcptools"
@@ -33,7 +31,7 @@ trawl search does. docs/mcp.md has the tools, and how to configure clients:
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				open := func() mcptools.API { return remote{c.search} }
 				tools := mcptools.New(open, cfg, Version(), slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-				return tools.Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(p.In), Writer: keepOpen{p.Out}})
+				return tools.Run(ctx, mcptools.LineTransport(p.In, p.Out))
 			})
 		},
 	}
@@ -41,12 +39,6 @@ trawl search does. docs/mcp.md has the tools, and how to configure clients:
 	cmd.Flags().StringSliceVar(&cfg.Tools, "tools", cfg.Tools, "tools to offer; there are also list_refs, count and compare")
 	return cmd
 }
-
-// keepOpen is an output that is not closed with its transport.
-type keepOpen struct{ io.Writer }
-
-// Close implements io.Closer.
-func (keepOpen) Close() error { return nil }
 
 // remote adapts a router to the interface of the tools.
 type remote struct{ router searchv1.SearchServiceClient }
