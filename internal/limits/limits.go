@@ -7,7 +7,6 @@
 package limits
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -156,6 +155,10 @@ func ParseKey(text string) (Key, Limit, error) {
 	if single {
 		of = " of a token"
 	}
-	near := cmp.Or(strings.Join(searchapi.Nearest(string(key.Name), names), ", "), strings.Join(names, ", "))
-	return Key{}, Limit{}, fmt.Errorf("%w%s %q; the nearest: %s", ErrUnknown, of, key.Name, near)
+	which := "the nearest: "
+	near := searchapi.Nearest(string(key.Name), names)
+	if len(near) == 0 {
+		which, near = "these are: ", names
+	}
+	return Key{}, Limit{}, fmt.Errorf("%w%s %q; %s%s", ErrUnknown, of, key.Name, which, strings.Join(near, ", "))
 }

@@ -36,7 +36,9 @@ func TestNames(t *testing.T) {
 	for name, want := range map[string]string{
 		"caller-call":           "the nearest: caller-calls",
 		"compact.delta":         "compact.deltas",
-		"":                      "the nearest",
+		"":                      "these are: caller-calls, caller-processors, caller-share, compact.deltas",
+		"foo":                   "these are: caller-calls",
+		"tokens.ci.foo":         "these are: caller-calls, caller-processors, caller-share, repos-per-minute",
 		"tokens.":               "tokens.TOKEN.NAME",
 		"tokens.ci":             "tokens.TOKEN.NAME",
 		"tokens.caller-calls":   "tokens.TOKEN.NAME",
