@@ -348,6 +348,9 @@ func TestReposWithoutTheirIndexes(t *testing.T) {
 // ListStaleRepos returns one repo a page.
 func (s *scripted) ListStaleRepos(_ context.Context, req *ingestv1.ListStaleReposRequest) (*ingestv1.ListStaleReposResponse, error) {
 	s.stale = append(s.stale, req)
+	if len(s.statuses) > 0 && s.statuses[0].GetFreshness() == nil {
+		return &ingestv1.ListStaleReposResponse{}, nil
+	}
 	at, _ := strconv.Atoi(req.GetAfter())
 	if at+1 < len(s.statuses) {
 		return &ingestv1.ListStaleReposResponse{Repos: s.statuses[at : at+1], NextAfter: strconv.Itoa(at + 1)}, nil
@@ -382,7 +385,7 @@ func TestStaleRepos(t *testing.T) {
 	if _, out, _ = trawl(t, s, "repos", "--older-than", "1s", "--limit", "0", "--json"); strings.Count(out, "\n") != 3 || !strings.Contains(out, `"seen_by":`) {
 		t.Errorf("JSON %s", out)
 	}
-	none := &scripted{}
+	none := &scripted{statuses: []*ingestv1.RepoStatus{{Name: "pre"}}}
 	for _, tt := range [][2]string{{"--stale", "no repo is behind\n"}, {"--older-than=5m pre", "no repo whose name begins with \"pre\" is behind for more than 5m0s\n"}, {"--stale --json", ""}} {
 		if exit, out, errs := trawl(t, none, append([]string{"repos"}, strings.Split(tt[0], " ")...)...); exit != 0 || out != "" || errs != tt[1] {
 			t.Errorf("%s: exit %d, printed %q and %q", tt[0], exit, out, errs)

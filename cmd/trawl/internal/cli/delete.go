@@ -39,7 +39,7 @@ func newDelete(p Process) *cobra.Command {
 --wait waits until they are, and reports where some remain. It can be interrupted: the bytes go without it, and the same
 command waits again. Searchers and indexers that are away are not waited for: they remove what they have when they come
 back, before they are ready. What a bucket keeps of deleted objects by itself, as versions or copies, is up to the bucket.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				return deleteRepo(ctx, c, p, args[0], wait)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,6 +42,9 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 		Args: usageArgs(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := absolute(args[0])
+			if errors.As(err, new(noFolder)) {
+				return cmp.Or(indexedAs(cmd.Context(), addr, args[0]), err)
+			}
 			if err != nil {
 				return err
 			}
@@ -62,6 +66,28 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	return cmd
 }
 
+// noFolder is an argument that is neither a URL nor a folder that is here.
+type noFolder string
+
+// Error implements error.
+func (e noFolder) Error() string {
+	return fmt.Sprintf("there is no folder %s here; a repository elsewhere has a URL such as https://HOST/PATH", string(e))
+}
+
+// indexedAs is the error about the name of a repo where its URL is wanted; nil if the router does not say that there is such a repo.
+func indexedAs(ctx context.Context, at routerAt, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	err := withClient(ctx, at, func(ctx context.Context, c client) error {
+		_, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
+		return err
+	})
+	if err != nil {
+		return nil //nolint:nilerr // that there is no folder says more
+	}
+	return fmt.Errorf("%s is the name of a repo, and no folder here: trawl repos reindex %s indexes it again", name, shellWord(name))
+}
+
 // isAddress matches what can be the URL of a repository, or user@host:path.
 var isAddress = regexp.MustCompile(`^[^/]*:`)
 
@@ -74,11 +100,11 @@ func absolute(arg string) (string, error) {
 	info, err := os.Stat(arg)
 	switch {
 	case arg == "":
-		return "", errors.New("the URL or path is empty: a dot is the working directory")
+		return "", usageError{errors.New("the URL or path is empty: a dot is the working directory")}
 	case err != nil && filepath.IsAbs(arg):
 		return arg, nil
 	case errors.Is(err, os.ErrNotExist):
-		return "", fmt.Errorf("there is no folder %s here; a repository elsewhere has a URL such as https://HOST/PATH", arg)
+		return "", noFolder(arg)
 	case err != nil:
 		return "", fmt.Errorf("looking for the repository: %w", err)
 	case !info.IsDir():

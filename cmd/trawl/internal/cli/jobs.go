@@ -40,7 +40,7 @@ func newJobsShow(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show REPO",
 		Short: "Show why the job of a repository was given up",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				resp, err := c.ingest.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: args[0]})
@@ -67,7 +67,7 @@ func newJobsRetry(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "retry {REPO... | --all}",
 		Short: "Retry jobs that were given up",
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: named(func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("name the repositories, or pass --all for all of them")
 			}

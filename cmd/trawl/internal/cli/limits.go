@@ -67,13 +67,18 @@ func newLimitsSet(p Process) *cobra.Command {
 		Example: `  trawl limits set repos-per-minute 1200
   trawl limits set tokens.ci.caller-calls 500
   trawl limits set compact.reclaim 12h`,
-		Args: usageArgs(cobra.ExactArgs(2)),
+		Args: named(func(cmd *cobra.Command, args []string) error {
+			if len(args) == 2 && args[0] != "" && args[1] == "" {
+				return fmt.Errorf("the value of %s is empty; `trawl limits unset %s` removes it", args[0], args[0])
+			}
+			return cobra.ExactArgs(2)(cmd, args)
+		}),
 	})
 }
 
 func newLimitsUnset(p Process) *cobra.Command {
 	return limitCommand(p, &cobra.Command{
-		Use: "unset NAME", Short: "Remove a limit, so that the setting is in force", Args: usageArgs(cobra.ExactArgs(1)),
+		Use: "unset NAME", Short: "Remove a limit, so that the setting is in force", Args: named(cobra.ExactArgs(1)),
 	})
 }
 
@@ -83,9 +88,7 @@ func limitCommand(p Process, cmd *cobra.Command) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		value := ""
 		if len(args) > 1 {
-			if value = args[1]; value == "" {
-				return usageError{fmt.Errorf("the value of %s is empty; `trawl limits unset %s` removes it", args[0], args[0])}
-			}
+			value = args[1]
 		}
 		return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 			resp, err := c.admin.SetLimit(ctx, &adminv1.SetLimitRequest{Name: args[0], Value: value})

@@ -16,7 +16,7 @@ func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",
 		Short:  "Write a manual page of each command into a folder",
-		Args:   usageArgs(cobra.ExactArgs(1)),
+		Args:   named(cobra.ExactArgs(1)),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {

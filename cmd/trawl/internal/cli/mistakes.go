@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -62,13 +63,16 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		case letters == "":
 			err = fmt.Errorf("%w%s", err, spelledLike(unknown.GetSpecifiedName(), "--", names))
 		case takesText: // such as a query that begins with a negated field
-			text := "-" + letters
+			command, text := cmd.CommandPath(), "-"+letters
 			if i := slices.IndexFunc(args, func(arg string) bool { // its first letters may be flags
 				return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, letters)
 			}); i >= 0 {
-				text = args[i]
+				command, text = cmd.Root().Name(), shellWord(args[i])
+				for _, before := range args[:i] {
+					command += " " + shellWord(before)
+				}
 			}
-			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- %s`, err, cmd.CommandPath(), text)
+			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- %s`, err, command, text)
 		}
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
@@ -77,6 +81,17 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		}
 	}
 	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+}
+
+// plainWord matches arguments that a shell takes as they are.
+var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+
+// shellWord is an argument as it is written in a shell.
+func shellWord(arg string) string {
+	if plainWord.MatchString(arg) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
 // spelledLike lists the names that are spelled like one, each after prefix; it is empty if there are none.

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // TestMistakes: what is mistyped gets the names that are spelled like it, and no words of Go's.
@@ -29,9 +31,10 @@ func TestMistakes(t *testing.T) {
 		"grep --colour=never x":                 `unknown flag: --colour; the nearest: --color; see trawl grep --help`,
 		"search --xyzzy x":                      `unknown flag: --xyzzy; see trawl search --help`,
 		`search -f:_test x`:                     `unknown shorthand flag: 'f' in -f:_test; a text that begins with a dash comes after "--": trawl search -- -f:_test; see trawl search --help`,
+		`search -C 2 -f:_test\.go$`:             `unknown shorthand flag: 'f' in -f:_test\.go$; a text that begins with a dash comes after "--": trawl search -C 2 -- '-f:_test\.go$'; see trawl search --help`,
 		`search -lang:go x`:                     `unknown shorthand flag: 'a' in -ang:go; a text that begins with a dash comes after "--": trawl search -- -lang:go; see trawl search --help`,
-		"limits set --addr=h:5 caller-calls -5": `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set -- -5; see trawl limits set --help`,
-		"limits set caller-calls -5":            `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set -- -5; see trawl limits set --help`,
+		"limits set --addr=h:5 caller-calls -5": `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set --addr=h:5 caller-calls -- -5; see trawl limits set --help`,
+		"limits set caller-calls -5":            `unknown shorthand flag: '5' in -5; a text that begins with a dash comes after "--": trawl limits set caller-calls -- -5; see trawl limits set --help`,
 		"search --addr host x":                  `--addr is "host": want HOST:PORT of the gRPC server, such as 127.0.0.1:7430`,
 		"repos --addr http://host:7431":         `--addr is "http://host:7431": want HOST:PORT of the gRPC server, such as 127.0.0.1:7430`,
 		"search -C abc x":                       `--context is "abc": want a whole number from 0 to 4294967295; see trawl search --help`,
@@ -75,9 +78,11 @@ func TestFoldersToIndex(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if exit, _, errs := run(t, nil, "index", ""); exit != 2 || errs != "trawl: the URL or path is empty: a dot is the working directory\n" {
+		t.Errorf("nothing: exit %d: %s", exit, errs)
+	}
 	for arg, want := range map[string]string{
 		"repo/a/b":                      "repo/a/b is a folder of the repository /",
-		"":                              "the URL or path is empty: a dot is the working directory",
 		"nosuch":                        "there is no folder nosuch here; a repository elsewhere has a URL such as https://HOST/PATH",
 		"./no/such":                     "there is no folder ./no/such here",
 		"github.com/a/b":                "there is no folder github.com/a/b here",
@@ -95,11 +100,46 @@ func TestFoldersToIndex(t *testing.T) {
 	}
 }
 
+// TestEmptyNames: an empty name, as of a variable that is not set, is an error of usage in every command.
+func TestEmptyNames(t *testing.T) {
+	for _, args := range [][]string{
+		{"cat", ""}, {"def", ""}, {"refs", "", "lang:go"}, {"open", ""}, {"index", ""}, {"delete", ""}, {"repos", "delete", ""}, {"repos", "status", ""},
+		{"repos", "reindex", "a", ""}, {"jobs", "show", ""}, {"jobs", "retry", ""}, {"searchers", "drain", ""}, {"sources", "status", ""},
+		{"limits", "set", "", "3"}, {"limits", "unset", ""}, {"tokens", "revoke", ""}, {"shard", "verify", ""}, {"shard", "build", "--out", "x", ""},
+	} {
+		s := &scripted{}
+		if exit, out, errs := trawl(t, s, args...); exit != 2 || out != "" || strings.Count(errs, "\n") != 1 || s.deleted != "" || s.places != nil {
+			t.Errorf("%q: exit %d: %s%s", args, exit, out, errs)
+		}
+	}
+	const want = "trawl: an argument is empty: want REPO; see trawl delete --help\n"
+	if _, _, errs := run(t, nil, "delete", ""); errs != want {
+		t.Errorf("printed %q, want %q", errs, want)
+	}
+}
+
+// TestIndexByName: a repo is indexed by its URL, and who gives its name learns that.
+func TestIndexByName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	s := &scripted{statuses: []*ingestv1.RepoStatus{{Name: "host/pond"}}}
+	exit, _, errs := trawl(t, s, "index", "host/pond")
+	const want = "trawl: host/pond is the name of a repo, and no folder here: trawl repos reindex host/pond indexes it again\n"
+	if exit != 1 || errs != want || s.put != nil {
+		t.Errorf("exit %d, printed %q, want %q", exit, errs, want)
+	}
+	if _, _, errs := trawl(t, s, "index", "xx"); !strings.HasPrefix(errs, "trawl: there is no folder xx here") {
+		t.Errorf("no repo of that name: %s", errs)
+	}
+}
+
 // TestNothingFits: a prefix that no repo has is an error, a Trawl without repos is none, and a file is named by one argument.
 func TestNothingFits(t *testing.T) {
 	none := &scripted{}
-	if exit, out, errs := trawl(t, none, "repos", "pre", "--json"); exit != 1 || out != "" || !strings.Contains(errs, `no repo has a name that begins with "pre"`) {
-		t.Errorf("a prefix of no name: exit %d, printed %q and %q", exit, out, errs)
+	for _, flags := range []string{"--json", "--stale", "--stale --json", "--older-than=5m"} {
+		exit, out, errs := trawl(t, none, append([]string{"repos", "pre"}, strings.Split(flags, " ")...)...)
+		if exit != 1 || out != "" || !strings.Contains(errs, `no repo has a name that begins with "pre"`) {
+			t.Errorf("a prefix of no name, %s: exit %d, printed %q and %q", flags, exit, out, errs)
+		}
 	}
 	if exit, _, errs := trawl(t, none, "repos"); exit != 0 || !strings.Contains(errs, "no repo is indexed yet") {
 		t.Errorf("no repos: exit %d: %s", exit, errs)

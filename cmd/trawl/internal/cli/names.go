@@ -101,7 +101,9 @@ func newPlaces(p Process, use, short, long string, places askForPlaces) *cobra.C
 	var answer answerFlags
 	cmd := &cobra.Command{
 		Use: use + " NAME [QUERY...]", Short: short, Long: long,
-		Args: usageArgs(cobra.MinimumNArgs(1)),
+		Args: func(cmd *cobra.Command, args []string) error {
+			return named(cobra.MinimumNArgs(1))(cmd, args[:min(len(args), 1)]) // the query may be empty
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, query := args[0], strings.Join(args[1:], " ")
 			return answer.run(cmd.Context(), p, query, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {

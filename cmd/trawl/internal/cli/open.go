@@ -30,7 +30,7 @@ func newOpen(p Process) *cobra.Command {
   trawl open "$(trawl search -F 'struct pond' | fzf)"
 
 The browser is $BROWSER, or that of the desktop. Without one the address is printed.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			base, err := pagesAt(pages, addr.addr)
 			if err != nil {
@@ -85,8 +85,6 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 	switch {
 	case err == nil:
 		return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
-	case name == "":
-		return "", usageError{errors.New("the name is empty: want REPO[:PATH[:LINE]]")}
 	case searchapi.FieldOf(err) == "path":
 		folder := forFile(name, branch, func(req *searchv1.GetFileRequest) error {
 			found = req

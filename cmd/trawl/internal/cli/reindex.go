@@ -41,7 +41,7 @@ shards. The old index answers searches until the new one is there.
 
 The command requests the repositories at a steady rate and does not wait for them. It skips those that were built
 in full since --before, so an interrupted run continues where it was if it gets the time that it printed.`,
-		Args: usageArgs(func(_ *cobra.Command, args []string) error {
+		Args: named(func(_ *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
 				return errors.New("name the repositories, or pass --all for all of them")
 			}

@@ -56,7 +56,7 @@ func newRepos(p Process) *cobra.Command {
 					fmt.Fprintf(p.Err, "incomplete: %s, so documents, sizes and languages of some repos are missing\n", searchapi.MissingShards(coverage))
 				}
 				if len(rows) == 0 && prefix != "" {
-					return fmt.Errorf("no repo has a name that begins with %q: trawl repos lists all", prefix)
+					return noneNamed(prefix)
 				}
 				if asJSON {
 					return printReposJSON(p.Out, rows)
@@ -75,6 +75,11 @@ func newRepos(p Process) *cobra.Command {
 	stale.add(cmd.Flags())
 	cmd.AddCommand(newReposStatus(p), newReindex(p), newDelete(p))
 	return cmd
+}
+
+// noneNamed is the error about a prefix that no name has.
+func noneNamed(prefix string) error {
+	return fmt.Errorf("no repo has a name that begins with %q: trawl repos lists all", prefix)
 }
 
 // repoRow is a desired repo and, once it has one, its published index.

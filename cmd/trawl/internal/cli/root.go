@@ -166,6 +166,17 @@ func usageArgs(check cobra.PositionalArgs) cobra.PositionalArgs {
 	}
 }
 
+// named is usageArgs for arguments that name something. It refuses an empty one, such as a variable that is not set.
+func named(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return usageArgs(func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil || !slices.Contains(args, "") {
+			return err
+		}
+		_, want, _ := strings.Cut(cmd.Use, " ")
+		return fmt.Errorf("an argument is empty: want %s", want)
+	})
+}
+
 // inWords says of an error of cobra about the number of arguments which ones are wanted, rather than how many.
 func inWords(err error, cmd *cobra.Command, args []string) error {
 	_, want, ok := strings.Cut(cmd.Use, " ")

@@ -70,7 +70,7 @@ func newSearchersDrain(p Process) *cobra.Command {
 
 The searcher answers queries until then, so answers stay complete. After that it can be stopped for good. It stays
 drained when it is started again, until --undo. The command can be interrupted and run again: the searcher goes on draining.`,
-		Args: usageArgs(cobra.ExactArgs(1)),
+		Args: named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				resp, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: undo})

@@ -133,7 +133,7 @@ func newShardDump(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "dump FILE",
 		Short: "Print what a shard consists of: versions, sections with their sizes, repos",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withShard(args[0], func(s *search.Shard) error { return s.Dump(cmd.Context(), p.Out) })
 		},
@@ -144,7 +144,7 @@ func newShardVerify(p Process) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify FILE...",
 		Short: "Read all of a shard and check every checksum and every structure",
-		Args:  usageArgs(cobra.MinimumNArgs(1)),
+		Args:  named(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, path := range args {
 				if err := verifyShard(cmd.Context(), p, path); err != nil {

@@ -29,7 +29,7 @@ func newShardBuild(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build --out FILE PATH",
 		Short: "Build a shard from a folder or a Git repository",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return usageError{errors.New("--out is missing: the file to write")}

@@ -30,7 +30,7 @@ func newSourcesStatus(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show the progress of the repositories of a source",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				if watch {

@@ -46,8 +46,8 @@ func listStale(ctx context.Context, c client, p Process, prefix string, f staleF
 		if err != nil {
 			return err
 		}
-		if listed == 0 && len(resp.GetRepos()) == 0 && resp.GetNextAfter() == "" && !asJSON {
-			return noneStale(p.Err, prefix, f)
+		if listed == 0 && len(resp.GetRepos()) == 0 && resp.GetNextAfter() == "" {
+			return noneStale(ctx, c, p, prefix, f, asJSON)
 		}
 		if err := printStale(p.Out, resp.GetRepos(), asJSON, listed == 0); err != nil {
 			return err
@@ -64,17 +64,27 @@ func listStale(ctx context.Context, c client, p Process, prefix string, f staleF
 	return err
 }
 
-// noneStale says that no repo is behind, and names the flags that limited which ones were looked at.
-func noneStale(out io.Writer, prefix string, f staleFlags) error {
+// noneStale says that no repo is behind, and names the flags that limited which ones were looked at. A prefix that no repo has is an error.
+func noneStale(ctx context.Context, c client, p Process, prefix string, f staleFlags, asJSON bool) error {
 	text := "no repo"
 	if prefix != "" {
+		all, err := c.ingest.ListRepos(ctx, &ingestv1.ListReposRequest{Prefix: prefix, PageSize: 1})
+		if err == nil && len(all.GetRepos()) == 0 {
+			err = noneNamed(prefix)
+		}
+		if err != nil {
+			return err
+		}
 		text += fmt.Sprintf(" whose name begins with %q", prefix)
 	}
 	text += " is behind"
 	if f.olderThan > 0 {
 		text += fmt.Sprintf(" for more than %v", f.olderThan)
 	}
-	_, err := fmt.Fprintln(out, text)
+	if asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintln(p.Err, text)
 	return err
 }
 
@@ -106,7 +116,7 @@ func newReposStatus(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status REPO",
 		Short: "Show the state of a repository, and how recent its index is",
-		Args:  usageArgs(cobra.ExactArgs(1)),
+		Args:  named(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
 				resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: args[0]})

@@ -172,7 +172,7 @@ func newTokensRevoke(p Process) *cobra.Command {
 			return err
 		})
 	})
-	cmd.Args = usageArgs(cobra.ExactArgs(1))
+	cmd.Args = named(cobra.ExactArgs(1))
 	return cmd
 }
 
