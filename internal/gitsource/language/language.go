@@ -108,7 +108,6 @@ func byShebang(content []byte) string {
 // ByAlias returns the name of the language that an alias or name in any case
 // stands for, such as Go for "golang".
 func ByAlias(alias string) (string, bool) {
-	alias, _, _ = strings.Cut(alias, ",")
 	name, ok := linguist().Aliases[strings.ToLower(strings.ReplaceAll(alias, " ", "_"))]
 	return name, ok
 }
