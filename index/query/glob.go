@@ -13,6 +13,20 @@ func Quote(expression string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
 }
 
+// UnquotedOffset is the place in an expression of what is at offset in Quote(expression), counted after the opening quote. An escaped
+// character is at both its bytes.
+func UnquotedOffset(expression string, offset int) int {
+	for i := range len(expression) {
+		if offset--; expression[i] == '\\' || expression[i] == '"' {
+			offset--
+		}
+		if offset < 0 {
+			return i
+		}
+	}
+	return len(expression)
+}
+
 // Literal returns the expression that a name alone matches. In place of a byte that is not UTF-8 it takes any such byte.
 func Literal(name string) string {
 	var b strings.Builder

@@ -78,3 +78,13 @@ func TestGlobs(t *testing.T) {
 		}
 	}
 }
+
+// TestUnquotedOffset: each byte of an expression is found at all its bytes in the quoted one.
+func TestUnquotedOffset(t *testing.T) {
+	const expression = `a"\\y`
+	for offset, want := range []int{0, 1, 1, 2, 2, 3, 3, 4, 5, 5} {
+		if got := query.UnquotedOffset(expression, offset); got != want {
+			t.Errorf("%d in %s is %d, want %d", offset, query.Quote(expression), got, want)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (c *call) grep(ctx context.Context, in grepArgs) (*answer, error) {
 func grepFind(pattern string, in grepArgs) find {
 	const content = "content:"
 	f := find{text: pattern, context: min(in.Context, 20)}
-	f.locate = func(p int) int { return unquotedOffset(f.text, p-len(content)-1) }
+	f.locate = func(p int) int { return query.UnquotedOffset(f.text, p-len(content)-1) }
 	if in.Literal {
 		pattern = regexp.QuoteMeta(pattern)
 	}

@@ -81,17 +81,3 @@ func join(parts ...string) string {
 	}
 	return strings.Join(all, " ")
 }
-
-// unquotedOffset is the place in an expression of what is at offset in
-// query.Quote(expression), counted after the opening quote.
-func unquotedOffset(expression string, offset int) int {
-	for i := range len(expression) {
-		if offset <= 0 {
-			return i
-		}
-		if offset--; expression[i] == '\\' || expression[i] == '"' {
-			offset--
-		}
-	}
-	return len(expression)
-}

@@ -146,7 +146,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"grep", args{"patterns": []string{}}, "want 1 to 8"},
 		{"grep", args{"patterns": strings.Split(strings.Repeat("x", 9), "")}, "want 1 to 8"},
 		{"grep", args{"patterns": []string{""}}, "glob lists files"},
-		{"grep", args{"patterns": []string{`a\`}}, "position 2"},
+		{"grep", args{"patterns": []string{`a\`}}, "position 1"},
 		{"grep", args{"patterns": []string{"(?=x)"}}, "cannot read"},
 		{"grep", args{"patterns": []string{huge}}, "16384"},
 		{"grep", args{"patterns": huge}, "patterns"},

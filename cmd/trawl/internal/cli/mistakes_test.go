@@ -100,6 +100,30 @@ func TestFoldersToIndex(t *testing.T) {
 	}
 }
 
+// TestBrokenExpressions: the place of a mistake is one in the pattern as it was given, and not in the query that is made of it.
+func TestBrokenExpressions(t *testing.T) {
+	for _, tt := range []struct {
+		args  []string
+		shows string
+	}{
+		{[]string{"-e", "["}, `byte 0: found "["; expected a closing "]"; write \[ to search for a bracket` + "\n  [\n  ^\n"},
+		{[]string{"-e", "fish", "-e", `"\\\y`, "lang:go"}, `byte 3: found "\y"; expected an escape that RE2 knows (such as \d \w \s \b \n); write \\ to search for one \` + "\n  \"\\\\\\y\n     ^\n"},
+		{[]string{"-w", "a["}, `byte 1: found "["; expected a closing "]"; write \[ to search for a bracket` + "\n  a[\n   ^\n"},
+		{[]string{"-r", "fish", "-r", "x(", "y"}, `byte 1: found "(" without its ")"; expected a closing ")"; write \( to search for a parenthesis` + "\n  x(\n   ^\n"},
+	} {
+		s := &scripted{}
+		if exit, _, errs := trawl(t, s, append([]string{"search"}, tt.args...)...); exit != 2 || errs != "trawl: query syntax error at "+tt.shows || s.searched != nil {
+			t.Errorf("%q: exit %d: %s, want %s", tt.args, exit, errs, tt.shows)
+		}
+	}
+	for _, args := range [][]string{{"-F", "["}, {"-e", ""}, {"-w", "a|b"}, {"-F", "-w", "("}, {"-r", "", "x"}} {
+		s := &scripted{answer: oneFile()}
+		if exit, _, errs := trawl(t, s, append([]string{"search"}, args...)...); exit != 0 || s.searched == nil {
+			t.Errorf("%q: exit %d: %s", args, exit, errs)
+		}
+	}
+}
+
 // TestEmptyNames: an empty name, as of a variable that is not set, is an error of usage in every command.
 func TestEmptyNames(t *testing.T) {
 	for _, args := range [][]string{

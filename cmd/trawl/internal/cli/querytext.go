@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
@@ -48,11 +49,34 @@ func (q *queryFlags) text(args []string) (string, error) {
 	if err := q.checkGlobs(); err != nil {
 		return "", err
 	}
+	if err := checkExpressions("r:", q.repos); err != nil {
+		return "", err
+	}
+	if !q.fixed {
+		if err := checkExpressions("content:", patterns); err != nil {
+			return "", err
+		}
+	}
 	scope := q.scope()
 	if words != "" && len(patterns)+len(scope) > 0 {
 		words = "( " + words + " )" // it may hold an or
 	}
 	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
+}
+
+// checkExpressions refuses what is no expression, and shows the place in it. The router would name a place in the query that is made of it.
+func checkExpressions(field string, expressions []string) error {
+	for _, e := range expressions {
+		_, err := query.Parse(field+query.Quote(e), query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
+		if syntax, ok := errors.AsType[*query.SyntaxError](err); ok && utf8.ValidString(e) {
+			syntax.Position = query.UnquotedOffset(e, syntax.Position-len(field)-len(`"`))
+			var b strings.Builder
+			b.WriteString(syntax.Error())
+			pointAt(&b, e, syntax.Position)
+			return usageError{errors.New(b.String())}
+		}
+	}
+	return nil
 }
 
 // surelyWords matches texts that begin and end with a word character of ASCII in any case: k and s have capitals beyond ASCII.
