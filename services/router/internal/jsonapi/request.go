@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 )
 
@@ -73,7 +75,7 @@ func fromParameters(d protoreflect.MessageDescriptor, parameters url.Values) ([]
 			field := fieldOf(in, part)
 			last := i == len(fields)-1
 			if field == nil || last != isValue(field) {
-				return nil, invalid("there is no parameter %q: /api/openapi.json lists all", name)
+				return nil, noParameter(d, name)
 			}
 			key := field.JSONName()
 			if !last {
@@ -95,6 +97,34 @@ func fromParameters(d protoreflect.MessageDescriptor, parameters url.Values) ([]
 		}
 	}
 	return json.Marshal(object)
+}
+
+// noParameter is the error about a parameter that does not exist. It names those with this name in a field of the message, or else those that are
+// spelled like it.
+func noParameter(d protoreflect.MessageDescriptor, name string) error {
+	all := parametersOf(d, "")
+	near := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return !strings.HasSuffix(p, "."+name) })
+	if len(near) == 0 {
+		near = searchapi.SpelledLike(name, all)
+	}
+	text := ""
+	if len(near) > 0 {
+		text = "; the nearest: " + strings.Join(near, ", ")
+	}
+	return invalid("there is no parameter %q%s; /api/openapi.json lists all", name, text)
+}
+
+// parametersOf are the values of a message, and of the messages in it that are no values. Prefix is before each.
+func parametersOf(d protoreflect.MessageDescriptor, prefix string) (names []string) {
+	for i := range d.Fields().Len() {
+		switch f := d.Fields().Get(i); {
+		case isValue(f):
+			names = append(names, prefix+f.JSONName())
+		case !f.IsList() && !f.IsMap() && prefix == "":
+			names = append(names, parametersOf(f.Message(), f.JSONName()+".")...)
+		}
+	}
+	return names
 }
 
 func fieldOf(d protoreflect.MessageDescriptor, name string) protoreflect.FieldDescriptor {
