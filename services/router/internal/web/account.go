@@ -4,6 +4,7 @@ import (
 	"html/template"
 	"time"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -16,7 +17,7 @@ type account struct {
 	Found    bool
 	Duration string
 	Complete bool
-	// Over is how many repos a complete answer covers; empty if unknown.
+	// Over is how many repos a complete answer covers; empty if unknown, as where something is found in those that the query leaves.
 	Over string
 	// AsOf: everything published before this time is in the answer.
 	AsOf time.Time
@@ -57,6 +58,22 @@ func newAccount(resp *searchv1.SearchResponse, repos int, now time.Time) *accoun
 		a.Missing = missingOf(c.GetUncovered())
 	}
 	return a
+}
+
+// ofSomeRepos reports whether a query may rule out repos whatever is in their files.
+func ofSomeRepos(text string) (some bool) {
+	q, err := searchapi.Parse(text, syntaxVersion)
+	if err != nil {
+		return false
+	}
+	query.Walk(q, func(q query.Q) bool {
+		switch q.(type) {
+		case *query.Repo, *query.RepoSet, *query.RepoFact, *query.Meta, *query.Branch:
+			some = true
+		}
+		return !some
+	})
+	return some
 }
 
 // missingOf groups what was not covered by its reason.

@@ -140,8 +140,10 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 		return page.reply()
 	}
 	page.Uncounted = live && !count(ctx, answers, query, resp)
-	// The session knows its repos by now; without them the account has no number.
-	repos, _ := answers.Repos(ctx)
+	repos := 0
+	if !ofSomeRepos(query) {
+		repos, _ = answers.Repos(ctx) // the session knows them by now; without them the account has no number
+	}
 	page.Account = newAccount(resp, repos, time.Now())
 	page.fill(ctx, p, resp, whole)
 	counts := resp.GetFacets()

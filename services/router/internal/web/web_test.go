@@ -19,6 +19,16 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
+// TestReposThatAQueryLeaves: a page does not claim repos that the query rules out. Where something is found, how many it leaves is unknown.
+func TestReposThatAQueryLeaves(t *testing.T) {
+	f := &fake{search: found(hit("host/pond", "a/fish.go", chunk("fish\n", "fish", 1))), files: map[string]map[string]string{"host/pond": nil, "host/lake": nil}}
+	for query, over := range map[string]string{
+		"fish f:go lang:go": "Complete over 2 repos", "r:pond fish": "Complete.", "(-r:lake fish)": "Complete.", "b:main fish": "Complete.", "archived:no fish": "Complete.",
+	} {
+		contains(t, textOf(show(t, f.serve(t, false), "/?"+url.Values{"q": {query}}.Encode())), over)
+	}
+}
+
 // TestSearchPage: an answer is shown with its lines, numbers, marks, counts and account, and
 // links that lead on.
 func TestSearchPage(t *testing.T) {
