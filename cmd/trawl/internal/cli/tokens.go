@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -165,15 +166,30 @@ func newTokensRevoke(p Process) *cobra.Command {
 	cmd = configuredAs(p, cmd, tokensRole, &s, func(cmd *cobra.Command) error {
 		return withTokens(cmd.Context(), s.Etcd, func(store *access.Store) error {
 			id := cmd.Flags().Arg(0)
-			if err := store.Revoke(cmd.Context(), id); err != nil {
+			err := store.Revoke(cmd.Context(), id)
+			if errors.Is(err, access.ErrNoToken) {
+				err = cmp.Or(byName(cmd.Context(), store, id), err)
+			}
+			if err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(p.Out, "%s is revoked; a router that loses sight of etcd accepts it until its --access-staleness and --access-outage-grace are over\n", id)
+			_, err = fmt.Fprintf(p.Out, "%s is revoked; a router that loses sight of etcd accepts it until its --access-staleness and --access-outage-grace are over\n", id)
 			return err
 		})
 	})
 	cmd.Args = named(cobra.ExactArgs(1))
 	return cmd
+}
+
+// byName is the error about the name of a token in place of its ID; nil if no token has the name.
+func byName(ctx context.Context, store *access.Store, name string) error {
+	tokens, _ := store.List(ctx)
+	for _, t := range tokens {
+		if t.GetName() == name {
+			return fmt.Errorf("%q is the name of the token %s: names may be shared, so a token is revoked by its ID", name, t.GetId())
+		}
+	}
+	return nil
 }
 
 // withTokens runs f with the store of tokens. It fails within seconds unless etcd answers.

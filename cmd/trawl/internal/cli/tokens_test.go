@@ -47,6 +47,9 @@ func TestTokens(t *testing.T) {
 	tokens(2, "create", "--allow", "**")                                        // for nobody
 	tokens(2, "revoke")
 	tokens(1, "revoke", "nobody")
+	if _, errs := tokens(1, "revoke", "ci"); !strings.Contains(errs, `"ci" is the name of the token `+id) {
+		t.Errorf("by name: %s", errs)
+	}
 	tokens(0, "revoke", id)
 	if list, _ := tokens(0, "list", "--json"); list != "" {
 		t.Errorf("after it was revoked: %s", list)
