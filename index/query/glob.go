@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -191,8 +192,16 @@ func classTree(inside string) (text string, tree *syntax.Regexp, err error) {
 // rangesOf returns the runes of a class, however it was simplified.
 func rangesOf(class *syntax.Regexp) []rune {
 	switch class.Op {
-	case syntax.OpLiteral:
-		return []rune{class.Rune[0], class.Rune[0]}
+	case syntax.OpLiteral: // of one rune, or of its cases: [aA] is the same as (?i:A)
+		first := class.Rune[0]
+		ranges := []rune{first, first}
+		if class.Flags&syntax.FoldCase == 0 {
+			return ranges
+		}
+		for r := unicode.SimpleFold(first); r != first; r = unicode.SimpleFold(r) {
+			ranges = append(ranges, r, r)
+		}
+		return ranges
 	case syntax.OpAnyChar:
 		return []rune{0, utf8.MaxRune}
 	case syntax.OpAnyCharNotNL:

@@ -39,6 +39,7 @@ func TestGlobs(t *testing.T) {
 		{"a[!x]b", "a/b", false}, {"a[^x]b", "acb", true}, {"a[!x]*", "a/b", false}, {"a[+-9]b", "a/b", false}, {"a[+-9]b", "a.b", true}, {"a[+-9]b", "a9b", true},
 		{"a[/]b", "a/b", false}, {"a[b/]c", "a/c", false}, {"a[b/]c", "abc", true}, {"a[--/]b", "a/b", false}, {"a[--/]b", "a-b", true}, {"[!-a]x", "zx", true},
 		{"a[!\n]b", "a/b", false}, {"a[!\n]b", "acb", true}, {"a[\x00-\U0010ffff]b", "acb", true}, {"a[\x00-\U0010ffff]b", "a/b", false}, {"a[k]b", "akb", true},
+		{"*.[cC]", "a/b.c", true}, {"*.[cC]", "a/b.C", true}, {"[kK\u212a]", "k", true}, {"[kK\u212a]", "\u212a", true}, {"[!aA]b", "ab", false}, {"[!aA]b", "cb", true},
 	} {
 		if got := regexp.MustCompile(query.PathGlob(tt.glob)).MatchString(tt.path); got != tt.want {
 			t.Errorf("%s on %s: %t", tt.glob, tt.path, got)
