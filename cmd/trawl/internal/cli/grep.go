@@ -134,12 +134,7 @@ func (f *grepFlags) read(cmd *cobra.Command, p Process, args []string) (paths []
 		return nil, err
 	}
 	flags := cmd.Flags()
-	if !flags.Changed("after-context") {
-		f.after = f.context
-	}
-	if !flags.Changed("before-context") {
-		f.before = f.context
-	}
+	f.bothSides(flags, f.context)
 	f.show.Files, f.show.OnlyMatching, f.show.Before, f.show.After, f.show.Most = f.paths || f.quiet, f.only, int(f.before), int(f.after), int(f.most)
 	if f.paths && f.show.Count {
 		return nil, usageError{errors.New("-l and -c exclude each other")}

@@ -106,7 +106,7 @@ func newPlaces(p Process, use, short, long string, places askForPlaces) *cobra.C
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name, query := args[0], strings.Join(args[1:], " ")
-			return answer.run(cmd.Context(), p, query, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+			return answer.run(cmd, p, query, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 				return places(ctx, c, name, query, o, page)
 			})
 		},

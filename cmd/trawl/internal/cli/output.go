@@ -135,7 +135,7 @@ func (l *lineFlags) check() error {
 		return usageError{errors.New("--json excludes --files, -l and -c: its lines have paths and counts")}
 	case l.null && !l.filesAlone():
 		return usageError{errors.New("--null needs --files, -l or -c")}
-	case max(l.before, l.after, l.context) > mostContext:
+	case max(l.before, l.after) > mostContext:
 		return usageError{fmt.Errorf("at most %d lines are shown around a match", mostContext)}
 	}
 	return nil
@@ -144,7 +144,7 @@ func (l *lineFlags) check() error {
 // options asks for what is shown.
 func (l *lineFlags) options(headings bool) *searchv1.SearchOptions {
 	options := l.outputFlags.options(headings)
-	options.ContextLines = max(l.context, l.before, l.after)
+	options.ContextLines = max(l.before, l.after)
 	if options.ContextLines > 0 && !l.json {
 		// Around drops the extra line. Without it, a chunk that ends in a line break could end with
 		// the last line of its file, or with an empty line.
@@ -167,7 +167,6 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 	if err != nil {
 		return nil, err
 	}
-	before, after := max(l.before, l.context), max(l.after, l.context)
 	var out printer
 	switch {
 	case l.quiet:
@@ -179,17 +178,18 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 	case l.json:
 		out = render.NewJSON(p.Out)
 	case headings:
-		text := render.NewText(p.Out, color, before+after > 0)
+		text := render.NewText(p.Out, color, l.before+l.after > 0)
 		text.Link, out = link, text
 	case l.counts != nil:
 		return render.NewCounts(p.Out, p.Err, color, len(l.counts.facets) > 0), nil
 	default:
 		out = render.NewLines(p.Out, p.Err, render.LineStyle{
-			Color: color, Context: before+after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers, Link: link,
+			Color: color, Context: l.before+l.after > 0, Only: l.only, Column: l.column, NoNumbers: l.noNumbers, Link: link,
+			Raw: !isTerminal(p.Out), Whole: l.maxLines == 0,
 		})
 	}
-	if before != after || before > 0 && !l.json {
-		out = &around{out, before, after}
+	if l.before != l.after || l.before > 0 && !l.json {
+		out = &around{out, l.before, l.after}
 	}
 	return out, nil
 }

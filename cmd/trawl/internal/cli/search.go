@@ -45,8 +45,9 @@ With -F or -w the QUERY is one pattern, as that of -e is, and fields such as lan
 to look.
 
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
-REPO:PATH:LINE:TEXT. The exit status is 0 if something was found, 1 if there is nothing, and 2 if the search failed, or
-found nothing in the part that it could search.`,
+REPO:PATH:LINE:TEXT. On a terminal, control characters are escaped. Any other output gets TEXT in its own bytes; of one file that
+are the lines of 100,000 matches, and a warning if it has more. The exit status is 0 if something was found, 1 if there is
+nothing, and 2 if the search failed, or found nothing in the part that it could search.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := query.text(args)
 			if err != nil {
@@ -56,7 +57,7 @@ found nothing in the part that it could search.`,
 			if answer.lines.counts, err = counts.options(&answer.lines); err != nil {
 				return err
 			}
-			err = answer.run(cmd.Context(), p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
+			err = answer.run(cmd, p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
 			if err == nil && isTerminal(p.Err) {
@@ -106,14 +107,15 @@ func (a *answerFlags) declare(cmd *cobra.Command, p Process) {
 }
 
 // run asks for a query and prints the answer. Its error is the exit status.
-func (a *answerFlags) run(ctx context.Context, p Process, query string, ask ask) error {
+func (a *answerFlags) run(cmd *cobra.Command, p Process, query string, ask ask) error {
+	a.lines.bothSides(cmd.Flags(), a.lines.context)
 	if err := a.lines.check(); err != nil {
 		return err
 	}
 	if a.timeout <= 0 {
 		return usageError{fmt.Errorf("--timeout is %v: want more than 0s", a.timeout)}
 	}
-	return p.paged(ctx, func(p Process) error { return a.print(ctx, p, query, ask) })
+	return p.paged(cmd.Context(), func(p Process) error { return a.print(cmd.Context(), p, query, ask) })
 }
 
 func (a *answerFlags) print(ctx context.Context, p Process, query string, ask ask) error {

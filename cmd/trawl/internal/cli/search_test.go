@@ -93,10 +93,16 @@ func TestLinesLikeGrep(t *testing.T) {
 		{[]string{"-o", "--column"}, []string{`r:a\x1b.go:2:1:fish`, `r:a\x1b.go:2:9:fish`, `r:a\x1b.go:3:1:fish`, `r:a\x1b.go:9:1:fish`, `r:fish.md`}},
 		{[]string{"-oN"}, []string{`r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:a\x1b.go:fish`, `r:fish.md`}},
 		{[]string{"-A1"}, []string{
-			`r:a\x1b.go:2:fish é fish`, `r:a\x1b.go:3:fish`, `r:a\x1b.go-4-four`, "--", `r:a\x1b.go:9:fish`, `r:fish.md`,
+			"r:a\\x1b.go:2:fish é fish\r", `r:a\x1b.go:3:fish`, `r:a\x1b.go-4-four`, "--", `r:a\x1b.go:9:fish`, `r:fish.md`,
 		}},
 		{[]string{"-B1"}, []string{
-			`r:a\x1b.go-1-one`, `r:a\x1b.go:2:fish é fish`, `r:a\x1b.go:3:fish`, "--", `r:a\x1b.go-8-six`, `r:a\x1b.go:9:fish`, `r:fish.md`,
+			`r:a\x1b.go-1-one`, "r:a\\x1b.go:2:fish é fish\r", `r:a\x1b.go:3:fish`, "--", `r:a\x1b.go-8-six`, `r:a\x1b.go:9:fish`, `r:fish.md`,
+		}},
+		{[]string{"-C1", "-A0"}, []string{
+			`r:a\x1b.go-1-one`, "r:a\\x1b.go:2:fish é fish\r", `r:a\x1b.go:3:fish`, "--", `r:a\x1b.go-8-six`, `r:a\x1b.go:9:fish`, `r:fish.md`,
+		}},
+		{[]string{"-B0", "-oC1"}, []string{
+			`r:a\x1b.go:2:fish`, `r:a\x1b.go:2:fish`, `r:a\x1b.go:3:fish`, `r:a\x1b.go-4-four`, "--", `r:a\x1b.go:9:fish`, `r:fish.md`,
 		}},
 		{[]string{"-l"}, []string{`r:a\x1b.go`, "r:fish.md"}},
 		{[]string{"-c"}, []string{`r:a\x1b.go:4`, "r:fish.md:1"}},

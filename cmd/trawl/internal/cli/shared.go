@@ -78,6 +78,16 @@ func (f *shownFlags) declare(flags *pflag.FlagSet) {
 	flags.StringVar(&f.hyperlinks, "hyperlinks", "auto", "auto, always or never: make files and lines hyperlinks, which terminals open")
 }
 
+// bothSides gives -A and -B the lines of -C where they are not given themselves, as in ripgrep and grep.
+func (f *shownFlags) bothSides(flags *pflag.FlagSet, context uint32) {
+	if !flags.Changed("after-context") {
+		f.after = context
+	}
+	if !flags.Changed("before-context") {
+		f.before = context
+	}
+}
+
 // contextFlag declares how many lines are shown on both sides of a match.
 func contextFlag(flags *pflag.FlagSet, context *uint32) {
 	flags.Uint32VarP(context, "context", "C", 0, "lines shown around each match")

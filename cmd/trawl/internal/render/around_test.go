@@ -49,7 +49,7 @@ func TestAroundHasEveryLine(t *testing.T) {
 		}
 		var got, want []uint32
 		for _, c := range Around(&searchv1.FileMatch{Chunks: []*searchv1.ChunkMatch{chunk}}, uint32(before), uint32(after)).GetChunks() {
-			for _, line := range linesOf(c) {
+			for _, line := range linesOf(c, false) {
 				got = append(got, line.number)
 			}
 		}

@@ -21,6 +21,10 @@ type LineStyle struct {
 	Column bool
 	// NoNumbers leaves out the numbers of lines.
 	NoNumbers bool
+	// Raw prints the text of lines in its own bytes. It is not for terminals.
+	Raw bool
+	// Whole warns of a file that has more matches than are printed.
+	Whole bool
 	// Link of paths and numbers of lines.
 	Link Link
 }
@@ -44,8 +48,15 @@ func NewLines(w, warnings io.Writer, style LineStyle) *Lines {
 func (l *Lines) File(f *searchv1.FileMatch) error {
 	var b strings.Builder
 	l.groups += l.file(&b, f)
-	_, err := io.WriteString(l.w, b.String())
-	return err
+	if _, err := io.WriteString(l.w, b.String()); err != nil {
+		return err
+	}
+	if shown, all := shownMatches(f), f.GetMatchCount(); l.style.Whole && shown < all {
+		name := Name([]byte(f.GetRepo() + ":" + string(f.GetPath())))
+		_, err := fmt.Fprintf(l.to, "%s: %d of %s are shown\n", name, shown, Count(all, "match", "matches"))
+		return err
+	}
+	return nil
 }
 
 // file prints a file, and returns how many groups of lines it had.
@@ -63,7 +74,7 @@ func (l *Lines) file(b *strings.Builder, f *searchv1.FileMatch) (groups int) {
 			}
 			groups++
 		}
-		for _, line := range linesOf(c) {
+		for _, line := range linesOf(c, l.style.Raw) {
 			last = line.number
 			l.line(b, f, line)
 		}
@@ -91,13 +102,13 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 			fmt.Fprintf(b, "%d%s", from+1, separator)
 		}
 	}
-	if l.style.Only {
+	if l.style.Only && (len(line.matches) > 0 || !l.style.Context) {
 		for _, m := range line.matches {
 			if m.from == m.to {
 				continue
 			}
 			head(m.from)
-			paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
+			l.text(b, styleMatch, line.text[m.from:m.to])
 			b.WriteByte('\n')
 		}
 		return
@@ -109,12 +120,21 @@ func (l *Lines) line(b *strings.Builder, f *searchv1.FileMatch, line matchedLine
 	head(from)
 	at := 0
 	for _, m := range line.matches {
-		paint(b, l.style.Color, stylePlain, line.text[at:m.from])
-		paint(b, l.style.Color, styleMatch, line.text[m.from:m.to])
+		l.text(b, stylePlain, line.text[at:m.from])
+		l.text(b, styleMatch, line.text[m.from:m.to])
 		at = m.to
 	}
-	paint(b, l.style.Color, stylePlain, line.text[at:])
+	l.text(b, stylePlain, line.text[at:])
 	b.WriteByte('\n')
+}
+
+// text prints a part of a line.
+func (l *Lines) text(b *strings.Builder, s style, text []byte) {
+	if l.style.Raw {
+		paintRaw(b, l.style.Color, s, text)
+	} else {
+		paint(b, l.style.Color, s, text)
+	}
 }
 
 func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) {
@@ -156,21 +176,24 @@ func (n notes) Summary(s *searchv1.Statistics, c *searchv1.Coverage, _ time.Dura
 // matchedLine is a line of a chunk.
 type matchedLine struct {
 	number  uint32
-	text    []byte // without its end
+	text    []byte // without its line break
 	matches []matchInLine
 }
 
 // matchInLine is the part of a match that lies in a line, in bytes. It is empty where the match has only the line's end.
 type matchInLine struct{ from, to int }
 
-// linesOf splits a chunk into its lines.
-func linesOf(c *searchv1.ChunkMatch) (lines []matchedLine) {
+// linesOf splits a chunk into its lines. Raw ones keep the carriage return of CRLF.
+func linesOf(c *searchv1.ChunkMatch, raw bool) (lines []matchedLine) {
 	number := max(c.GetContentStart().GetLineNumber(), 1)
 	offset := int(c.GetContentStart().GetByteOffset())
 	rest, ranges := bytes.TrimSuffix(c.GetContent(), []byte("\n")), c.GetRanges()
 	for {
 		text, tail, more := bytes.Cut(rest, []byte("\n"))
-		line := matchedLine{number: number, text: bytes.TrimSuffix(text, []byte("\r"))}
+		line := matchedLine{number: number, text: text}
+		if !raw {
+			line.text = bytes.TrimSuffix(text, []byte("\r"))
+		}
 		for len(ranges) > 0 && int(ranges[0].GetEnd().GetByteOffset()) <= offset {
 			ranges = ranges[1:]
 		}

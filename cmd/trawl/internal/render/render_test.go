@@ -91,10 +91,33 @@ func TestMatchOfALineBreak(t *testing.T) {
 		{LineStyle{}, "r:f:1:one\nr:f:2:\nr:f:3:two\nr:f-4-end\n"},
 		{LineStyle{Column: true}, "r:f:1:4:one\nr:f:2:1:\nr:f:3:1:two\nr:f-4-end\n"},
 		{LineStyle{Only: true}, "r:f:3:t\n"},
+		{LineStyle{Raw: true}, "r:f:1:one\r\nr:f:2:\nr:f:3:two\nr:f-4-end\n"},
+		{LineStyle{Raw: true, Column: true}, "r:f:1:5:one\r\nr:f:2:1:\nr:f:3:1:two\nr:f-4-end\n"},
+		{LineStyle{Raw: true, Only: true}, "r:f:3:t\n"},
 	} {
 		var out bytes.Buffer
 		if err := NewLines(&out, &out, tt.style).File(f); err != nil || out.String() != tt.want {
 			t.Errorf("%+v: %v, got %q\nwant %q", tt.style, err, out.String(), tt.want)
+		}
+	}
+}
+
+// TestLinesForPrograms: other programs get the bytes of lines, and hear of matches that they do not get.
+func TestLinesForPrograms(t *testing.T) {
+	f := &searchv1.FileMatch{Repo: "r", Path: []byte("f\xff"), MatchCount: 3, Chunks: []*searchv1.ChunkMatch{{
+		Content: []byte("caf\xe9 \x1b[1m\u200d\r\n"), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(0, 4)},
+	}}}
+	for _, tt := range []struct {
+		style       LineStyle
+		want, warns string
+	}{
+		{LineStyle{Raw: true, Whole: true}, "r:f\\xff:1:caf\xe9 \x1b[1m\u200d\r\n", "r:f\\xff: 1 of 3 matches are shown\n"},
+		{LineStyle{Raw: true, Only: true, Color: true}, "\x1b[2mr\x1b[0m:\x1b[35mf\\xff\x1b[0m:\x1b[32m1\x1b[0m:\x1b[1;31mcaf\xe9\x1b[0m\n", ""},
+		{LineStyle{}, `r:f\xff:1:caf\xe9 \x1b[1m\u200d` + "\n", ""},
+	} {
+		var out, warnings bytes.Buffer
+		if err := NewLines(&out, &warnings, tt.style).File(f); err != nil || out.String() != tt.want || warnings.String() != tt.warns {
+			t.Errorf("%+v: %v, got %q and %q\nwant %q and %q", tt.style, err, out.String(), warnings.String(), tt.want, tt.warns)
 		}
 	}
 }

@@ -1,5 +1,5 @@
 // Package render shows results of searches and the progress of requests, on a terminal,
-// as text or as JSON. What it prints never holds a control character of what was found:
+// as text or as JSON. What it prints on a terminal never holds a control character of what was found:
 // content and paths come from strangers, and a terminal obeys escape sequences.
 package render
 
@@ -34,6 +34,11 @@ var GrepColors = grep.Colors{Path: string(stylePath), Number: string(styleLine),
 
 // paint writes text in a style to b, made safe to print.
 func paint(b *strings.Builder, color bool, s style, text []byte) {
+	paintRaw(b, color, s, []byte(Safe(text)))
+}
+
+// paintRaw writes text in a style to b as it is.
+func paintRaw(b *strings.Builder, color bool, s style, text []byte) {
 	if len(text) == 0 {
 		return
 	}
@@ -41,7 +46,7 @@ func paint(b *strings.Builder, color bool, s style, text []byte) {
 		b.WriteString(string(s))
 		defer b.WriteString(reset)
 	}
-	writeSafe(b, text)
+	b.Write(text)
 }
 
 // writeSafe writes text with everything that is not printable escaped as in a
