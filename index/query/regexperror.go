@@ -85,14 +85,19 @@ func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 	case syntax.ErrInvalidEscape:
 		return `an escape that RE2 knows (such as \d \w \s \b \n); write \\ to search for one \`
 	case syntax.ErrInvalidPerlOp:
-		return `a group that RE2 knows: (?:...), (?i), (?s), (?m), (?U) or (?P<name>...); lookaround and backreferences do not exist; write \(\? to search for "(?"`
+		return knownGroups
 	case syntax.ErrInvalidNamedCapture:
+		if strings.HasPrefix(bad.Expr, "(?<=") || strings.HasPrefix(bad.Expr, "(?<!") {
+			return knownGroups
+		}
 		return "a name of letters, digits and _ that is used once, as in (?P<name>...)"
 	case syntax.ErrTrailingBackslash:
 		return `a character after it; write \\\\ in quotes to search for one \`
 	}
 	return "a regular expression in RE2 syntax: " + string(bad.Code)
 }
+
+const knownGroups = `a group that RE2 knows: (?:...), (?i), (?s), (?m), (?U) or (?P<name>...); lookaround and backreferences do not exist; write \(\? to search for "(?"`
 
 func (p *parser) endsAtSpace(tok token) bool {
 	return tok.end < len(p.in) && (p.in[tok.end] == ' ' || p.in[tok.end] == '\t')
