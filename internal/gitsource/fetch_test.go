@@ -303,6 +303,31 @@ func TestFetchOddDefaultBranch(t *testing.T) {
 	}
 }
 
+// TestBrokenRefs: a ref whose file a crash left empty is no branch, and one without its object is named as what is wrong.
+func TestBrokenRefs(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	refs := filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), "refs", "heads")
+	broken := func(branch, content string) {
+		if err := os.WriteFile(filepath.Join(refs, branch), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	broken("empty", "")
+	broken("garbage", "x\n")
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	for _, want := range [][]string{nil, {"**"}, {"empty", "main"}} {
+		if got := fetchAll(t, f, mirror, r.Dir, want...); !maps.Equal(got, map[string]string{"a@main": "1"}) {
+			t.Errorf("%q: %v", want, got)
+		}
+	}
+	_, err := f.Branches(t.Context(), r.Dir, []string{"empty"})
+	wantFailure(t, err, NoBranch, `no branch "empty"`)
+	broken("missing", strings.Repeat("1", 40)+"\n")
+	_, err = f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "missing"}}, nil)
+	wantFailure(t, err, Damaged, "names an object")
+}
+
 func TestFetchEndsWithItsContext(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "1")

@@ -92,7 +92,7 @@ func (r *refs) add(ref, value string) {
 	switch {
 	case symbolic && ref == "HEAD" && strings.HasPrefix(target, "refs/heads/"):
 		r.head = target
-	case !hexOID(value):
+	case !hexOID(value) || strings.Trim(value, "0") == "": // the file of a ref that a crash left empty is a name of zeros
 	case ref == "HEAD":
 		if r.head == "" {
 			r.head = ref
