@@ -207,9 +207,10 @@ func (r *result) trim(limit int) {
 func (f *finding) hints() (notes []string) {
 	for _, h := range f.resp.GetEmpty().GetHints() {
 		instead := h.GetQuery()
-		if f.name != "" {
+		switch {
+		case f.name != "":
 			instead = "" // the caller writes names
-		} else if f.query != f.text && f.pattern == "" {
+		case f.query != f.text && f.pattern == "":
 			own, anyCase := strings.CutSuffix(instead, " case:no")
 			own, same := strings.CutSuffix(own, strings.TrimPrefix(f.query, "("+f.text))
 			if !same {
@@ -218,7 +219,7 @@ func (f *finding) hints() (notes []string) {
 			if instead = strings.TrimPrefix(own, "("); anyCase {
 				instead += " case:no"
 			}
-		} else if f.query != f.text {
+		case f.query != f.text:
 			term, same := strings.CutSuffix(instead, strings.TrimPrefix(f.query, f.pattern))
 			terms := query.Terms(term, syntaxVersion)
 			if !same || len(terms) != 1 {

@@ -36,7 +36,7 @@ func (r *lineReader) Read(p []byte) (int, error) {
 		}
 		line := bytes.TrimSpace(r.lines.Bytes())
 		if _, err := jsonrpc.DecodeMessage(line); err == nil {
-			r.left = append(line, '\n')
+			r.left = append(bytes.Clone(line), '\n')
 		} else if len(line) > 0 {
 			if err := r.refuse(line, err); err != nil {
 				return 0, err

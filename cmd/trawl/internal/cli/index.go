@@ -83,7 +83,7 @@ func indexedAs(ctx context.Context, at routerAt, name string) error {
 		return err
 	})
 	if err != nil {
-		return nil //nolint:nilerr // that there is no folder says more
+		return nil // that there is no folder says more
 	}
 	return fmt.Errorf("%s is the name of a repo, and no folder here: trawl repos reindex %s indexes it again", name, shellWord(name))
 }
