@@ -219,6 +219,48 @@ func TestFailOver(t *testing.T) {
 	}
 }
 
+// TestRouterWithAnotherClock: all searchers refuse a router whose clock is far behind theirs. Its callers are not told that they themselves
+// are unknown. An answer has no files, accounts for every shard as failed, and refers to the log, which names the clocks. A query that needs a
+// whole answer fails. Once the clock is right, answers are complete again.
+func TestRouterWithAnotherClock(t *testing.T) {
+	c := start(t, 2, func(c *cluster) {
+		for _, s := range c.searchers {
+			s.files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
+			s.files[d(2)] = []*searchv1.FileMatch{file("s", "a", 1)}
+		}
+	})
+	set := func(err error) {
+		for _, s := range c.searchers {
+			s.mu.Lock()
+			s.fails = err
+			s.mu.Unlock()
+		}
+	}
+	set(status.Error(codes.Unauthenticated, "the seal was good until an hour ago; do the clocks differ?"))
+	for range 20 { // more than open a breaker
+		resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"})
+		if cov := resp.GetCoverage(); err != nil || len(resp.Files) > 0 || cov.Complete || cov.Failed != 2 || cov.Searched != 0 || len(cov.Uncovered) != 2 ||
+			!strings.Contains(cov.Uncovered[0].Message, "the router's log has the cause") {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		_, err = c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{RequireComplete: true}})
+		if status.Code(err) != codes.FailedPrecondition {
+			t.Fatalf("require_complete: %v", err)
+		}
+		list, err := c.List(t.Context(), &searchv1.ListRequest{Query: "q"})
+		if err != nil || list.GetCoverage().GetComplete() || len(list.GetRepos()) > 0 {
+			t.Fatalf("list: %v, %v", list, err)
+		}
+		if _, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("a")}); status.Code(err) != codes.Unavailable {
+			t.Fatalf("get file: %v", err)
+		}
+	}
+	set(nil)
+	if resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q"}); err != nil || len(resp.Files) != 2 || !resp.Coverage.Complete {
+		t.Errorf("with the right clock: %v, %v", resp, err)
+	}
+}
+
 func TestRequireComplete(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "a", 1)}
