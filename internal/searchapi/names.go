@@ -3,8 +3,10 @@ package searchapi
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // DefinitionsOf is the query of syntax version 2 for the definitions of a name, which must not
@@ -17,11 +19,15 @@ func ReferencesOf(name, within string) string { return placesOf("ref:", name, wi
 
 func placesOf(field, name, within string) string {
 	text := regexp.QuoteMeta(name)
-	if ngram.IsWord(name[0]) {
+	first, last := name[0], name[len(name)-1]
+	if ngram.IsWord(first) {
 		text = `\b` + text
 	}
-	if ngram.IsWord(name[len(name)-1]) {
+	if ngram.IsWord(last) {
 		text += `\b`
+	}
+	if max(first, last) >= utf8.RuneSelf { // for \b, words are ASCII
+		text = "(?P<" + regex.WholeWord + ">" + text + ")"
 	}
 	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 	places := "(case:yes " + field + quoted + " )"
