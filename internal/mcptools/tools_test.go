@@ -36,75 +36,78 @@ func pond() map[string]map[string]string {
 	}
 }
 
+// answers are what tools say of the pond.
+var answers = []struct {
+	tool string
+	args args
+	want []string
+	not  []string
+}{
+	{"grep", args{"patterns": []string{`func \(c`, "Carp"}},
+		[]string{`func \(c: 1 match in 1 file`, "Carp: 3 matches in 1 file", "github.com/acme/pond@0123456789ab (main)", "internal/fish/carp.go", "    6: func (c *Carp) Feed() error { return nil }", "Complete."}, nil},
+	{"grep", args{"patterns": []string{"carp"}, "ignore_case": true}, []string{"4 matches in 2 files"}, nil},
+	{"grep", args{"patterns": []string{"(raw)."}, "literal": true}, []string{"1 match in 1 file", "3: // Pike eats carp (raw)."}, nil},
+	{"grep", args{"patterns": []string{"feed"}, "context": 1}, []string{"    3- func main() {\n    4: \tfeed(\"fish\")\n    5- }"}, nil},
+	{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd/**"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
+	{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
+	{"grep", args{"patterns": []string{"package"}, "repos": []string{"github.com/acme/*"}}, []string{"4 matches in 4 files"}, nil},
+	{"grep", args{"patterns": []string{"package"}, "repos": []string{"GitHub.com/Acme/Lake"}}, []string{"1 match in 1 file"}, []string{"no repo"}},
+	{"grep", args{"patterns": []string{"package"}, "detail": "files"}, []string{"4 matches in 4 files, counts by file", "boat.go: 1"}, nil},
+	{"grep", args{"patterns": []string{"fish"}, "detail": "numbers"}, []string{"internal/fish/carp.go:1,3"}, nil},
+	{"grep", args{"patterns": []string{"whale"}},
+		[]string{"0 matches in 0 files", "Complete over 2 repos at these commits: github.com/acme/lake@0123456789ab (main), github.com/acme/pond@0123456789ab (main)."}, nil},
+	{"grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/pond", "github.com/acme/lakes"}},
+		[]string{"5 matches", `no repo "github.com/acme/lakes" is published, or you may not see it; the nearest: "github.com/acme/lake"`}, nil},
+	{"grep", args{"patterns": []string{"fish"}, "paths": []string{"internal/fsh/*.go"}}, []string{"0 matches", "no file is in scope", "the nearest paths: internal/fish/"}, nil},
+	{"grep", args{"patterns": []string{"$user"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
+	{"grep", args{"patterns": []string{"fish", "$user"}, "paths": []string{"*.go"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
+	{"grep", args{"patterns": []string{"fish", "a("}}, []string{"fish: 5 matches", "a(: cannot read a⟨here⟩(: position 1", "set literal"}, nil},
+	{"grep", args{"patterns": []string{"fish"}, "max_tokens": 900_000}, []string{"max_tokens can be 1000 to 25000"}, nil},
+	{"search", args{"query": "Carp Feed"}, []string{"in 1 file", "internal/fish/carp.go"}, []string{"any of them"}},
+	{"search", args{"query": "Where is the whale, and how does Carp feed"}, []string{"no file has all words; files with any of: whale Carp feed: 5 matches in 2 files", "internal/fish/carp.go"}, nil},
+	{"search", args{"query": "what does whom"}, []string{"no file has all words; files with any of: whom: 0 matches"}, nil},
+	{"search", args{"query": "how does"}, []string{"files with any of them"}, nil},
+	{"search", args{"query": "Carp whale"}, []string{"no file has all words; files with any of them", "internal/fish/carp.go"}, nil},
+	{"search", args{"query": "fish language:klingon"}, []string{"there is no such field; try fish lang:klingon"}, nil},
+	{"grep", args{"patterns": []string{"whale", "CARP"}}, []string{"Note: CARP is found in another case: set ignore_case\n"}, []string{"whale is found"}},
+	{"grep", args{"patterns": []string{"CARP"}, "paths": []string{"cmd/**"}}, []string{"0 matches"}, []string{"another case"}},
+	{"grep", args{"patterns": []string{"whale"}, "branch": "mian"}, []string{"Note: no file is in scope", "Note: no such branch\n"}, []string{"b:main"}},
+	{"glob", args{"patterns": []string{"*.go"}, "branch": "mian"}, []string{"Note: no such branch\n"}, nil},
+	{"search", args{"query": "CARP", "repos": []string{"github.com/acme/pond"}}, []string{"Note: a capital; try CARP case:no\n"}, []string{"another term"}},
+	{"search", args{"query": "fish f:README"}, []string{"README.md", "2: All about fish."}, []string{"carp.go"}},
+	{"glob", args{"patterns": []string{"*.go"}}, []string{"4 files", "cmd/pond/main.go", "boat.go"}, []string{"README"}},
+	{"glob", args{"patterns": []string{"internal/**/*.{go,md}", "README*"}}, []string{"3 files"}, nil},
+	{"glob", args{"patterns": []string{"carb.go"}}, []string{"0 files", "the nearest paths: internal/fish/carp.go"}, nil},
+	{"read_file", args{"files": []args{
+		{"repo": "github.com/acme/pond", "path": "internal/fish/carp.go", "start": 3, "end": 4},
+		{"repo": "github.com/acme/pond", "path": "README.md"},
+		{"repo": "github.com/acme/pond", "path": "internal/fish/crap.go"},
+		{"repo": "github.com/acme/pnd", "path": "README.md"},
+	}}, []string{
+		"github.com/acme/pond@0123456789ab internal/fish/carp.go lines 3-4", "3: // Carp is a fish.\n4: type Carp struct{ Age int }\n",
+		"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", `the nearest: "internal/fish/carp.go"`, `no repo "github.com/acme/pnd" is published`, `the nearest: "github.com/acme/pond"`,
+	}, []string{"5: "}},
+	{"definitions", args{"names": []string{"Feed", "Carp"}}, []string{"Feed: 1 match in 1 file", "    6: func (c *Carp) Feed() error { return nil }  [method in Carp]", "    4: type Carp struct{ Age int }  [type]"}, []string{"// Carp"}},
+	{"references", args{"names": []string{"Carp"}}, []string{"2 matches in 1 file", "    3: // Carp is a fish.\n", "    6: func (c *Carp) Feed"}, []string{"4: "}},
+	{"references", args{"names": []string{"feed"}}, []string{"1 match in 1 file", "\tfeed(\"fish\")  [in function main]"}, nil},
+	{"references", args{"names": []string{"fish"}, "paths": []string{"*.md"}}, []string{"1 match in 1 file", "README.md"}, nil},
+	{"definitions", args{"names": []string{"Feed"}, "repos": []string{"github.com/acme/lake"}}, []string{"0 matches", "Complete over 1 repo"}, nil},
+	{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Note: \"Crap\" is not defined where the query looks; the nearest: \"Carp\"\n"}, nil},
+	{"references", args{"names": []string{"Feed"}}, []string{"0 matches", "Note: \"Feed\" is defined, and used nowhere that the query looks"}, []string{"is not defined"}},
+	{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
+	{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
+	{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
+	{"grep", args{"patterns": []string{"carp"}, "repos": []string{"*pon*"}}, []string{"0 matches", "Note: no repo is in scope: a glob matches whole names"}, nil},
+	{"grep", args{"patterns": []string{"carp"}, "repos": []string{"**pon*"}}, []string{"1 match in 1 file"}, []string{"Note"}},
+	{"list_repos", args{"pattern": "LAKE"}, []string{"1 repo\n", "github.com/acme/lake"}, []string{"pond"}},
+	{"list_refs", args{"repo": "github.com/acme/pond"}, []string{"main@0123456789ab"}, []string{"lake"}},
+	{"count", args{"patterns": []string{"fish"}}, []string{"5 matches in 4 files, counts by repo and directory", "  internal/fish/: 3 in 2 files"}, nil},
+}
+
 // TestAnswers checks each tool's answers over a small library.
 func TestAnswers(t *testing.T) {
 	session := connect(t, newLibrary(t, pond()))
-	for _, c := range []struct {
-		tool string
-		args args
-		want []string
-		not  []string
-	}{
-		{"grep", args{"patterns": []string{`func \(c`, "Carp"}},
-			[]string{`func \(c: 1 match in 1 file`, "Carp: 3 matches in 1 file", "github.com/acme/pond@0123456789ab (main)", "internal/fish/carp.go", "    6: func (c *Carp) Feed() error { return nil }", "Complete."}, nil},
-		{"grep", args{"patterns": []string{"carp"}, "ignore_case": true}, []string{"4 matches in 2 files"}, nil},
-		{"grep", args{"patterns": []string{"(raw)."}, "literal": true}, []string{"1 match in 1 file", "3: // Pike eats carp (raw)."}, nil},
-		{"grep", args{"patterns": []string{"feed"}, "context": 1}, []string{"    3- func main() {\n    4: \tfeed(\"fish\")\n    5- }"}, nil},
-		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd/**"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
-		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"*.go"}, "exclude": []string{"cmd"}}, []string{"3 matches in 2 files"}, []string{"README", "main.go"}},
-		{"grep", args{"patterns": []string{"package"}, "repos": []string{"github.com/acme/*"}}, []string{"4 matches in 4 files"}, nil},
-		{"grep", args{"patterns": []string{"package"}, "repos": []string{"GitHub.com/Acme/Lake"}}, []string{"1 match in 1 file"}, []string{"no repo"}},
-		{"grep", args{"patterns": []string{"package"}, "detail": "files"}, []string{"4 matches in 4 files, counts by file", "boat.go: 1"}, nil},
-		{"grep", args{"patterns": []string{"fish"}, "detail": "numbers"}, []string{"internal/fish/carp.go:1,3"}, nil},
-		{"grep", args{"patterns": []string{"whale"}},
-			[]string{"0 matches in 0 files", "Complete over 2 repos at these commits: github.com/acme/lake@0123456789ab (main), github.com/acme/pond@0123456789ab (main)."}, nil},
-		{"grep", args{"patterns": []string{"fish"}, "repos": []string{"github.com/acme/pond", "github.com/acme/lakes"}},
-			[]string{"5 matches", `no repo "github.com/acme/lakes" is published, or you may not see it; the nearest: "github.com/acme/lake"`}, nil},
-		{"grep", args{"patterns": []string{"fish"}, "paths": []string{"internal/fsh/*.go"}}, []string{"0 matches", "no file is in scope", "the nearest paths: internal/fish/"}, nil},
-		{"grep", args{"patterns": []string{"$user"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
-		{"grep", args{"patterns": []string{"fish", "$user"}, "paths": []string{"*.go"}}, []string{`the $ is the end of a line; try \$user` + "\n"}, []string{"another term", "no advice"}},
-		{"grep", args{"patterns": []string{"fish", "a("}}, []string{"fish: 5 matches", "a(: cannot read a⟨here⟩(: position 1", "set literal"}, nil},
-		{"grep", args{"patterns": []string{"fish"}, "max_tokens": 900_000}, []string{"max_tokens can be 1000 to 25000"}, nil},
-		{"search", args{"query": "Carp Feed"}, []string{"in 1 file", "internal/fish/carp.go"}, []string{"any of them"}},
-		{"search", args{"query": "Where is the whale, and how does Carp feed"}, []string{"no file has all words; files with any of: whale Carp feed: 5 matches in 2 files", "internal/fish/carp.go"}, nil},
-		{"search", args{"query": "what does whom"}, []string{"no file has all words; files with any of: whom: 0 matches"}, nil},
-		{"search", args{"query": "how does"}, []string{"files with any of them"}, nil},
-		{"search", args{"query": "Carp whale"}, []string{"no file has all words; files with any of them", "internal/fish/carp.go"}, nil},
-		{"search", args{"query": "fish language:klingon"}, []string{"there is no such field; try fish lang:klingon"}, nil},
-		{"grep", args{"patterns": []string{"whale", "CARP"}}, []string{"Note: CARP is found in another case: set ignore_case\n"}, []string{"whale is found"}},
-		{"grep", args{"patterns": []string{"CARP"}, "paths": []string{"cmd/**"}}, []string{"0 matches"}, []string{"another case"}},
-		{"grep", args{"patterns": []string{"whale"}, "branch": "mian"}, []string{"Note: no file is in scope", "Note: no such branch\n"}, []string{"b:main"}},
-		{"glob", args{"patterns": []string{"*.go"}, "branch": "mian"}, []string{"Note: no such branch\n"}, nil},
-		{"search", args{"query": "CARP", "repos": []string{"github.com/acme/pond"}}, []string{"Note: a capital; try CARP case:no\n"}, []string{"another term"}},
-		{"search", args{"query": "fish f:README"}, []string{"README.md", "2: All about fish."}, []string{"carp.go"}},
-		{"glob", args{"patterns": []string{"*.go"}}, []string{"4 files", "cmd/pond/main.go", "boat.go"}, []string{"README"}},
-		{"glob", args{"patterns": []string{"internal/**/*.{go,md}", "README*"}}, []string{"3 files"}, nil},
-		{"glob", args{"patterns": []string{"carb.go"}}, []string{"0 files", "the nearest paths: internal/fish/carp.go"}, nil},
-		{"read_file", args{"files": []args{
-			{"repo": "github.com/acme/pond", "path": "internal/fish/carp.go", "start": 3, "end": 4},
-			{"repo": "github.com/acme/pond", "path": "README.md"},
-			{"repo": "github.com/acme/pond", "path": "internal/fish/crap.go"},
-			{"repo": "github.com/acme/pnd", "path": "README.md"},
-		}}, []string{
-			"github.com/acme/pond@0123456789ab internal/fish/carp.go lines 3-4", "3: // Carp is a fish.\n4: type Carp struct{ Age int }\n",
-			"README.md lines 1-2 of 2\n1: # Pond\n2: All about fish.\n", `the nearest: "internal/fish/carp.go"`, `no repo "github.com/acme/pnd" is published`, `the nearest: "github.com/acme/pond"`,
-		}, []string{"5: "}},
-		{"definitions", args{"names": []string{"Feed", "Carp"}}, []string{"Feed: 1 match in 1 file", "    6: func (c *Carp) Feed() error { return nil }  [method in Carp]", "    4: type Carp struct{ Age int }  [type]"}, []string{"// Carp"}},
-		{"references", args{"names": []string{"Carp"}}, []string{"2 matches in 1 file", "    3: // Carp is a fish.\n", "    6: func (c *Carp) Feed"}, []string{"4: "}},
-		{"references", args{"names": []string{"feed"}}, []string{"1 match in 1 file", "\tfeed(\"fish\")  [in function main]"}, nil},
-		{"references", args{"names": []string{"fish"}, "paths": []string{"*.md"}}, []string{"1 match in 1 file", "README.md"}, nil},
-		{"definitions", args{"names": []string{"Feed"}, "repos": []string{"github.com/acme/lake"}}, []string{"0 matches", "Complete over 1 repo"}, nil},
-		{"definitions", args{"names": []string{"Crap"}}, []string{"0 matches", "Note: \"Crap\" is not defined where the query looks; the nearest: \"Carp\"\n"}, nil},
-		{"references", args{"names": []string{"Feed"}}, []string{"0 matches", "Note: \"Feed\" is defined, and used nowhere that the query looks"}, []string{"is not defined"}},
-		{"list_tree", args{"repo": "github.com/acme/pond"}, []string{"4 files, to depth 2", "  README.md\n  cmd/pond/ (1 file)\n  internal/fish/ (2 files)\n"}, nil},
-		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/", "depth": 3}, []string{"  fish/carp.go\n  fish/pike.go\n"}, []string{"README"}},
-		{"list_repos", args{}, []string{"2 repos", "github.com/acme/pond: 4 files", "main@0123456789ab"}, nil},
-		{"grep", args{"patterns": []string{"carp"}, "repos": []string{"*pon*"}}, []string{"0 matches", "Note: no repo is in scope: a glob matches whole names"}, nil},
-		{"grep", args{"patterns": []string{"carp"}, "repos": []string{"**pon*"}}, []string{"1 match in 1 file"}, []string{"Note"}},
-		{"list_repos", args{"pattern": "LAKE"}, []string{"1 repo\n", "github.com/acme/lake"}, []string{"pond"}},
-		{"list_refs", args{"repo": "github.com/acme/pond"}, []string{"main@0123456789ab"}, []string{"lake"}},
-		{"count", args{"patterns": []string{"fish"}}, []string{"5 matches in 4 files, counts by repo and directory", "  internal/fish/: 3 in 2 files"}, nil},
-	} {
+	for _, c := range answers {
 		r := good(t, session, c.tool, c.args)
 		for _, want := range c.want {
 			if !strings.Contains(r.text, want) {
