@@ -134,7 +134,7 @@ func showRanges(where string, text []byte, ranges []Range) string {
 func contentOf(c *Corpus, r Result) []byte {
 	for _, repo := range c.Repos {
 		for _, d := range repo.Documents {
-			if repo.Name == r.Repo && d.Path == r.Path && slices.Equal(d.Branches, r.Branches) {
+			if repo.Name == r.Repo && d.Path == r.Path && slices.Contains(d.Branches, r.Branches[0]) {
 				return d.Content
 			}
 		}

@@ -121,9 +121,29 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 	return strings.Contains(name, q.Pattern)
 }
 
+// selected returns the document's branches that a Branch outside of a Not matches, or all if none does.
+func (e evaluation) selected(q query.Q) (names []string) {
+	for _, name := range e.Document.Branches {
+		some := false
+		query.Walk(q, func(q query.Q) bool {
+			b, ok := q.(*query.Branch)
+			some = some || ok && onBranch(b, e.Repo, name)
+			_, not := q.(*query.Not)
+			return !not
+		})
+		if some {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return e.Document.Branches
+	}
+	return names
+}
+
 // result collects the ranges of a document that matches.
 func (e evaluation) result(q query.Q) Result {
-	r := Result{Repo: e.Name, Path: e.Path, Branches: e.Document.Branches, Object: e.object()}
+	r := Result{Repo: e.Name, Path: e.Path, Branches: e.selected(q), Object: e.object()}
 	content, name := e.ranges(q, query.Content), e.ranges(q, query.FileName)
 	if r.Content, r.Matches = withoutOverlap(content), len(content); len(content) == 0 {
 		r.Name, r.Matches = withoutOverlap(name), len(name)

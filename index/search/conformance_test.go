@@ -135,7 +135,7 @@ func foundPlaces(results []indextest.Result) (places []string) {
 	for _, r := range results {
 		content := ""
 		for _, d := range documentsAt(r.Repo, r.Path) {
-			if slices.Equal(d.Branches, r.Branches) {
+			if slices.Contains(d.Branches, r.Branches[0]) {
 				content = string(d.Content)
 			}
 		}

@@ -52,24 +52,27 @@ func TestFacets(t *testing.T) {
 }
 
 func countedByOracle(c *indextest.Corpus, found []indextest.Result) []search.FacetCounts {
-	languages := map[string]string{}
+	documents := map[string]indextest.Document{}
 	for _, r := range c.Repos {
 		for _, d := range r.Documents {
-			languages[fmt.Sprint(r.Name, d.Path, d.Branches)] = d.Language
+			for _, branch := range d.Branches {
+				documents[fmt.Sprint(r.Name, d.Path, branch)] = d
+			}
 		}
 	}
 	counts := make([]search.FacetCounts, len(allFacets))
 	for _, r := range found {
+		d := documents[fmt.Sprint(r.Repo, r.Path, r.Branches[0])]
 		for i, by := range allFacets {
 			switch by {
 			case search.ByRepo:
 				counts[i].Add(search.FacetValue{Repo: r.Repo}, 1)
 			case search.ByLanguage:
-				counts[i].Add(search.FacetValue{Name: languages[fmt.Sprint(r.Repo, r.Path, r.Branches)]}, 1)
+				counts[i].Add(search.FacetValue{Name: d.Language}, 1)
 			case search.ByFolder:
 				counts[i].Add(search.FacetValue{Repo: r.Repo, Name: r.Path[:strings.LastIndexByte(r.Path, '/')+1]}, 1)
 			case search.ByBranch:
-				for _, b := range r.Branches {
+				for _, b := range d.Branches {
 					counts[i].Add(search.FacetValue{Name: b}, 1)
 				}
 			}

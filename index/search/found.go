@@ -74,7 +74,7 @@ func (s *Shard) Search(ctx context.Context, q *Query, opts Options) (*Result, er
 // first, Found holds what was found until then and gives the reason in Incomplete. An error means
 // that the shard could not be read (format.ErrCorrupt).
 func (s *Shard) Find(ctx context.Context, q *Query, opts Options) (*Found, error) {
-	opts.loose = q.loose
+	opts.loose, opts.branches = q.loose, q.branches
 	found := &Found{Options: opts}
 	err := s.with(ctx, q, opts, func(run *search) error {
 		if err := run.watch(); err != nil {

@@ -40,6 +40,8 @@ type Query struct {
 	bare []*query.Substring
 	// loose are the words of a match:any, in their order.
 	loose []*rank.LooseWord
+	// branches are those of the query outside of a Not.
+	branches []*query.Branch
 }
 
 // Prepare makes a query ready. The error says why no shard can answer it: query.ErrUnresolved for a
@@ -111,6 +113,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
 	p.prepareLoose()
+	p.prepareBranches()
 	p.windows = map[regex.Literal][]ngram.Window{}
 	for _, m := range p.texts {
 		for l := range regex.Literals(m.needs) {
@@ -143,6 +146,17 @@ func (p *Query) prepareLoose() {
 			}
 		}
 		return true
+	})
+}
+
+// prepareBranches collects the branches that select which ones a result names.
+func (p *Query) prepareBranches() {
+	query.Walk(p.tree, func(q query.Q) bool {
+		if b, ok := q.(*query.Branch); ok {
+			p.branches = append(p.branches, b)
+		}
+		_, not := q.(*query.Not)
+		return !not
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/snippet"
 )
@@ -62,8 +63,9 @@ type Options struct {
 
 	// helpers, in tests, is how many goroutines join the search, however little work there is.
 	helpers int
-	// loose are the words of the query's match:any.
-	loose []*rank.LooseWord
+	// loose are the words of the query's match:any, branches those of the query outside of a Not.
+	loose    []*rank.LooseWord
+	branches []*query.Branch
 }
 
 // Result is the result of one search of one shard, or a merge of several.
@@ -86,8 +88,8 @@ type Result struct {
 type FileMatch struct {
 	Repo string
 	Path []byte
-	// Branches are the branches that hold the document, in the repo's order. Files share the slice,
-	// which must not be changed.
+	// Branches are the branches that hold the document, in the repo's order: of those that the query
+	// selects, if it selects some of them. Files share the slice, which must not be changed.
 	Branches []string
 	// Language is the linguist name; empty if unknown.
 	Language string

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/snippet"
 )
@@ -97,7 +98,8 @@ type namedBranches struct {
 }
 
 // branches returns the names of the document's branches and the commit of the
-// first. Documents share the names.
+// first: of those that the query selects, or all if it selects none of them, as in
+// zoekt. Documents share the names.
 func (s *search) branches() (names []string, commit string, err error) {
 	set, err := s.docs.BranchSet(s.doc.id)
 	if err != nil {
@@ -115,10 +117,17 @@ func (s *search) branches() (names []string, commit string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	for i, o := range ordinals {
-		if names = append(names, view.now[o].Name); i == 0 {
-			commit = view.now[o].Commit
-		}
+	isOther := func(ordinal uint32) bool {
+		return !slices.ContainsFunc(s.opts.branches, func(b *query.Branch) bool { return b.Matches(view.now[ordinal].Name, int(ordinal)) })
+	}
+	if selected := slices.DeleteFunc(slices.Clone(ordinals), isOther); len(selected) > 0 {
+		ordinals = selected
+	}
+	for _, o := range ordinals {
+		names = append(names, view.now[o].Name)
+	}
+	if len(ordinals) > 0 {
+		commit = view.now[ordinals[0]].Commit
 	}
 	s.shown = namedBranches{s.doc.repo, set, names, commit}
 	return names, commit, nil
