@@ -125,6 +125,7 @@ func TestRefusedPatterns(t *testing.T) {
 	for p, want := range map[string]string{
 		`a\nb`: "line break", "a\nb": "-e", `\Aa`: `^ and $`, `a\z`: `^ and $`, `(?-m)^a`: "^ and $", `[a[bc]]`: `\[`, `[a&&b]`: "not supported", `(a)\1`: "backreferences",
 		`a(`: "missing closing", `a\`: `\\`, "a\xff": "UTF-8", `[\n]`: "line break", `\<a`: `\b`, `a\>`: `\b`, `\Qa\E`: `\Q`, `x{1001}`: "invalid repeat count", "(?x)a": "invalid or unsupported",
+		"(?=a)": "lookaround", "a(?!b)": "lookaround", "(?<=a)b": "lookaround", "(?<!a)b": "lookaround", "(?<a-b>c)": "invalid named capture",
 	} {
 		if _, err := grep.NewPattern([]string{p}, grep.PatternOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: no %q in %v", p, want, err)

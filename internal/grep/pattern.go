@@ -63,6 +63,9 @@ type Pattern struct {
 	expander    *regexp.Regexp // knows the names of groups
 }
 
+// lookaround is the beginning of a group that looks ahead or behind.
+var lookaround = lazyregexp.New(`^\(\?<?[=!]`)
+
 // NewPattern compiles patterns. A line matches if it matches one of them.
 func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 	source, err := join(patterns, opts)
@@ -165,7 +168,11 @@ func join(patterns []string, opts PatternOptions) (source string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if _, err := syntax.Parse(d.source, query.Flags); err != nil { // before it is joined with others
+		_, err = syntax.Parse(d.source, query.Flags) // before it is joined with others
+		if bad, ok := errors.AsType[*syntax.Error](err); ok && lookaround().MatchString(bad.Expr) {
+			return "", fmt.Errorf("pattern %q: lookaround, such as %s, does not exist in RE2", text, bad.Expr)
+		}
+		if err != nil {
 			return "", fmt.Errorf("pattern %q: %w", text, err)
 		}
 		literal, capitals = literal || d.literal, capitals || d.capitals
