@@ -251,7 +251,7 @@ func anyText(list Q, operands []item) (Q, error) {
 	for i := range operands {
 		it := &operands[i]
 		if it.or {
-			return nil, &SyntaxError{it.start, `"or" in a list with match:any`, `words alone, of which any may match; put other alternatives in parentheses`}
+			return nil, &SyntaxError{it.start, `"or" in a list with match:any`, `words alone: any of them may match, so leave out the or`}
 		}
 		if it.word != "" {
 			loose.Words, loose.Children = append(loose.Words, it.word), append(loose.Children, it.q)

@@ -109,7 +109,7 @@ func describe(operation object) {
 			continue
 		}
 		parameter["name"] = name
-		if name == "path" {
+		if name == "path" || name == "from.path" { // text in a URL
 			parameter["schema"] = object{"type": "string"}
 		}
 		parameters = append(parameters, parameter)

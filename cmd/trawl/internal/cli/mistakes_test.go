@@ -42,6 +42,7 @@ func TestMistakes(t *testing.T) {
 		"search --timeout 5 x":                  `--timeout is "5": want a duration such as 500ms, 10s or 1m30s; see trawl search --help`,
 		"search --count-only=7 x":               `--count-only is "7": want true or false; see trawl search --help`,
 		"repos --older-than=-1s":                `--older-than is -1s: want 0s or more; see trawl repos --help`,
+		"search --any -F x":                     `--any is for the words of a QUERY, which is a pattern with -F, -w or -e: leave them out`,
 		"repos --stale --skipped 3":             `--skipped lists files of indexes: it excludes --stale and --older-than; see trawl repos --help`,
 		"repos reindex --rate x --a":            `--rate is "x": want a number; see trawl repos reindex --help`,
 	} {

@@ -30,7 +30,7 @@ func (q *queryFlags) declare(flags *pflag.FlagSet) {
 	flags.StringSliceVarP(&q.notTypes, "type-not", "T", nil, "no files in this language")
 	flags.StringArrayVarP(&q.repos, "repo", "r", nil, "only repos whose name has this regular expression; several: any of them")
 	flags.StringVarP(&q.branch, "branch", "b", "", "only branches with this in their name; HEAD is a repo's first branch")
-	flags.BoolVar(&q.any, "any", false, "find files with any of the words, those with the rarest first, and say which words a file lacks")
+	flags.BoolVar(&q.any, "any", false, "find files with any of the words of the QUERY: words that are rare in code count more, and files say which they lack")
 	flags.BoolVar(&q.files, "files", false, "list the files that the rest of the query allows, one a line")
 }
 
@@ -42,6 +42,9 @@ func (q *queryFlags) text(args []string) (string, error) {
 	}
 	if words == "" && len(patterns) == 0 && !q.files {
 		return "", usageError{errors.New("the query is missing: give one, or --files to list files; see trawl search --help")}
+	}
+	if q.any && len(patterns) > 0 {
+		return "", usageError{errors.New("--any is for the words of a QUERY, which is a pattern with -F, -w or -e: leave them out")}
 	}
 	if words != "" && q.any {
 		words = "match:any " + words

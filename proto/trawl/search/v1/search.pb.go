@@ -2692,7 +2692,7 @@ type FileMatch struct {
 	Repo  string                 `protobuf:"bytes,1,opt,name=repo,proto3" json:"repo,omitempty"`
 	// Path as Git has it: bytes, not always UTF-8.
 	Path []byte `protobuf:"bytes,2,opt,name=path,proto3" json:"path,omitempty"`
-	// Names of the branches that hold this blob at this path.
+	// Names of the branches that hold this blob at this path: of those that the query's b: selects, if some do.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
 	// Linguist name of the language; empty when unknown.
 	Language string `protobuf:"bytes,4,opt,name=language,proto3" json:"language,omitempty"`
