@@ -199,7 +199,7 @@ const maxChoices = 100
 func (p *Pages) head(r *http.Request, l located) head {
 	base, query := strings.TrimPrefix(l.path, folder(l.path)), param(r, queryParam)
 	h := head{
-		frame: p.frame(r, cut(plain(base+" · "+l.repo), nameBytes), cmp.Or(query, only(l.repo)+" ")),
+		frame: p.frame(r, cut(plain(strings.TrimPrefix(base+" · "+l.repo, " · ")), nameBytes), cmp.Or(query, only(l.repo)+" ")),
 		Repo:  name(cut(l.repo, nameBytes)), Branch: name(cut(l.branch, nameBytes)), Name: name(cutFront(base, nameBytes)),
 		Commit: short(l.commit), RepoURL: place{l.repo, l.rev, ""}.address(), Permalink: place{l.repo, l.commit, l.path}.address(),
 		Crumbs: l.crumbs(), Plain: plain(l.path), Host: hostOf(p.cfg.sources(), l.entry.GetUrl(), l.commit, l.path),

@@ -50,6 +50,13 @@ func TestFilePage(t *testing.T) {
 	}
 }
 
+// TestTitles: the title of a page names what it shows, which at the root is the repo alone.
+func TestTitles(t *testing.T) {
+	for target, want := range map[string]string{"": "host/pond", "@dev": "host/pond", "/-/a/": "a/ · host/pond", "/-/a/fish.go": "fish.go · host/pond"} {
+		contains(t, show(t, pond().serve(t, false), "/r/host/pond"+target), "<title>"+want+"</title>")
+	}
+}
+
 // numbers are the first and last numbers of the lines of a page.
 func numbers(page string) (first, last string) {
 	all := regexp.MustCompile(`<span class="l" id="L(\d+)"`).FindAllStringSubmatch(page, -1)
