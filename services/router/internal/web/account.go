@@ -111,7 +111,7 @@ type empty struct {
 
 type searchedRepo struct {
 	Name template.HTML
-	// At are branches with their commits.
+	// At are branches with their commits, and how many others there are.
 	At []string
 }
 
@@ -130,6 +130,9 @@ func newEmpty(e *searchv1.Empty) *empty {
 		r := searchedRepo{Name: name(cut(repo.GetName(), nameBytes))}
 		for _, b := range repo.GetBranches()[:min(len(repo.GetBranches()), maxSearchedBranches)] {
 			r.At = append(r.At, plain(cut(b.GetName(), nameBytes))+"@"+short(b.GetCommit()))
+		}
+		if n := len(repo.GetBranches()) - len(r.At); n > 0 {
+			r.At = append(r.At, "and "+plural(n, "more branch", "more branches"))
 		}
 		shown.Searched = append(shown.Searched, r)
 	}

@@ -146,6 +146,9 @@ func (l located) noRevision() *problem {
 	for _, b := range l.entry.GetBranches()[:min(len(l.entry.GetBranches()), 10)] {
 		names = append(names, plain(cut(b.GetName(), nameBytes))+" at "+short(b.GetCommit()))
 	}
+	if n := len(branches) - len(names); n > 0 {
+		names = append(names, "and "+grouped(uint64(n))+" more")
+	}
 	p := &problem{Status: http.StatusNotFound, Text: "Revision " + plain(cut(l.rev, nameBytes)) + " is not indexed, or no longer. Indexed are: " +
 		strings.Join(names, ", ") + "."}
 	for _, name := range searchapi.Nearest(l.rev, branches) {

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -121,6 +122,25 @@ func TestNothingFound(t *testing.T) {
 	page := show(t, f.serve(t, false), "/?q=fish")
 	contains(t, textOf(page), "Complete over 1,234 repos", "Nothing matches.", "Searched: 1,234 repos, host/pond main@0123456789ab", "and 1,232 more", "no language is called klingon", "Try lang:Kotlin x")
 	harmless(t, "an empty answer", page)
+}
+
+// TestBranchesThatAreNotNamed: a page that names the first branches of a repo says how many others there are.
+func TestBranchesThatAreNotNamed(t *testing.T) {
+	var branches []*searchv1.BranchEntry
+	for i := range 12 {
+		branches = append(branches, &searchv1.BranchEntry{Name: fmt.Sprint("b", i), Commit: testCommit})
+	}
+	for n, want := range map[int]string{3: "b2@0123456789ab.", 4: "b2@0123456789ab and 1 more branch.", 5: "b2@0123456789ab and 2 more branches."} {
+		f := &fake{search: found()}
+		f.search.Empty = &searchv1.Empty{Repos: 1, Searched: []*searchv1.SearchedRepo{{Name: "host/pond", Branches: branches[:n]}}}
+		contains(t, textOf(show(t, f.serve(t, false), "/?q=fish")), "host/pond b0@0123456789ab b1@0123456789ab "+want)
+	}
+	for n, want := range map[int]string{10: "b9 at 0123456789ab.", 11: "b9 at 0123456789ab, and 1 more."} {
+		l := located{place: place{repo: "host/pond", rev: "gone"}, entry: &searchv1.RepoEntry{Branches: branches[:n]}}
+		if got := l.noRevision().Text; !strings.HasSuffix(got, want) {
+			t.Errorf("%d branches: %s, want %s", n, got, want)
+		}
+	}
 }
 
 // TestWrongQuery: a query that cannot be read is shown with the place.
