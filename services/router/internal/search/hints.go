@@ -131,7 +131,7 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
 	if text := h.service.Unindexed(ctx, likely); text != "" {
-		h.addf(t, "", "%s; trawl repos shows more", text)
+		h.addf(t, "", "%s", text)
 		return
 	}
 	text, best := suggested(h.layout.nearest(likely))

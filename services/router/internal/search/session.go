@@ -12,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -48,7 +49,7 @@ func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, erro
 	return layout.nearest(name), nil
 }
 
-// Unindexed says of a repo that is registered, and that no search sees yet, how far its indexing is. It is empty for every other repo, and for
+// Unindexed says of a repo that is registered, and that no search sees yet, how far its indexing is, and what shows more. It is empty for every other repo, and for
 // those that the caller may not see. It reads etcd, for nearestTime at most.
 func (s *Service) Unindexed(ctx context.Context, repo string) string {
 	if s.cfg.Status == nil || !access.Sees(ctx, repo) {
@@ -60,7 +61,11 @@ func (s *Service) Unindexed(ctx context.Context, repo string) string {
 	if err != nil {
 		return ""
 	}
-	return fmt.Sprintf("%q is registered, but cannot be searched yet: its state is %s", repo, searchapi.State(status.GetState()))
+	shows := "shows more"
+	if status.GetState() == ingestv1.State_STATE_FAILED {
+		shows = "says why"
+	}
+	return fmt.Sprintf("%q is registered, but cannot be searched yet: its state is %s; trawl repos status %s %s", repo, searchapi.State(status.GetState()), repo, shows)
 }
 
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no

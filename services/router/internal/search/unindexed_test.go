@@ -19,6 +19,9 @@ func TestUnindexed(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("host/pond", "a.go", 0)}
 		c.cfg.Status = func(_ context.Context, repo string) (*ingestv1.RepoStatus, error) {
+			if repo == "host/new" {
+				return &ingestv1.RepoStatus{Name: repo, State: ingestv1.State_STATE_QUEUED}, nil
+			}
 			if repo == "host/lake" || repo == hidden {
 				return &ingestv1.RepoStatus{Name: repo, State: ingestv1.State_STATE_FAILED}, nil
 			}
@@ -27,7 +30,8 @@ func TestUnindexed(t *testing.T) {
 	})
 	ctx := access.With(t.Context(), &sees{"open", func(repo string) bool { return repo != hidden }})
 	for repo, want := range map[string]string{
-		"host/lake": `"host/lake" is registered, but cannot be searched yet: its state is failed`,
+		"host/lake": `"host/lake" is registered, but cannot be searched yet: its state is failed; trawl repos status host/lake says why`,
+		"host/new":  `"host/new" is registered, but cannot be searched yet: its state is queued; trawl repos status host/new shows more`,
 		"host/none": "",
 		hidden:      "",
 	} {
