@@ -68,15 +68,24 @@ func FileNotFound(req *searchv1.GetFileRequest, elsewhere string, nearest []stri
 	if elsewhere != "" {
 		text += fmt.Sprintf(", but on branch %q", elsewhere)
 	}
-	if slices.Contains(nearest, strings.TrimSuffix(string(req.GetPath()), "/")+"/") {
+	if slices.Contains(nearest, string(TreePath(req.GetPath()))+"/") {
 		text += ", but a folder"
 	}
-	return NotFound("path", text, nearest)
+	return NotFound("path", text, besides(req.GetPath(), nearest))
 }
 
 // FolderNotFound is the error of a ListTree whose folder does not exist.
 func FolderNotFound(req *searchv1.ListTreeRequest, branch string, nearest []string) error {
-	return NotFound("path", fmt.Sprintf("no folder %s in %s on branch %q", shownPath(req.GetPath()), req.GetRepo(), branch), nearest)
+	text := fmt.Sprintf("no folder %s in %s on branch %q", shownPath(req.GetPath()), req.GetRepo(), branch)
+	if slices.Contains(nearest, string(TreePath(req.GetPath()))) {
+		text += ", but a file"
+	}
+	return NotFound("path", text, besides(req.GetPath(), nearest))
+}
+
+// besides leaves out of the nearest names the one that was asked for, which exists as the other kind.
+func besides(asked []byte, nearest []string) []string {
+	return slices.DeleteFunc(slices.Clone(nearest), func(name string) bool { return name == string(asked) })
 }
 
 // shownPath is a path in an error, or its end.

@@ -115,6 +115,25 @@ func TestNotFoundNamesTheNearest(t *testing.T) {
 			t.Errorf("%v, %v, want %s", err, d, tt.want)
 		}
 	}
+	for _, tt := range []struct {
+		path, folder, file string
+		nearest            []string
+	}{
+		{"go.mod", `no folder "go.mod" in r on branch "main", but a file; the nearest: "go.sum"`, `no file "go.mod" in r on any branch; the nearest: "go.sum"`, []string{"go.mod", "go.sum"}},
+		{"go.mod/", `no folder "go.mod/" in r on branch "main", but a file; the nearest: "go.mod"`, `no file "go.mod/" in r on any branch; the nearest: "go.mod"`, []string{"go.mod"}},
+		{"internal", `no folder "internal" in r on branch "main"; the nearest: "internal/"`, `no file "internal" in r on any branch, but a folder; the nearest: "internal/"`, []string{"internal/"}},
+		{"internal/", `no folder "internal/" in r on branch "main"`, `no file "internal/" in r on any branch, but a folder`, []string{"internal/"}},
+		{"./a//b/", `no folder "./a//b/" in r on branch "main"; the nearest: "a/b/"`, `no file "./a//b/" in r on any branch, but a folder; the nearest: "a/b/"`, []string{"a/b/"}},
+	} {
+		folder := searchapi.FolderNotFound(&searchv1.ListTreeRequest{Repo: "r", Path: []byte(tt.path)}, "main", tt.nearest)
+		file := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "r", Path: []byte(tt.path)}, "", tt.nearest)
+		if got := status.Convert(folder).Message(); got != "path: "+tt.folder {
+			t.Errorf("folder %s: %s, want %s", tt.path, got, tt.folder)
+		}
+		if got := status.Convert(file).Message(); got != "path: "+tt.file {
+			t.Errorf("file %s: %s, want %s", tt.path, got, tt.file)
+		}
+	}
 	err := searchapi.FolderNotFound(&searchv1.ListTreeRequest{Repo: "host/pond", Path: []byte(long)}, "main", []string{long[:250], long[:251], long[:252]})
 	if raw, _ := proto.Marshal(status.Convert(err).Proto()); len(raw) > 6<<10 {
 		t.Errorf("an error of %d bytes", len(raw))
