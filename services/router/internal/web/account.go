@@ -19,6 +19,8 @@ type account struct {
 	Complete bool
 	// Over is how many repos a complete answer covers; empty if unknown, as where something is found in those that the query leaves.
 	Over string
+	// Nowhere: the filters of the query leave no repo.
+	Nowhere bool
 	// AsOf: everything published before this time is in the answer.
 	AsOf time.Time
 	// Missing says what an incomplete answer does not cover. MissingShards is how much, in words.
@@ -49,7 +51,7 @@ func newAccount(resp *searchv1.SearchResponse, repos int, now time.Time) *accoun
 	switch e := resp.GetEmpty(); {
 	case !a.Complete:
 	case e != nil: // those that its filters leave
-		a.Over = plural(e.GetRepos(), "repo", "repos")
+		a.Over, a.Nowhere = plural(e.GetRepos(), "repo", "repos"), e.GetRepos() == 0
 	case repos > 0:
 		a.Over = plural(repos, "repo", "repos")
 	}

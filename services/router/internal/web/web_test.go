@@ -143,6 +143,19 @@ func TestBranchesThatAreNotNamed(t *testing.T) {
 	}
 }
 
+// TestNothingSearched: the page of a query whose filters leave no repo does not say that the index was searched.
+func TestNothingSearched(t *testing.T) {
+	for repos, want := range map[uint64]string{0: "Nothing was searched: the filters of the query leave no repo.", 1: "The whole index was searched, so there is no match."} {
+		f := &fake{search: found()}
+		f.search.Files, f.search.Statistics.FilesMatched, f.search.Empty = nil, 0, &searchv1.Empty{Repos: repos}
+		text := textOf(show(t, f.serve(t, false), "/?q=fish"))
+		contains(t, text, want)
+		if strings.Contains(text, "The whole index") == (repos == 0) {
+			t.Errorf("over %d repos: %s", repos, text)
+		}
+	}
+}
+
 // TestWrongQuery: a query that cannot be read is shown with the place.
 func TestWrongQuery(t *testing.T) {
 	w := visit(t, (&fake{}).serve(t, false), "/?q=fish+("+url.QueryEscape("<b>"))
