@@ -140,7 +140,7 @@ func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 // orFile is the error of a listing, which says so if a file was named.
 func (c *call) orFile(ctx context.Context, t *tree, req *searchv1.ListTreeRequest, err error) error {
 	if searchapi.NotFoundOf(err).GetField() == "path" {
-		file := &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, Branch: req.Branch, MaxBytes: 1}
+		file := &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, Branch: req.Branch, MaxBytes: readPage}
 		if _, err := c.api.GetFile(ctx, file); err == nil {
 			return plainError(t.Path + " is a file: read_file reads it")
 		}

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -36,8 +37,15 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	resp.RevisionToken = catalog.EncodeToken(l.layout.Revision)
 	content := resp.Content
 	resp.Content = nil
-	room := max(s.cfg.Limits.bytes(req.MaxBytes)-proto.Size(resp)-searchapi.ContentField, 0)
-	resp.Content = content[:min(room, len(content))]
+	besides := proto.Size(resp) + searchapi.ContentField
+	room := s.cfg.Limits.bytes(req.MaxBytes) - besides
+	switch {
+	case req.Offset > resp.SizeBytes:
+		return nil, searchapi.FieldError(codes.OutOfRange, "offset", fmt.Sprintf("the file has only %d bytes", resp.SizeBytes))
+	case len(content) > 0 && room < 1: // who follows the offset would never come to the end
+		return nil, searchapi.FieldError(codes.OutOfRange, "max_bytes", fmt.Sprintf("no room for one byte of content: the other fields of this answer take %d bytes", besides))
+	}
+	resp.Content = content[:min(max(room, 0), len(content))]
 	return resp, nil
 }
 

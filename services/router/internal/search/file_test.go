@@ -1,10 +1,12 @@
 package search_test
 
 import (
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -59,5 +61,43 @@ func TestFileOfTheFirstBranchThatHasIt(t *testing.T) {
 	c.searchers[0].lacks[d(2)] = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
 	if resp, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("a")}); status.Code(err) != codes.Unavailable {
 		t.Errorf("a shard that may have it on an earlier branch is missing: %v, %v", resp, err)
+	}
+}
+
+// TestFileInSmallParts: whoever follows the offset comes to the end of a file, or hears that max_bytes has no room for any of it.
+func TestFileInSmallParts(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "go.mod", 0)}
+	})
+	const want = "content of go.mod"
+	read := 0
+	for most := uint64(1); most < 150; most++ {
+		content := ""
+		for len(content) < len(want) {
+			resp, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("go.mod"), Offset: uint64(len(content)), MaxBytes: most})
+			if err != nil {
+				wantField(t, err, codes.OutOfRange, "max_bytes")
+				break
+			}
+			if n := len(resp.Content); n == 0 || proto.Size(resp) > int(most) {
+				t.Fatalf("%d bytes of content in %d of at most %d", n, proto.Size(resp), most)
+			}
+			content += string(resp.Content)
+		}
+		if content != "" && !strings.HasPrefix(want, content) {
+			t.Fatalf("%q in parts of %d", content, most)
+		}
+		if content == want {
+			read++
+		}
+	}
+	if read == 0 {
+		t.Error("no size was enough")
+	}
+	for offset, code := range map[uint64]codes.Code{uint64(len(want)): codes.OK, uint64(len(want)) + 1: codes.OutOfRange} {
+		resp, err := c.GetFile(t.Context(), &searchv1.GetFileRequest{Repo: "r", Path: []byte("go.mod"), Offset: offset})
+		if status.Code(err) != code || len(resp.GetContent()) > 0 {
+			t.Errorf("from %d: %v, %v", offset, resp, err)
+		}
 	}
 }
