@@ -40,7 +40,8 @@ const (
 	Damaged
 	// NoSpace: the local disk is full.
 	NoSpace
-	// Moved: a wanted branch was deleted between the look at the branches and their fetch.
+	// Moved: a wanted branch, or its commit, was deleted between the look at the branches and their fetch, or the host never had
+	// the commit.
 	Moved
 	// Killed: the machine ran out of memory, perhaps because of other work.
 	Killed
@@ -109,7 +110,7 @@ var messages = sync.OnceValue(func() []message {
 	return []message{
 		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
 		{Moved, regexp.MustCompile(`couldn't find remote ref`), "a branch was deleted meanwhile"},
-		{Damaged, regexp.MustCompile(`upload-pack: not our ref`), "a branch or tag names an object that the repository does not have"},
+		{Moved, regexp.MustCompile(`upload-pack: not our ref`), "a branch or tag names an object that the repository does not have"},
 		{NeedsCredentials, regexp.MustCompile(`Host key verification failed`),
 			"the ssh host key is not in the indexer's known_hosts"},
 		{NotFound, regexp.MustCompile(`(?i)repository '?[^\n]*not found|does not appear to be a git repository|no such repository|` +

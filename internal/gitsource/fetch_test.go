@@ -303,7 +303,8 @@ func TestFetchOddDefaultBranch(t *testing.T) {
 	}
 }
 
-// TestBrokenRefs: a ref whose file a crash left empty is no branch, and one without its object is named as what is wrong.
+// TestBrokenRefs: a ref whose file a crash left empty is no branch, and one without its object is named as what is wrong. It costs
+// no mirror.
 func TestBrokenRefs(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "1")
@@ -324,8 +325,15 @@ func TestBrokenRefs(t *testing.T) {
 	_, err := f.Branches(t.Context(), r.Dir, []string{"empty"})
 	wantFailure(t, err, NoBranch, `no branch "empty"`)
 	broken("missing", strings.Repeat("1", 40)+"\n")
+	before, err := os.Stat(mirror)
+	if err != nil {
+		t.Fatal(err)
+	}
 	_, err = f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "missing"}}, nil)
-	wantFailure(t, err, Damaged, "names an object")
+	wantFailure(t, err, Moved, "names an object")
+	if after, err := os.Stat(mirror); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the mirror, in which nothing was wrong, was made anew: %v", err)
+	}
 }
 
 func TestFetchEndsWithItsContext(t *testing.T) {
