@@ -85,6 +85,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		{"POST", "/api/v1/search?timeout=-1s", `{}`, 400, "is not a time"},
 		{"GET", "/api/v1/search?limit=3", "", 400, `there is no parameter "limit"`},
 		{"GET", "/api/v1/search?syntaxVersion=2", "", 400, `there is no parameter "syntaxVersion"; the nearest: options.syntaxVersion; /api/openapi.json lists all`},
+		{"GET", "/api/v1/search?max_files=3", "", 400, `the nearest: options.maxFiles;`},
 		{"GET", "/api/v1/search?qeury=x", "", 400, `the nearest: query;`},
 		{"GET", "/api/v1/search?options=3", "", 400, "options"},
 		{"GET", "/api/v1/search?options.maxFiles.x=3", "", 400, "there is no parameter"},

@@ -99,11 +99,12 @@ func fromParameters(d protoreflect.MessageDescriptor, parameters url.Values) ([]
 	return json.Marshal(object)
 }
 
-// noParameter is the error about a parameter that does not exist. It names those with this name in a field of the message, or else those that are
-// spelled like it.
+// noParameter is the error about a parameter that does not exist. It names those whose last part has this name, in the spelling of JSON or of the
+// proto and in any case, or else those that are spelled like it.
 func noParameter(d protoreflect.MessageDescriptor, name string) error {
 	all := parametersOf(d, "")
-	near := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return !strings.HasSuffix(p, "."+name) })
+	last := strings.ReplaceAll(name, "_", "")
+	near := slices.DeleteFunc(slices.Clone(all), func(p string) bool { return !strings.EqualFold(p[strings.LastIndexByte(p, '.')+1:], last) })
 	if len(near) == 0 {
 		near = searchapi.SpelledLike(name, all)
 	}
