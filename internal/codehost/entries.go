@@ -6,8 +6,9 @@ import (
 	"errors"
 )
 
-// entries are the repos of a page. They decode from an array only: a page with null in its place, or with nothing, is not one without repos. It
-// leaves them nil. A page has space for far more empty entries than memory has for what they decode to, so no more are decoded than a source can have.
+// entries are the repos of a page. They decode from an array only, since a page without one is not a page without repos: null is an error, and
+// a field that is not there leaves them nil. A page has space for far more empty entries than memory has for what they decode to, so no more are
+// decoded than a source can have.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -24,7 +25,7 @@ func (e *entries[T]) UnmarshalJSON(data []byte) error {
 // errNoList is the error for a page without a list. It is not shown.
 var errNoList = errors.New("the page has no list")
 
-// each calls decode for each element of valid JSON that opens as a list of repos does.
+// each calls decode for each element of an array or an object, whichever open begins. The data must be valid JSON.
 func each(data []byte, open json.Delim, decode func(*json.Decoder) error) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if first, err := d.Token(); err != nil || first != open {

@@ -50,7 +50,7 @@ type githubRepo struct {
 	Empty bool `json:"empty"`
 }
 
-// readHub returns the function that reads pages of full repos each, 0 if they may have fewer.
+// readHub returns the function that reads the pages of a host. Full is how many repos each page but the last has; 0 if that is unknown.
 func readHub(full int) func([]byte, *url.URL, http.Header) (page, error) {
 	return func(body []byte, at *url.URL, header http.Header) (page, error) {
 		var list entries[githubRepo]

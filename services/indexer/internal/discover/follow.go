@@ -44,7 +44,7 @@ type look struct {
 	source catalog.Source
 	spec   *ingestv1.Source
 	report *ingestv1.SourceReport
-	// apart is the time from the end of a list to the next one.
+	// apart is how long a look may poll after its list, and about how long the host is left alone after a look that succeeded.
 	apart time.Duration
 	// over: the source was removed and has no repos left.
 	over bool

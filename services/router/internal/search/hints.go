@@ -177,7 +177,7 @@ func (h *hinter) language(t query.Term) {
 	if err != nil || known && (languages[l.Name] > 0 || unknown) {
 		return
 	}
-	if known { // a language that is spelled like it is another one
+	if known { // it is no misspelling of another one
 		h.addf(t, "", "no file that you may see is in %s", l.Name)
 		return
 	}

@@ -49,8 +49,8 @@ func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, erro
 	return layout.nearest(name), nil
 }
 
-// Unindexed says of a repo that is registered, and that no search sees yet, how far its indexing is, and what shows more. It is empty for every other repo, and for
-// those that the caller may not see. It reads etcd, for nearestTime at most.
+// Unindexed says of a repo that no search sees how far its indexing is, and what shows more. It is empty if the repo is not registered, the caller may
+// not see it, or etcd does not answer within nearestTime.
 func (s *Service) Unindexed(ctx context.Context, repo string) string {
 	if s.cfg.Status == nil || !access.Sees(ctx, repo) {
 		return ""

@@ -17,7 +17,7 @@ type account struct {
 	Found    bool
 	Duration string
 	Complete bool
-	// Over is how many repos a complete answer covers; empty if unknown, as where something is found in those that the query leaves.
+	// Over is how many repos a complete answer covers; empty if unknown, as after a match of a query that rules out repos.
 	Over string
 	// Nowhere: the filters of the query leave no repo.
 	Nowhere bool

@@ -39,7 +39,7 @@ type Answers interface {
 	RepoNames(ctx context.Context, text string) (iter.Seq[string], error)
 	// NearestRepos are the names of these repos that differ least from one that does not exist.
 	NearestRepos(ctx context.Context, name string) ([]string, error)
-	// Unindexed says of a repo that is registered, and not indexed yet, how far it is; empty for others.
+	// Unindexed says of a repo that no search sees how far its indexing is; empty if it is not registered.
 	Unindexed(ctx context.Context, repo string) string
 	// Languages are the known languages of their files.
 	Languages(ctx context.Context) ([]string, error)
