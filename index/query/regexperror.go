@@ -92,7 +92,7 @@ func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 		}
 		return "a name of letters, digits and _ that is used once, as in (?P<name>...)"
 	case syntax.ErrTrailingBackslash:
-		return `a character after it; write \\\\ in quotes to search for one \`
+		return `a character after it; write \\ (in quotes \\\\) to search for one \`
 	}
 	return "a regular expression in RE2 syntax: " + string(bad.Code)
 }

@@ -110,6 +110,7 @@ func TestBrokenExpressions(t *testing.T) {
 		{[]string{"-e", "["}, `byte 0: found "["; expected a closing "]"; write \[ to search for a bracket` + "\n  [\n  ^\n"},
 		{[]string{"-e", "fish", "-e", `"\\\y`, "lang:go"}, `byte 3: found "\y"; expected an escape that RE2 knows (such as \d \w \s \b \n); write \\ to search for one \` + "\n  \"\\\\\\y\n     ^\n"},
 		{[]string{"-w", "a["}, `byte 1: found "["; expected a closing "]"; write \[ to search for a bracket` + "\n  a[\n   ^\n"},
+		{[]string{"-e", `a\`}, `byte 1: found a \ at the end of a regular expression; expected a character after it; write \\ (in quotes \\\\) to search for one \` + "\n  a\\\n   ^\n"},
 		{[]string{"-r", "fish", "-r", "x(", "y"}, `byte 1: found "(" without its ")"; expected a closing ")"; write \( to search for a parenthesis` + "\n  x(\n   ^\n"},
 	} {
 		s := &scripted{}
