@@ -35,9 +35,12 @@ func (r *lineReader) Read(p []byte) (int, error) {
 			return 0, cmp.Or(r.lines.Err(), io.EOF)
 		}
 		line := bytes.TrimSpace(r.lines.Bytes())
-		if _, err := jsonrpc.DecodeMessage(line); err == nil {
+		_, err := jsonrpc.DecodeMessage(line)
+		switch {
+		case len(line) == 0:
+		case err == nil && json.Valid(line): // the SDK takes a message with anything after it, and then ends
 			r.left = append(bytes.Clone(line), '\n')
-		} else if len(line) > 0 {
+		default:
 			if err := r.refuse(line, err); err != nil {
 				return 0, err
 			}
@@ -50,10 +53,10 @@ func (r *lineReader) Read(p []byte) (int, error) {
 
 // refuse answers a line that is no message.
 func (r *lineReader) refuse(line []byte, err error) error {
-	code, text := jsonrpc.CodeInvalidRequest, "not a message of JSON-RPC 2.0: "+err.Error()
+	code, text := jsonrpc.CodeInvalidRequest, fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err)
 	switch {
 	case !json.Valid(line):
-		code, text = jsonrpc.CodeParseError, "the line is not JSON"
+		code, text = jsonrpc.CodeParseError, "the line is not one value of JSON"
 	case line[0] == '[':
 		text = "batches are not supported: send each message in a line of its own"
 	}

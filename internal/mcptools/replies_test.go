@@ -17,6 +17,7 @@ func TestCallsBeforeTheEndAreAnswered(t *testing.T) {
 	const parse, invalid = `"id":null,"error":{"code":-32700,`, `"id":null,"error":{"code":-32600,`
 	for line, refusal := range map[string]string{
 		"": "", " \r": "", "no JSON": parse, `{"jsonrpc":"2.0"`: parse, "{}": invalid, `[{"jsonrpc":"2.0","id":9,"method":"ping"}]`: invalid, "3": invalid,
+		`{"jsonrpc":"2.0","id":9,"method":"ping"}{"jsonrpc":"2.0","id":10,"method":"ping"}`: parse, `{"jsonrpc":"2.0","id":9,"method":"ping"} x`: parse,
 	} {
 		input := line + `
 {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
