@@ -18,6 +18,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"go.uber.org/goleak"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/build"
 	"github.com/trawl-search/trawl/index/docstore"
@@ -273,7 +275,10 @@ func (l *library) noRepo(name string) error {
 // ListTree implements API. Its page tokens are paths.
 func (l *library) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (*searchv1.ListTreeResponse, error) {
 	l.calls.Add(1)
-	if l.repos[req.Repo] == nil {
+	switch {
+	case req.Repo == "":
+		return nil, status.Error(codes.InvalidArgument, "repo: value length must be at least 1 characters")
+	case l.repos[req.Repo] == nil:
 		return nil, l.noRepo(req.Repo)
 	}
 	opts := search.TreeOptions{

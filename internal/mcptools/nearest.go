@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -43,7 +46,8 @@ func (c *call) unknownRepos(ctx context.Context, scope Scope, seen map[string]bo
 			continue
 		}
 		// A list has only repos with files.
-		if _, err := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1}); searchapi.NotFoundOf(err).GetField() == "repo" {
+		_, err := c.api.ListTree(ctx, &searchv1.ListTreeRequest{Repo: name, MaxEntries: 1})
+		if searchapi.NotFoundOf(err).GetField() == "repo" || status.Code(err) == codes.InvalidArgument { // such as that of an empty name
 			notes = append(notes, missing(err).Error())
 		}
 	}
