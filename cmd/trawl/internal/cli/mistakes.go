@@ -67,10 +67,13 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 			if i := slices.IndexFunc(args, func(arg string) bool { // its first letters may be flags
 				return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, letters)
 			}); i >= 0 {
-				command, text = cmd.Root().Name(), shellWord(args[i])
-				for _, before := range args[:i] {
-					command += " " + shellWord(before)
+				after := args[i+1:]
+				flags := slices.IndexFunc(after, func(arg string) bool { return isFlag(cmd, arg) })
+				if flags < 0 {
+					flags = len(after)
 				}
+				command = shellWords(slices.Concat([]string{cmd.Root().Name()}, args[:i], after[flags:]))
+				text = shellWords(args[i : i+1+flags])
 			}
 			err = fmt.Errorf(`%w; a text that begins with a dash comes after "--": %s -- %s`, err, command, text)
 		}
@@ -92,6 +95,20 @@ func shellWord(arg string) string {
 		return arg
 	}
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// shellWords are arguments as they are written in a shell.
+func shellWords(args []string) string {
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = shellWord(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+// isFlag reports whether an argument begins with a flag rather than with text.
+func isFlag(cmd *cobra.Command, arg string) bool {
+	return len(arg) > 2 && arg[:2] == "--" || len(arg) > 1 && arg[0] == '-' && cmd.Flags().ShorthandLookup(arg[1:2]) != nil
 }
 
 // spelledLike lists the names that are spelled like one, each after prefix; it is empty if there are none.
