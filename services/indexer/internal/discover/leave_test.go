@@ -3,6 +3,7 @@ package discover
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,30 @@ func TestNewNameOfAnotherRepo(t *testing.T) {
 		w.publish("git.example.com/acme/b", "a1")
 		after(time.Hour)
 		w.want("afterwards", "acme/b")
+	})
+}
+
+// TestIDsOfAnotherHost: a source gets another host, whose ids are its own. A repo of the old host is not the one that has its id there, and
+// stays for the grace time.
+func TestIDsOfAnotherHost(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a")}
+		w.apply(spec("x"))
+		w.publish("git.example.com/acme/a", "a1")
+		const other = "git.example.com:8443/team/b"
+		w.set(func() { w.listed["x"] = []codehost.Repo{{ID: "1", Path: "team/b", CloneURL: "https://" + other}} })
+		s := spec("x")
+		s.Url, s.Owner = "https://git.example.com:8443", "team"
+		w.apply(s)
+		w.publish(other, "b1")
+		after(23 * time.Hour)
+		if got := w.names(); len(got) != 2 {
+			t.Errorf("within the grace time desired are %q", got)
+		}
+		after(2 * time.Hour)
+		if got := w.names(); !slices.Equal(got, []string{other}) {
+			t.Errorf("after the grace time desired are %q", got)
+		}
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -187,7 +188,11 @@ func (l *look) put(ctx context.Context, want *catalogv1.Desired) error {
 // the others, and counts these. It takes the names that the source selects now, by the host's ids.
 func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, names map[string]string) (leaving uint32, err error) {
 	for _, entry := range missing {
-		gone, err := l.removeRepo(ctx, entry, names[entry.Record.GetHostId()])
+		newName := names[entry.Record.GetHostId()]
+		if hostOf(newName) != hostOf(entry.Record.GetName()) { // the source got another host, whose ids are its own
+			newName = ""
+		}
+		gone, err := l.removeRepo(ctx, entry, newName)
 		if err != nil {
 			return 0, err
 		}
@@ -196,6 +201,12 @@ func (l *look) removeMissing(ctx context.Context, missing []catalog.Desired, nam
 		}
 	}
 	return leaving, nil
+}
+
+// hostOf returns the host that a repo's name begins with.
+func hostOf(repo string) string {
+	host, _, _ := strings.Cut(repo, "/")
+	return host
 }
 
 // removeRepo deletes a missing repo if it is due, else marks when it went missing. Gone
