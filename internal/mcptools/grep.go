@@ -110,7 +110,11 @@ func (c *call) ranked(ctx context.Context, in searchArgs) (*answer, error) {
 	if strings.TrimSpace(in.Query) == "" {
 		return nil, plainError("query: it is empty: glob and list_tree list files")
 	}
-	if _, asks, err := searchapi.ParseAnswer(in.Query, syntaxVersion); err == nil && asks.Select != query.SelectFiles {
+	_, asks, err := searchapi.ParseAnswer(in.Query, syntaxVersion) // by itself: its parentheses must not end those around it
+	if err != nil {
+		return nil, (&find{text: in.Query, query: in.Query}).inPattern(err)
+	}
+	if asks.Select != query.SelectFiles {
 		return nil, plainError("query: select: lists repos or folders, and this tool lists files: use grep with detail directories, or list_repos")
 	}
 	own := in

@@ -43,8 +43,7 @@ var answers = []struct {
 	want []string
 	not  []string
 }{
-	{"grep", args{"patterns": []string{`func \(c`, "Carp"}},
-		[]string{`func \(c: 1 match in 1 file`, "Carp: 3 matches in 1 file", "github.com/acme/pond@0123456789ab (main)", "internal/fish/carp.go", "    6: func (c *Carp) Feed() error { return nil }", "Complete."}, nil},
+	{"grep", args{"patterns": []string{`func \(c`, "Carp"}}, []string{`func \(c: 1 match in 1 file`, "Carp: 3 matches in 1 file", "github.com/acme/pond@0123456789ab (main)", "internal/fish/carp.go", "    6: func (c *Carp) Feed() error { return nil }", "Complete."}, nil},
 	{"grep", args{"patterns": []string{"carp"}, "ignore_case": true}, []string{"4 matches in 2 files"}, nil},
 	{"grep", args{"patterns": []string{"(raw)."}, "literal": true}, []string{"1 match in 1 file", "3: // Pike eats carp (raw)."}, nil},
 	{"grep", args{"patterns": []string{"feed"}, "context": 1}, []string{"    3- func main() {\n    4: \tfeed(\"fish\")\n    5- }"}, nil},
@@ -161,6 +160,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"search", args{"query": "  "}, "it is empty"},
 		{"search", args{"query": "fish select:dir"}, "grep with detail directories"},
 		{"search", args{"query": "(fish", "paths": []string{"*.go"}}, "position"},
+		{"search", args{"query": "fish) or (pond", "repos": []string{"github.com/acme/lake"}}, "cannot read fish⟨here⟩) or (pond: position 4"},
 		{"search", args{"query": "fish or"}, "cannot read fish ⟨here⟩or: position 5"},
 		{"glob", args{"patterns": []string{}}, "want globs"},
 		{"glob", args{"patterns": []string{"*.go", "["}}, `"[" has a [ without its ]`},

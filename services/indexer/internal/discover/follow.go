@@ -123,7 +123,9 @@ func (l *look) look(ctx context.Context) error {
 	}
 	l.apart = max(codehost.Every(l.spec), time.Since(began)) // so that a host is listed for about half of the time at most
 	if err == nil {
-		ours, err = l.reconcile(ctx, listed)
+		if ours, err = l.reconcile(ctx, listed); err != nil && ours == nil {
+			return err // a poll of none would begin anew
+		}
 	} else if ours, failed = l.reposOfSource(ctx); failed != nil {
 		return errors.Join(err, failed)
 	}

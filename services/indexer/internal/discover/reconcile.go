@@ -24,7 +24,7 @@ import (
 // reconcile makes the repos of a complete list desired, and removes those that are
 // missing from it. It takes over repos that left another source. It leaves alone repos
 // that belong to another source or were added by hand. It returns the repos of the
-// source that were up to date.
+// source that were up to date, none if they could not all be read.
 func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*catalogv1.Desired, err error) {
 	wanted, err := l.wanted(ctx, listed)
 	if err != nil {
@@ -39,7 +39,7 @@ func (l *look) reconcile(ctx context.Context, listed []codehost.Repo) (kept []*c
 	repos, foreign := uint32(0), uint32(0)
 	for entry, err := range l.Store.ListDesired(ctx) {
 		if err != nil {
-			return kept, err
+			return nil, err
 		}
 		have := entry.Record
 		want := wanted[have.GetName()]
