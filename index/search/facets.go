@@ -19,7 +19,7 @@ const (
 	ByLanguage
 	// ByFolder is the folder that holds the document directly, not a parent of it.
 	ByFolder
-	// ByBranch counts a document once for each branch that holds it.
+	// ByBranch counts a document once for each branch that FileMatch.Branches has.
 	ByBranch
 )
 
@@ -98,7 +98,7 @@ type Counted struct {
 // are those of Search.
 func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (*Counted, error) {
 	counted := &Counted{Facets: make([]FacetCounts, len(by))}
-	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays}
+	opts = Options{Repos: opts.Repos, Overlays: opts.Overlays, branches: q.branches}
 	err := s.with(ctx, q, opts, func(run *search) error {
 		err := run.count(by, counted.Facets)
 		if isContextError(err) {
@@ -160,7 +160,7 @@ func (by Facet) count(d *document, documents map[facetKey]uint64) error {
 		}
 		documents[facetKey{repo: d.repo, folder: string(path[:bytes.LastIndexByte(path, '/')+1])}]++
 	case ByBranch:
-		branches, err := d.loadBranches()
+		branches, _, err := d.s.selectedBranches()
 		if err != nil {
 			return err
 		}

@@ -72,7 +72,7 @@ func countedByOracle(c *indextest.Corpus, found []indextest.Result) []search.Fac
 			case search.ByFolder:
 				counts[i].Add(search.FacetValue{Repo: r.Repo, Name: r.Path[:strings.LastIndexByte(r.Path, '/')+1]}, 1)
 			case search.ByBranch:
-				for _, b := range d.Branches {
+				for _, b := range r.Branches {
 					counts[i].Add(search.FacetValue{Name: b}, 1)
 				}
 			}

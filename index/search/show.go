@@ -98,8 +98,7 @@ type namedBranches struct {
 }
 
 // branches returns the names of the document's branches and the commit of the
-// first: of those that the query selects, or all if it selects none of them, as in
-// zoekt. Documents share the names.
+// first, see selectedBranches. Documents share the names.
 func (s *search) branches() (names []string, commit string, err error) {
 	set, err := s.docs.BranchSet(s.doc.id)
 	if err != nil {
@@ -109,19 +108,9 @@ func (s *search) branches() (names []string, commit string, err error) {
 	if last.names != nil && last.repo == s.doc.repo && last.set == set {
 		return last.names, last.commit, nil
 	}
-	ordinals, err := s.doc.loadBranches()
+	ordinals, view, err := s.selectedBranches()
 	if err != nil {
 		return nil, "", err
-	}
-	view, err := s.branchesNow(s.doc.repo)
-	if err != nil {
-		return nil, "", err
-	}
-	isOther := func(ordinal uint32) bool {
-		return !slices.ContainsFunc(s.opts.branches, func(b *query.Branch) bool { return b.Matches(view.now[ordinal].Name, int(ordinal)) })
-	}
-	if selected := slices.DeleteFunc(slices.Clone(ordinals), isOther); len(selected) > 0 {
-		ordinals = selected
 	}
 	for _, o := range ordinals {
 		names = append(names, view.now[o].Name)
@@ -131,6 +120,25 @@ func (s *search) branches() (names []string, commit string, err error) {
 	}
 	s.shown = namedBranches{s.doc.repo, set, names, commit}
 	return names, commit, nil
+}
+
+// selectedBranches returns the ordinals of the document's branches that the query
+// selects, or of all if it selects none of them, as in zoekt. They are valid until
+// the next document.
+func (s *search) selectedBranches() (ordinals []uint32, view *branchView, err error) {
+	if ordinals, err = s.doc.loadBranches(); err == nil {
+		view, err = s.branchesNow(s.doc.repo)
+	}
+	if err != nil || len(s.opts.branches) == 0 {
+		return ordinals, view, err
+	}
+	isOther := func(ordinal uint32) bool {
+		return !slices.ContainsFunc(s.opts.branches, func(b *query.Branch) bool { return b.Matches(view.now[ordinal].Name, int(ordinal)) })
+	}
+	if selected := slices.DeleteFunc(slices.Clone(ordinals), isOther); len(selected) > 0 {
+		ordinals = selected
+	}
+	return ordinals, view, nil
 }
 
 // picked are the marks that are shown of a hit.
