@@ -95,7 +95,10 @@ func (m *merger) addHolder(to *partSums, it *Iterator, holder uint64, pace func(
 	word, matches := holderOf(holder)
 	s := &m.sources[sort.Search(len(m.sources), func(i int) bool { return m.sources[i].first > word })-1]
 	list, err := s.words.List(uint32(word - s.first))
-	if err := cmp.Or(err, pace(list)); err != nil {
+	if err != nil {
+		return err
+	}
+	if err := pace(list); err != nil {
 		return err
 	}
 	err = to.addList(it, list, matches, func(superblock uint32) uint32 { return s.places[superblock] })

@@ -116,7 +116,7 @@ func (p *sortedPool) add(number uint32, entry uint64) {
 	g.n++
 }
 
-// sort sorts the entries by term, of which there are that many, group by group, in place. It keeps the order of a term's entries.
+// sort sorts the entries of the given number of terms by term, group by group and in place. The entries of a term keep their order.
 func (p *sortedPool) sort(terms int) {
 	p.starts = slices.Grow(p.starts[:0], terms)[:terms]
 	for i := range p.groups {

@@ -70,3 +70,39 @@ func checkGroups(t *testing.T, g *ngramPool, s *sortedGroup, want map[ngram.ID][
 		t.Errorf("%d n-grams, want %d", found, len(want))
 	}
 }
+
+// Entries come back by term, in the order in which they were added: with terms without entries, at the ends of groups and chunks, and with
+// reused memory.
+func TestSortedPool(t *testing.T) {
+	random := newRandom(t)
+	var p sortedPool
+	for _, terms := range []int{1, groupSize - 1, groupSize, groupSize + 1, 3 * groupSize} {
+		p.reset()
+		p.grow((terms + groupSize - 1) / groupSize)
+		want := make([][]uint64, terms)
+		for i := range uint64(3*chunkEntries*(terms/groupSize+1) + 1) {
+			term := uint32(terms - 1)
+			if i%3 > 0 {
+				term = random.Uint32N(uint32(terms))
+			}
+			if term%7 == 3 {
+				continue
+			}
+			p.add(term, i)
+			want[term] = append(want[term], i)
+		}
+		p.sort(terms)
+		for term := range want {
+			g, start, end := p.run(uint32(term))
+			var got []uint64
+			for part := range g.parts(start, end) {
+				for _, entry := range part {
+					got = append(got, entry%(1<<numberAt))
+				}
+			}
+			if !slices.Equal(got, want[term]) {
+				t.Fatalf("term %d of %d has the entries %v, want %v", term, terms, got, want[term])
+			}
+		}
+	}
+}

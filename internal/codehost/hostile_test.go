@@ -134,7 +134,7 @@ func TestFullPageWithAnEmptyRepo(t *testing.T) {
 	})
 }
 
-// TestClockOfTheHost: how long a host wants to be left alone is told by its own clock, whatever Trawl's is. A wait has a bound.
+// TestClockOfTheHost: how long a host asks Trawl to wait is read by the clock of the host, and is bounded.
 func TestClockOfTheHost(t *testing.T) {
 	for _, off := range []time.Duration{-24 * time.Hour, -time.Hour, 0, time.Hour} {
 		now := time.Now().Add(off)

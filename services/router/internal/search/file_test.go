@@ -64,7 +64,7 @@ func TestFileOfTheFirstBranchThatHasIt(t *testing.T) {
 	}
 }
 
-// TestFileInSmallParts: whoever follows the offset comes to the end of a file, or hears that max_bytes has no room for any of it.
+// TestFileInSmallParts: a caller who follows the offset reaches the end of the file, or gets the error that max_bytes has no room for content.
 func TestFileInSmallParts(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("r", "go.mod", 0)}

@@ -14,7 +14,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// TestUnindexed: a repo that is registered and has no index yet is told from one that does not exist, unless the caller may not see it.
+// TestUnindexed: callers learn that a repo is registered but has no index yet. To callers who may not see it, it does not exist.
 func TestUnindexed(t *testing.T) {
 	c := start(t, 1, func(c *cluster) {
 		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("host/pond", "a.go", 0)}
