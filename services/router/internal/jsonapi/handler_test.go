@@ -39,6 +39,7 @@ func TestRequests(t *testing.T) {
 		{"GET", "/api/v1/search?q=a+b&options.mode=MODE_TOP_K&options.maxFiles=7&options.requireComplete=true&options.consistency.bounded=90s&pageToken=/wA%3D&timeout=1s", "", search},
 		{"GET", "/api/v1/search?query=a%20b&options.mode=MODE_TOP_K&options.max_files=7&options.require_complete=true&options.consistency.bounded=90s&page_token=_wA", "", search},
 		{"POST", "/api/v1/search/stream", `{"query":"x"}`, &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
+		{"GET", "/api/v1/search?q=x&pageToken=+/+%2B", "", &searchv1.SearchRequest{Query: "x", PageToken: []byte{0xfb, 0xff, 0xbe}}},
 		{"GET", "/api/v1/search/stream?q=x", "", &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "x"}}},
 		{"GET", "/api/v1/file?repo=r&path=a%FF%20b&offset=3", "", &searchv1.GetFileRequest{Repo: "r", Path: []byte("a\xff b"), Offset: 3}},
 		{"GET", "/api/v1/tree?repo=r&path=a%FF%20b/&depth=2", "", &searchv1.ListTreeRequest{Repo: "r", Path: []byte("a\xff b/"), Depth: 2}},

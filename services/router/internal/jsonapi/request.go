@@ -151,6 +151,8 @@ func valueOf(name string, field protoreflect.FieldDescriptor, texts []string) (a
 			list[i] = base64.StdEncoding.EncodeToString([]byte(text))
 		case !utf8.ValidString(text):
 			return nil, invalid("the parameter %q is not UTF-8", name)
+		case field.Kind() == protoreflect.BytesKind: // a + of base64 is a space in a URL
+			list[i] = strings.ReplaceAll(text, " ", "+")
 		case field.Kind() == protoreflect.BoolKind && (text == "true" || text == "false"):
 			list[i] = text == "true"
 		}
