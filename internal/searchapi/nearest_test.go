@@ -9,7 +9,7 @@ import (
 
 // TestNearestAreNear: only names that are spelled almost like one, or have its words, are suggested for it.
 func TestNearestAreNear(t *testing.T) {
-	names := []string{"Go", "Python", "main", "host/org/trawl-search", "host/org/pond", "host/org/pond-of-carps", "host/other/zoekt"}
+	names := []string{"Go", "Python", "main", "host/org/trawl-search", "host/org/pond", "host/org/pond-of-carps", "host/other/zoekt", "src/handler.go", ".gitignore"}
 	for _, tt := range []struct {
 		name string
 		want []string
@@ -29,6 +29,11 @@ func TestNearestAreNear(t *testing.T) {
 		{"elsewhere/ZOEKT", []string{"host/other/zoekt"}},
 		{"search_trawl", []string{"host/org/trawl-search"}},
 		{"pond-secret", []string{"host/org/pond"}},
+		{"hanlder", []string{"src/handler.go"}},
+		{"hanlder.go", []string{"src/handler.go"}},
+		{"hanlder.rs", []string{"src/handler.go"}},
+		{"hanlder.html", nil},
+		{"gitingore", []string{".gitignore"}},
 		{"carps", []string{"host/org/pond-of-carps"}},
 	} {
 		if got := searchapi.Nearest(tt.name, names); !slices.Equal(got, tt.want) {

@@ -61,6 +61,8 @@ func TestHints(t *testing.T) {
 		{"lang:erlang x", `no file that you may see is in Erlang`, ""},
 		{"lang:secretlnag", `unknown language "secretlnag"`, ""},
 		{"b:mian x", `no branch that you may see has "mian" in its name; the nearest: "main"`, `b:"main" x`},
+		{"b:relase x", `no branch that you may see has "relase" in its name; the nearest: "release/"`, `b:"release/" x`},
+		{"b:release/2 x", `the nearest: "release/1"`, `b:"release/1" x`},
 		{"b:hidden-branc x", `no branch that you may see has "hidden-branc"`, ""},
 		{"language:go x", `there is no field "language:"; "lang:" is one`, `lang:"go" x`},
 		{"rpeo:pond x", `there is no field "rpeo:"; "repo:" is one`, `repo:"pond" x`},
@@ -100,6 +102,8 @@ func TestHints(t *testing.T) {
 		{`x path:"*.pnd.go"`, `no path that you may see matches "*.pnd.go"; the nearest: "src/fish/pond.go"`, `x file:"^src/fish/pond\\.go"`},
 		{`x path:"*.rs"`, `no path that you may see matches "*.rs"`, ""},
 		{"f:src/fihs/pond.go", `the nearest: "src/fish/pond.go"`, `file:"^src/fish/pond\\.go"`},
+		{"f:fihs x", `the nearest: "src/fish/"`, `file:"^src/fish/" x`},
+		{"f:pnod x", `the nearest: "src/fish/pond.go"`, `file:"^src/fish/pond\\.go" x`},
 		{"Fish path:src/fihs/**", `the nearest: "src/fish/"`, `Fish file:"^src/fish/"`},
 		{"file:pond-secret x", `no path that you may see matches "pond-secret"`, ""},
 	} {

@@ -159,6 +159,11 @@ func (h *hinter) branch(t query.Term) {
 					return
 				}
 				branches[name] = true
+				for at := range name {
+					if name[at] == '/' {
+						branches[name[:at+1]] = true // a part of names is a value, too
+					}
+				}
 			}
 		}
 	}

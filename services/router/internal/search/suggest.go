@@ -66,5 +66,8 @@ func (h *hinter) nearestPaths(ctx context.Context, t query.Term) []string {
 	}
 	l := h.aside()
 	defer l.end()
-	return l.nearestPaths(ctx, "", "", []byte(likely))
+	if files := l.nearestPaths(ctx, "", "", []byte(likely)); len(files) > 0 {
+		return files
+	}
+	return l.nearestPaths(ctx, "", "", []byte(strings.TrimSuffix(likely, "/")+"/"))
 }
