@@ -122,6 +122,9 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	if len(unknown) > 0 && len(unknown) == len(scope.Repos) {
 		return nil, plainError(strings.Join(unknown, "\n"))
 	}
+	if len(unmatched) > 0 {
+		cased = nil // the patterns are not to blame
+	}
 	tail.Notes = slices.Concat(tail.Notes, unknown, unmatched, cased)
 	for _, f := range empty {
 		tail.Notes = append(tail.Notes, f.hints()...)
@@ -213,7 +216,7 @@ func (f *finding) hints() (notes []string) {
 		case f.query != f.text && f.pattern == "":
 			own, anyCase := strings.CutSuffix(instead, " case:no")
 			own, same := strings.CutSuffix(own, strings.TrimPrefix(f.query, "("+f.text))
-			if !same {
+			if !same || anyCase && (f.paths || f.text == strings.ToLower(f.text)) {
 				continue // it is about a term that the caller did not write
 			}
 			if instead = strings.TrimPrefix(own, "("); anyCase {

@@ -293,6 +293,9 @@ func (s *found) fileText(b *strings.Builder, f fileLines) {
 	case s.Detail == Files && !s.paths:
 		fmt.Fprintf(b, ": %d", f.Matches)
 	}
+	if len(f.Missing) > 0 {
+		fmt.Fprintf(b, "  [without %s]", clean([]byte(strings.Join(f.Missing, " "))))
+	}
 	b.WriteByte('\n')
 	for _, l := range f.Lines {
 		mark := ":"

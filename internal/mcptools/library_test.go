@@ -174,7 +174,7 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	if req.Query == `b:"mian" type:file` {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "no such branch", Query: "b:main type:file"}}}
 	}
-	if strings.HasPrefix(req.Query, "(CARP ) ") {
+	if result.Stats.FilesMatched == 0 && (strings.HasPrefix(req.Query, "(CARP ) ") || strings.HasSuffix(req.Query, `CARP\\.go$" type:file`)) {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "a capital", Query: req.Query + " case:no"}, {Text: "another term", Query: req.Query + " x"}}}
 	}
 	for name, hint := range map[string]string{

@@ -97,6 +97,9 @@ func (c *call) unmatched(ctx context.Context, scope Scope) ([]string, error) {
 		if names := c.nearestPaths(ctx, wide, scope.Paths[0]); len(names) > 0 {
 			text += "; the nearest paths: " + strings.Join(names, ", ")
 		}
+		if resp, err := c.first(ctx, join(scope.query(), "type:file", "case:no")); err == nil && resp.GetStatistics().GetFilesMatched() > 0 {
+			text += "; a capital makes a glob case-sensitive, and paths match in another case"
+		}
 	}
 	return append([]string{text}, c.unknownNames(ctx, Scope{Branch: scope.Branch, Lang: scope.Lang})...), nil
 }
