@@ -79,6 +79,19 @@ func TestMoreMatches(t *testing.T) {
 	}
 }
 
+// TestMissingWords: a result says which words of match:any its file lacks.
+func TestMissingWords(t *testing.T) {
+	f := pond()
+	f.search = matched("a/fish.go", "a fish\n", "fish")
+	contains(t, show(t, f.serve(t, false), "/?q=match:any+fish+whale"), "@0123456789ab</span>")
+	f.search.Files[0].MissingWords = []string{"whale", "<b>", strings.Repeat("x", 1000)}
+	page := show(t, f.serve(t, false), "/?q=match:any+fish+whale")
+	contains(t, page, " · without <bdi>whale &lt;b&gt; xxx")
+	if strings.Contains(page, strings.Repeat("x", nameBytes)) {
+		t.Error("the words are not cut")
+	}
+}
+
 // TestMatchesByKeyboard opens more matches in their place, goes on to the file, and through its matches.
 func TestMatchesByKeyboard(t *testing.T) {
 	f := pond()

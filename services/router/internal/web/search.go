@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/trawl-search/trawl/index/snippet"
@@ -90,8 +91,8 @@ type resultFile struct {
 	// More are the matches that are not shown. MoreURL is the address of a search that shows them.
 	More    uint64
 	MoreURL string // none in such a search
-	// Note says why the content is not shown.
-	Note string
+	// Note says why the content is not shown, Without which words of match:any the file lacks.
+	Note, Without string
 }
 
 // resultLine is a line of a file that matches.
@@ -235,6 +236,7 @@ func describe(f *searchv1.FileMatch, query string) resultFile {
 	file := resultFile{
 		Repo: pathName(cut(f.GetRepo(), nameBytes)), Path: pathName(cutFront(path, nameBytes)), Branch: name(cut(branch, nameBytes)),
 		Language: plain(cut(f.GetLanguage(), 40)), Commit: short(f.GetCommit()), Matches: f.GetMatchCount(), Note: skipped(f.GetSkipReason()),
+		Without: cut(plain(strings.Join(f.GetMissingWords(), " ")), nameBytes),
 	}
 	at := place{f.GetRepo(), branch, path}
 	if to := at.address(); len(to) <= maxURL {
