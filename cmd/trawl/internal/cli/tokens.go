@@ -45,8 +45,8 @@ type createSettings struct {
 	Deny    []string      `config:"deny" doc:"patterns of repos that its caller may not see, whatever is allowed"`
 	Scopes  []string      `config:"scopes" doc:"what its caller may do: search, ingest, or admin for everything"`
 	Expires time.Duration `config:"expires" doc:"lifetime of the token; 0: until it is revoked"`
-	Out     string        `config:"out" doc:"file that the token is written to, instead of standard output; only its owner may read it"`
-	Replace bool          `config:"replace" doc:"revoke the other tokens with this name"`
+	Out     string        `config:"out" doc:"new file that the token is written to, instead of standard output; only its owner may read it"`
+	Replace bool          `config:"replace" doc:"revoke the other tokens with this name, and replace the file --out"`
 	Etcd    etcdConfig    `config:"etcd"`
 }
 
@@ -90,6 +90,9 @@ Its details go to standard error.`,
 
 // create makes the token, hands it out, and revokes those that it replaces.
 func (s *createSettings) create(ctx context.Context, p Process, store *access.Store) error {
+	if _, err := os.Lstat(s.Out); err == nil && !s.Replace {
+		return fmt.Errorf("%s exists, and may hold a token that nothing else stores: name a new file; --replace writes it anew and revokes the other tokens named %s", s.Out, s.Name)
+	}
 	text, record, err := store.Create(ctx, s.spec())
 	if err != nil {
 		return err

@@ -88,9 +88,14 @@ func TestTokenIsReplaced(t *testing.T) {
 		t.Errorf("want %s and %s only:\n%s", other, last, list)
 	}
 	create("canary")
-	exit, _, errs := run(t, nil, slices.Concat([]string{"tokens", "create", "--name", "x", "--allow", "**", "--out", t.TempDir()}, s.flags[1:3])...)
-	if _, list, _ := run(t, nil, append([]string{"tokens", "list", "--json"}, s.flags[1:3]...)...); exit != 1 || strings.Contains(list, `"x"`) {
-		t.Errorf("a token that cannot be written is not revoked: %d, %s\n%s", exit, errs, list)
+	for _, args := range [][]string{{"--out", t.TempDir(), "--replace"}, {"--out", file}} {
+		exit, _, errs := run(t, nil, slices.Concat([]string{"tokens", "create", "--name", "x", "--allow", "**"}, args, s.flags[1:3])...)
+		if _, list, _ := run(t, nil, append([]string{"tokens", "list", "--json"}, s.flags[1:3]...)...); exit != 1 || strings.Contains(list, `"x"`) {
+			t.Errorf("%s: a token that cannot be written remains: %d, %s\n%s", args, exit, errs, list)
+		}
+	}
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), last) {
+		t.Errorf("a file with a token was overwritten: %q, %v", text, err)
 	}
 }
 
