@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +37,7 @@ type scripted struct {
 	failure   error
 	statuses  []*ingestv1.RepoStatus
 	repos     []*searchv1.RepoEntry
+	before    []*searchv1.RepoEntry // the list of repos until one is put
 	searched  *searchv1.SearchRequest
 	put       *ingestv1.PutRepoRequest
 	deleted   string
@@ -76,6 +78,9 @@ func (s *scripted) List(_ context.Context, req *searchv1.ListRequest) (*searchv1
 	q, err := query.Parse(req.GetQuery(), query.ParseOptions{})
 	if _, ok := q.(*query.Repo); !ok {
 		return nil, status.Errorf(codes.InvalidArgument, "%s: %v, %v", req.GetQuery(), q, err)
+	}
+	if s.put == nil {
+		return &searchv1.ListResponse{Repos: s.before}, nil
 	}
 	return &searchv1.ListResponse{Repos: s.repos}, nil
 }
@@ -259,6 +264,9 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 		}},
 	}
 	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	t.Chdir(filepath.Dir(dir))
 	exit, out, errs := trawl(t, s, "index", "-b", "a,b", "-b", "refs/heads/c", "-b", "gone/*", "--name", "n", "--rank", "40", filepath.Base(dir))
 	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 1 document, 2.0 kB, index 1.0 kB\n") {
@@ -272,6 +280,41 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	}
 	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 3 || s.put.GetBranches()[0] != "a,b" || s.put.GetFacts().GetRank() != 40 {
 		t.Errorf("asked for %v", s.put)
+	}
+}
+
+// TestIndexNamesDroppedBranches: a repo that is indexed again with fewer branches loses the others, and the command says which.
+func TestIndexNamesDroppedBranches(t *testing.T) {
+	repo := func(branches ...string) *searchv1.RepoEntry {
+		r := &searchv1.RepoEntry{Name: "example.org/r"}
+		for _, b := range branches {
+			r.Branches = append(r.Branches, &searchv1.BranchEntry{Name: b})
+		}
+		return r
+	}
+	for _, tt := range []struct {
+		before []*searchv1.RepoEntry
+		after  *searchv1.RepoEntry
+		want   string
+	}{
+		{nil, repo("main"), ""},
+		{[]*searchv1.RepoEntry{repo("main", "release/1")}, repo("main", "release/1"), ""},
+		{[]*searchv1.RepoEntry{repo("main", "release/1", "dev")}, repo("main"), "release/1 dev"},
+	} {
+		s := &scripted{
+			statuses: []*ingestv1.RepoStatus{{Name: "example.org/r", Epoch: 2, PublishedEpoch: 2}},
+			before:   tt.before, repos: []*searchv1.RepoEntry{tt.after},
+		}
+		exit, _, errs := trawl(t, s, "index", "https://example.org/r.git")
+		var dropped []string
+		for line := range strings.Lines(errs) {
+			if name, is := strings.CutSuffix(line, " is no longer indexed; -b names each branch to index\n"); is {
+				dropped = append(dropped, strings.TrimPrefix(name, "example.org/r: branch "))
+			}
+		}
+		if exit != 0 || strings.Join(dropped, " ") != tt.want {
+			t.Errorf("%v, then %v: exit %d, printed %q, want %q", tt.before, tt.after, exit, errs, tt.want)
+		}
 	}
 }
 

@@ -36,7 +36,8 @@ func newIndex(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index URL|PATH",
 		Short: "Index a Git repository, or bring its index up to date",
-		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched.
+		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched. Branches that the command
+does not name are no longer indexed.
 
 A PATH is a repository on the machine where Trawl runs, and must be allowed there.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -114,24 +115,25 @@ func absolute(arg string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the folder %s: %w", arg, err)
 	}
-	if root := repositoryAbove(path); root != "" {
+	switch root := repositoryOf(path); root {
+	case path:
+		return path, nil
+	case "":
+		return "", fmt.Errorf("%s is not a Git repository; trawl grep searches any folder. file://%s is the folder on the machine where Trawl runs", arg, path)
+	default:
 		return "", fmt.Errorf("%s is a folder of the repository %s: index that, and search a part of it with f:PATH", arg, root)
 	}
-	return path, nil
 }
 
-// repositoryAbove is the working tree that a folder is in; "" if it may be a repository itself, or is in none. Git does not
+// repositoryOf is the folder itself if it may be a repository, or else the working tree that it is in; "" if it is in none. Git does not
 // clone a part of a repository, though its commands work in one.
-func repositoryAbove(folder string) (root string) {
+func repositoryOf(folder string) (root string) {
 	holds := func(dir, name string) bool {
 		_, err := os.Stat(filepath.Join(dir, name))
 		return err == nil
 	}
-	if holds(folder, "HEAD") || holds(folder, ".git") {
-		return ""
-	}
-	for dir := filepath.Dir(folder); dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
-		if holds(dir, ".git") {
+	for dir := folder; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if holds(dir, ".git") || dir == folder && holds(dir, "HEAD") {
 			return dir
 		}
 	}
@@ -140,6 +142,8 @@ func repositoryAbove(folder string) (root string) {
 
 func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, noWait bool) error {
 	began := time.Now()
+	name, _ := origin.RepoName(req.GetUrl())
+	before := indexOf(ctx, c, cmp.Or(req.GetName(), name), nil)
 	put, err := c.ingest.PutRepo(ctx, req)
 	if err != nil {
 		return err
@@ -157,7 +161,7 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 		}
 		return err
 	}
-	return printIndexed(ctx, c, p, req, done, time.Since(began))
+	return printIndexed(ctx, c, p, req, before, done, time.Since(began))
 }
 
 // errIndexing is a request that ended without a published index.
@@ -210,25 +214,37 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 	}
 }
 
-// printIndexed prints what the index of a published repo holds, and which wanted branches it lacks.
-func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, s *ingestv1.RepoStatus, took time.Duration) error {
-	answer, err := c.search.List(ctx, &searchv1.ListRequest{
-		Query:       "repo:" + query.Quote("^"+regexp.QuoteMeta(s.GetName())+"$"),
-		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: s.GetRevisionToken()}},
-	})
+// indexOf is the index of a repo; nil if it has none that can be listed.
+func indexOf(ctx context.Context, c client, name string, want *searchv1.Consistency) *searchv1.RepoEntry {
+	answer, err := c.search.List(ctx, &searchv1.ListRequest{Query: "repo:" + query.Quote("^"+regexp.QuoteMeta(name)+"$"), Consistency: want})
+	if err != nil || len(answer.GetRepos()) != 1 {
+		return nil
+	}
+	return answer.GetRepos()[0]
+}
+
+// printIndexed prints what the index of a published repo holds, which wanted branches it lacks, and which it had before and has no longer.
+func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRepoRequest, before *searchv1.RepoEntry, s *ingestv1.RepoStatus, took time.Duration) error {
 	line := fmt.Sprintf("%s: generation %d in %s", s.GetName(), s.GetGeneration(), render.Duration(took))
-	if err == nil && len(answer.GetRepos()) == 1 {
-		r := answer.GetRepos()[0]
+	if r := indexOf(ctx, c, s.GetName(), &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: s.GetRevisionToken()}}); r != nil {
 		line += fmt.Sprintf(", %s, %s, index %s", render.Count(r.GetDocuments(), "document", "documents"), searchapi.Bytes(r.GetContentBytes()), searchapi.Bytes(r.GetIndexBytes()))
 		if n := r.GetSkippedDocuments(); n > 0 {
 			line += fmt.Sprintf(", %d found by name only", n)
 		}
+		has := func(want string) bool {
+			return slices.ContainsFunc(r.GetBranches(), func(b *searchv1.BranchEntry) bool { return origin.MatchBranch([]string{want}, b.GetName()) })
+		}
 		for _, want := range req.GetBranches() {
-			if want != "HEAD" && !slices.ContainsFunc(r.GetBranches(), func(b *searchv1.BranchEntry) bool { return origin.MatchBranch([]string{want}, b.GetName()) }) {
+			if want != "HEAD" && !has(want) {
 				fmt.Fprintf(p.Err, "%s: there is no branch %s; it is left out\n", s.GetName(), render.Safe([]byte(want)))
 			}
 		}
+		for _, b := range before.GetBranches() {
+			if !has(b.GetName()) {
+				fmt.Fprintf(p.Err, "%s: branch %s is no longer indexed; -b names each branch to index\n", s.GetName(), render.Safe([]byte(b.GetName())))
+			}
+		}
 	}
-	_, err = fmt.Fprintln(p.Out, line)
+	_, err := fmt.Fprintln(p.Out, line)
 	return err
 }

@@ -76,7 +76,7 @@ func TestFoldersToIndex(t *testing.T) {
 	if err := os.MkdirAll("repo/a/b", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, repo := range []string{"repo/.git", "repo/a/bare.git", "repo/a/bare.git/HEAD"} {
+	for _, repo := range []string{"plain", "repo/.git", "repo/a/bare.git", "repo/a/bare.git/HEAD"} {
 		if err := os.Mkdir(repo, 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -86,6 +86,7 @@ func TestFoldersToIndex(t *testing.T) {
 	}
 	for arg, want := range map[string]string{
 		"repo/a/b":                      "repo/a/b is a folder of the repository /",
+		"plain":                         "plain is not a Git repository; trawl grep searches any folder. file:///",
 		"nosuch":                        "there is no folder nosuch here; a repository elsewhere has a URL such as https://HOST/PATH",
 		"./no/such":                     "there is no folder ./no/such here",
 		"github.com/a/b":                "there is no folder github.com/a/b here",
