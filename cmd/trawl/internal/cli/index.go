@@ -36,8 +36,8 @@ func newIndex(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index URL|PATH",
 		Short: "Index a Git repository, or bring its index up to date",
-		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched. Branches that the command
-does not name are no longer indexed.
+		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched. Branches that the
+command does not name are no longer indexed, and without --rank the rank is 0; trawl repos reindex keeps them.
 
 A PATH is a repository on the machine where Trawl runs, and must be allowed there.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
