@@ -219,6 +219,40 @@ func (l *lived) draw(t *testing.T, what string, target metrics.Target) {
 	}
 }
 
+// TestAlertsAreDrawn: a dashboard shows every metric that an alert reads, so that whoever is alerted sees how it got there.
+func TestAlertsAreDrawn(t *testing.T) {
+	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
+	must(t, err)
+	alerts, err := metrics.Alerts(filepath.Join(chart, "alerts", "alerts.yaml"))
+	must(t, err)
+	parts := strings.NewReplacer("_bucket", "", "_count", "", "_sum", "") // of a histogram
+	namesOf := func(query string) (names []string) {
+		selectors, err := metrics.Selectors(query)
+		must(t, err)
+		for _, s := range selectors {
+			names = append(names, parts.Replace(s.Name))
+		}
+		return names
+	}
+	drawn := map[string]bool{}
+	for _, board := range boards {
+		for _, panel := range board.Panels {
+			for _, target := range panel.Targets {
+				for _, name := range namesOf(target.Query(5 * time.Minute)) {
+					drawn[name] = true
+				}
+			}
+		}
+	}
+	for _, alert := range alerts {
+		for _, name := range namesOf(alert.Expr) {
+			if !drawn[name] {
+				t.Errorf("%s reads %s, which no dashboard shows", alert.Alert, name)
+			}
+		}
+	}
+}
+
 // TestDashboards: each dashboard has its own identity, uses its data source and namespace, has
 // units, fits the grid, and links to the runbook.
 func TestDashboards(t *testing.T) {
