@@ -169,10 +169,13 @@ func join(patterns []string, opts PatternOptions) (source string, err error) {
 			return "", err
 		}
 		_, err = syntax.Parse(d.source, query.Flags) // before it is joined with others
-		if bad, ok := errors.AsType[*syntax.Error](err); ok && lookaround().MatchString(bad.Expr) {
+		bad, ok := errors.AsType[*syntax.Error](err)
+		switch {
+		case ok && lookaround().MatchString(bad.Expr):
 			return "", fmt.Errorf("pattern %q: lookaround, such as %s, does not exist in RE2", text, bad.Expr)
-		}
-		if err != nil {
+		case ok && len(bad.Expr) > len(text): // \w and its like are written out in it
+			return "", fmt.Errorf("pattern %q: %v", text, bad.Code)
+		case err != nil:
 			return "", fmt.Errorf("pattern %q: %w", text, err)
 		}
 		literal, capitals = literal || d.literal, capitals || d.capitals
