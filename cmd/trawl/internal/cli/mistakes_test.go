@@ -115,6 +115,9 @@ func TestBrokenExpressions(t *testing.T) {
 		{[]string{"-w", "a["}, `byte 1: found "["; expected a closing "]"; write \[ to search for a bracket` + "\n  a[\n   ^\n"},
 		{[]string{"-e", `a\`}, `byte 1: found a \ at the end of a regular expression; expected a character after it; write \\ (in quotes \\\\) to search for one \` + "\n  a\\\n   ^\n"},
 		{[]string{"-r", "fish", "-r", "x(", "y"}, `byte 1: found "(" without its ")"; expected a closing ")"; write \( to search for a parenthesis` + "\n  x(\n   ^\n"},
+		{[]string{"-t", "go", "func x("}, `byte 6: found "(" without its ")"; expected a closing ")"; write \( to search for a parenthesis` + "\n  func x(\n        ^\n"},
+		{[]string{"-t", "go", "a) or (b"}, `byte 1: found ")"; expected a "(" somewhere before it; write \) to search for a parenthesis` + "\n  a) or (b\n   ^\n"},
+		{[]string{"-g", "*.go", "--any", "fish", "y)"}, `byte 6: found ")"; expected a "(" somewhere before it; write \) to search for a parenthesis` + "\n  fish y)\n        ^\n"},
 	} {
 		s := &scripted{}
 		if exit, _, errs := trawl(t, s, append([]string{"search"}, tt.args...)...); exit != 2 || errs != "trawl: query syntax error at "+tt.shows || s.searched != nil {

@@ -46,9 +46,6 @@ func (q *queryFlags) text(args []string) (string, error) {
 	if q.any && len(patterns) > 0 {
 		return "", usageError{errors.New("--any is for the words of a QUERY, which is a pattern with -F, -w or -e: leave them out")}
 	}
-	if words != "" && q.any {
-		words = "match:any " + words
-	}
 	if err := q.checkGlobs(); err != nil {
 		return "", err
 	}
@@ -61,7 +58,16 @@ func (q *queryFlags) text(args []string) (string, error) {
 		}
 	}
 	scope := q.scope()
-	if words != "" && len(patterns)+len(scope) > 0 {
+	inScope := words != "" && len(patterns)+len(scope) > 0
+	if inScope { // its parentheses must not end those around it
+		if err := checkSyntax(words, words, func(position int) int { return position }); err != nil {
+			return "", err
+		}
+	}
+	if words != "" && q.any {
+		words = "match:any " + words
+	}
+	if inScope {
 		words = "( " + words + " )" // it may hold an or
 	}
 	return strings.Join(append(nonEmpty(words, q.expression(patterns)), scope...), " "), nil
@@ -70,16 +76,26 @@ func (q *queryFlags) text(args []string) (string, error) {
 // checkExpressions refuses what is no expression, and shows the place in it. The router would name a place in the query that is made of it.
 func checkExpressions(field string, expressions []string) error {
 	for _, e := range expressions {
-		_, err := query.Parse(field+query.Quote(e), query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
-		if syntax, ok := errors.AsType[*query.SyntaxError](err); ok && utf8.ValidString(e) {
-			syntax.Position = query.UnquotedOffset(e, syntax.Position-len(field)-len(`"`))
-			var b strings.Builder
-			b.WriteString(syntax.Error())
-			pointAt(&b, e, syntax.Position)
-			return usageError{errors.New(b.String())}
+		place := func(position int) int { return query.UnquotedOffset(e, position-len(field)-len(`"`)) }
+		if err := checkSyntax(field+query.Quote(e), e, place); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// checkSyntax refuses what is no query, and shows the place in the text that it was made of.
+func checkSyntax(text, madeOf string, place func(position int) int) error {
+	_, err := query.Parse(text, query.ParseOptions{SyntaxVersion: query.MaxSyntaxVersion})
+	syntax, ok := errors.AsType[*query.SyntaxError](err)
+	if !ok || !utf8.ValidString(madeOf) {
+		return nil // the router says what is wrong
+	}
+	syntax.Position = place(syntax.Position)
+	var b strings.Builder
+	b.WriteString(syntax.Error())
+	pointAt(&b, madeOf, syntax.Position)
+	return usageError{errors.New(b.String())}
 }
 
 // surelyWords matches texts that begin and end with a word character of ASCII in any case: k and s have capitals beyond ASCII.
