@@ -240,3 +240,18 @@ func pagesOf(t *testing.T, session *mcp.ClientSession, arguments args) (places [
 	t.Fatal("pages without end")
 	return nil
 }
+
+// TestManyReposHaveTheirNumber: an answer without matches does not spend its budget on the names of very many repos.
+func TestManyReposHaveTheirNumber(t *testing.T) {
+	repos := map[string]map[string]string{}
+	for i := range namedRepos + 1 {
+		repos[fmt.Sprintf("host/r%d", i)] = map[string]string{"a.txt": "heron\n"}
+	}
+	session := connect(t, newLibrary(t, repos))
+	if r := good(t, session, "grep", args{"patterns": []string{"whale"}}); !strings.Contains(r.text, fmt.Sprintf("Complete over %d repos.\n", namedRepos+1)) {
+		t.Errorf("got %s", r.text)
+	}
+	if r := good(t, session, "grep", args{"patterns": []string{"whale"}, "repos": []string{"host/r1*"}}); !strings.Contains(r.text, "Complete over 11 repos at these commits: host/r1@") {
+		t.Errorf("got %s", r.text)
+	}
+}

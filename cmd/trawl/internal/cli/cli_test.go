@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"net"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -248,90 +246,6 @@ func TestNoRouter(t *testing.T) {
 	exit, _, errs = trawl(t, &scripted{failure: status.Error(codes.Unavailable, "etcd is away")}, "search", "x")
 	if exit != 2 || !strings.Contains(errs, "cannot answer now: etcd is away\n") || strings.Contains(errs, "reach") {
 		t.Errorf("exit %d: %s", exit, errs)
-	}
-}
-
-func TestIndexWaitsForItsOwnRequest(t *testing.T) {
-	published := func(epoch uint64, state ingestv1.State) *ingestv1.RepoStatus {
-		return &ingestv1.RepoStatus{Name: `example.org/an "odd" (r)`, State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5}
-	}
-	s := &scripted{
-		statuses: []*ingestv1.RepoStatus{
-			published(1, ingestv1.State_STATE_QUEUED), published(1, ingestv1.State_STATE_BUILDING), published(2, ingestv1.State_STATE_PUBLISHED),
-		},
-		repos: []*searchv1.RepoEntry{{
-			Name: `example.org/an "odd" (r)`, Documents: 1, ContentBytes: 2000, IndexBytes: 1000, Branches: []*searchv1.BranchEntry{{Name: "a,b"}, {Name: "c"}},
-		}},
-	}
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(filepath.Dir(dir))
-	exit, out, errs := trawl(t, s, "index", "-b", "a,b", "-b", "refs/heads/c", "-b", "gone/*", "--name", "n", "--rank", "40", filepath.Base(dir))
-	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 1 document, 2.0 kB, index 1.0 kB\n") {
-		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
-	}
-	if !strings.Contains(errs, "building") {
-		t.Errorf("no progress: %q", errs)
-	}
-	if got := strings.Count(errs, "there is no branch"); got != 1 || !strings.Contains(errs, "there is no branch gone/*") {
-		t.Errorf("missing branches: %q", errs)
-	}
-	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 3 || s.put.GetBranches()[0] != "a,b" || s.put.GetFacts().GetRank() != 40 {
-		t.Errorf("asked for %v", s.put)
-	}
-}
-
-// TestIndexNamesDroppedBranches: a repo that is indexed again with fewer branches loses the others, and the command says which.
-func TestIndexNamesDroppedBranches(t *testing.T) {
-	repo := func(branches ...string) *searchv1.RepoEntry {
-		r := &searchv1.RepoEntry{Name: "example.org/r"}
-		for _, b := range branches {
-			r.Branches = append(r.Branches, &searchv1.BranchEntry{Name: b})
-		}
-		return r
-	}
-	for _, tt := range []struct {
-		before []*searchv1.RepoEntry
-		after  *searchv1.RepoEntry
-		want   string
-	}{
-		{nil, repo("main"), ""},
-		{[]*searchv1.RepoEntry{repo("main", "release/1")}, repo("main", "release/1"), ""},
-		{[]*searchv1.RepoEntry{repo("main", "release/1", "dev")}, repo("main"), "release/1 dev"},
-	} {
-		s := &scripted{
-			statuses: []*ingestv1.RepoStatus{{Name: "example.org/r", Epoch: 2, PublishedEpoch: 2}},
-			before:   tt.before, repos: []*searchv1.RepoEntry{tt.after},
-		}
-		exit, _, errs := trawl(t, s, "index", "https://example.org/r.git")
-		var dropped []string
-		for line := range strings.Lines(errs) {
-			if name, is := strings.CutSuffix(line, " is no longer indexed; -b names each branch to index\n"); is {
-				dropped = append(dropped, strings.TrimPrefix(name, "example.org/r: branch "))
-			}
-		}
-		if exit != 0 || strings.Join(dropped, " ") != tt.want {
-			t.Errorf("%v, then %v: exit %d, printed %q, want %q", tt.before, tt.after, exit, errs, tt.want)
-		}
-	}
-}
-
-func TestIndexTellsWhyItFailed(t *testing.T) {
-	s := &scripted{statuses: []*ingestv1.RepoStatus{{
-		Name: "r", State: ingestv1.State_STATE_FAILED, Epoch: 2, Reason: "the repository is empty",
-	}}}
-	exit, _, errs := trawl(t, s, "index", "https://example.org/r")
-	if exit != 1 || !strings.Contains(errs, "not indexed: r: the repository is empty") {
-		t.Errorf("exit %d: %s", exit, errs)
-	}
-}
-
-func TestIndexWithoutWaiting(t *testing.T) {
-	exit, out, _ := trawl(t, &scripted{}, "index", "--no-wait", "https://example.org/r")
-	if exit != 0 || out != "example.org/r: request 2 accepted\n" {
-		t.Errorf("exit %d: %q", exit, out)
 	}
 }
 

@@ -62,7 +62,6 @@ func TestHints(t *testing.T) {
 		{"lang:secretlnag", `unknown language "secretlnag"`, ""},
 		{"b:mian x", `no branch that you may see has "mian" in its name; the nearest: "main"`, `b:"main" x`},
 		{"b:relase x", `no branch that you may see has "relase" in its name; the nearest: "release/"`, `b:"release/" x`},
-		{"b:release/2 x", `the nearest: "release/1"`, `b:"release/1" x`},
 		{"b:hidden-branc x", `no branch that you may see has "hidden-branc"`, ""},
 		{"language:go x", `there is no field "language:"; "lang:" is one`, `lang:"go" x`},
 		{"rpeo:pond x", `there is no field "rpeo:"; "repo:" is one`, `repo:"pond" x`},
