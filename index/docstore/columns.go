@@ -1,6 +1,8 @@
 package docstore
 
 import (
+	"fmt"
+
 	"github.com/trawl-search/trawl/index/eliasfano"
 	"github.com/trawl-search/trawl/index/format"
 )
@@ -32,6 +34,55 @@ func openLists(f *format.File, lists ...listSpec) error {
 		l.column.Init(s, l.n, l.universe)
 	}
 	return nil
+}
+
+// sectionWriter writes sections one after the other. The first error stays.
+type sectionWriter struct {
+	w   *format.Writer
+	err error
+}
+
+// write writes a section.
+func (s *sectionWriter) write(tag format.Tag, data []byte) {
+	if s.err == nil {
+		s.err = s.w.WriteSection(tag, format.Required, data)
+	}
+}
+
+// writeStarts writes the boundaries of things with these lengths, the first of which starts at start.
+func writeStarts[T uint16 | uint32](s *sectionWriter, tag format.Tag, start uint64, lengths []T) {
+	end := start
+	for _, n := range lengths {
+		end += uint64(n)
+	}
+	list := eliasfano.NewBuilder(len(lengths)+1, end+1)
+	_ = list.Add(start) // errors stay until WriteTo
+	for _, n := range lengths {
+		start += uint64(n)
+		_ = list.Add(start)
+	}
+	s.writeList(tag, list)
+}
+
+// writeNumbers writes ascending numbers, each below limit.
+func (s *sectionWriter) writeNumbers(tag format.Tag, numbers []uint32, limit uint32) {
+	list := eliasfano.NewBuilder(len(numbers), uint64(limit))
+	for _, n := range numbers {
+		_ = list.Add(uint64(n)) // errors stay until WriteTo
+	}
+	s.writeList(tag, list)
+}
+
+func (s *sectionWriter) writeList(tag format.Tag, list *eliasfano.Builder) {
+	if s.err != nil {
+		return
+	}
+	_ = s.w.Begin(tag, format.Required) // errors stay, and End returns them
+	if _, s.err = list.WriteTo(s.w); s.err != nil {
+		s.err = fmt.Errorf("section %s: %w", tag, s.err)
+		return
+	}
+	s.err = s.w.End()
 }
 
 // array is a section of items of one width, read in place.

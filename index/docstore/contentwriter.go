@@ -101,31 +101,21 @@ func (c *ContentWriter) writeSections() error {
 	if err := c.w.End(); err != nil {
 		return fmt.Errorf("end the units of content: %w", err)
 	}
-	if err := c.units.writeDictionaries(c.w, format.TagDictionaries); err != nil {
-		return err
-	}
-	if err := c.units.writeOffsets(c.w, format.TagUnitOffsets); err != nil {
-		return err
-	}
-	if err := writeList(c.w, format.TagLines, len(c.lines)+1, c.newline+1, sums(0, c.lines)); err != nil {
-		return err
-	}
-	if err := writeList(c.w, format.TagBlobStarts, len(c.lengths)+1, c.bytes+1, sums(0, c.lengths)); err != nil {
-		return err
-	}
-	// From here on, the lengths are in superblocks.
+	s := sectionWriter{c.w, c.units.writeDictionaries(c.w, format.TagDictionaries)}
+	writeStarts(&s, format.TagUnitOffsets, unitsHeaderSize, c.units.lengths)
+	writeStarts(&s, format.TagLines, 0, c.lines)
+	writeStarts(&s, format.TagBlobStarts, 0, c.lengths)
 	superblocks := make([]uint32, len(c.lengths))
 	for i, n := range c.lengths {
 		superblocks[i] = SuperblocksOf(uint64(n))
 	}
-	if err := writeList(c.w, format.TagBlobSuperblocks, len(superblocks)+1, uint64(c.Superblocks())+1, sums(0, superblocks)); err != nil {
-		return err
-	}
+	writeStarts(&s, format.TagBlobSuperblocks, 0, superblocks)
 	info := le.AppendUint32(make([]byte, 0, contentInfoSize), c.Blobs())
 	info = le.AppendUint32(info, c.Superblocks())
 	info = le.AppendUint64(info, c.bytes)
 	info = le.AppendUint64(info, c.newline)
-	return c.w.WriteSection(format.TagContentInfo, format.Required, info)
+	s.write(format.TagContentInfo, info)
+	return s.err
 }
 
 // SuperblocksOf returns the number of superblocks of a text of n bytes.

@@ -2,7 +2,6 @@ package docstore
 
 import (
 	"cmp"
-	"iter"
 	"maps"
 	"slices"
 
@@ -26,85 +25,49 @@ func (d *DocsWriter) Close(w *format.Writer) error {
 	if d.err == nil {
 		d.err = d.nameUnits.flush()
 	}
-	for _, write := range []func(*format.Writer) error{
-		d.writeRepos, d.writeNames, d.writeBlobs, d.writeSkips, d.writeLanguages, d.writeBranches, d.writeInfo,
+	s := sectionWriter{w, d.err}
+	s.write(format.TagRepos, d.repoRecords)
+	writeStarts(&s, format.TagRepoOffsets, 0, d.repoLengths)
+	s.writeNumbers(format.TagRepoDocs, append(slices.Clone(d.repoDocs), d.Docs()), d.Docs()+1)
+	if s.err == nil && slices.ContainsFunc(d.repoRanks, func(rank byte) bool { return rank > 0 }) {
+		s.err = w.WriteSection(format.TagRepoRanks, format.Optional, d.repoRanks)
+	}
+	s.write(format.TagNames, d.names.Bytes())
+	writeStarts(&s, format.TagNameOffsets, unitsHeaderSize, d.nameUnits.lengths)
+	writeStarts(&s, format.TagNameStarts, 0, d.paths)
+	d.writeBlobs(&s)
+	d.writeSkips(&s)
+	d.writeLanguages(&s)
+	s.write(format.TagBranchSets, d.setRecords)
+	writeStarts(&s, format.TagBranchSetOffsets, 0, d.setLengths)
+	s.write(format.TagDocBranches, numbers(d.docSet, widthOf(len(d.setLengths))))
+	info := make([]byte, 0, docsInfoSize)
+	for _, n := range []int{
+		len(d.paths), len(d.repoLengths), len(d.repeats), len(d.skips),
+		len(d.languages), len(d.setLengths), d.oidWidth,
 	} {
-		if d.err == nil {
-			d.err = write(w)
-		}
+		info = le.AppendUint32(info, uint32(n))
 	}
+	s.write(format.TagDocsInfo, le.AppendUint64(info, d.namesLen))
+	d.err = s.err
 	return d.err
-}
-
-// writeSection writes a required section.
-func writeSection(w *format.Writer, tag format.Tag, data []byte) error {
-	return w.WriteSection(tag, format.Required, data)
-}
-
-func (d *DocsWriter) writeRepos(w *format.Writer) error {
-	if err := writeSection(w, format.TagRepos, d.repoRecords); err != nil {
-		return err
-	}
-	if err := writeList(w, format.TagRepoOffsets, len(d.repoLengths)+1, uint64(len(d.repoRecords))+1, sums(0, d.repoLengths)); err != nil {
-		return err
-	}
-	starts := append(slices.Clone(d.repoDocs), d.Docs())
-	if err := writeList(w, format.TagRepoDocs, len(starts), uint64(d.Docs())+1, widened(starts)); err != nil {
-		return err
-	}
-	if !slices.ContainsFunc(d.repoRanks, func(rank byte) bool { return rank > 0 }) {
-		return nil
-	}
-	return w.WriteSection(format.TagRepoRanks, format.Optional, d.repoRanks)
-}
-
-// widened yields numbers in the type that lists take.
-func widened(numbers []uint32) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		for _, n := range numbers {
-			if !yield(uint64(n)) {
-				return
-			}
-		}
-	}
-}
-
-func (d *DocsWriter) writeNames(w *format.Writer) error {
-	if err := writeSection(w, format.TagNames, d.names.Bytes()); err != nil {
-		return err
-	}
-	if err := d.nameUnits.writeOffsets(w, format.TagNameOffsets); err != nil {
-		return err
-	}
-	return writeList(w, format.TagNameStarts, len(d.paths)+1, d.namesLen+1, sums(0, d.paths))
 }
 
 // writeBlobs writes which document has which blob, and the object ids of the
 // blobs.
-func (d *DocsWriter) writeBlobs(w *format.Writer) error {
-	docs, blobs := uint64(d.Docs()), uint64(len(d.firstDocs))
-	if err := writeList(w, format.TagFirstDocs, len(d.firstDocs), docs, widened(d.firstDocs)); err != nil {
-		return err
-	}
-	repeatDocs, repeatBlobs := d.splitRepeats()
-	if err := writeList(w, format.TagRepeatDocs, len(repeatDocs), docs, widened(repeatDocs)); err != nil {
-		return err
-	}
-	if err := writeSection(w, format.TagRepeatBlobs, numbers(repeatBlobs, 4)); err != nil {
-		return err
-	}
+func (d *DocsWriter) writeBlobs(s *sectionWriter) {
+	s.writeNumbers(format.TagFirstDocs, d.firstDocs, d.Docs())
+	docs, blobs := d.splitRepeats()
+	s.writeNumbers(format.TagRepeatDocs, docs, d.Docs())
+	s.write(format.TagRepeatBlobs, numbers(blobs, 4))
 	// The same pairs again, ordered by blob.
 	slices.SortFunc(d.repeats, func(a, b repeat) int {
 		return cmp.Or(cmp.Compare(a.blob, b.blob), cmp.Compare(a.doc, b.doc))
 	})
-	repeatDocs, repeatBlobs = d.splitRepeats()
-	if err := writeList(w, format.TagSharedBlobs, len(repeatBlobs), blobs, widened(repeatBlobs)); err != nil {
-		return err
-	}
-	if err := writeSection(w, format.TagSharedDocs, numbers(repeatDocs, 4)); err != nil {
-		return err
-	}
-	return writeSection(w, format.TagOIDs, d.oids)
+	docs, blobs = d.splitRepeats()
+	s.writeNumbers(format.TagSharedBlobs, blobs, uint32(len(d.firstDocs)))
+	s.write(format.TagSharedDocs, numbers(docs, 4))
+	s.write(format.TagOIDs, d.oids)
 }
 
 func (d *DocsWriter) splitRepeats() (docs, blobs []uint32) {
@@ -123,21 +86,19 @@ func numbers[T uint16 | uint32](items []T, width int) []byte {
 	return data
 }
 
-func (d *DocsWriter) writeSkips(w *format.Writer) error {
+func (d *DocsWriter) writeSkips(s *sectionWriter) {
 	docs, items := make([]uint32, 0, len(d.skips)), make([]byte, 0, len(d.skips)*skipSize)
-	for _, s := range d.skips {
-		docs = append(docs, s.doc)
-		items = le.AppendUint64(append(items, byte(s.reason)), s.size)
+	for _, skip := range d.skips {
+		docs = append(docs, skip.doc)
+		items = le.AppendUint64(append(items, byte(skip.reason)), skip.size)
 	}
-	if err := writeList(w, format.TagSkipDocs, len(docs), uint64(d.Docs()), widened(docs)); err != nil {
-		return err
-	}
-	return writeSection(w, format.TagSkips, items)
+	s.writeNumbers(format.TagSkipDocs, docs, d.Docs())
+	s.write(format.TagSkips, items)
 }
 
 // writeLanguages numbers the languages in the order of their names, not of
 // their first use, so that readers can list them in order.
-func (d *DocsWriter) writeLanguages(w *format.Writer) error {
+func (d *DocsWriter) writeLanguages(s *sectionWriter) {
 	names := slices.Sorted(maps.Keys(d.languages))
 	order := make([]uint16, len(names))
 	var data []byte
@@ -148,29 +109,6 @@ func (d *DocsWriter) writeLanguages(w *format.Writer) error {
 	for i, l := range d.docLanguage {
 		d.docLanguage[i] = order[l]
 	}
-	if err := writeSection(w, format.TagLanguageNames, data); err != nil {
-		return err
-	}
-	return writeSection(w, format.TagLanguages, numbers(d.docLanguage, widthOf(len(names))))
-}
-
-func (d *DocsWriter) writeBranches(w *format.Writer) error {
-	if err := writeSection(w, format.TagBranchSets, d.setRecords); err != nil {
-		return err
-	}
-	if err := writeList(w, format.TagBranchSetOffsets, len(d.setLengths)+1, uint64(len(d.setRecords))+1, sums(0, d.setLengths)); err != nil {
-		return err
-	}
-	return writeSection(w, format.TagDocBranches, numbers(d.docSet, widthOf(len(d.setLengths))))
-}
-
-func (d *DocsWriter) writeInfo(w *format.Writer) error {
-	info := make([]byte, 0, docsInfoSize)
-	for _, n := range []int{
-		len(d.paths), len(d.repoLengths), len(d.repeats), len(d.skips),
-		len(d.languages), len(d.setLengths), d.oidWidth,
-	} {
-		info = le.AppendUint32(info, uint32(n))
-	}
-	return writeSection(w, format.TagDocsInfo, le.AppendUint64(info, d.namesLen))
+	s.write(format.TagLanguageNames, data)
+	s.write(format.TagLanguages, numbers(d.docLanguage, widthOf(len(names))))
 }

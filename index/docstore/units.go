@@ -119,46 +119,6 @@ func (u *unitWriter) writeNext() error {
 	return nil
 }
 
-// writeOffsets writes where the units start and where the last one ends.
-func (u *unitWriter) writeOffsets(w *format.Writer, tag format.Tag) error {
-	end := uint64(unitsHeaderSize)
-	for _, n := range u.lengths {
-		end += uint64(n)
-	}
-	return writeList(w, tag, len(u.lengths)+1, end+1, sums(unitsHeaderSize, u.lengths))
-}
-
-// sums yields first and then the running sums of first and the lengths.
-func sums[T uint16 | uint32](first uint64, lengths []T) iter.Seq[uint64] {
-	return func(yield func(uint64) bool) {
-		sum := first
-		if !yield(sum) {
-			return
-		}
-		for _, n := range lengths {
-			sum += uint64(n)
-			if !yield(sum) {
-				return
-			}
-		}
-	}
-}
-
-// writeList writes a section with one list of n values below universe.
-func writeList(w *format.Writer, tag format.Tag, n int, universe uint64, values iter.Seq[uint64]) error {
-	b := eliasfano.NewBuilder(n, universe)
-	for v := range values {
-		if err := b.Add(v); err != nil {
-			return fmt.Errorf("section %s: %w", tag, err)
-		}
-	}
-	_ = w.Begin(tag, format.Required) // errors stay, and End returns them
-	if _, err := b.WriteTo(w); err != nil {
-		return fmt.Errorf("section %s: %w", tag, err)
-	}
-	return w.End()
-}
-
 // units reads a section of units. It is safe for concurrent use.
 type units struct {
 	text    uint32 // its number in the cache
