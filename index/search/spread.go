@@ -54,12 +54,20 @@ type team struct {
 // team has the free processors help with a query. prepare makes a helper ready, which then works.
 func (s *search) team(q *Query, prepare func(helper *search), work func(helper *search) error) *team {
 	n, release := s.helpers()
-	t := &team{helpers: make([]*search, n), errs: make([]error, n), panics: make([]any, n), release: release}
-	for i := range n {
-		helper := s.shard.begin(s.ctx, q, s.opts)
-		helper.repos = s.repos
-		prepare(helper)
-		t.helpers[i] = helper
+	t := &team{errs: make([]error, n), panics: make([]any, n), release: release}
+	defer func() {
+		if len(t.helpers) < n { // preparing one has panicked
+			release()
+		}
+	}()
+	helpers := make([]*search, n)
+	for i := range helpers {
+		helpers[i] = s.shard.begin(s.ctx, q, s.opts)
+		helpers[i].repos = s.repos
+		prepare(helpers[i])
+	}
+	t.helpers = helpers
+	for i, helper := range helpers {
 		t.working.Go(func() {
 			defer func() { t.panics[i] = recover() }()
 			t.errs[i] = s.shard.Guard(func() error { return work(helper) })
