@@ -38,16 +38,25 @@ func (s *Shard) List(ctx context.Context, q *Query, opts ListOptions) (*ListResu
 		return nil, fmt.Errorf("list shard %s: %w", s.Name(), err)
 	}
 	err = s.with(ctx, q, Options{Repos: opts.Repos, Overlays: opts.Overlays}, func(run *search) error {
-		matched, err := run.matchedRepos()
+		matched := make([]bool, s.Docs.Repos())
+		err := run.scan(func() error {
+			matched[run.doc.repo] = true
+			run.repos.hide(run.doc.repo) // the scan leaves a repo at its first match
+			return nil
+		})
 		if err != nil && !isContextError(err) {
 			return err
 		}
-		res.Incomplete, res.BytesDecoded = err, run.stats.BytesDecoded
+		res.Incomplete, res.BytesDecoded = err, run.reader.BytesDecoded
 		for i, ok := range matched {
 			if !ok {
 				continue
 			}
-			stats, err := s.Stats(i, run.repos.replaced[i].docs, opts.MaxSkippedFiles)
+			stats, err := s.Stats(i, run.repos.replaced[i].docs, opts.MaxSkippedFiles, run.tick)
+			if isContextError(err) {
+				res.Incomplete = err
+				return nil
+			}
 			if err != nil {
 				return err
 			}
@@ -74,15 +83,4 @@ func (s *Shard) bound(opts *ListOptions) (err error) {
 		opts.Repos = func(repo int) bool { return from <= repo && repo < end && (allowed == nil || allowed(repo)) }
 	}
 	return err
-}
-
-// matchedRepos finds the repos with a match. It leaves a repo at its first match.
-func (s *search) matchedRepos() (matched []bool, err error) {
-	matched = make([]bool, s.docs.Repos())
-	err = s.scan(func() error {
-		matched[s.doc.repo] = true
-		s.repos.hide(s.doc.repo)
-		return nil
-	})
-	return matched, err
 }

@@ -2,6 +2,7 @@ package search_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -95,6 +96,26 @@ func BenchmarkManyRepos(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestListLooksAtTheClock: a list counts what it decodes, and describes no further documents of a large repo once its time is over.
+func TestListLooksAtTheClock(t *testing.T) {
+	repo := indextest.Repo{Name: "host/large", Branches: []string{"main"}}
+	for i := range 3000 {
+		repo.Documents = append(repo.Documents, indextest.Document{Path: fmt.Sprintf("file%06d", i), Content: fmt.Appendf(nil, "some words %d", i), Branches: repo.Branches})
+	}
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}}))
+	q := prepare(t, parse(t, `c:"w.r.s"`))
+	all := &looks{Context: context.Background(), end: 1 << 30}
+	listed, err := s.List(all, q, search.ListOptions{})
+	if err != nil || listed.Incomplete != nil || len(listed.Repos) != 1 || listed.BytesDecoded == 0 {
+		t.Fatalf("%+v, %v", listed, err)
+	}
+	some := &looks{Context: context.Background(), end: all.n - 50} // while the repo is described
+	listed, err = s.List(some, q, search.ListOptions{})
+	if err != nil || !errors.Is(listed.Incomplete, context.Canceled) || len(listed.Repos) > 0 || some.n > some.end {
+		t.Errorf("%+v, %v after %d looks of %d, want %d", listed, err, some.n, all.n, some.end)
 	}
 }
 

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,8 +31,8 @@ func (s *Shard) Dump(ctx context.Context, w io.Writer) error {
 
 func (s *Shard) dumpRepos(ctx context.Context, w io.Writer) error {
 	for i := range s.Docs.Repos() {
-		stats, err := s.Stats(i, docstore.Set{}, 0)
-		if err := cmp.Or(err, ctx.Err()); err != nil {
+		stats, err := s.Stats(i, docstore.Set{}, 0, ctx.Err)
+		if err != nil {
 			return err
 		}
 		repo := stats.Repo

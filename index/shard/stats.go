@@ -34,8 +34,8 @@ type SkippedFile struct {
 }
 
 // Stats describes repo i without the documents in gone, numbered from the repo's first one. It
-// names up to maxSkipped skipped files.
-func (s *Shard) Stats(i int, gone docstore.Set, maxSkipped int) (RepoStats, error) {
+// names up to maxSkipped skipped files. It calls tick for each document, and stops with its error.
+func (s *Shard) Stats(i int, gone docstore.Set, maxSkipped int, tick func() error) (RepoStats, error) {
 	repo, err := s.Docs.Repo(i)
 	if err != nil {
 		return RepoStats{}, err
@@ -43,6 +43,9 @@ func (s *Shard) Stats(i int, gone docstore.Set, maxSkipped int) (RepoStats, erro
 	stats := RepoStats{Repo: repo}
 	shares := map[uint16]*LanguageShare{}
 	for doc := repo.FirstDoc; doc < repo.FirstDoc+repo.Docs; doc++ {
+		if err := tick(); err != nil {
+			return stats, err
+		}
 		if gone.Len() > 0 && gone.Has(doc-repo.FirstDoc) {
 			continue
 		}
