@@ -32,6 +32,9 @@ func TestOwnFields(t *testing.T) {
 		{"match:any a.b c f:d.e -g.h", `(and file regexp:"(?-s:d.e)" (not regexp:"(?-s:g.h)") (any regexp:"(?-s:a.b)" substring:"c"))`},
 		{`match:any a\.b c+`, `(any substring:"a.b" regexp:"c+")`},
 		{"match:any lang:Go", `lang:"Go"`},
+		{"match:any a b a c+ c+", `(any substring:"a" substring:"b" regexp:"c+")`},
+		{"match:any a a -b", `(and (not substring:"b") substring:"a")`},
+		{"match:any Ab (?i)ab ab", `(any case substring:"Ab" substring:"ab")`},
 		{"match:all a b", `(and substring:"a" substring:"b")`},
 		{"(type:symbol a ) b", `(and (symbol substring:"a") substring:"b")`},
 	} {

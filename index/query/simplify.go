@@ -41,6 +41,17 @@ func Walk(q Q, visit func(Q) bool) {
 	}
 }
 
+// WalkShown is Walk for the nodes outside of a Not: the ranges of its child are never shown.
+func WalkShown(q Q, visit func(Q)) {
+	Walk(q, func(q Q) bool {
+		if _, not := q.(*Not); not {
+			return false
+		}
+		visit(q)
+		return true
+	})
+}
+
 func children(q Q) []Q {
 	switch n := q.(type) {
 	case *And:
@@ -69,6 +80,9 @@ func simplifyNode(q Q) Q {
 	case *And:
 		return simplifyList(n.Children, true)
 	case *Or:
+		if n.Words != nil {
+			n = withoutRepeats(n)
+		}
 		q := simplifyList(n.Children, false)
 		if or, ok := q.(*Or); ok {
 			or.Words = n.Words
@@ -82,12 +96,6 @@ func simplifyNode(q Q) Q {
 		if c, ok := n.Child.(*Const); ok {
 			return c
 		}
-	}
-	return simplifyAtom(q)
-}
-
-func simplifyAtom(q Q) Q {
-	switch n := q.(type) {
 	case *Substring:
 		if n.Pattern == "" {
 			return &Const{Value: true}
@@ -106,6 +114,18 @@ func simplifyAtom(q Q) Q {
 		return constIf(len(n.Names) == 0, false, q)
 	}
 	return q
+}
+
+// withoutRepeats returns a match:any without the words that it repeats: each counts once.
+func withoutRepeats(loose *Or) *Or {
+	once, seen := &Or{}, map[string]bool{}
+	for i, c := range loose.Children {
+		if text := c.String(); !seen[text] {
+			seen[text] = true
+			once.Children, once.Words = append(once.Children, c), append(once.Words, loose.Words[i])
+		}
+	}
+	return once
 }
 
 // isEmpty reports whether the expression is the empty text, which is found everywhere.
