@@ -125,11 +125,9 @@ func onBranch(q *query.Branch, r *Repo, name string) bool {
 func (e evaluation) selected(q query.Q) (names []string) {
 	for _, name := range e.Document.Branches {
 		some := false
-		query.Walk(q, func(q query.Q) bool {
+		query.WalkShown(q, func(q query.Q) {
 			b, ok := q.(*query.Branch)
 			some = some || ok && onBranch(b, e.Repo, name)
-			_, not := q.(*query.Not)
-			return !not
 		})
 		if some {
 			names = append(names, name)
@@ -174,23 +172,18 @@ func (e evaluation) features(q query.Q, name []Range) rank.Document {
 
 // hasLoose reports whether the query has a match:any outside of a Not.
 func hasLoose(q query.Q) (loose bool) {
-	query.Walk(q, func(q query.Q) bool {
+	query.WalkShown(q, func(q query.Q) {
 		or, ok := q.(*query.Or)
 		loose = loose || ok && or.Words != nil
-		_, not := q.(*query.Not)
-		return !not
 	})
 	return loose
 }
 
 // asksForLow reports whether a text outside of a Not asks for documents of low priority.
 func asksForLow(q query.Q) (asks bool) {
-	query.Walk(q, func(q query.Q) bool {
-		if s, ok := q.(*query.Substring); ok && rank.AsksForLow(s.Pattern) {
-			asks = true
-		}
-		_, not := q.(*query.Not)
-		return !not
+	query.WalkShown(q, func(q query.Q) {
+		s, ok := q.(*query.Substring)
+		asks = asks || ok && rank.AsksForLow(s.Pattern)
 	})
 	return asks
 }

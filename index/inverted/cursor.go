@@ -2,8 +2,10 @@ package inverted
 
 import (
 	"bytes"
+	"cmp"
 
 	"github.com/trawl-search/trawl/index/eliasfano"
+	"github.com/trawl-search/trawl/index/heap"
 	"github.com/trawl-search/trawl/index/ngram"
 )
 
@@ -25,7 +27,7 @@ type cursor struct {
 }
 
 // cursors returns the cursors of all sources that have terms, as a heap.
-func (m *merger) cursors() (heap cursorHeap, err error) {
+func (m *merger) cursors() (all cursorHeap, err error) {
 	for i, s := range m.sources {
 		c := &cursor{source: i, index: s.index, words: s.words, ends: newEndReader(s.table), ngrams: s.table.ngrams.From(0), i: -1}
 		if c.terms = s.index.terms; s.words != nil {
@@ -36,81 +38,56 @@ func (m *merger) cursors() (heap cursorHeap, err error) {
 			return nil, err
 		}
 		if more {
-			heap = append(heap, c)
+			all = append(all, c)
 		}
 	}
-	for i := len(heap)/2 - 1; i >= 0; i-- {
-		heap.down(i)
-	}
-	return heap, nil
+	heap.Init(all, compareCursors)
+	return all, nil
 }
 
-// advance moves to the next term and returns false at the end. It checks that terms ascend.
+// advance moves to the next term and returns false at the end. It checks that terms ascend, and that words consist of word bytes.
 func (c *cursor) advance() (bool, error) {
 	if c.next == c.terms {
 		return false, nil
 	}
 	c.next++
-	if c.words != nil {
-		return true, c.advanceWord()
+	key := c.key
+	if c.words == nil {
+		id, ok := c.ngrams.Next()
+		if c.key = id; !ok || id <= key && c.next > 1 || id >= ngram.Space {
+			return false, c.index.table.Corruptf(headSize, "n-gram %d follows %d", id, key)
+		}
+		return true, nil
 	}
-	last := c.key
-	id, ok := c.ngrams.Next()
-	if c.key = id; !ok || id <= last && c.next > 1 || id >= ngram.Space {
-		return false, c.index.table.Corruptf(headSize, "n-gram %d follows %d", id, last)
-	}
-	return true, nil
-}
-
-// advanceWord moves to the next word, and checks that it consists of word bytes.
-func (c *cursor) advanceWord() error {
-	last, prefix := c.word, c.key
+	last := c.word
 	if c.i++; c.i >= c.block.Len() {
 		c.before = append(c.before[:0], last...)
 		last = c.before
 		if err := c.words.Block((c.next-1)/BlockWords, &c.block); err != nil {
-			return err
+			return false, err
 		}
 		c.i = 0
 	}
 	c.word = c.block.Word(c.i)
 	c.key = prefixOf(c.word)
-	if !ngram.IsWords(c.word) || c.key < prefix || c.key == prefix && compareRest(last, c.word) >= 0 {
-		return c.words.dictionary.Corruptf(0, "%q is not a word that comes after %q", c.word, last)
+	if !ngram.IsWords(c.word) || c.key < key || c.key == key && compareRest(last, c.word) >= 0 {
+		return false, c.words.dictionary.Corruptf(0, "%q is not a word that comes after %q", c.word, last)
 	}
-	return nil
+	return true, nil
 }
 
 // cursorHeap is a heap of cursors, the one with the smallest term first. Among equal terms, the
 // cursor of the earlier source comes first.
 type cursorHeap []*cursor
 
-func (h cursorHeap) less(i, j int) bool {
-	a, b := h[i], h[j]
-	if a.key != b.key {
-		return a.key < b.key
+func compareCursors(a, b **cursor) int {
+	if c := cmp.Compare((*a).key, (*b).key); c != 0 {
+		return c
 	}
-	if c := compareRest(a.word, b.word); c != 0 {
-		return c < 0
+	if c := compareRest((*a).word, (*b).word); c != 0 {
+		return c
 	}
-	return a.source < b.source
-}
-
-// down moves the cursor at i to its place among those below it.
-func (h cursorHeap) down(i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
+	return (*a).source - (*b).source
 }
 
 // next adds the smallest term of all sources to a batch, with its lists, and moves on.
@@ -126,11 +103,11 @@ func (h *cursorHeap) next(b *batch) error {
 		if err != nil {
 			return err
 		}
-		if !more {
-			last := len(*h) - 1
-			(*h)[0], *h = (*h)[last], (*h)[:last]
+		if more {
+			heap.Fix(*h, 0, compareCursors)
+		} else {
+			*h = heap.Pop(*h, compareCursors)
 		}
-		h.down(0)
 	}
 	b.keys, b.ends, b.refEnds = append(b.keys, key), append(b.ends, uint32(len(b.text))), append(b.refEnds, uint32(len(b.refs)))
 	return nil

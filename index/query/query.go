@@ -157,14 +157,9 @@ type Type struct {
 
 // AsksForSymbols reports whether a query looks for names of symbols and shows them.
 func AsksForSymbols(q Q) (asks bool) {
-	Walk(q, func(q Q) bool {
-		switch q.(type) {
-		case *Not:
-			return false
-		case *Symbol:
-			asks = true
-		}
-		return !asks
+	WalkShown(q, func(q Q) {
+		_, symbol := q.(*Symbol)
+		asks = asks || symbol
 	})
 	return asks
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
+	"github.com/trawl-search/trawl/index/heap"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
@@ -15,23 +16,16 @@ import (
 // it announces what it is about to read, and all of it is loaded at the same time. In a local shard that
 // seems to be in memory, announcing does nothing; see format.Section.Announces.
 
-// announceTables announces the tables into which nearly every search of contents looks.
-func (s *search) announceTables() {
+// announceQuery announces what looking up the texts of the query reads: the tables into which nearly every search of contents looks, then the
+// parts of the dictionary with the words of the texts, and the lists of n-grams and of parts of words, then the lists of the words.
+func (s *search) announceQuery() error {
 	if !s.query.inContent || !s.content.Announces() {
-		return
+		return nil
 	}
 	s.content.Announce()
 	s.docs.AnnounceNames()
 	s.shardText.Announce()
 	s.words.Announce()
-}
-
-// announceQuery announces what looking up the texts of the query reads: first the parts of the dictionary with their words, and the lists of
-// n-grams and of parts of words, then the lists of the words.
-func (s *search) announceQuery() error {
-	if !s.query.inContent || !s.content.Announces() {
-		return nil
-	}
 	texts := slices.SortedFunc(maps.Values(s.query.texts), func(a, b *matching) int { return cmp.Compare(a.number, b.number) })
 	var words []regex.Literal
 	for _, m := range append(texts, s.query.compound...) {
@@ -148,7 +142,7 @@ func (s *search) announceShown(hits []Hit) error {
 	if !s.content.Announces() {
 		return nil
 	}
-	var superblocks []uint32
+	var text []docstore.Run
 	for i := range hits {
 		h := &hits[i].hit
 		first, end, err := s.superblocksOf(h.blob)
@@ -159,7 +153,7 @@ func (s *search) announceShown(hits []Hit) error {
 			continue
 		}
 		for _, m := range h.marks {
-			superblocks = appendAround(superblocks, first+m.start/docstore.SuperblockSize, first, end)
+			text = append(text, around(first+m.start/docstore.SuperblockSize, first, end))
 		}
 		to := end - first
 		if h.matches > s.opts.mostUnchosen() {
@@ -168,41 +162,34 @@ func (s *search) announceShown(hits []Hit) error {
 		for j := range h.inWords {
 			tallies, whole := h.inWords[j].find(first, to)
 			if whole {
-				superblocks = appendFirst(superblocks, first, end, int(to)+1) // the last match may go on
+				text = append(text, docstore.Run{From: first, To: first + min(to+1, end-first)}) // the last match may go on
 				continue
 			}
 			for _, t := range tallies {
-				superblocks = appendAround(superblocks, t.superblock, first, end)
+				text = append(text, around(t.superblock, first, end))
 			}
 		}
 	}
-	return s.announceText(superblocks)
+	return s.announceText(text)
 }
 
-// announceText announces superblocks, in any order and with repetitions. It changes the slice.
-func (s *search) announceText(superblocks []uint32) error {
-	slices.Sort(superblocks)
-	return s.content.AnnounceSuperblocks(slices.Values(slices.Compact(superblocks)))
+// announceText announces runs of superblocks, in any order and with repetitions. It changes the slice.
+func (s *search) announceText(text []docstore.Run) error {
+	slices.SortFunc(text, func(a, b docstore.Run) int { return cmp.Compare(a.From, b.From) })
+	var joined runs
+	for _, run := range text {
+		joined = joined.add(run.From, run.To)
+	}
+	return s.content.AnnounceSuperblocks(slices.Values(joined.numbers()))
 }
 
 // wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
 const wholeSuperblocks = 32
 
-// appendAround appends a superblock of a content, which has those of [first, end), and its neighbours: lines, words and matches cross the borders, and
+// around returns a superblock of a content, which has those of [first, end), and its neighbours: lines, words and matches cross the borders, and
 // neighbours are mostly in the same block.
-func appendAround(superblocks []uint32, at, first, end uint32) []uint32 {
-	for at, last := max(at, first+1)-1, min(at+2, end); at < last; at++ {
-		superblocks = append(superblocks, at)
-	}
-	return superblocks
-}
-
-// appendFirst appends the superblocks [first, end) of a content, at most that many.
-func appendFirst(superblocks []uint32, first, end uint32, most int) []uint32 {
-	for i := range uint32(min(most, int(end-first))) {
-		superblocks = append(superblocks, first+i)
-	}
-	return superblocks
+func around(at, first, end uint32) docstore.Run {
+	return docstore.Run{From: max(at, first+1) - 1, To: min(at+2, end)}
 }
 
 // mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes the first. A search for few
@@ -224,7 +211,7 @@ func (s *search) announceQueue() error {
 	}
 	ahead = min(max(ahead, q.taken), longQueueAhead)
 	q.announceAt = q.taken + ahead/2
-	return s.announceCandidates(firstOf(q.waiting, ahead, compareCandidates))
+	return s.announceCandidates(heap.First(q.waiting, ahead, compareCandidates))
 }
 
 // announceCandidates announces the text that candidates may need.
@@ -234,7 +221,7 @@ func (s *search) announceCandidates(next []candidate) error {
 		return err
 	}
 	whole := slices.ContainsFunc(s.reading, func(a *contentAtom) bool { return a.anchors == nil })
-	var superblocks []uint32
+	var text []docstore.Run
 	for i := range next {
 		blob := next[i].blob
 		first, end, err := s.superblocksOf(blob)
@@ -242,22 +229,22 @@ func (s *search) announceCandidates(next []candidate) error {
 			return err
 		}
 		if whole || len(s.defining) > 0 && holds(byText, blob) {
-			superblocks = appendFirst(superblocks, first, end, wholeSuperblocks)
+			text = append(text, docstore.Run{From: first, To: first + min(wholeSuperblocks, end-first)})
 		}
 		for _, a := range s.reading {
 			for _, l := range a.anchors {
 				for _, t := range l.in(first, end) {
-					superblocks = appendAround(superblocks, t.superblock, first, end)
+					text = append(text, around(t.superblock, first, end))
 				}
 			}
 		}
 		if t := &s.together; t.find(blob) && !t.read[t.at] {
 			for _, place := range t.places[t.firsts[t.at]:t.firsts[t.at+1]] {
-				superblocks = appendAround(superblocks, place, first, end)
+				text = append(text, around(place, first, end))
 			}
 		}
 	}
-	return s.announceText(superblocks)
+	return s.announceText(text)
 }
 
 // announceLong announces the bytes [from, to) of a content that are about to be read, if they are more than was announced with its candidate.
@@ -269,34 +256,29 @@ func (s *search) announceLong(blob, from, to uint32) error {
 	if err != nil {
 		return err
 	}
-	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for at := from / docstore.SuperblockSize; at <= (to-1)/docstore.SuperblockSize && yield(first+at); at++ {
-		}
-	})
+	return s.announceText([]docstore.Run{{From: first + from/docstore.SuperblockSize, To: first + (to-1)/docstore.SuperblockSize + 1}})
 }
 
 // announceRuns announces the opaque superblocks that will be read, and those around them, in which their words may begin and end.
 func (s *search) announceRuns(opaque runs) error {
-	return s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for _, run := range opaque {
-			for at := max(run.From, 1) - 1; at <= run.To; at++ {
-				if !yield(at) {
-					return
-				}
-			}
-		}
-	})
+	if !s.content.Announces() {
+		return nil
+	}
+	var text []docstore.Run
+	for _, run := range opaque {
+		text = append(text, docstore.Run{From: max(run.From, 1) - 1, To: run.To + 1})
+	}
+	return s.announceText(text)
 }
 
 // announce announces the text of all windows of the blob.
 func (w *windows) announce(first uint32) error {
-	return w.s.content.AnnounceSuperblocks(func(yield func(uint32) bool) {
-		for _, window := range w.all {
-			for at := window.lo / docstore.SuperblockSize; at*docstore.SuperblockSize < window.hi; at++ {
-				if !yield(first + uint32(at)) {
-					return
-				}
-			}
-		}
-	})
+	if !w.s.content.Announces() {
+		return nil
+	}
+	var text []docstore.Run
+	for _, window := range w.all {
+		text = append(text, docstore.Run{From: first + uint32(window.lo/docstore.SuperblockSize), To: first + docstore.SuperblocksOf(uint64(window.hi))})
+	}
+	return w.s.announceText(text)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/heap"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -65,25 +66,20 @@ func (b *best) add(h hit) {
 	if len(b.hits) < b.limit {
 		h.marks, h.inWords = slices.Clone(h.marks), slices.Clone(h.inWords)
 		h.features.Terms = slices.Clone(h.features.Terms)
-		b.hits = push(b.hits, h, lastFirst)
+		b.hits = heap.Push(b.hits, h, lastFirst)
 	} else {
 		b.size -= b.hits[0].leastSize()
 		h.marks = append(b.hits[0].marks[:0], h.marks...)
 		h.inWords = append(b.hits[0].inWords[:0], h.inWords...)
 		h.features.Terms = append(b.hits[0].features.Terms[:0], h.features.Terms...)
 		b.hits[0] = h
-		sink(b.hits, 0, lastFirst)
+		heap.Fix(b.hits, 0, lastFirst)
 	}
 	for len(b.hits) > 1 && b.maxBytes > 0 && b.size-b.hits[0].leastSize() >= b.maxBytes {
-		b.dropLast()
+		b.cut = true
+		b.size -= b.hits[0].leastSize()
+		b.hits = heap.Pop(b.hits, lastFirst)
 	}
-}
-
-// dropLast drops the last hit for lack of room.
-func (b *best) dropLast() {
-	b.cut = true
-	b.size -= b.hits[0].leastSize()
-	b.hits = dropFirst(b.hits, lastFirst)
 }
 
 // sorted returns the best hits in the total order; no hit can be added

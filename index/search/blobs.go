@@ -5,9 +5,8 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
-	"github.com/trawl-search/trawl/index/literal"
+	"github.com/trawl-search/trawl/index/heap"
 	"github.com/trawl-search/trawl/index/rank"
-	"github.com/trawl-search/trawl/index/regex"
 )
 
 // blobs iterates over candidate blobs in ascending order. A candidate may turn out not to match, but every match is a candidate.
@@ -92,14 +91,6 @@ type partOf struct {
 	blobs
 }
 
-func newAnyOf(parts ...blobs) *anyOf {
-	a := &anyOf{parts: make([]partOf, len(parts))}
-	for i, p := range parts {
-		a.parts[i].blobs = p
-	}
-	return a
-}
-
 func comparePartsOf(a, b *partOf) int { return int(a.blob) - int(b.blob) }
 
 func (a *anyOf) seek(from uint32) (uint32, bool, error) {
@@ -114,7 +105,7 @@ func (a *anyOf) seek(from uint32) (uint32, bool, error) {
 				return 0, false, err
 			}
 			if ok {
-				a.parts = push(a.parts, p, comparePartsOf)
+				a.parts = heap.Push(a.parts, p, comparePartsOf)
 			}
 		}
 	}
@@ -126,9 +117,9 @@ func (a *anyOf) seek(from uint32) (uint32, bool, error) {
 		}
 		if ok {
 			first.blob = blob
-			sink(a.parts, 0, comparePartsOf)
+			heap.Fix(a.parts, 0, comparePartsOf)
 		} else {
-			a.parts = dropFirst(a.parts, comparePartsOf)
+			a.parts = heap.Pop(a.parts, comparePartsOf)
 		}
 	}
 	if len(a.parts) == 0 {
@@ -230,10 +221,6 @@ type literalBlobs struct {
 	s      *search
 	maxLen int // the longest text in bytes that matches the literal
 	at     int // index of the first tally that was not passed
-}
-
-func newLiteralBlobs(s *search, l regex.Literal, p *places) *literalBlobs {
-	return &literalBlobs{places: p, s: s, maxLen: literal.MaxLen(l.Text, l.CaseSensitive)}
 }
 
 func (l *literalBlobs) evidence() evidence { return evidence{} }

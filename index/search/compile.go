@@ -17,8 +17,7 @@ func (s *search) compile(q query.Q) (node, error) {
 	case *query.And:
 		return s.and(q.Children)
 	case *query.Or:
-		children, err := s.nodes(q.Children)
-		return newOr(children), err
+		return s.or(q.Children)
 	case *query.Not:
 		names, defining := len(s.nameAtoms), len(s.defining)
 		child, err := s.node(q.Child)
@@ -57,7 +56,11 @@ func (s *search) compile(q query.Q) (node, error) {
 // shard, no posting list of the content is touched. Otherwise the words are looked up in the
 // documents that are left.
 func (s *search) and(qs []query.Q) (node, error) {
-	parts := s.order(qs)
+	parts := make([]part, len(qs)) // what is cheap to decide first
+	for i, q := range qs {
+		parts[i] = part{q: q, kind: s.kindOf(q), blocks: contentBlocks}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.kind, b.kind) })
 	outer := s.among
 	defer func() { s.among = outer }()
 	all := &andNode{s: s}
@@ -98,16 +101,6 @@ const (
 	byWords
 	byContent
 )
-
-// order puts what is cheap to decide first.
-func (s *search) order(qs []query.Q) []part {
-	parts := make([]part, len(qs))
-	for i, q := range qs {
-		parts[i] = part{q: q, kind: s.kindOf(q), blocks: contentBlocks}
-	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(a.kind, b.kind) })
-	return parts
-}
 
 // kindOf returns the most expensive way in which an atom of a part is decided. Only words that are a part of their own count as such.
 func (s *search) kindOf(q query.Q) (kind partKind) {
@@ -210,16 +203,21 @@ func (s *search) node(q query.Q) (node, error) {
 	return s.explain.watched(q, n), err
 }
 
-func (s *search) nodes(qs []query.Q) ([]node, error) {
-	nodes := make([]node, 0, len(qs))
+func (s *search) or(qs []query.Q) (node, error) {
+	some := &orNode{}
 	for _, q := range qs {
 		n, err := s.node(q)
 		if err != nil {
 			return nil, err
 		}
-		nodes = append(nodes, n)
+		if n != constNode(false) {
+			some.children = append(some.children, n)
+		}
 	}
-	return nodes, nil
+	if len(some.children) == 0 {
+		return constNode(false), nil
+	}
+	return some, nil
 }
 
 // contentAtom prepares finding a text in the content: by the index of words where that knows all
@@ -270,12 +268,12 @@ func (s *search) atom(m *matching) (node, error) {
 		if err := s.contentAtom(n, m, keep); err != nil {
 			return nil, err
 		}
-		if a, ok := n.content.(*wordAtom); m.loose == nil && !(ok && len(a.hits.words) == 0) {
+		if a, ok := n.content.(*wordAtom); m.loose == nil && s.words.Marked() && !(ok && len(a.hits.words) == 0) {
 			var err error
-			if n.word, err = s.definedIn(m); err != nil {
+			if n.word, err = s.nameIn(m, false); err != nil {
 				return nil, err
 			}
-			s.defining = append(s.defining, &n.word)
+			s.defined, s.defining = append(append(s.defined, n.word.marked...), n.word.byText...), append(s.defining, &n.word)
 		}
 	}
 	if m.scope != query.Content {

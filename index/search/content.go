@@ -55,8 +55,8 @@ func (a *contentAtom) prepare() error {
 
 // lookUp plans to read the text of the blobs that may hold what is needed.
 func (a *contentAtom) lookUp(needs regex.Needs) error {
-	p, some, err := a.needed(needs)
-	if some && err == nil {
+	p, err := a.needed(needs)
+	if err == nil && p.narrow() {
 		a.read(p)
 	}
 	return err

@@ -28,17 +28,6 @@ type nameIn struct {
 	blobs []uint32
 }
 
-// definedIn returns where a literal may be defined as a whole word, and adds these blobs to those with a higher bound.
-// It returns none in a shard that other rules marked.
-func (s *search) definedIn(m *matching) (nameIn, error) {
-	if !s.words.Marked() {
-		return nameIn{}, nil
-	}
-	in, err := s.nameIn(m, false)
-	s.defined = append(append(s.defined, in.marked...), in.byText...)
-	return in, err
-}
-
 // mayDefine reports whether the literal may be defined in a blob.
 func (in *nameIn) mayDefine(blob uint32) bool {
 	return holds(in.marked, blob) || holds(in.byText, blob)

@@ -37,7 +37,10 @@ func (s *search) drain() error {
 			}
 		}
 	}
-	s.leaveOutQueue()
+	for i := range s.queue.waiting { // none of these may be among the best
+		s.leaveOut(&s.queue.waiting[i])
+	}
+	s.queue.waiting = s.queue.waiting[:0]
 	return nil
 }
 
@@ -52,7 +55,6 @@ func (s *search) step() (more bool, err error) {
 
 // start announces what the search will read, and prepares the query.
 func (s *search) start() error {
-	s.announceTables()
 	if err := s.announceQuery(); err != nil {
 		return err
 	}
@@ -418,14 +420,9 @@ func isAnd(q query.Q) bool {
 // allMatch reports whether all texts of a query match in each document.
 func allMatch(q query.Q) (all bool) {
 	all = true
-	query.Walk(q, func(q query.Q) bool {
-		switch q.(type) {
-		case *query.Not:
-			return false
-		case *query.Or:
-			all = false
-		}
-		return all
+	query.WalkShown(q, func(q query.Q) {
+		_, or := q.(*query.Or)
+		all = all && !or
 	})
 	return all
 }

@@ -149,26 +149,17 @@ func (s *search) hits() ([]Hit, error) {
 		if err != nil {
 			return hits, err
 		}
-		if err := s.detach(h); err != nil {
-			return hits, err
+		if len(h.inWords) > 0 { // copies of the tallies, so that those of the whole shard can be freed
+			_, end, err := s.superblocksOf(h.blob)
+			if err != nil {
+				return hits, err
+			}
+			for i := range h.inWords {
+				w := &h.inWords[i]
+				w.tallies = s.tallyShelf.Copy(w.of(end))
+			}
 		}
 		hits = append(hits, Hit{Key{Score: h.score, Repo: repo, Path: s.shelf.Copy(path), Blob: s.shelf.Copy(oid)}, *h})
 	}
 	return hits, nil
-}
-
-// detach copies the tallies of a hit, so that those of the whole shard can be freed.
-func (s *search) detach(h *hit) error {
-	if len(h.inWords) == 0 {
-		return nil
-	}
-	_, end, err := s.superblocksOf(h.blob)
-	if err != nil {
-		return err
-	}
-	for i := range h.inWords {
-		w := &h.inWords[i]
-		w.tallies = s.tallyShelf.Copy(w.of(end))
-	}
-	return nil
 }

@@ -56,23 +56,6 @@ func (s *search) mostConsidered() int {
 	return min(s.opts.mostUnchosen(), math.MaxInt32)*consideredShare + considered
 }
 
-// textWeights returns how much each text counts: 1 for the one with the fewest matches in the file, and less for each time that another has
-// twice as many.
-func textWeights(matches []int) []float64 {
-	weights, least := make([]float64, len(matches)), math.MaxInt
-	for _, n := range matches {
-		if n > 0 {
-			least = min(least, n)
-		}
-	}
-	for i, n := range matches {
-		if n > 0 {
-			weights[i] = 1 / (1 + rareShare*math.Log2(float64(n)/float64(least)))
-		}
-	}
-	return weights
-}
-
 // marksUpTo finds the marks of a hit whose matches were only counted, in the words that start in the first superblocks, up to that number. It may
 // find some that begin later.
 func (s *search) marksUpTo(h *hit, to uint32) ([]mark, error) {
@@ -188,8 +171,19 @@ func (s *search) rateLines(h *hit, marks []mark) (*lineRater, error) {
 		}
 		matches[m.text]++
 	}
+	weights, least := make([]float64, len(matches)), math.MaxInt
+	for _, n := range matches {
+		if n > 0 {
+			least = min(least, n)
+		}
+	}
+	for i, n := range matches {
+		if n > 0 { // 1 for the text with the fewest matches, and less for each time that another has twice as many
+			weights[i] = 1 / (1 + rareShare*math.Log2(float64(n)/float64(least)))
+		}
+	}
 	r := &lineRater{
-		s: s, h: h, weights: textWeights(matches), best: make([]rank.Quality, len(matches)), next: make([]float64, len(matches)), rated: s.rated,
+		s: s, h: h, weights: weights, best: make([]rank.Quality, len(matches)), next: make([]float64, len(matches)), rated: s.rated,
 		defines: slices.ContainsFunc(h.features.Terms, func(t rank.Term) bool { return t.Defined }),
 	}
 	r.lines, r.qualities, r.scores = r.lines[:0], r.qualities[:0], r.scores[:0]
@@ -392,16 +386,8 @@ func (r *lineRater) cover(from, to uint32) (err error) {
 
 // isComment reports whether a line seems to be a comment, in any language.
 func isComment(text []byte) bool {
-	for len(text) > 0 && (text[0] == ' ' || text[0] == '\t') {
-		text = text[1:]
-	}
-	if len(text) == 0 || ngram.IsWord(text[0]) {
-		return false
-	}
-	for _, start := range []string{"//", "/*", "*", "# ", "--", ";", "<!--", `"""`, "%"} {
-		if len(text) >= len(start) && string(text[:len(start)]) == start {
-			return true
-		}
-	}
-	return false
+	text = bytes.TrimLeft(text, " \t")
+	return len(text) > 0 && !ngram.IsWord(text[0]) && slices.ContainsFunc(commentStarts, func(start string) bool { return bytes.HasPrefix(text, []byte(start)) })
 }
+
+var commentStarts = []string{"//", "/*", "*", "# ", "--", ";", "<!--", `"""`, "%"}

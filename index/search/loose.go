@@ -31,37 +31,27 @@ func (s *search) looseHits(m *matching) (h *wordHits, ok bool, err error) {
 		if err := cmp.Or(err, s.tick()); err != nil {
 			return nil, false, err
 		}
-		if err := h.addText(a, blob, m); err != nil {
+		a.spans.reset(m.number)
+		a.counts = rank.Counts{}
+		if a.anchors != nil {
+			err = a.searchWindows(blob)
+		} else {
+			var text []byte
+			if text, err = s.text.load(s, blob); err == nil {
+				err = a.searchText(text)
+			}
+		}
+		first, end, err2 := s.superblocksOf(blob)
+		if err := cmp.Or(err, err2); err != nil {
 			return nil, false, err
+		}
+		if a.counts.All() > 0 {
+			// One tally for the whole blob serves as well as those of opaque superblocks, since showing a file searches its whole text.
+			t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
+			m.rate(&t, int(end-first))
+			h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
 		}
 	}
 	known.hits = h
 	return h, true, nil
-}
-
-// addText adds a blob if it holds the text of an atom. It counts matches for the whole blob: one
-// tally serves as well as those of opaque superblocks, since showing a file searches its whole
-// text.
-func (h *wordHits) addText(a *contentAtom, blob uint32, m *matching) (err error) {
-	a.spans.reset(m.number)
-	a.counts = rank.Counts{}
-	if a.anchors != nil {
-		err = a.searchWindows(blob)
-	} else {
-		var text []byte
-		if text, err = a.s.text.load(a.s, blob); err == nil {
-			err = a.searchText(text)
-		}
-	}
-	if err != nil || a.counts.All() == 0 {
-		return err
-	}
-	first, end, err := a.s.superblocksOf(blob)
-	if err != nil {
-		return err
-	}
-	t := blobTally{blob: blob, counts: a.counts, opaque: true, first: len(h.tallies)}
-	m.rate(&t, int(end-first))
-	h.tallies, h.blobs = append(h.tallies, tally{superblock: first, opaque: true}), append(h.blobs, t)
-	return nil
 }

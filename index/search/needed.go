@@ -4,39 +4,41 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/literal"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
-// needed plans to find the blobs that may hold what a match needs. Ok is false if any may.
-func (a *contentAtom) needed(needs regex.Needs) (p plan, ok bool, err error) {
+// needed plans to find the blobs that may hold what a match needs. The plan is not narrow if any may.
+func (a *contentAtom) needed(needs regex.Needs) (plan, error) {
 	switch n := needs.(type) {
 	case regex.Literal:
 		found, err := a.s.contentPlaces(n)
 		if err != nil || found == nil {
-			return plan{}, false, err
+			return plan{}, err
 		}
-		b := newLiteralBlobs(a.s, n, found)
-		p = ready(b, uint64(len(found.tallies)))
+		b := &literalBlobs{places: found, s: a.s, maxLen: literal.MaxLen(n.Text, n.CaseSensitive)}
+		p := ready(b, uint64(len(found.tallies)))
 		p.anchors = []*literalBlobs{b}
-		return p, true, nil
+		return p, nil
 	case regex.And:
 		return a.allNeeded(n.Children)
 	case regex.Or:
 		var parts []plan
 		for _, c := range n.Children {
-			if p, ok, err = a.needed(c); !ok || err != nil {
-				return plan{}, false, err
+			p, err := a.needed(c)
+			if err != nil || !p.narrow() {
+				return plan{}, err
 			}
 			parts = append(parts, p)
 		}
-		return eitherOf(parts), true, nil
+		return eitherOf(parts), nil
 	}
-	return plan{}, false, nil
+	return plan{}, nil
 }
 
 // allNeeded plans to find the blobs that may hold all of several parts, those with the cheapest lookups first. A part whose lookup costs more than
 // verifying the places that are left is skipped, unless whole texts may be read for that.
-func (a *contentAtom) allNeeded(all []regex.Needs) (plan, bool, error) {
+func (a *contentAtom) allNeeded(all []regex.Needs) (plan, error) {
 	type part struct {
 		regex.Needs
 		blocks uint64
@@ -45,7 +47,7 @@ func (a *contentAtom) allNeeded(all []regex.Needs) (plan, bool, error) {
 	for i, needs := range all {
 		blocks, err := a.s.lookupBlocks(needs)
 		if err != nil {
-			return plan{}, false, err
+			return plan{}, err
 		}
 		parts[i] = part{needs, blocks}
 	}
@@ -56,15 +58,15 @@ func (a *contentAtom) allNeeded(all []regex.Needs) (plan, bool, error) {
 		if left == 0 || a.bounded && part.blocks > left {
 			break
 		}
-		p, ok, err := a.needed(part.Needs)
+		p, err := a.needed(part.Needs)
 		if err != nil {
-			return plan{}, false, err
+			return plan{}, err
 		}
-		if ok {
+		if p.narrow() {
 			plans, left = append(plans, p), min(left, p.estimate)
 		}
 	}
-	return a.s.bothOf(plans), len(plans) > 0, nil
+	return a.s.bothOf(plans), nil
 }
 
 // lookupBlocks is about how many blocks of the lexicon are read to look up needs. Verifying a place takes about as long as reading one.

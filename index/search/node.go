@@ -185,7 +185,10 @@ func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 			continue
 		}
 		if all = append(all, it); len(all) == 1 {
-			budget = p.looksPay() * atMost(it, p.estimate)
+			if found, ok := it.(*blobRuns); ok { // they were enumerated
+				p.estimate = min(p.estimate, found.rest.count())
+			}
+			budget = p.looksPay() * p.estimate
 		}
 	}
 	switch {
@@ -195,14 +198,6 @@ func (s *search) openAll(parts []plan, budget uint64) (blobs, error) {
 		return append(all, rest), nil
 	}
 	return all, nil
-}
-
-// atMost is how many candidates there are, or the estimate if they were not enumerated.
-func atMost(candidates blobs, estimate uint64) uint64 {
-	if found, ok := candidates.(*blobRuns); ok {
-		return min(found.rest.count(), estimate)
-	}
-	return estimate
 }
 
 func (n *andNode) matches(d *document) (bool, error) {
@@ -238,14 +233,6 @@ func costOf(nodes []node) (sum uint64) {
 // orNode keeps children that are always true: the ranges of the others are still shown.
 type orNode struct{ children []node }
 
-func newOr(children []node) node {
-	children = slices.DeleteFunc(children, func(n node) bool { return n == constNode(false) })
-	if len(children) == 0 {
-		return constNode(false)
-	}
-	return &orNode{children}
-}
-
 func (n *orNode) plan() (plan, error) {
 	parts := make([]plan, 0, len(n.children))
 	for _, c := range n.children {
@@ -271,15 +258,15 @@ func eitherOf(parts []plan) plan {
 		return plan{texts: joined.texts}
 	}
 	joined.open = func(budget uint64) (blobs, error) {
-		var some []blobs
+		either := &anyOf{}
 		for _, p := range parts {
 			it, err := p.open(budget)
 			if it == nil || err != nil {
 				return nil, err
 			}
-			some = append(some, it)
+			either.parts = append(either.parts, partOf{blobs: it})
 		}
-		return newAnyOf(some...), nil
+		return either, nil
 	}
 	return joined
 }

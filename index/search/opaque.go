@@ -7,7 +7,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/eliasfano"
-	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/rank"
 	"github.com/trawl-search/trawl/index/regex"
@@ -56,7 +55,14 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 			}
 			part := docstore.Run{From: run.From, To: min(run.To, end)}
 			run.From = part.To
-			if tallies, err = s.tallyOpaque(tallies, m, opaquePart(&opaque, blob, first, part), first); err != nil {
+			err = s.wordRanges(m, opaquePart(&opaque, blob, first, part), math.MaxInt, func(start, _ uint32, quality rank.Quality) {
+				superblock := min(first+start/docstore.SuperblockSize, part.To-1)
+				if n := len(tallies); n == 0 || tallies[n-1].superblock != superblock {
+					tallies = append(tallies, tally{superblock: superblock, blocks: 0xff, opaque: true})
+				}
+				tallies[len(tallies)-1].matches += oneOf(quality)
+			})
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -67,31 +73,25 @@ func (s *search) opaqueTallies(m *matching) (tallies []tally, err error) {
 // opaqueCandidates returns the opaque superblocks, ascending, in which a needed literal or its
 // rarest n-gram may start; some is false if it may start in any.
 func (s *search) opaqueCandidates(opaque *eliasfano.List, needs regex.Needs) (found []uint32, some bool, err error) {
-	return regex.Fold(needs, func(l regex.Literal) ([]uint32, bool, error) {
+	return regex.Fold(needs, func(l regex.Literal) (found []uint32, some bool, err error) {
 		candidates, some, err := s.ngramPlaces(s.shardText, s.literalWindows(l))
 		if !some || err != nil {
 			return nil, false, err
 		}
-		found, err := collectOpaque(opaque, candidates)
-		return found, true, err
+		for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
+			// A candidate after an opaque superblock stands for it: its n-gram belongs to a word that starts there.
+			i := opaque.Last(uint64(superblock))
+			if i < 0 || opaque.At(i)+1 < uint64(superblock) {
+				continue
+			}
+			if own := uint32(opaque.At(i)); len(found) == 0 || found[len(found)-1] != own {
+				found = append(found, own)
+			}
+		}
+		return found, true, candidates.Err()
 	}, func(parts [][]uint32) []uint32 {
 		return slices.MinFunc(parts, func(a, b []uint32) int { return len(a) - len(b) })
 	}, union)
-}
-
-// collectOpaque returns the opaque superblocks of candidates. A candidate after an opaque
-// superblock stands for it: its n-gram belongs to a word that starts there.
-func collectOpaque(opaque *eliasfano.List, candidates *inverted.Candidates) (found []uint32, err error) {
-	for superblock, _, ok := candidates.Next(); ok; superblock, _, ok = candidates.Next() {
-		i := opaque.Last(uint64(superblock))
-		if i < 0 || opaque.At(i)+1 < uint64(superblock) {
-			continue
-		}
-		if own := uint32(opaque.At(i)); len(found) == 0 || found[len(found)-1] != own {
-			found = append(found, own)
-		}
-	}
-	return found, candidates.Err()
 }
 
 // opaqueRuns joins the candidates with the adjacent opaque superblocks that a match can reach into.
@@ -115,19 +115,6 @@ func opaqueRuns(opaque *eliasfano.List, candidates []uint32, most int) (joined r
 		joined = joined.add(first, last+1)
 	}
 	return joined
-}
-
-// tallyOpaque appends the tallies of a part of a blob; first is the blob's first superblock.
-func (s *search) tallyOpaque(dst []tally, m *matching, part wordPart, first uint32) ([]tally, error) {
-	err := s.wordRanges(m, part, math.MaxInt, func(start, _ uint32, quality rank.Quality) {
-		superblock := first + min(start/docstore.SuperblockSize, part.to-1)
-		if n := len(dst); n == 0 || dst[n-1].superblock != superblock {
-			dst = append(dst, tally{superblock: superblock, blocks: 0xff, opaque: true})
-		}
-		t := &dst[len(dst)-1]
-		t.matches += oneOf(quality)
-	})
-	return dst, err
 }
 
 // wordPart is the superblocks [from, to) of a blob, whose words are searched.

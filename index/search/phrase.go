@@ -70,8 +70,13 @@ func (s *search) phrasePlaces(l regex.Literal) (*places, error) {
 	if p.tallies, err = p.placesOf(lead, where); err != nil {
 		return nil, err
 	}
-	if err := p.meetPieces(); err != nil {
-		return nil, err
+	slices.SortStableFunc(p.pieces, func(a, b piece) int { return cmp.Compare(a.order(), b.order()) })
+	for i := range p.pieces {
+		if piece := &p.pieces[i]; len(p.tallies) > 0 || piece.ngrams != nil {
+			if err := p.meet(piece); err != nil {
+				return nil, err
+			}
+		}
 	}
 	p.addOpaque(p.near, ngrams)
 	return &p.places, nil
@@ -126,21 +131,6 @@ func (p *phrase) placesOf(piece *piece, where runs) (found []tally, err error) {
 		}
 	}
 	return found, err
-}
-
-// meetPieces keeps the places with the other pieces nearby, the rarest first.
-func (p *phrase) meetPieces() error {
-	slices.SortStableFunc(p.pieces, func(a, b piece) int { return cmp.Compare(a.order(), b.order()) })
-	for i := range p.pieces {
-		piece := &p.pieces[i]
-		if len(p.tallies) == 0 && piece.ngrams == nil {
-			continue
-		}
-		if err := p.meet(piece); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // meet keeps the places with one of the piece in the right distance, if that pays.

@@ -88,18 +88,6 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		return nil, ErrMemory
 	}
 	p := &Query{tree: q, memory: memory, texts: map[query.Q]*matching{}, inContent: showsContent(q), allMatch: allMatch(q), showsAll: showsAll(q)}
-	query.Walk(q, func(q query.Q) bool {
-		switch q := q.(type) {
-		case *query.Not:
-			return false // the ranges of the child are not shown
-		case *query.Substring:
-			p.terms++
-			p.asksForLow = p.asksForLow || rank.AsksForLow(q.Pattern)
-		case *query.Regexp, *query.Symbol, *query.Reference:
-			p.terms++
-		}
-		return true
-	})
 	p.prepareBare()
 	var failed error
 	query.Walk(q, func(q query.Q) bool {
@@ -112,8 +100,7 @@ func PrepareIn(process *regex.Memory, q query.Q) (*Query, error) {
 		p.Close()
 		return nil, fmt.Errorf("prepare query: %w", failed)
 	}
-	p.prepareLoose()
-	p.prepareBranches()
+	query.WalkShown(q, p.note)
 	p.windows = map[regex.Literal][]ngram.Window{}
 	for _, m := range p.texts {
 		for l := range regex.Literals(m.needs) {
@@ -131,33 +118,25 @@ func (s *search) literalWindows(l regex.Literal) []ngram.Window {
 	return ngram.LiteralWindows(l.Text, l.CaseSensitive)
 }
 
-// prepareLoose weighs the words of each match:any.
-func (p *Query) prepareLoose() {
-	query.Walk(p.tree, func(q query.Q) bool {
-		or, ok := q.(*query.Or)
-		if _, not := q.(*query.Not); not || !ok || or.Words == nil {
-			return !not
-		}
-		for i, c := range or.Children {
-			switch c.(type) {
+// note notes what a prepared node outside of a Not means for scores and results.
+func (p *Query) note(q query.Q) {
+	switch q := q.(type) {
+	case *query.Substring:
+		p.terms++
+		p.asksForLow = p.asksForLow || rank.AsksForLow(q.Pattern)
+	case *query.Regexp, *query.Symbol, *query.Reference:
+		p.terms++
+	case *query.Branch:
+		p.branches = append(p.branches, q)
+	case *query.Or:
+		for i, text := range q.Words {
+			switch c := q.Children[i]; c.(type) {
 			case *query.Substring, *query.Regexp:
-				word := rank.NewLooseWord(or.Words[i])
+				word := rank.NewLooseWord(text)
 				p.texts[c].loose, p.loose = word, append(p.loose, word)
 			}
 		}
-		return true
-	})
-}
-
-// prepareBranches collects the branches that select which ones a result names.
-func (p *Query) prepareBranches() {
-	query.Walk(p.tree, func(q query.Q) bool {
-		if b, ok := q.(*query.Branch); ok {
-			p.branches = append(p.branches, b)
-		}
-		_, not := q.(*query.Not)
-		return !not
-	})
+	}
 }
 
 // prepareBare prepares what scores the texts that may match anywhere and must match: the names that

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/trawl-search/trawl/index/heap"
 	"github.com/trawl-search/trawl/index/rank"
 )
 
@@ -67,7 +68,7 @@ func (s *search) next() (c candidate, ok bool, err error) {
 	if err := s.announceQueue(); err != nil {
 		return c, false, err
 	}
-	q.waiting, q.taken = dropFirst(q.waiting, compareCandidates), q.taken+1
+	q.waiting, q.taken = heap.Pop(q.waiting, compareCandidates), q.taken+1
 	return c, true, nil
 }
 
@@ -79,16 +80,8 @@ func (s *search) again(c *candidate) (first bool) {
 	if len(q.waiting) == 0 || compareCandidates(c, &q.waiting[0]) < 0 {
 		return true
 	}
-	q.waiting = push(q.waiting, *c, compareCandidates)
+	q.waiting = heap.Push(q.waiting, *c, compareCandidates)
 	return false
-}
-
-// leaveOutQueue leaves out the rest of the queue, none of which may be among the best.
-func (s *search) leaveOutQueue() {
-	for i := range s.queue.waiting {
-		s.leaveOut(&s.queue.waiting[i])
-	}
-	s.queue.waiting = s.queue.waiting[:0]
 }
 
 // leaveOut records that documents of a candidate are not among the best, which may be for lack of room.
@@ -154,14 +147,7 @@ func (s *search) boundByPathOf(c *candidate) error {
 		return err
 	}
 	c.low = s.low(path)
-	names, spelling := s.scoreOfPath(path)
-	c.names, c.spelling = float32(names), uint16(spelling)
-	return nil
-}
-
-// scoreOfPath returns the sum of the scores of each text's best place in a path, and how many texts spell the file's name.
-func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
-	ranges := s.overlap[:0]
+	names, spelling, ranges := 0.0, 0, s.overlap[:0] // of each text's best place in the path
 	for _, a := range s.nameAtoms {
 		var best rank.Name
 		ranges, best = a.appendRanges(ranges, path)
@@ -172,7 +158,8 @@ func (s *search) scoreOfPath(path []byte) (names float64, spelling int) {
 	if s.overlap = ranges; len(s.query.loose) > 0 || !spells(path, ranges) {
 		spelling = 0
 	}
-	return names, spelling
+	c.names, c.spelling = float32(names), uint16(spelling)
+	return nil
 }
 
 // lookAt decides the documents of a candidate.
@@ -243,7 +230,7 @@ func (s *search) fill() error {
 		}
 		waiting = append(waiting, c)
 	}
-	heapify(waiting, compareCandidates)
+	heap.Init(waiting, compareCandidates)
 	s.queue.waiting = waiting
 	return err
 }
@@ -278,8 +265,8 @@ func (s *search) bound(c *candidate, found *evidence, path *pathEvidence) error 
 		content += float64(found.unknown) * rank.Content(rank.Word, rank.Enough, n)
 	}
 	c.content, c.line = float32(content+s.mostDefined(c.blob)), float32(s.together.mostIn(c.blob))
-	if c.names = float32(path.names); path.inBase {
-		c.spelling = uint16(s.mostSpelling())
+	if c.names = float32(path.names); path.inBase && len(s.query.loose) == 0 {
+		c.spelling = uint16(s.query.terms) // each may spell the file's name
 	}
 	if !c.several && s.content.Announces() { // so that no text is announced which the path excludes
 		if err := s.boundByPath(c); err != nil {
@@ -288,14 +275,6 @@ func (s *search) bound(c *candidate, found *evidence, path *pathEvidence) error 
 	}
 	c.bound = s.total(c)
 	return nil
-}
-
-// mostSpelling returns the most terms that may spell a file's name.
-func (s *search) mostSpelling() int {
-	if len(s.query.loose) > 0 {
-		return 0
-	}
-	return s.query.terms
 }
 
 // mostDefined bounds what definitions and a compound add.

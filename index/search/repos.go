@@ -36,30 +36,24 @@ func (v *repoView) reset(docs *docstore.Docs, opts *Options) error {
 	clear(v.replaced)
 	clear(v.branches)
 	for repo, overlay := range opts.Overlays {
-		if repo >= docs.Repos() || overlay.Hidden.Len() == 0 && overlay.Branches == nil {
+		if repo >= docs.Repos() {
 			continue
 		}
-		if err := v.addOverlay(repo, overlay); err != nil {
-			return err
+		if v.replaced == nil {
+			v.replaced, v.branches = make(map[int]replaced), make(map[int][]Branch)
+		}
+		if overlay.Branches != nil {
+			v.branches[repo] = overlay.Branches
+		}
+		if overlay.Hidden.Len() > 0 {
+			first, _, err := docs.RepoDocs(repo)
+			if err != nil {
+				return err
+			}
+			v.replaced[repo] = replaced{first, overlay.Hidden}
 		}
 	}
 	return nil
-}
-
-// addOverlay records a repo's hidden documents and its branches.
-func (v *repoView) addOverlay(repo int, overlay Overlay) error {
-	if v.replaced == nil {
-		v.replaced, v.branches = make(map[int]replaced), make(map[int][]Branch)
-	}
-	if overlay.Branches != nil {
-		v.branches[repo] = overlay.Branches
-	}
-	if overlay.Hidden.Len() == 0 {
-		return nil
-	}
-	first, _, err := v.docs.RepoDocs(repo)
-	v.replaced[repo] = replaced{first, overlay.Hidden}
-	return err
 }
 
 // shows reports whether the document of the repo may be read.
@@ -114,13 +108,34 @@ func (s *search) repoAtom(q query.Q) (node, error) {
 	if !yes || !no {
 		return constNode(yes), nil
 	}
-	return n, n.findDocs()
+	for i, in := range n.in {
+		if !in {
+			continue
+		}
+		first, docs, err := s.docs.RepoDocs(i)
+		if err != nil {
+			return nil, err
+		}
+		if docs > 0 {
+			n.docs = n.docs.add(first, first+docs)
+		}
+	}
+	return n, nil
 }
 
 // decideRepos sets in for the repos that match an atom.
 func (s *search) decideRepos(q query.Q, in []bool) error {
-	if set, ok := q.(*query.RepoSet); ok && len(set.Names) < len(in) {
-		return s.findRepos(set, in)
+	if set, ok := q.(*query.RepoSet); ok && len(set.Names) < len(in) { // looks up a few names among many repos
+		for name, wanted := range set.Names {
+			i, ok, err := s.docs.FindRepo(name)
+			if err != nil {
+				return err
+			}
+			if ok {
+				in[i] = wanted
+			}
+		}
+		return nil
 	}
 	for i := range in {
 		if err := s.tick(); err != nil {
@@ -129,20 +144,6 @@ func (s *search) decideRepos(q query.Q, in []bool) error {
 		var err error
 		if in[i], err = s.decideRepo(q, i); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// findRepos looks up a few names among many repos.
-func (s *search) findRepos(set *query.RepoSet, in []bool) error {
-	for name, wanted := range set.Names {
-		i, ok, err := s.docs.FindRepo(name)
-		if err != nil {
-			return err
-		}
-		if ok {
-			in[i] = wanted
 		}
 	}
 	return nil
@@ -193,22 +194,6 @@ func (n *repoNode) collect(*document, *gathered) error   { return nil }
 func (n *repoNode) cost() uint64                         { return costConst }
 func (n *repoNode) documents(uint64) (runs, bool, error) { return n.docs, true, nil }
 
-func (n *repoNode) findDocs() error {
-	for i, in := range n.in {
-		if !in {
-			continue
-		}
-		first, docs, err := n.s.docs.RepoDocs(i)
-		if err != nil {
-			return err
-		}
-		if docs > 0 {
-			n.docs = n.docs.add(first, first+docs)
-		}
-	}
-	return nil
-}
-
 // plan enumerates the blobs of the repos' documents.
 func (n *repoNode) plan() (plan, error) {
 	blobs, err := n.s.blobsOf(n.docs)
@@ -256,28 +241,21 @@ func (n *branchNode) cost() uint64                       { return costColumn }
 
 func (n *branchNode) matches(d *document) (bool, error) {
 	if !n.valid || n.repo != d.repo {
-		if err := n.load(d); err != nil {
+		view, err := d.s.branchesNow(d.repo)
+		if err != nil {
 			return false, err
 		}
+		n.wanted = n.wanted[:0]
+		for i, b := range view.now {
+			n.wanted = append(n.wanted, n.q.Matches(b.Name, i))
+		}
+		n.repo, n.valid = d.repo, true
 	}
 	branches, err := d.loadBranches()
 	if err != nil {
 		return false, err
 	}
 	return slices.ContainsFunc(branches, func(b uint32) bool { return int(b) < len(n.wanted) && n.wanted[b] }), nil
-}
-
-func (n *branchNode) load(d *document) error {
-	view, err := d.s.branchesNow(d.repo)
-	if err != nil {
-		return err
-	}
-	n.wanted = n.wanted[:0]
-	for i, b := range view.now {
-		n.wanted = append(n.wanted, n.q.Matches(b.Name, i))
-	}
-	n.repo, n.valid = d.repo, true
-	return nil
 }
 
 // Overlay describes what has become of a repo since a shard of it was built. The zero value means
@@ -318,23 +296,19 @@ func (s *search) branchesNow(repo int) (*branchView, error) {
 	}
 	view := &branchView{now: record.Branches}
 	if overlay := s.repos.branches[repo]; overlay != nil {
-		view = overlaid(record.Branches, overlay)
+		built := record.Branches
+		view = &branchView{of: make([][]uint32, len(built))}
+		for i, b := range overlay {
+			now := docstore.Branch{Name: b.Name}
+			if b.Place >= 0 && b.Place < len(built) {
+				now.Commit = built[b.Place].Commit
+				view.of[b.Place] = append(view.of[b.Place], uint32(i))
+			}
+			view.now = append(view.now, now)
+		}
 	}
 	s.named, s.namedOf = view, repo
 	return view, nil
-}
-
-func overlaid(built []docstore.Branch, overlay []Branch) *branchView {
-	v := &branchView{of: make([][]uint32, len(built))}
-	for i, b := range overlay {
-		now := docstore.Branch{Name: b.Name}
-		if b.Place >= 0 && b.Place < len(built) {
-			now.Commit = built[b.Place].Commit
-			v.of[b.Place] = append(v.of[b.Place], uint32(i))
-		}
-		v.now = append(v.now, now)
-	}
-	return v
 }
 
 // at appends the branches that now have a document, as ascending indexes into now. built are the

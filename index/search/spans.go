@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"slices"
+
+	"github.com/trawl-search/trawl/index/heap"
 )
 
 // spanList has the matches of one atom in one content, ascending and without
@@ -71,7 +73,7 @@ func (g *gathered) settleContent(most int, goOn func() bool) []mark {
 	for _, l := range g.content {
 		g.of = append(g.of, make([]int, max(int(l.text)+1-len(g.of), 0))...)
 		if r := (spanReader{code: l.code, at: mark{text: l.text}}); r.next() {
-			g.merge = push(g.merge, r, compareReaders)
+			g.merge = heap.Push(g.merge, r, compareReaders)
 		}
 	}
 	end := uint32(0)
@@ -86,9 +88,9 @@ func (g *gathered) settleContent(most int, goOn func() bool) []mark {
 			break
 		}
 		if g.merge[0].next() {
-			sink(g.merge, 0, compareReaders)
+			heap.Fix(g.merge, 0, compareReaders)
 		} else {
-			g.merge = dropFirst(g.merge, compareReaders)
+			g.merge = heap.Pop(g.merge, compareReaders)
 		}
 	}
 	return g.shown

@@ -38,7 +38,14 @@ func (s *search) prepareTogether() (err error) {
 	if t.line == nil || s.opts.MaxFiles == 0 {
 		return nil
 	}
-	if hits := s.bareHits(); len(hits) > 0 {
+	var hits []*wordHits // of the words that were looked up
+	for _, b := range s.query.bare {
+		if known := s.knownOf(s.query.texts[b]).hits; known != nil {
+			hits = append(hits, known)
+		}
+	}
+	slices.SortFunc(hits, func(a, b *wordHits) int { return len(a.tallies) - len(b.tallies) })
+	if len(hits) > 0 {
 		t.places, err = s.commonPlaces(hits)
 	} else {
 		t.places, err = s.placesRead()
@@ -75,17 +82,6 @@ func (s *search) markSequences() error {
 		}
 	}
 	return nil
-}
-
-// bareHits returns the hits of the query's words that were looked up, in ascending order of their superblocks.
-func (s *search) bareHits() (hits []*wordHits) {
-	for _, b := range s.query.bare {
-		if known := s.knownOf(s.query.texts[b]).hits; known != nil {
-			hits = append(hits, known)
-		}
-	}
-	slices.SortFunc(hits, func(a, b *wordHits) int { return len(a.tallies) - len(b.tallies) })
-	return hits
 }
 
 // commonPlaces returns the superblocks, except opaque ones, in which all hits have matches.

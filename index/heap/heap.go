@@ -1,10 +1,10 @@
-package search
+// Package heap keeps the element of a slice that comes before all others at its start. Unlike
+// container/heap it needs no type of its own. A compare function returns less than zero if a comes
+// before b.
+package heap
 
-// A heap is a slice whose first element comes before all others. compare returns less than zero if
-// a comes before b.
-
-// push adds an element to a heap.
-func push[E any](heap []E, e E, compare func(a, b *E) int) []E {
+// Push adds an element to a heap.
+func Push[E any](heap []E, e E, compare func(a, b *E) int) []E {
 	heap = append(heap, e)
 	for i := len(heap) - 1; i > 0; {
 		parent := (i - 1) / 2
@@ -17,24 +17,24 @@ func push[E any](heap []E, e E, compare func(a, b *E) int) []E {
 	return heap
 }
 
-// dropFirst removes the first element of a heap.
-func dropFirst[E any](heap []E, compare func(a, b *E) int) []E {
+// Pop removes the first element of a heap.
+func Pop[E any](heap []E, compare func(a, b *E) int) []E {
 	var none E
 	end := len(heap) - 1
 	heap[0], heap[end] = heap[end], none
-	sink(heap[:end], 0, compare)
+	Fix(heap[:end], 0, compare)
 	return heap[:end]
 }
 
-// heapify makes a heap of a slice.
-func heapify[E any](heap []E, compare func(a, b *E) int) {
+// Init makes a heap of a slice.
+func Init[E any](heap []E, compare func(a, b *E) int) {
 	for i := len(heap)/2 - 1; i >= 0; i-- {
-		sink(heap, i, compare)
+		Fix(heap, i, compare)
 	}
 }
 
-// sink restores the order of a heap in which the element at i has grown.
-func sink[E any](heap []E, i int, compare func(a, b *E) int) {
+// Fix restores the order of a heap in which the element at i has grown.
+func Fix[E any](heap []E, i int, compare func(a, b *E) int) {
 	for {
 		first := i
 		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
@@ -50,8 +50,8 @@ func sink[E any](heap []E, i int, compare func(a, b *E) int) {
 	}
 }
 
-// firstOf returns the first n elements of a heap in their order, or all if there are fewer. The heap stays as it is.
-func firstOf[E any](heap []E, n int, compare func(a, b *E) int) []E {
+// First returns the first n elements of a heap in their order, or all if there are fewer. The heap stays as it is.
+func First[E any](heap []E, n int, compare func(a, b *E) int) []E {
 	n = min(n, len(heap))
 	first := make([]E, 0, n)
 	// The next one is a child of an element that was returned: next has their indices.
@@ -59,9 +59,9 @@ func firstOf[E any](heap []E, n int, compare func(a, b *E) int) []E {
 	order := func(a, b *int) int { return compare(&heap[*a], &heap[*b]) }
 	for len(first) < n {
 		at := next[0]
-		first, next = append(first, heap[at]), dropFirst(next, order)
+		first, next = append(first, heap[at]), Pop(next, order)
 		for child := 2*at + 1; child <= 2*at+2 && child < len(heap); child++ {
-			next = push(next, child, order)
+			next = Push(next, child, order)
 		}
 	}
 	return first

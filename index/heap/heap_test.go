@@ -1,4 +1,4 @@
-package search
+package heap
 
 import (
 	"cmp"
@@ -8,21 +8,21 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestFirstOf: the first elements of a heap are those that would be dropped first, and the heap stays.
-func TestFirstOf(t *testing.T) {
+// TestFirst: the first elements of a heap are those that would be dropped first, and the heap stays.
+func TestFirst(t *testing.T) {
 	compare := func(a, b *int) int { return cmp.Compare(*a, *b) }
 	rapid.Check(t, func(t *rapid.T) {
 		var heap []int
 		for _, n := range rapid.SliceOfN(rapid.IntRange(0, 20), 0, 60).Draw(t, "numbers") {
-			heap = push(heap, n, compare)
+			heap = Push(heap, n, compare)
 		}
 		before, n := slices.Clone(heap), rapid.IntRange(0, 70).Draw(t, "n")
-		got := firstOf(heap, n, compare)
+		got := First(heap, n, compare)
 		if !slices.Equal(heap, before) {
 			t.Fatalf("the heap %v has become %v", before, heap)
 		}
 		var want []int
-		for rest := before; len(rest) > 0 && len(want) < n; rest = dropFirst(rest, compare) {
+		for rest := before; len(rest) > 0 && len(want) < n; rest = Pop(rest, compare) {
 			want = append(want, rest[0])
 		}
 		if !slices.Equal(got, want) {
