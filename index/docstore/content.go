@@ -25,11 +25,7 @@ type contentInfo struct {
 }
 
 func readContentInfo(f *format.File) (contentInfo, error) {
-	s, err := f.Need(format.TagContentInfo)
-	if err != nil {
-		return contentInfo{}, err
-	}
-	d, err := s.Decoder()
+	d, err := f.Decode(format.TagContentInfo)
 	if err != nil {
 		return contentInfo{}, err
 	}

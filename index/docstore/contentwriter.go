@@ -55,23 +55,16 @@ func (c *ContentWriter) Add(blob []byte) (firstSuperblock uint32, err error) {
 	default:
 		c.lengths = append(c.lengths, uint32(len(blob)))
 		c.bytes += uint64(len(blob))
-		c.err = c.addUnits(blob)
+		for len(blob) > 0 && c.err == nil {
+			unit := blob[:min(len(blob), SuperblockSize)]
+			blob = blob[len(unit):]
+			c.err = c.units.add(unit)
+			n := bytes.Count(unit, newline)
+			c.lines = append(c.lines, uint16(n))
+			c.newline += uint64(n)
+		}
 	}
 	return firstSuperblock, c.err
-}
-
-func (c *ContentWriter) addUnits(blob []byte) error {
-	for len(blob) > 0 {
-		unit := blob[:min(len(blob), SuperblockSize)]
-		blob = blob[len(unit):]
-		if err := c.units.add(unit); err != nil {
-			return err
-		}
-		n := bytes.Count(unit, newline)
-		c.lines = append(c.lines, uint16(n))
-		c.newline += uint64(n)
-	}
-	return nil
 }
 
 // Blobs returns the number of blobs added.

@@ -21,17 +21,6 @@ const (
 // dictionarySize returns the length of the dictionary for a text of n bytes.
 func dictionarySize(n int) int { return min(n/sampleRate, MaxDictionary) }
 
-// sampleDictionary appends the dictionary that is cheapest to choose: pieces at
-// equal distances. It gains nearly as much as chosen pieces, within 5 %.
-func sampleDictionary(dst, text []byte) []byte {
-	pieces := dictionarySize(len(text)) / samplePiece
-	for i := range pieces {
-		at := i * (len(text) / pieces)
-		dst = append(dst, text[at:at+samplePiece]...)
-	}
-	return dst
-}
-
 const (
 	// A coverer looks at coverSamples samples of coverSample bytes at equal
 	// distances, or at all of a short text. It chooses pieces of coverPiece
@@ -67,7 +56,9 @@ func (c *coverer) appendDictionary(dst, text []byte) []byte {
 	for round := 0; round < coverRounds && size > coverPiece; round++ {
 		for s := 0; s < samples && size > coverPiece; s += group {
 			if piece := c.best(s, min(s+group, samples)); piece != nil {
-				c.cover(piece)
+				for at := 0; at+8 <= len(piece); at++ { // its strings gain nothing any more
+					c.frequency[coverHash(piece[at:])] = 0
+				}
 				dst = append(dst, piece...)
 				size -= len(piece)
 			}
@@ -127,18 +118,16 @@ func (c *coverer) gain(hash uint32) int {
 	return 0
 }
 
-// cover sets the value of a chosen piece's strings to nothing.
-func (c *coverer) cover(piece []byte) {
-	for at := 0; at+8 <= len(piece); at++ {
-		c.frequency[coverHash(piece[at:])] = 0
-	}
-}
-
 // appendDictionary appends a dictionary for a text to dst: none if the text is
 // too short for it to pay.
 func appendDictionary(dst, text []byte, effort Effort) []byte {
-	if effort == Fresh {
-		return sampleDictionary(dst, text)
+	if effort == Fresh { // pieces at equal distances, which gain nearly as much as chosen ones, within 5 %
+		pieces := dictionarySize(len(text)) / samplePiece
+		for i := range pieces {
+			at := i * (len(text) / pieces)
+			dst = append(dst, text[at:at+samplePiece]...)
+		}
+		return dst
 	}
 	c, _ := coverers.Get().(*coverer)
 	dst = c.appendDictionary(dst, text)

@@ -52,11 +52,7 @@ type docsInfo struct {
 }
 
 func readDocsInfo(f *format.File, blobs uint32) (docsInfo, error) {
-	s, err := f.Need(format.TagDocsInfo)
-	if err != nil {
-		return docsInfo{}, err
-	}
-	d, err := s.Decoder()
+	d, err := f.Decode(format.TagDocsInfo)
 	if err != nil {
 		return docsInfo{}, err
 	}

@@ -115,8 +115,14 @@ func (d *DocsWriter) AddDocument(doc Document) error {
 	if d.err == nil {
 		d.addBlob(&doc)
 		d.addLabels(&doc)
-		d.err = d.addPath(doc.Path)
-		d.lastBlob = doc.Blob
+		d.paths = append(d.paths, uint32(len(doc.Path)))
+		d.namesLen += uint64(len(doc.Path))
+		d.lastPath, d.lastBlob = append(d.lastPath[:0], doc.Path...), doc.Blob
+		d.pending = append(d.pending, doc.Path...)
+		for d.err == nil && len(d.pending) >= SuperblockSize {
+			d.err = d.nameUnits.add(d.pending[:SuperblockSize])
+			d.pending = append(d.pending[:0], d.pending[SuperblockSize:]...)
+		}
 	}
 	return d.err
 }
@@ -179,18 +185,4 @@ func appendBranchSet(dst []byte, branches []uint32) []byte {
 		next = b + 1
 	}
 	return dst
-}
-
-func (d *DocsWriter) addPath(path []byte) error {
-	d.paths = append(d.paths, uint32(len(path)))
-	d.namesLen += uint64(len(path))
-	d.lastPath = append(d.lastPath[:0], path...)
-	d.pending = append(d.pending, path...)
-	for len(d.pending) >= SuperblockSize {
-		if err := d.nameUnits.add(d.pending[:SuperblockSize]); err != nil {
-			return err
-		}
-		d.pending = append(d.pending[:0], d.pending[SuperblockSize:]...)
-	}
-	return nil
 }

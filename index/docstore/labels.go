@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"unicode/utf8"
-
-	"github.com/trawl-search/trawl/index/format"
 )
 
 // FindLanguage finds a language by its name.
@@ -127,7 +125,11 @@ func (d *Docs) appendBranchSet(dst []uint32, set uint32, limit uint64) ([]uint32
 		return dst, err
 	}
 	out, next := dst, uint64(0)
-	for range decodeBranchCount(&dec) {
+	n := dec.Count(1)
+	if n == 0 {
+		dec.Failf("a set without a branch")
+	}
+	for range n {
 		branch := next + dec.UvarintMax(math.MaxUint32)
 		if branch >= limit {
 			dec.Failf("no branch %d: there are %d", branch, limit)
@@ -139,12 +141,4 @@ func (d *Docs) appendBranchSet(dst []uint32, set uint32, limit uint64) ([]uint32
 		return dst, err
 	}
 	return out, nil
-}
-
-func decodeBranchCount(dec *format.Decoder) int {
-	n := dec.Count(1)
-	if n == 0 {
-		dec.Failf("a set without a branch")
-	}
-	return n
 }

@@ -14,10 +14,6 @@ import (
 // nothing if all of it is in memory. So searches announce only while a mapped shard is cold: nothing of it was read yet, or a block was
 // not in memory when it was read for the first time.
 
-// readAtRandom marks the whole mapping. If parts were marked, each could take one of the mappings
-// that a process may have.
-func (f *File) readAtRandom() { f.advise(0, int64(len(f.data)), adviceRandom) }
-
 // readSoon announces that bytes of a mapped shard will be read, so that the kernel loads them from
 // the disk.
 func (f *File) readSoon(off, n int64) {

@@ -49,7 +49,7 @@ func OpenFile(path string) (*File, error) {
 		return nil, err
 	}
 	f := &File{name: path, data: data, mapped: data != nil}
-	f.readAtRandom()
+	f.advise(0, int64(len(data)), adviceRandom) // as a whole: each part of it could take one of the mappings that a process may have
 	f.coldUntil.Store(math.MaxUint32)
 	err = f.Guard(f.openWhole)
 	if err != nil {
@@ -206,6 +206,15 @@ func (f *File) Section(tag Tag) (Section, bool) {
 		return Section{}, false
 	}
 	return Section{file: f, number: uint32(i)}, true
+}
+
+// Decode decodes a whole small section that a shard must have.
+func (f *File) Decode(tag Tag) (Decoder, error) {
+	s, err := f.Need(tag)
+	if err != nil {
+		return Decoder{}, err
+	}
+	return s.Decoder()
 }
 
 // Need finds a section that a shard must have. Without it the shard is corrupt.

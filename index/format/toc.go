@@ -80,8 +80,8 @@ func parseFooter(name string, size int64, b []byte) (footer, error) {
 		checksumsCRC: le.Uint32(b[32:]),
 		versions:     Versions{Writer: le.Uint32(b[40:]), MinReader: le.Uint32(b[44:])},
 	}
-	if err := checkVersions(name, f.versions); err != nil {
-		return footer{}, err
+	if v := f.versions; v.Writer < Version || v.MinReader > Version {
+		return footer{}, fmt.Errorf("shard %s has format version %d, for readers of version %d; this one reads version %d only: %w", name, v.Writer, v.MinReader, Version, ErrVersion)
 	}
 	if block := le.Uint32(b[36:]); block != ChecksumBlock {
 		return footer{}, corruptf(name, partFooter, at+36, "checksums cover %d bytes each, not %d", block, ChecksumBlock)
@@ -90,13 +90,6 @@ func parseFooter(name string, size int64, b []byte) (footer, error) {
 		return footer{}, corruptf(name, partFooter, at+48, "reserved field is not zero")
 	}
 	return f, f.check(name, size)
-}
-
-func checkVersions(name string, v Versions) error {
-	if v.Writer < Version || v.MinReader > Version {
-		return fmt.Errorf("shard %s has format version %d, for readers of version %d; this one reads version %d only: %w", name, v.Writer, v.MinReader, Version, ErrVersion)
-	}
-	return nil
 }
 
 // check checks the places in a footer against each other. Nothing can overflow,

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// SectionWriter takes sections one after the other. Writer is one.
+// SectionWriter takes sections one after the other. Its first error stays: every later call returns it. Writer is one.
 type SectionWriter interface {
 	// Begin starts a section. The one before must have ended, and each tag may occur once.
 	Begin(tag Tag, flags Flags) error

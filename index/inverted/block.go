@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"encoding/binary"
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -52,10 +53,16 @@ func (w *bitWriter) superblocks(first uint64, values []uint32) {
 	if zeros*worthRuns < n*(worthRuns-1) {
 		return
 	}
-	if runsBits(first, values[:n]) < w.bitLen()-start.bitLen()-1 {
+	size := 0
+	for v := range runs(first, values[:n]) {
+		size += 2*bits.Len32(v) - 1
+	}
+	if size < w.bitLen()-start.bitLen()-1 {
 		*w = start
 		w.put(codingRuns, 1)
-		w.runs(first, values[:n])
+		for v := range runs(first, values[:n]) {
+			w.gamma(v)
+		}
 	}
 }
 
@@ -86,40 +93,23 @@ func (w *bitWriter) gaps(codes *[gapMagnitudes]gapCode, low uint, next uint32, v
 	return zeros
 }
 
-// runs appends, alternately, the gap before a run of successive values and the length of the run.
+// runs yields, alternately, the gap before a run of successive values and the length of the run.
 // Only the first gap may be 0, so 1 is added to it.
-func (w *bitWriter) runs(first uint64, values []uint32) {
-	next, start := uint32(first)-1, 0
-	for i, v := range values {
-		if gap := v - next; gap > 0 {
-			if i > 0 {
-				w.gamma(uint32(i - start))
+func runs(first uint64, values []uint32) iter.Seq[uint32] {
+	return func(yield func(uint32) bool) {
+		next, start := uint32(first)-1, 0
+		for i, v := range values {
+			if gap := v - next; gap > 0 {
+				if i > 0 && !yield(uint32(i-start)) || !yield(gap) {
+					return
+				}
+				start = i
 			}
-			w.gamma(gap)
-			start = i
+			next = v + 1
 		}
-		next = v + 1
+		yield(uint32(len(values) - start))
 	}
-	w.gamma(uint32(len(values) - start))
 }
-
-// runsBits returns the number of bits that runs appends.
-func runsBits(first uint64, values []uint32) (total int) {
-	next, start := uint32(first)-1, 0
-	for i, v := range values {
-		if gap := v - next; gap > 0 {
-			if i > 0 {
-				total += gammaBits(i - start)
-			}
-			total += gammaBits(int(gap))
-			start = i
-		}
-		next = v + 1
-	}
-	return total + gammaBits(len(values)-start)
-}
-
-func gammaBits(v int) int { return 2*bits.Len(uint(v)) - 1 }
 
 // definitions marks the postings in whose superblock the word is defined, if there are any.
 func (w *bitWriter) definitions(defined []bool) {

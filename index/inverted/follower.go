@@ -32,7 +32,18 @@ type follower struct {
 // reset prepares the follower for the n-gram of a literal with that anchor.
 func (f *follower) reset(p *planned, anchor ngram.Window) {
 	f.it.Reset(*p.list)
-	f.related = p.relate(anchor)
+	f.related = 0
+	for _, w := range p.windows {
+		switch {
+		case w.MinOffset > anchor.MinOffset:
+			f.related |= blockAfter
+		case w.MinOffset < anchor.MinOffset:
+			f.related |= blockBefore
+		default: // both share a rune of any match, so they start in the same block, and there is no stricter relation
+			f.related = sameBlock
+			return
+		}
+	}
 }
 
 // meet looks for the window around superblock. If it is not there, next is the least superblock
@@ -55,21 +66,13 @@ func (f *follower) meet(superblock uint32) (ok bool, next uint32, more bool) {
 		}
 		return false, first, true
 	}
-	f.note(superblock, high)
+	for more = true; more && f.it.Superblock() <= high; more = f.it.step() {
+		f.near[f.it.Superblock()+1-superblock] = place{f.it.block.number, f.it.i, true}
+	}
 	before, own, after := f.near[0].there, f.near[1].there, f.near[2].there
 	ok = own || f.related == blockAfter && after || f.related == blockBefore && before ||
 		f.related == blockAfter|blockBefore && before && after
 	return ok, superblock + 1, true
-}
-
-// note fills near with the postings from the iterator's current one to high.
-func (f *follower) note(superblock, high uint32) {
-	for f.it.Superblock() <= high {
-		f.near[f.it.Superblock()+1-superblock] = place{f.it.block.number, f.it.i, true}
-		if !f.it.step() {
-			return
-		}
-	}
 }
 
 // allow returns those of the anchor's blocks around which the window starts in the right place, in

@@ -152,26 +152,6 @@ func (x *Index) check(blocks []uint8) error {
 // Announce announces that lists will be looked up; see format.Announcer.
 func (x *Index) Announce() { x.table.Soon(0, x.table.Len()) }
 
-// announceLists announces that the lists of ascending terms will be read; see format.Announcer. It
-// ignores terms that there are not.
-func (x *Index) announceLists(terms iter.Seq[uint32]) error {
-	if !x.lists.Announces() {
-		return nil
-	}
-	t, err := x.openedTable()
-	if err != nil {
-		return err
-	}
-	x.announce(func(yield func(span) bool) {
-		for term := range terms {
-			if term < x.terms && !yield(t.find(term)) {
-				return
-			}
-		}
-	})
-	return nil
-}
-
 // announce announces the lists at ascending places, which are about to be opened.
 func (x *Index) announce(places iter.Seq[span]) {
 	lists := x.lists.Announcer()

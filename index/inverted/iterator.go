@@ -168,7 +168,13 @@ func (it *Iterator) seek(x uint32) bool {
 	}
 	b := &it.block
 	if b.number < 0 || uint64(x) < b.first || x > b.last() {
-		if !it.load(it.findBlock(x)) {
+		number := 0
+		if b.number >= 0 && uint64(x) < b.first {
+			number = it.list.search(x, 0, b.number)
+		} else {
+			number = it.list.blockAfter(b.number, x)
+		}
+		if !it.load(number) {
 			return false
 		}
 		if x > b.last() {
@@ -177,15 +183,6 @@ func (it *Iterator) seek(x uint32) bool {
 	}
 	it.i = seekIn(b.superblocks[:b.n], it.i, x)
 	return true
-}
-
-// findBlock returns the block with the first superblock that is at least x, which is not above the
-// last one. It uses a galloping search from the current block.
-func (it *Iterator) findBlock(x uint32) int {
-	if b := &it.block; b.number >= 0 && uint64(x) < b.first {
-		return it.list.search(x, 0, b.number)
-	}
-	return it.list.blockAfter(it.block.number, x)
 }
 
 // seekIn returns the index of the first value that is at least x; the last one is. It looks near i

@@ -26,7 +26,7 @@ func (x *Index) Literal(windows []ngram.Window) (*Candidates, error) {
 // planned is one n-gram of a literal with its windows.
 type planned struct {
 	list    *List
-	windows []ngram.Window
+	windows []windowTerm
 }
 
 func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, error) {
@@ -50,17 +50,16 @@ func (x *Index) literal(windows []ngram.Window, followers int) (*Candidates, err
 
 // planner is memory for looking up a literal's n-grams.
 type planner struct {
-	terms   []windowTerm
-	windows []ngram.Window // of terms
-	found   []span         // of the lists
-	lists   []List
-	plan    []planned
+	terms []windowTerm
+	found []span // of the lists
+	lists []List
+	plan  []planned
 }
 
 // windowTerm is a window and the term of its n-gram.
 type windowTerm struct {
-	window ngram.Window
-	term   uint32
+	ngram.Window
+	term uint32
 }
 
 // planners has the released ones.
@@ -78,15 +77,29 @@ const (
 	mostOfWords = 8
 )
 
-// limit keeps the n-grams of a literal with the shortest lists, if it is not cheap to read all.
-func (x *Index) limit(p *planner) {
-	switch {
-	case !x.lists.Announces():
-	case x.lists.Tag() == dictionaryTags.Lists:
-		p.limit(mostOfWords)
-	default:
-		p.limit(mostRemote)
+// announce announces the lists of the n-grams. It keeps only those with the shortest lists, since announcing has an effect only where reading
+// is not cheap.
+func (p *planner) announce(x *Index) {
+	most := mostRemote
+	if x.lists.Tag() == dictionaryTags.Lists {
+		most = mostOfWords
 	}
+	if len(p.found) > most {
+		sizes := make([]int64, len(p.found))
+		for i := range p.found {
+			sizes[i] = p.found[i].bytes()
+		}
+		slices.Sort(sizes)
+		n := 0
+		for i, at := range p.found {
+			if n < most && at.bytes() <= sizes[most-1] {
+				p.found[n], p.plan[n] = at, p.plan[i]
+				n++
+			}
+		}
+		p.found, p.plan = p.found[:n], p.plan[:n]
+	}
+	x.announce(slices.Values(p.found))
 }
 
 // AnnounceLiteral announces that Literal will be called with the windows.
@@ -101,8 +114,7 @@ func (x *Index) AnnounceLiteral(windows []ngram.Window) error {
 		return err
 	}
 	if p.locate(t, windows) {
-		x.limit(p)
-		x.announce(slices.Values(p.found))
+		p.announce(x)
 	}
 	return nil
 }
@@ -118,39 +130,16 @@ func (p *planner) locate(t *table, windows []ngram.Window) (found bool) {
 		p.terms = append(p.terms, windowTerm{w, uint32(term)})
 	}
 	slices.SortStableFunc(p.terms, func(a, b windowTerm) int { return cmp.Compare(a.term, b.term) })
-	p.windows, p.found, p.plan = p.windows[:0], p.found[:0], p.plan[:0]
-	for _, w := range p.terms {
-		p.windows = append(p.windows, w.window)
-	}
+	p.found, p.plan = p.found[:0], p.plan[:0]
 	for first := 0; first < len(p.terms); {
 		end, term := first+1, p.terms[first].term
 		for end < len(p.terms) && p.terms[end].term == term {
 			end++
 		}
-		p.found, p.plan = append(p.found, t.find(term)), append(p.plan, planned{windows: p.windows[first:end]})
+		p.found, p.plan = append(p.found, t.find(term)), append(p.plan, planned{windows: p.terms[first:end]})
 		first = end
 	}
 	return true
-}
-
-// limit keeps the n-grams with the shortest lists.
-func (p *planner) limit(most int) {
-	if len(p.found) <= most {
-		return
-	}
-	sizes := make([]int64, len(p.found))
-	for i := range p.found {
-		sizes[i] = p.found[i].bytes()
-	}
-	slices.Sort(sizes)
-	n := 0
-	for i, at := range p.found {
-		if n < most && at.bytes() <= sizes[most-1] {
-			p.found[n], p.plan[n] = at, p.plan[i]
-			n++
-		}
-	}
-	p.found, p.plan = p.found[:n], p.plan[:n]
 }
 
 // lookup looks up the n-grams, each once, and puts the rarest first in plan. It returns false if
@@ -161,8 +150,7 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 		return false, err
 	}
 	if x.lists.Announces() {
-		x.limit(p)
-		x.announce(slices.Values(p.found))
+		p.announce(x)
 	}
 	p.lists = slices.Grow(p.lists[:0], len(p.found))[:len(p.found)]
 	for i, at := range p.found {
@@ -173,22 +161,6 @@ func (p *planner) lookup(x *Index, windows []ngram.Window) (found bool, err erro
 	}
 	slices.SortStableFunc(p.plan, func(a, b planned) int { return cmp.Compare(a.list.DF(), b.list.DF()) })
 	return true, nil
-}
-
-// relate says where the n-gram's windows must start. Windows with the same offset share a rune of
-// any match, so they start in the same block.
-func (p *planned) relate(anchor ngram.Window) (related relation) {
-	for _, w := range p.windows {
-		switch {
-		case w.MinOffset > anchor.MinOffset:
-			related |= blockAfter
-		case w.MinOffset < anchor.MinOffset:
-			related |= blockBefore
-		default:
-			return sameBlock // there is no stricter relation
-		}
-	}
-	return related
 }
 
 // maxFollowers is the most lists, the next rarest ones, that are read in addition to the anchor's.
@@ -212,7 +184,7 @@ var walks = sync.Pool{New: func() any { return new(Candidates) }}
 
 // begin prepares the walk for the n-grams of a literal.
 func (c *Candidates) begin(lead planned, others []planned) {
-	c.anchor = lead.windows[0]
+	c.anchor = lead.windows[0].Window
 	c.lead.Reset(*lead.list)
 	c.followers = slices.Grow(c.followers, len(others))[:len(others)]
 	for i := range others {
@@ -302,7 +274,10 @@ func (c *Candidates) settle(at bool, last uint32) (superblock uint32, blocks uin
 		}
 		at = more && c.lead.seek(next)
 	}
-	c.finish()
+	c.done, c.err = true, cmp.Or(c.err, c.lead.err)
+	for i := range c.followers {
+		c.err = cmp.Or(c.err, c.followers[i].it.err)
+	}
 	return 0, 0, false
 }
 
@@ -329,17 +304,4 @@ func (c *Candidates) match() uint8 {
 		return 0
 	}
 	return blocks
-}
-
-// finish ends the walk and keeps the first error of a list.
-func (c *Candidates) finish() {
-	c.done = true
-	if c.err == nil {
-		c.err = c.lead.err
-	}
-	for i := range c.followers {
-		if c.err == nil {
-			c.err = c.followers[i].it.err
-		}
-	}
 }

@@ -18,12 +18,7 @@ var lower = func() (table [256]uint8) {
 }()
 
 // compare is the order of the term dictionary: without case, then by bytes.
-func compare(a, b []byte) int {
-	if c := compareFolded(a, b); c != 0 {
-		return c
-	}
-	return bytes.Compare(a, b)
-}
+func compare(a, b []byte) int { return cmp.Or(compareFolded(a, b), bytes.Compare(a, b)) }
 
 // compareRest is compare for words of the same prefix.
 func compareRest(a, b []byte) int {

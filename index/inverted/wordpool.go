@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/symbols"
@@ -86,7 +87,9 @@ type WordBuilder struct {
 }
 
 // NewWordBuilder returns an empty WordBuilder.
-func NewWordBuilder() *WordBuilder { return &WordBuilder{table: newWordTable()} }
+func NewWordBuilder() *WordBuilder {
+	return &WordBuilder{table: wordTable{slots: make([]slot, leastSlots), seed: rand.Uint64()}}
+}
 
 // Memory returns about how many bytes the words and their postings take.
 func (b *WordBuilder) Memory() int64 { return b.table.memory() + b.pool.memory() }

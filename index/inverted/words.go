@@ -61,7 +61,12 @@ func OpenWords(f *format.File) (x *Words, err error) {
 		}
 		column.column.Init(section, int(column.n), column.universe)
 	}
-	if err := x.readFinder(f); err != nil {
+	definitions, err := f.Decode(format.TagDefinitions)
+	if err != nil {
+		return nil, err
+	}
+	x.finder = definitions.U32()
+	if err := definitions.End(); err != nil {
 		return nil, err
 	}
 	if x.ngrams, err = Open(f, dictionaryTags); err != nil {
@@ -82,8 +87,25 @@ func (x *Words) Announce() {
 	x.opaque.Announce()
 }
 
-// AnnounceLists announces that the lists of ascending words will be read.
-func (x *Words) AnnounceLists(words iter.Seq[uint32]) error { return x.lists.announceLists(words) }
+// AnnounceLists announces that the lists of ascending words will be read; see format.Announcer. It
+// ignores words that there are not.
+func (x *Words) AnnounceLists(words iter.Seq[uint32]) error {
+	if !x.lists.lists.Announces() {
+		return nil
+	}
+	t, err := x.lists.openedTable()
+	if err != nil {
+		return err
+	}
+	x.lists.announce(func(yield func(span) bool) {
+		for word := range words {
+			if word < x.lists.terms && !yield(t.find(word)) {
+				return
+			}
+		}
+	})
+	return nil
+}
 
 // AnnounceBlocks announces that blocks of the dictionary will be read, which ascend.
 func (x *Words) AnnounceBlocks(numbers []uint32) error {
@@ -127,20 +149,6 @@ func (x *Words) readInfo(f *format.File) error {
 	if x.opaques > x.Superblocks() {
 		d.Failf("%d of %d superblocks are opaque", x.opaques, x.Superblocks())
 	}
-	return d.End()
-}
-
-// readFinder reads which version of package symbols found the definitions.
-func (x *Words) readFinder(f *format.File) error {
-	section, err := f.Need(format.TagDefinitions)
-	if err != nil {
-		return err
-	}
-	d, err := section.Decoder()
-	if err != nil {
-		return err
-	}
-	x.finder = d.U32()
 	return d.End()
 }
 

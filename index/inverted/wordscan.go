@@ -22,8 +22,12 @@ func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language 
 	defined := s.definitions(blob, language)
 	for start := 0; start < len(blob); start += ngram.SuperblockSize {
 		superblock := uint32(start / ngram.SuperblockSize)
-		here, rest := upTo(defined, start+ngram.SuperblockSize)
-		defined = rest
+		n := 0
+		for n < len(defined) && int(defined[n]) < start+ngram.SuperblockSize {
+			n++
+		}
+		here := defined[:n]
+		defined = defined[n:]
 		if len(opaque) > 0 && opaque[0] == superblock {
 			opaque = opaque[1:]
 			each(superblock, nil, true)
@@ -47,15 +51,6 @@ func (s *wordScanner) definitions(blob []byte, language *symbols.Language) []uin
 		}
 	}
 	return s.defined
-}
-
-// upTo splits ascending places into those before end and the rest.
-func upTo(places []uint32, end int) (before, rest []uint32) {
-	n := 0
-	for n < len(places) && int(places[n]) < end {
-		n++
-	}
-	return places[:n], places[n:]
 }
 
 // local has the distinct words of one superblock. A word occurs 2.4 times there on average, and the

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
-	"math/rand/v2"
 )
 
 // wordTable numbers words in the order of arrival. It is a flat hash map from words to numbers, with
@@ -28,10 +27,6 @@ const (
 	// wordHeader precedes a word in the arena: its number, and its length in a byte.
 	wordHeader = 5
 )
-
-func newWordTable() wordTable {
-	return wordTable{slots: make([]slot, leastSlots), seed: rand.Uint64()}
-}
 
 func (t *wordTable) len() int { return len(t.places) }
 
