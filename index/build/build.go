@@ -93,18 +93,6 @@ type Result struct {
 	Languages []string
 }
 
-// lastDocument is the document after which the next one of the repo must come.
-type lastDocument struct{ path, oid []byte }
-
-// follow checks that a document comes after the last one, and makes it the last.
-func (l *lastDocument) follow(path, oid []byte) error {
-	if c := bytes.Compare(path, l.path); c < 0 || c == 0 && bytes.Compare(oid, l.oid) <= 0 {
-		return ErrOrder
-	}
-	l.path, l.oid = append(l.path[:0], path...), append(l.oid[:0], oid...)
-	return nil
-}
-
 // Builder writes one shard. It is not safe for concurrent use. The caller must call Close, also
 // after an error.
 type Builder struct {
@@ -115,12 +103,13 @@ type Builder struct {
 	collect   collector // its workspace is nil after Close
 	maxMemory int64
 
-	names  []byte // all paths so far
-	last   lastDocument
+	names  []byte            // all paths so far
 	blobs  map[string]uint32 // by object id
 	result Result
 	langs  map[string]bool
 	err    error
+
+	lastPath, lastOID []byte // of the repo: its next document must come after these
 }
 
 // NewBuilder starts a shard on w. The caller closes w after Close.
@@ -153,7 +142,7 @@ func (b *Builder) AddRepo(r docstore.Repo) error {
 		return b.fail(fmt.Errorf("add repo %s: %w", r.Name, err))
 	}
 	b.result.Repos++
-	b.last = lastDocument{}
+	b.lastPath, b.lastOID = b.lastPath[:0], b.lastOID[:0]
 	return nil
 }
 
@@ -189,9 +178,10 @@ func (b *Builder) add(d Document) error {
 	if d.OID == nil {
 		d.OID = blobID(d.Content)
 	}
-	if err := b.last.follow(d.Path, d.OID); err != nil {
-		return err
+	if c := bytes.Compare(d.Path, b.lastPath); c < 0 || c == 0 && bytes.Compare(d.OID, b.lastOID) <= 0 {
+		return ErrOrder
 	}
+	b.lastPath, b.lastOID = append(b.lastPath[:0], d.Path...), append(b.lastOID[:0], d.OID...)
 	if d.Skip == docstore.NotSkipped {
 		d.Skip = ContentSkip(d.Content, b.opts.MaxFileSize)
 	}

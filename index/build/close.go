@@ -46,37 +46,31 @@ func (b *Builder) finish() error {
 	if err := b.collect.finish(); err != nil {
 		return err
 	}
-	write := b.writeContent
+	var held *inorder.Sections // the words, if another processor writes them
+	made := make(chan error, 1)
 	if b.opts.Processors > 1 && b.collect.words.Memory() <= mostHeld {
-		write = b.writeContentInBackground
+		held = &inorder.Sections{}
+		go func() { made <- b.writeWords(held) }()
 	}
-	if err := write(); err != nil {
+	err := b.writeSections()
+	if held != nil {
+		err = errors.Join(err, <-made)
+	}
+	switch {
+	case err != nil:
+		return err
+	case held != nil:
+		err = held.Replay(b.w)
+	default:
+		err = b.writeWords(b.w)
+	}
+	if err != nil {
 		return err
 	}
 	if err := b.writeNames(); err != nil {
 		return err
 	}
 	return b.w.Close()
-}
-
-// writeContent writes everything that is not about names.
-func (b *Builder) writeContent() error {
-	if err := b.writeSections(); err != nil {
-		return err
-	}
-	return b.writeWords(b.w)
-}
-
-// writeContentInBackground is writeContent on two processors.
-func (b *Builder) writeContentInBackground() error {
-	held := &inorder.Sections{}
-	made := make(chan error, 1)
-	go func() { made <- b.writeWords(held) }()
-	err := b.writeSections()
-	if err = errors.Join(err, <-made); err == nil {
-		err = held.Replay(b.w)
-	}
-	return err
 }
 
 // writeWords writes the index of words.

@@ -6,13 +6,23 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inverted"
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
 // writeContent writes the blobs.
 func (m *merger) writeContent(w *format.Writer) error {
-	if err := m.takeIndexes(); err != nil {
-		return err
+	for _, in := range m.inputs {
+		if in.places == nil {
+			continue // it keeps no document
+		}
+		words, err := inverted.OpenWords(in.File)
+		if err != nil {
+			return err
+		}
+		if in.indexed = words.Marked(); in.indexed { // otherwise its contents are indexed again by this version of the rules for definitions
+			m.indexes = append(m.indexes, index{in.File, in.places})
+		}
 	}
 	content, err := docstore.NewContentWriter(w, m.opts.Effort, m.opts.Processors)
 	if err != nil {
@@ -23,25 +33,6 @@ func (m *merger) writeContent(w *format.Writer) error {
 		return err
 	}
 	return content.Close()
-}
-
-// takeIndexes takes the indexes of the inputs that keep a document. It does not take an index whose
-// definitions were found by another version of the rules: its contents are indexed again.
-func (m *merger) takeIndexes() error {
-	for _, in := range m.inputs {
-		if in.places == nil {
-			continue
-		}
-		lexicon, err := inverted.OpenWords(in.File)
-		if err != nil {
-			return err
-		}
-		if lexicon.Marked() {
-			in.indexed = true
-			m.indexes = append(m.indexes, index{in.File, in.places})
-		}
-	}
-	return nil
 }
 
 // copyBlobs decodes the blobs and encodes them again.
@@ -67,7 +58,14 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 		if err != nil {
 			return err
 		}
-		if err := m.takePostings(blob, data, first); err != nil {
+		if blob.input == nil {
+			continue
+		}
+		marked, err := blob.marked()
+		if err == nil && !marked { // otherwise its postings are taken from the index of its input
+			err = m.indexAgain(blob, data, first)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -75,18 +73,6 @@ func (m *merger) copyBlobs(to *docstore.ContentWriter) (err error) {
 		return nil
 	}
 	return m.again.finish(&m.indexes)
-}
-
-// takePostings takes the postings of a blob from the index of its input, or indexes it again. content is its content, and first its
-// first superblock.
-func (m *merger) takePostings(blob source, content []byte, first uint32) error {
-	if blob.input == nil {
-		return nil
-	}
-	if marked, err := blob.marked(); marked || err != nil {
-		return err
-	}
-	return m.indexAgain(blob, content, first)
 }
 
 // marked reports whether the input's index is taken and its definitions of the blob are right for
@@ -107,7 +93,7 @@ func (s *source) marked() (bool, error) {
 // the input's index.
 func (m *merger) indexAgain(blob source, content []byte, first uint32) error {
 	if m.again == nil {
-		m.again = newIndexer(m.opts.TempDir, m.opts.Memory, m.ngrams)
+		m.again = &indexer{dir: m.opts.TempDir, memory: m.opts.Memory, extract: ngram.NewExtractor(), ngrams: m.ngrams, words: inverted.NewWordBuilder()}
 	}
 	from, length, err := blob.content.Span(blob.blob)
 	if err != nil {

@@ -1,6 +1,8 @@
 package merge
 
 import (
+	"slices"
+
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/inverted"
 	"github.com/trawl-search/trawl/index/symbols"
@@ -95,9 +97,11 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 		return 0, err
 	}
 	if in.places == nil {
-		if err := in.makePlaces(); err != nil {
-			return 0, err
+		n := in.content.Superblocks()
+		if int64(n) > in.File.Size() { // each has a unit of at least one byte
+			return 0, in.corruptf("%d superblocks in %d bytes", n, in.File.Size())
 		}
+		in.places = slices.Repeat([]uint32{inverted.Gone}, int(n))
 	}
 	for i := range docstore.SuperblocksOf(uint64(length)) {
 		to := &in.places[first+i]
@@ -107,18 +111,4 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 		*to = place + i
 	}
 	return length, nil
-}
-
-// makePlaces makes room for the places of all superblocks. Each has a unit of at least one byte,
-// which bounds their number.
-func (in *input) makePlaces() error {
-	n := in.content.Superblocks()
-	if int64(n) > in.File.Size() {
-		return in.corruptf("%d superblocks in %d bytes", n, in.File.Size())
-	}
-	in.places = make([]uint32, n)
-	for i := range in.places {
-		in.places[i] = inverted.Gone
-	}
-	return nil
 }

@@ -28,10 +28,6 @@ type indexer struct {
 	files  []*format.File
 }
 
-func newIndexer(dir string, memory int64, ngrams *inverted.NgramBuilder) *indexer {
-	return &indexer{dir: dir, memory: memory, extract: ngram.NewExtractor(), ngrams: ngrams, words: inverted.NewWordBuilder()}
-}
-
 // add indexes a blob whose superblocks have the places from place on. It will be in the last of the indexes, which flush adds.
 func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) error {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {

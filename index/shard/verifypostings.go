@@ -27,7 +27,11 @@ func (v *verifier) postings() error {
 	if got, err = v.Names.Sum(v.tick); err != nil {
 		return err
 	}
-	if got != namesSum(extract, names) {
+	want = 0
+	extract.Extract(names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
+		want += superblockSum(superblock, ids, masks)
+	})
+	if got != want {
 		return v.Corruptf("posting lists of names do not belong to the paths")
 	}
 	return nil
@@ -62,13 +66,6 @@ func (v *verifier) contentSum(extract *ngram.Extractor) (sum uint64, err error) 
 		}
 	}
 	return sum, words.Close(v.tick)
-}
-
-func namesSum(e *ngram.Extractor, names []byte) (sum uint64) {
-	e.Extract(names, func(superblock uint32, ids []ngram.ID, masks []uint8) {
-		sum += superblockSum(superblock, ids, masks)
-	})
-	return sum
 }
 
 func superblockSum(superblock uint32, ids []ngram.ID, masks []uint8) (sum uint64) {
