@@ -55,24 +55,20 @@ func (p *parser) ofAnswer(tok token) error {
 		}
 		p.answer.Timeout = d
 	default:
-		return p.selects(tok)
+		name, err := choose(tok, "repo", "dir", "file", "symbol")
+		p.answer.Select, p.returns = SelectFiles, settings{}
+		names := KindFileName
+		switch name {
+		case "repo":
+			p.answer.Select = SelectRepos
+		case "dir":
+			p.answer.Select = SelectFolders
+		case "file":
+			p.returns.kind = &names
+		case "symbol":
+			p.returns.symbols = true
+		}
+		return err
 	}
 	return nil
-}
-
-func (p *parser) selects(tok token) error {
-	name, err := choose(tok, "repo", "dir", "file", "symbol")
-	p.answer.Select, p.returns = SelectFiles, settings{}
-	names := KindFileName
-	switch name {
-	case "repo":
-		p.answer.Select = SelectRepos
-	case "dir":
-		p.answer.Select = SelectFolders
-	case "file":
-		p.returns.kind = &names
-	case "symbol":
-		p.returns.symbols = true
-	}
-	return err
 }

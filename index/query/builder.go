@@ -15,11 +15,7 @@ type Builder struct {
 
 // NewBuilder returns a builder. It ignores the syntax version.
 func NewBuilder(opts ParseOptions) *Builder {
-	b := &Builder{p: parser{language: opts.Language, limits: opts.Limits.withDefaults()}}
-	if b.p.language == nil {
-		b.p.language = func(name string) string { return name }
-	}
-	return b
+	return &Builder{p: newParser("", opts)}
 }
 
 // Enter begins the operands of a node. Unless it fails, Leave must follow.

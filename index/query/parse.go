@@ -21,21 +21,14 @@ func Parse(input string, opts ParseOptions) (Q, error) {
 
 // ParseAnswer is Parse for a caller that shapes the answer: it also returns what the query asks for about it.
 func ParseAnswer(input string, opts ParseOptions) (Q, Answer, error) {
-	limits := opts.Limits.withDefaults()
+	p := newParser(input, opts)
 	switch {
 	case opts.SyntaxVersion < 0 || opts.SyntaxVersion > MaxSyntaxVersion:
 		return nil, Answer{}, &LimitError{LimitVersion, opts.SyntaxVersion, MaxSyntaxVersion}
-	case len(input) > limits.Bytes:
-		return nil, Answer{}, &LimitError{LimitBytes, len(input), limits.Bytes}
+	case len(input) > p.limits.Bytes:
+		return nil, Answer{}, &LimitError{LimitBytes, len(input), p.limits.Bytes}
 	case !utf8.ValidString(input):
 		return nil, Answer{}, &SyntaxError{validPrefix(input), "a byte that is not UTF-8", `UTF-8 text`}
-	}
-	p := &parser{in: input, fields: fields, language: opts.Language, limits: limits}
-	if opts.SyntaxVersion >= 2 {
-		p.fields, p.own = ownFields, true
-	}
-	if p.language == nil {
-		p.language = func(name string) string { return name }
 	}
 	q, err := p.query()
 	if err != nil {
@@ -71,6 +64,17 @@ type parser struct {
 	// answer and returns hold the fields that apply to the whole query.
 	answer  Answer
 	returns settings
+}
+
+func newParser(input string, opts ParseOptions) parser {
+	p := parser{in: input, fields: fields, own: opts.SyntaxVersion >= 2, language: opts.Language, limits: opts.Limits.withDefaults()}
+	if p.own {
+		p.fields = ownFields
+	}
+	if p.language == nil {
+		p.language = func(name string) string { return name }
+	}
+	return p
 }
 
 // item is an element of a list: a query, the word or, or a directive that
@@ -350,20 +354,15 @@ func (p *parser) group(open token) (Q, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tok.kind != tokenClose {
-		return nil, p.unclosed(open)
+	switch {
+	case tok.kind == tokenClose:
+	case p.pos < len(p.in):
+		return nil, p.leftover()
+	default:
+		return nil, &SyntaxError{p.pos, "the end of the query", fmt.Sprintf(`")" for the "(" at byte %d; write \( to search for a parenthesis`, open.start)}
 	}
 	p.pos = tok.end
 	return q, nil
-}
-
-// unclosed explains what stands where the group should have ended.
-func (p *parser) unclosed(open token) error {
-	if p.pos < len(p.in) {
-		return p.leftover()
-	}
-	return &SyntaxError{p.pos, "the end of the query",
-		fmt.Sprintf(`")" for the "(" at byte %d; write \( to search for a parenthesis`, open.start)}
 }
 
 func (p *parser) enter() error {

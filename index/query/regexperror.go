@@ -57,7 +57,7 @@ const maxNesting = 1000
 func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 	switch bad.Code {
 	case syntax.ErrMissingParen:
-		if p.endsAtSpace(tok) {
+		if tok.end < len(p.in) && (p.in[tok.end] == ' ' || p.in[tok.end] == '\t') {
 			return `")" before the space; put the expression in quotes to search for the space, or write \( to search for a parenthesis`
 		}
 		return `a closing ")"; write \( to search for a parenthesis`
@@ -99,10 +99,6 @@ func (p *parser) regexpAdvice(tok token, bad *syntax.Error) string {
 
 const knownGroups = `a group that RE2 knows: (?:...), (?i), (?s), (?m), (?U) or (?P<name>...); lookaround and backreferences do not exist; write \(\? to search for "(?"`
 
-func (p *parser) endsAtSpace(tok token) bool {
-	return tok.end < len(p.in) && (p.in[tok.end] == ' ' || p.in[tok.end] == '\t')
-}
-
 // errorOffset finds the place of the error in text. The error has the offending
 // part but not its place. Since parsing goes from left to right, a prefix of
 // the text fails in the same way if and only if it contains the place.
@@ -115,7 +111,12 @@ func errorOffset(text string, flags syntax.Flags, bad *syntax.Error) int {
 	case syntax.ErrTrailingBackslash:
 		return len(text) - 1
 	}
-	places := occurrences(text, bad.Expr)
+	var places []int
+	for i := 0; i+len(bad.Expr) <= len(text); i++ {
+		if utf8.RuneStart(text[i]) && strings.HasPrefix(text[i:], bad.Expr) {
+			places = append(places, i)
+		}
+	}
 	i := sort.Search(len(places), func(i int) bool {
 		_, err := syntax.Parse(text[:places[i]+len(bad.Expr)], flags)
 		same, ok := errors.AsType[*syntax.Error](err)
@@ -127,16 +128,6 @@ func errorOffset(text string, flags syntax.Flags, bad *syntax.Error) int {
 	return places[i]
 }
 
-func occurrences(text, part string) []int {
-	var places []int
-	for i := 0; i+len(part) <= len(text); i++ {
-		if utf8.RuneStart(text[i]) && strings.HasPrefix(text[i:], part) {
-			places = append(places, i)
-		}
-	}
-	return places
-}
-
 // parenOffset finds the first closing parenthesis without an opening one, or
 // else the last opening one without a closing one.
 func parenOffset(text string) int {
@@ -144,7 +135,13 @@ func parenOffset(text string) int {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case '\\':
-			i = skipEscape(text, i)
+			if !strings.HasPrefix(text[i:], `\Q`) {
+				i++
+			} else if end := strings.Index(text[i:], `\E`); end >= 0 {
+				i += end + 1
+			} else {
+				i = len(text)
+			}
 		case '[':
 			i = skipClass(text, i)
 		case '(':
@@ -160,18 +157,6 @@ func parenOffset(text string) int {
 		return 0
 	}
 	return open[len(open)-1]
-}
-
-// skipEscape returns the index of the last byte of the escape, or of the
-// \Q...\E, at i.
-func skipEscape(text string, i int) int {
-	if strings.HasPrefix(text[i:], `\Q`) {
-		if end := strings.Index(text[i:], `\E`); end >= 0 {
-			return i + end + 1
-		}
-		return len(text)
-	}
-	return i + 1
 }
 
 // skipClass returns the index of the closing bracket of the class that opens at

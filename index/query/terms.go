@@ -15,10 +15,7 @@ type Term struct {
 
 // Terms returns the texts and fields of a query as Parse reads them, in order, without the negated ones.
 func Terms(input string, syntaxVersion int) (terms []Term) {
-	p := parser{in: input, fields: fields}
-	if syntaxVersion >= 2 {
-		p.fields = ownFields
-	}
+	p := newParser(input, ParseOptions{SyntaxVersion: syntaxVersion})
 	for negated, depth := false, 0; ; {
 		p.skipSpace()
 		tok, err := scan(p.in, p.fields, p.pos)
@@ -55,11 +52,7 @@ func Terms(input string, syntaxVersion int) (terms []Term) {
 
 // Fields returns the prefixes of all fields of the version.
 func Fields(syntaxVersion int) (prefixes []string) {
-	list := fields
-	if syntaxVersion >= 2 {
-		list = ownFields
-	}
-	for _, f := range list {
+	for _, f := range newParser("", ParseOptions{SyntaxVersion: syntaxVersion}).fields {
 		prefixes = append(prefixes, f.prefix)
 	}
 	return prefixes

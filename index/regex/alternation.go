@@ -29,7 +29,8 @@ func expand(tree *syntax.Regexp, fold bool) (list []Literal, ok bool) {
 	case syntax.OpEmptyMatch:
 		return empty, true
 	case syntax.OpLiteral:
-		return expandLiteral(tree, fold)
+		list = split(tree, fold)
+		return list, len(list) == 1 && list[0].Text != ""
 	case syntax.OpCharClass:
 		return expandClass(tree.Rune, fold)
 	case syntax.OpCapture:
@@ -51,11 +52,6 @@ func expand(tree *syntax.Regexp, fold bool) (list []Literal, ok bool) {
 		return slices.Concat(list, empty), true
 	}
 	return nil, false
-}
-
-func expandLiteral(tree *syntax.Regexp, fold bool) ([]Literal, bool) {
-	pieces := split(tree, fold)
-	return pieces, len(pieces) == 1 && pieces[0].Text != ""
 }
 
 // expandClass lists the runes of a class. Of those that fold together it lists
@@ -105,8 +101,11 @@ func expandConcat(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
 		size := 0
 		for _, begin := range list {
 			for _, end := range some {
-				l, ok := begin.exactlyThen(end)
-				if size += len(l.Text); !ok || size > maxExpansion {
+				if begin.CaseSensitive != end.CaseSensitive && !uncased(begin.Text) && !uncased(end.Text) {
+					return nil, false // case would count in a part only
+				}
+				l := begin.then(end)
+				if size += len(l.Text); size > maxExpansion {
 					return nil, false
 				}
 				longer = append(longer, l)
@@ -115,12 +114,4 @@ func expandConcat(subs []*syntax.Regexp, fold bool) (list []Literal, ok bool) {
 		list = longer
 	}
 	return list, true
-}
-
-// exactlyThen is then, if case counts in both literals or in neither.
-func (n Literal) exactlyThen(o Literal) (Literal, bool) {
-	if n.CaseSensitive != o.CaseSensitive && !uncased(n.Text) && !uncased(o.Text) {
-		return Literal{}, false
-	}
-	return n.then(o), true
 }

@@ -82,10 +82,6 @@ func analyze(tree *syntax.Regexp, fold bool) (info, error) {
 			return info{}, err
 		}
 	}
-	return combine(tree, subs)
-}
-
-func combine(tree *syntax.Regexp, subs []info) (info, error) {
 	switch tree.Op {
 	case syntax.OpCapture, syntax.OpConcat:
 		return concat(subs), nil

@@ -87,7 +87,15 @@ func (s *classSet) add(class uint8)      { s[class/64] |= 1 << (class % 64) }
 
 // alphabetOf returns the classes of some distinct sets and each set as classes.
 func alphabetOf(sets []runeSet) (c *classes, members []classSet, ok bool) {
-	c = &classes{from: cuts(sets)}
+	from := []rune{0, utf8.RuneSelf} // where intervals begin
+	for _, set := range sets {
+		for i := 0; i < len(set); i += 2 {
+			from = append(from, set[i], set[i+1]+1)
+		}
+	}
+	slices.Sort(from)
+	from = slices.Compact(from)
+	c = &classes{from: from[:sort.Search(len(from), func(i int) bool { return from[i] > unicode.MaxRune })]}
 	if !c.split(sets) {
 		return nil, nil, false
 	}
@@ -112,19 +120,6 @@ func alphabetOf(sets []runeSet) (c *classes, members []classSet, ok bool) {
 		}
 	}
 	return c, members, true
-}
-
-// cuts returns the places where an interval begins.
-func cuts(sets []runeSet) []rune {
-	from := []rune{0, utf8.RuneSelf}
-	for _, set := range sets {
-		for i := 0; i < len(set); i += 2 {
-			from = append(from, set[i], set[i+1]+1)
-		}
-	}
-	slices.Sort(from)
-	from = slices.Compact(from)
-	return from[:sort.Search(len(from), func(i int) bool { return from[i] > unicode.MaxRune })]
 }
 
 // split gives two intervals the same class if they are in the same sets.

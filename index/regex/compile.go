@@ -59,7 +59,9 @@ func write(b *strings.Builder, tree *syntax.Regexp, fold bool) {
 	switch tree.Op {
 	case syntax.OpLiteral:
 		b.WriteString(open)
-		writeRunes(b, tree.Rune)
+		for _, r := range tree.Rune {
+			writeRune(b, r)
+		}
 		b.WriteString(")")
 	case syntax.OpCharClass:
 		writeClass(b, tree.Rune, fold)
@@ -82,12 +84,6 @@ func writeAll(b *strings.Builder, subs []*syntax.Regexp, separator string, fold 
 		write(b, sub, fold)
 	}
 	b.WriteString(")")
-}
-
-func writeRunes(b *strings.Builder, runes []rune) {
-	for _, r := range runes {
-		writeRune(b, r)
-	}
 }
 
 // writeRune writes letters as they are, which is faster to parse.

@@ -180,20 +180,18 @@ func implies(a, b Needs) bool {
 	case And:
 		return each(b.Children, func(n Needs) bool { return implies(a, n) })
 	case Literal:
-		lit, ok := a.(Literal)
-		return ok && lit.contains(b)
+		switch lit, ok := a.(Literal); {
+		case !ok:
+			return false
+		case b.CaseSensitive:
+			return (lit.CaseSensitive || uncased(b.Text)) && strings.Contains(lit.Text, b.Text)
+		default:
+			return strings.Contains(lit.folded(), b.Text)
+		}
 	}
 	return false
 }
 
 func each[N any](all []N, ok func(N) bool) bool {
 	return !slices.ContainsFunc(all, func(n N) bool { return !ok(n) })
-}
-
-// contains reports whether a text that contains n must contain o.
-func (n Literal) contains(o Literal) bool {
-	if o.CaseSensitive {
-		return (n.CaseSensitive || uncased(o.Text)) && strings.Contains(n.Text, o.Text)
-	}
-	return strings.Contains(n.folded(), o.Text)
 }

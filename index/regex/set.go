@@ -148,14 +148,10 @@ func (s set) core() (Literal, bool) {
 	for n := len(shortest.Text); n >= least; n-- {
 		for i := 0; i+n <= len(shortest.Text); i++ {
 			text := shortest.Text[i : i+n]
-			if utf8.ValidString(text) && s.share(text) {
+			if utf8.ValidString(text) && each(s, func(w Literal) bool { return strings.Contains(w.Text, text) }) {
 				return Literal{text, shortest.CaseSensitive || uncased(text)}, true
 			}
 		}
 	}
 	return Literal{}, false
-}
-
-func (s set) share(text string) bool {
-	return !slices.ContainsFunc(s, func(w Literal) bool { return !strings.Contains(w.Text, text) })
 }
