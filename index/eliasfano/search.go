@@ -125,9 +125,7 @@ func selectInWord(x uint64, k uint) int {
 }
 
 // selectInByte has the position of one number k of each byte.
-var selectInByte = makeSelectInByte()
-
-func makeSelectInByte() (table [8][256]uint8) {
+var selectInByte = func() (table [8][256]uint8) {
 	for b := range 256 {
 		k := 0
 		for pos := range 8 {
@@ -138,4 +136,4 @@ func makeSelectInByte() (table [8][256]uint8) {
 		}
 	}
 	return table
-}
+}()

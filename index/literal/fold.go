@@ -1,7 +1,6 @@
 package literal
 
 import (
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/ngram"
@@ -23,14 +22,6 @@ func casesOf(r rune) (c cases) {
 }
 
 func (c *cases) has(r rune) bool { return r == c[0] || r == c[1] || r == c[2] || r == c[3] }
-
-// allCases returns the cases of each rune of a text.
-func allCases(text string) (all []cases) {
-	for _, r := range text {
-		all = append(all, casesOf(r))
-	}
-	return all
-}
 
 // matchForward compares runes with the text that starts at i, and returns where they end. An
 // invalid byte of the text equals no rune, since patterns are valid UTF-8.
@@ -71,9 +62,6 @@ func matchBackward(text []byte, runes []cases) (start int, ok bool) {
 	return i, true
 }
 
-// caseless reports whether r has no other case.
-func caseless(r rune) bool { return unicode.SimpleFold(r) == r }
-
 // asciiOrbit reports whether r has only ASCII cases: all of ASCII except k and s, to which U+212A
 // and U+017F fold.
 func asciiOrbit(r rune) bool {
@@ -88,12 +76,9 @@ func MaxLen(pattern string, caseSensitive bool) (n int) {
 		return len(pattern)
 	}
 	for _, r := range pattern {
-		n += widest(r)
+		widest := 0
+		ngram.Orbit(r, func(o rune) { widest = max(widest, utf8.RuneLen(o)) })
+		n += widest
 	}
 	return n
-}
-
-func widest(r rune) (width int) {
-	ngram.Orbit(r, func(o rune) { width = max(width, utf8.RuneLen(o)) })
-	return width
 }

@@ -9,6 +9,7 @@ package literal
 import (
 	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/ngram"
@@ -27,8 +28,8 @@ type Finder struct {
 	anchor anchor
 	letter letter
 	pair   pair
-	leads  [256]bool
-	alone  bool // the letter is the whole pattern
+	leads  [256]bool // with which matches can begin
+	alone  bool      // the letter is the whole pattern
 	// wide is set if a letter is k or s, to which runes outside of ASCII fold.
 	wide bool
 }
@@ -50,10 +51,12 @@ const rareLetter = 90
 
 // New returns a Finder of a pattern, which must not be empty.
 func New(pattern string, caseSensitive bool) *Finder {
-	caseSensitive = caseSensitive || !strings.ContainsFunc(pattern, func(r rune) bool { return !caseless(r) })
+	caseSensitive = caseSensitive || !strings.ContainsFunc(pattern, func(r rune) bool { return unicode.SimpleFold(r) != r })
 	f := &Finder{pattern: pattern, caseful: caseSensitive, maxLen: MaxLen(pattern, caseSensitive)}
 	if !caseSensitive {
-		f.runes = allCases(pattern)
+		for _, r := range pattern {
+			f.runes = append(f.runes, casesOf(r))
+		}
 	}
 	letters := lettersOf(pattern, caseSensitive, false)
 	rarest := rarestOf(letters)
@@ -68,19 +71,14 @@ func New(pattern string, caseSensitive bool) *Finder {
 	}
 	f.alone = f.by == byLetter && len(pattern) == 1
 	if f.by == byLeads || f.wide {
-		f.setLeads()
+		var encoded [utf8.UTFMax]byte
+		first, _ := utf8.DecodeRuneInString(f.pattern)
+		ngram.Orbit(first, func(r rune) {
+			utf8.EncodeRune(encoded[:], r)
+			f.leads[encoded[0]] = true
+		})
 	}
 	return f
-}
-
-// setLeads sets the bytes with which matches can begin.
-func (f *Finder) setLeads() {
-	var encoded [utf8.UTFMax]byte
-	first, _ := utf8.DecodeRuneInString(f.pattern)
-	ngram.Orbit(first, func(r rune) {
-		utf8.EncodeRune(encoded[:], r)
-		f.leads[encoded[0]] = true
-	})
 }
 
 // rarestOf returns the index of the rarest letter, -1 if there is none.

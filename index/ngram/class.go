@@ -20,9 +20,7 @@ var punctuation = [1<<classBits - firstPunct]string{
 const tabClass = firstPunct + 2
 
 // asciiClass has the class of each ASCII byte, and 0 for other bytes.
-var asciiClass = buildASCIIClasses()
-
-func buildASCIIClasses() (table [256]uint8) {
+var asciiClass = func() (table [256]uint8) {
 	for c := range 128 {
 		table[c] = tabClass
 	}
@@ -38,4 +36,4 @@ func buildASCIIClasses() (table [256]uint8) {
 		}
 	}
 	return table
-}
+}()

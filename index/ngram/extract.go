@@ -65,11 +65,17 @@ func (e *Extractor) ExtractBetween(blob []byte, opaque []uint32, emit func(super
 	}
 }
 
+// emit emits the collected windows of a superblock, and clears the tables.
 func (e *Extractor) emit(start int, emit func(superblock uint32, ids []ID, masks []uint8)) {
 	if e.n == 0 {
 		return
 	}
-	ids, masks := e.take()
+	ids, masks := e.ids[:e.n], e.masks[:e.n]
+	e.n = 0
+	for i, id := range ids {
+		masks[i] = e.block[id]
+		e.block[id] = 0
+	}
 	emit(uint32(start/SuperblockSize), ids, masks)
 }
 
@@ -125,18 +131,6 @@ func (e *Extractor) ascii(text []byte, head int) {
 		}
 		e.n = n
 	}
-}
-
-// take returns the collected windows, and clears the tables.
-func (e *Extractor) take() ([]ID, []uint8) {
-	ids := e.ids[:e.n]
-	masks := e.masks[:e.n]
-	e.n = 0
-	for i, id := range ids {
-		masks[i] = e.block[id]
-		e.block[id] = 0
-	}
-	return ids, masks
 }
 
 func (e *Extractor) add(id ID, block uint) {
