@@ -100,6 +100,10 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		{"DELETE", "/api/v1/search", "", 405, "takes POST, GET"},
 		{"GET", "/api/v1/nothing", "", 404, "/api/openapi.json"},
 		{"GET", "/api/v1/search/", "", 404, "/api/openapi.json"},
+		{"GET", "/api/v1/%FF", "", 404, "/api/openapi.json"},
+		{"POST", "/api/v1/search", "\xff\xfe{\x00}\x00", 400, "read the request: "},
+		{"POST", "/api/v1/search", "{\"query\":\xc3}", 400, "read the request: "},
+		{"POST", "/api/v1/search/stream", "{\xff}", 400, "read the request: "},
 	} {
 		f := &calls{}
 		w := f.do(t, c.verb, c.target, c.body)

@@ -2,10 +2,10 @@ package jsonapi
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	spb "google.golang.org/genproto/googleapis/rpc/status"
@@ -75,12 +75,13 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.send(w, r, code, written(s))
 }
 
-// written returns a status that can be encoded: it drops the details whose type this
-// program does not know.
+// written returns a status that can be encoded: in UTF-8, although it may quote bytes of the request that are not, and without
+// details if this program does not know the type of one.
 func written(s *status.Status) *spb.Status {
 	p := s.Proto()
+	p.Message = strings.ToValidUTF8(p.GetMessage(), "\uFFFD")
 	if _, err := encoding.Marshal(p); err != nil {
-		return &spb.Status{Code: p.GetCode(), Message: fmt.Sprint(p.GetMessage())}
+		p.Details = nil
 	}
 	return p
 }
