@@ -260,9 +260,10 @@ func setCase(atom Q, mode string) {
 }
 
 // treeHasUpper reports whether a literal, or an end of a class's range, is an ASCII capital: \w and
-// [^[] have one, \S and [^a] have none.
+// [^[] have one, \S and [^a] have none. What (?i) covers has none: the pattern has decided, and the parser
+// keeps (?i:k) as K.
 func treeHasUpper(tree *syntax.Regexp) bool {
-	return hasUpper(tree.Rune) || slices.ContainsFunc(tree.Sub, treeHasUpper)
+	return tree.Flags&syntax.FoldCase == 0 && hasUpper(tree.Rune) || slices.ContainsFunc(tree.Sub, treeHasUpper)
 }
 
 func hasUpper(runes []rune) bool {

@@ -193,6 +193,12 @@ func TestCase(t *testing.T) {
 		{"(?i)Foo", `substring:"foo"`},
 		{"(?i)foo case:yes", `substring:"foo"`},
 		{"(?i)foo.b case:yes", `case regexp:"(?i-s:FOO.B)"`},
+		{"(?i)foo.b", `regexp:"(?i-s:FOO.B)"`},
+		{"(?i:foo)bar", `regexp:"(?i:FOO)bar"`},
+		{"bar(?i:Foo)", `regexp:"bar(?i:FOO)"`},
+		{"(?i:foo)Bar", `case regexp:"(?i:FOO)Bar"`},
+		{"(?i:[a-c])x", `regexp:"[A-Ca-c]x"`},
+		{"(?i:[a-c])X", `case regexp:"[A-Ca-c]X"`},
 		{"(?i)123 case:yes", `substring:"123"`},
 	})
 	if !parse(t, `\pLx`).(*Regexp).CaseSensitive {
