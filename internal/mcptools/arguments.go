@@ -97,6 +97,9 @@ func withoutNulls(value any) any {
 func misnamed(s *jsonschema.Schema, value any, at string) string {
 	switch v := value.(type) {
 	case map[string]any:
+		if s.Type != "object" {
+			break // the validation names the type
+		}
 		names := slices.Sorted(maps.Keys(s.Properties))
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			of := s.Properties[name]

@@ -190,6 +190,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond", "pth": "README.md"}}}, `there is no argument "files[0].pth"; the nearest: "path"; these are: branch, end, path, repo, start`},
 		{"read_file", args{"files": []args{{"repo": "github.com/acme/pond"}}}, `the argument "files[0].path" is needed: path in the repo`},
 		{"read_file", args{"repo": "github.com/acme/pond"}, `there is no argument "repo"; these are: files, max_tokens`},
+		{"read_file", args{"files": args{"repo": "acme/pond", "path": "README.md"}}, `files: map[path:README.md repo:acme/pond] has type "object", want "array"`},
+		{"grep", args{"patterns": []any{args{"pattern": "x"}}}, `patterns: map[pattern:x] has type "object", want "string"`},
 		{"search", args{"quer": "x"}, `there is no argument "quer"; the nearest: "query"; these are: `},
 		{"search", args{}, `the argument "query" is needed: words that must all be in a file`},
 		{"list_tree", args{"repo": "github.com/acme/pond", "path": "internal/fsh"}, `the nearest: "internal/fish/"; glob and list_tree find paths`},
