@@ -111,6 +111,7 @@ var messages = sync.OnceValue(func() []message {
 		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
 		{Moved, regexp.MustCompile(`couldn't find remote ref`), "a branch was deleted meanwhile"},
 		{Moved, regexp.MustCompile(`upload-pack: not our ref`), "a branch or tag names an object that the repository does not have"},
+		{Refused, regexp.MustCompile(`trying to write non-commit object`), "a branch names an object that is not a commit: delete the branch, or index the others by name"},
 		{NeedsCredentials, regexp.MustCompile(`Host key verification failed`),
 			"the ssh host key is not in the indexer's known_hosts"},
 		{NotFound, regexp.MustCompile(`(?i)repository '?[^\n]*not found|does not appear to be a git repository|no such repository|` +

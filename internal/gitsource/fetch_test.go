@@ -303,8 +303,8 @@ func TestFetchOddDefaultBranch(t *testing.T) {
 	}
 }
 
-// TestBrokenRefs: a ref whose file a crash left empty is no branch, and one without its object is named as what is wrong. It costs
-// no mirror.
+// TestBrokenRefs: a ref whose file a crash left empty is no branch, and one without its object, or with one that is no commit, is
+// named as what is wrong. It costs no mirror.
 func TestBrokenRefs(t *testing.T) {
 	r := gitsourcetest.New(t)
 	r.Files("main", "a", "1")
@@ -324,6 +324,9 @@ func TestBrokenRefs(t *testing.T) {
 	}
 	_, err := f.Branches(t.Context(), r.Dir, []string{"empty"})
 	wantFailure(t, err, NoBranch, `no branch "empty"`)
+	broken("blob", r.Git("rev-parse", "main:a")+"\n")
+	_, err = f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "blob"}, {Name: "main"}}, nil)
+	wantFailure(t, err, Refused, "not a commit")
 	broken("missing", strings.Repeat("1", 40)+"\n")
 	before, err := os.Stat(mirror)
 	if err != nil {
