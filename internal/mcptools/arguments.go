@@ -52,7 +52,11 @@ func (s *Server) checkArguments(next mcp.MethodHandler) mcp.MethodHandler {
 		given := any(map[string]any{})
 		if err := decoder.Decode(&given); err == nil || len(call.Params.Arguments) == 0 {
 			given = withoutNulls(given)
-			if wrong := misnamed(s.schemas[call.Params.Name], given, ""); wrong != "" {
+			wrong := misnamed(s.schemas[call.Params.Name], given, "")
+			if _, ok := given.(map[string]any); !ok && given != nil {
+				wrong = "the arguments are to be one object of JSON, not " + cut(string(call.Params.Arguments), 100)
+			}
+			if wrong != "" {
 				return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: wrong}}}, nil
 			}
 			if plain, err := json.Marshal(given); err == nil {

@@ -87,13 +87,14 @@ func problem(err error) error {
 	}
 	s := coded.GRPCStatus()
 	text := strings.ToValidUTF8(s.Message(), "�")
+	if searchapi.IsOverloaded(err) {
+		return fmt.Errorf("%s: wait a second, and make fewer calls at once", text)
+	}
 	switch s.Code() {
 	case codes.Unavailable:
 		return fmt.Errorf("Trawl cannot be reached or is not ready (%s): try again in a few seconds", text) //nolint:staticcheck // a name
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("%s: ask for fewer repos or paths, or a longer text", text)
-	case codes.ResourceExhausted:
-		return fmt.Errorf("%s: wait a second, and make fewer calls at once", text)
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return fmt.Errorf("%s: this cannot be solved by another call", text)
 	case codes.Internal, codes.Unknown, codes.DataLoss:

@@ -3,7 +3,6 @@ package mcptools
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 
@@ -145,6 +142,12 @@ func TestRepoWithoutFiles(t *testing.T) {
 func TestErrorsSayWhatToDo(t *testing.T) {
 	session := connect(t, newLibrary(t, pond()))
 	huge := strings.Repeat("x", 300_000)
+	for _, arguments := range []any{[]string{"x"}, `{"patterns": ["x"]}`, 1} {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "grep", Arguments: arguments})
+		if err != nil || !result.IsError || !strings.Contains(result.Content[0].(*mcp.TextContent).Text, "one object of JSON") {
+			t.Errorf("%v: %v, %v", arguments, result, err)
+		}
+	}
 	for _, c := range []struct {
 		tool string
 		args args
@@ -433,26 +436,6 @@ func TestDefaultTools(t *testing.T) {
 	cfg.Tools = []string{"grep", "gerp"}
 	if err := cfg.Validate(); err == nil || !strings.Contains(err.Error(), "gerp") {
 		t.Errorf("an unknown tool: %v", err)
-	}
-}
-
-// TestProblems: each kind of failure says what to do.
-func TestProblems(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{status.Error(codes.Unavailable, "etcd is away"), "try again in a few seconds"},
-		{status.Error(codes.ResourceExhausted, "too much"), "wait a second"},
-		{status.Error(codes.Unauthenticated, "the token was refused"), "cannot be solved by another call"},
-		{fmt.Errorf("count: %w", context.DeadlineExceeded), "ask for fewer"},
-		{status.Error(codes.DataLoss, "bad sum"), "report it"},
-		{fmt.Errorf("x: %w", errCursor), "pass it with the arguments"},
-		{errors.New("own"), "own"},
-	} {
-		if got := problem(c.err).Error(); !strings.Contains(got, c.want) {
-			t.Errorf("%v: %q, want %q", c.err, got, c.want)
-		}
 	}
 }
 
