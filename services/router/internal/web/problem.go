@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/index/snippet"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -51,7 +52,9 @@ func problemOf(query string, err error) *problem {
 		p.Status, p.Text = http.StatusGatewayTimeout, late
 	case codes.ResourceExhausted:
 		p.Status = http.StatusTooManyRequests
-		p.Text += ". Try again in a moment."
+		if searchapi.IsOverloaded(err) {
+			p.Text += ". Try again in a moment."
+		}
 	case codes.Unavailable:
 		p.Status = http.StatusServiceUnavailable
 		p.Text += ". Try again in a moment."

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	"pgregory.net/rapid"
@@ -65,6 +67,16 @@ func TestSearchPage(t *testing.T) {
 	part := show(t, f.serve(t, false), "/?q=fish&part=1&live=1")
 	if strings.Contains(part, "<html") || !strings.Contains(part, "a/fish.go") || f.asked[2].Options.Mode != searchv1.Mode_MODE_TOP_K {
 		t.Errorf("a part of the page, while somebody types: %s", part)
+	}
+}
+
+// TestAdviceToTryAgain: a page says so only where another attempt may succeed.
+func TestAdviceToTryAgain(t *testing.T) {
+	for again, err := range map[bool]error{true: searchapi.Overloaded("too much", time.Second), false: status.Error(codes.ResourceExhausted, "too large")} {
+		w := visit(t, (&fake{err: err}).serve(t, false), "/?q=x")
+		if w.Code != http.StatusTooManyRequests || strings.Contains(w.Body.String(), "Try again") != again {
+			t.Errorf("%v: %d %s", err, w.Code, textOf(w.Body.String()))
+		}
 	}
 }
 
