@@ -73,13 +73,13 @@ func ExcludeFile(dir string) (path string, ok bool) {
 		return "", false
 	}
 	if !info.IsDir() { // the .git of a worktree or a submodule names another folder
-		content, err := os.ReadFile(git)
-		if err != nil {
+		content := contentOf(git)
+		if content == nil {
 			return "", true
 		}
 		to, _ := strings.CutPrefix(strings.TrimSpace(string(content)), "gitdir: ")
 		git = joined(dir, to)
-		if common, err := os.ReadFile(filepath.Join(git, "commondir")); err == nil {
+		if common := contentOf(filepath.Join(git, "commondir")); common != nil {
 			git = joined(git, strings.TrimSpace(string(common)))
 		}
 	}
@@ -96,14 +96,27 @@ func joined(dir, path string) string {
 
 // read parses a file. An unreadable file has no rules.
 func read(path string) *Rules {
-	if path == "" {
+	if content := contentOf(path); content != nil {
+		return Parse(content)
+	}
+	return nil
+}
+
+// maxFile bounds a file that is read, in bytes.
+const maxFile = 16 << 20
+
+// contentOf is the content of a file, nil if it cannot be read. A folder may have anything in the place of such a file: pipes and devices
+// might have no end.
+func contentOf(path string) []byte {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxFile {
 		return nil
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return nil
 	}
-	return Parse(content)
+	return content
 }
 
 // PassesOver reports whether the search skips an entry of the folder, with everything in it. Path is the

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/trawl-search/trawl/internal/grep/ignore"
 )
 
@@ -210,5 +212,18 @@ func TestFilesOfRipgrep(t *testing.T) {
 		}
 		want := slices.DeleteFunc(listed(t, root, "rg", args...), func(p string) bool { return strings.HasPrefix(p, ".git/") })
 		compare(t, seed, root, files(t, root, opts), want)
+	}
+}
+
+// TestPipesHaveNoRules: what stands in the place of a file of Git or of rules is not read unless it is a file. Reading a pipe does not end.
+func TestPipesHaveNoRules(t *testing.T) {
+	for _, name := range append([]string{".git"}, ignore.RuleFiles...) {
+		dir := t.TempDir()
+		if err := unix.Mkfifo(filepath.Join(dir, name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if ignore.Root(dir, &ignore.Options{}).PassesOver("a.go", "a.go", false) {
+			t.Errorf("%s: the pipe has rules", name)
+		}
 	}
 }
