@@ -8,16 +8,16 @@ import (
 	"path/filepath"
 )
 
-// writeFile writes the file that a user names, which appears whole or not at all. A link is followed. What is there and is no regular
-// file, such as a device, stays and is an error, before write is called.
-func writeFile(path string, write func(*os.File) error) (err error) {
+// writeFile writes the file that a user names, which appears whole or not at all, with these permissions or fewer. A link is followed.
+// What is there and is no regular file, such as a device, stays and is an error, before write is called.
+func writeFile(path string, permissions fs.FileMode, write func(*os.File) error) (err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
 	if err := replaceable(path); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	file, err := os.OpenFile(fmt.Sprintf("%s.%d.tmp", path, os.Getpid()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, permissions)
 	if err != nil {
 		return fmt.Errorf("making a file beside %s: %w", path, err)
 	}

@@ -119,9 +119,9 @@ func (s *createSettings) handOut(p Process, text access.Text) error {
 		_, err := fmt.Fprintln(p.Out, string(text))
 		return err
 	}
-	return writeFile(s.Out, func(file *os.File) error {
+	return writeFile(s.Out, 0o600, func(file *os.File) error {
 		_, err := fmt.Fprintln(file, string(text))
-		return errors.Join(file.Chmod(0o600), err)
+		return err
 	})
 }
 
