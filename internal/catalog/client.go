@@ -50,7 +50,8 @@ func Connect(opts Options) (*clientv3.Client, error) {
 		dial = append(dial, grpc.WithTransportCredentials(opts.TLS.Credentials()))
 	}
 	if opts.Login != nil {
-		dial = append(dial, newSessions(*opts.Login).options()...)
+		s := &sessions{login: *opts.Login, turn: make(chan struct{}, 1)}
+		dial = append(dial, grpc.WithChainUnaryInterceptor(s.unary), grpc.WithChainStreamInterceptor(s.stream))
 	}
 	client, err := clientv3.New(clientv3.Config{
 		Endpoints:            opts.Endpoints,

@@ -29,16 +29,6 @@ func (s *Store) readClock(ctx context.Context) (int64, error) {
 	return resp.Kvs[0].ModRevision, nil
 }
 
-// readHead reads the revision of etcd at some moment after the call began, so it is no
-// less than any revision acknowledged before.
-func (s *Store) readHead(ctx context.Context) (int64, error) {
-	resp, err := s.client.Get(ctx, s.clockKey())
-	if err != nil {
-		return 0, err
-	}
-	return resp.Header.GetRevision(), nil
-}
-
 // clock batches reads. At most one read runs; callers that come meanwhile gather
 // for the next, because the running one may have begun before them. The first
 // caller of a batch leads it: it reads in its own goroutine and with its own

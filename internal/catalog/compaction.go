@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"time"
 
@@ -20,10 +19,7 @@ const maxCompactionError = 500
 
 // Compaction is a planned compaction as it was read.
 type Compaction struct {
-	Entry[*catalogv1.Compaction]
-
-	// ID names it; it follows from its inputs.
-	ID string
+	Entry[*catalogv1.Compaction] // its name follows from its inputs
 	// Claimed says that an indexer works on it.
 	Claimed bool
 }
@@ -64,21 +60,16 @@ func (s *Store) putCompaction(c *catalogv1.Compaction) (clientv3.Op, error) {
 // ListCompactions reads the planned compactions, in no particular order, as of one
 // revision that is not older than the call.
 func (s *Store) ListCompactions(ctx context.Context) ([]Compaction, error) {
-	claims, err := s.client.Get(ctx, s.key(claimKind, ""), clientv3.WithRange(s.end(claimKind)), clientv3.WithKeysOnly())
+	claimed, revision, err := s.names(ctx, claimKind)
 	if err != nil {
-		return nil, fmt.Errorf("list claims: %w", err)
-	}
-	claimed := map[string]bool{}
-	for _, kv := range claims.Kvs {
-		claimed[s.name(claimKind, kv.Key)] = true
+		return nil, err
 	}
 	var all []Compaction
-	empty := func() *catalogv1.Compaction { return &catalogv1.Compaction{} }
-	for entry, err := range listNamed(ctx, s, compactionKind, claims.Header.Revision, empty) {
+	for entry, err := range list[*catalogv1.Compaction](ctx, s, compactionKind, revision) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Compaction{Entry: entry.Entry, ID: entry.name, Claimed: claimed[entry.name]})
+		all = append(all, Compaction{Entry: entry, Claimed: claimed[entry.Name]})
 	}
 	return all, nil
 }
@@ -86,7 +77,7 @@ func (s *Store) ListCompactions(ctx context.Context) ([]Compaction, error) {
 // ReplaceCompaction removes a compaction and plans the parts in its place, unless it
 // was claimed or changed since it was read.
 func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*catalogv1.Compaction) error {
-	ops := []clientv3.Op{clientv3.OpDelete(s.key(compactionKind, c.ID))}
+	ops := []clientv3.Op{clientv3.OpDelete(s.key(compactionKind, c.Name))}
 	for _, part := range parts {
 		op, err := s.putCompaction(part)
 		if err != nil {
@@ -95,8 +86,8 @@ func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*c
 		ops = append(ops, op)
 	}
 	_, err := s.client.Txn(ctx).If(
-		s.unchanged(compactionKind, c.ID, c.Revision),
-		clientv3.Compare(clientv3.CreateRevision(s.key(claimKind, c.ID)), "=", 0),
+		s.unchanged(compactionKind, c.Name, c.Revision),
+		clientv3.Compare(clientv3.CreateRevision(s.key(claimKind, c.Name)), "=", 0),
 	).Then(ops...).Commit()
 	if err != nil {
 		return fmt.Errorf("replace compaction: %w", err)
@@ -109,7 +100,6 @@ func (s *Store) ReplaceCompaction(ctx context.Context, c Compaction, parts ...*c
 type Claim struct {
 	PackClaim
 
-	id   string
 	work Compaction
 }
 
@@ -119,18 +109,12 @@ type Claim struct {
 // if the compaction is done or changed since it was read. The caller must call
 // Release.
 func (s *Store) Claim(ctx context.Context, c Compaction, ttl time.Duration, again time.Time) (*Claim, error) {
-	l := &Claim{PackClaim: PackClaim{holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.ID)}}, id: c.ID, work: c}
+	l := &Claim{PackClaim: PackClaim{holding{store: s, what: "claim of a compaction", key: s.key(claimKind, c.Name)}}, work: c}
 	l.work.Record = proto.CloneOf(c.Record)
 	l.work.Record.Attempts++
 	l.work.Record.NotBefore = timestamppb.New(again)
-	if err := l.grant(ctx, ttl); err != nil {
+	if err := l.acquire(ctx, ttl, l.take); err != nil {
 		return nil, fmt.Errorf("claim compaction: %w", err)
-	}
-	if err := l.take(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("claim compaction: %w", err), l.revoke(ctx))
-	}
-	if err := l.keep(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("keep claim of a compaction: %w", err), l.revoke(ctx))
 	}
 	return l, nil
 }
@@ -140,9 +124,9 @@ func (c *Claim) take(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record := c.store.key(compactionKind, c.id)
+	record := c.store.key(compactionKind, c.work.Name)
 	resp, err := c.store.client.Txn(ctx).If(
-		c.free(), c.store.unchanged(compactionKind, c.id, c.work.Revision),
+		c.free(), c.store.unchanged(compactionKind, c.work.Name, c.work.Revision),
 	).Then(c.holding.take(), clientv3.OpPut(record, value)).Else(clientv3.OpGet(c.key, clientv3.WithCountOnly())).Commit()
 	switch {
 	case err != nil:
@@ -161,7 +145,7 @@ func (c *Claim) Work() *catalogv1.Compaction { return c.work.Record }
 
 // Done removes the compaction: nothing is left to do.
 func (c *Claim) Done(ctx context.Context) error {
-	return c.settle(ctx, clientv3.OpDelete(c.store.key(compactionKind, c.id)))
+	return c.settle(ctx, clientv3.OpDelete(c.store.key(compactionKind, c.work.Name)))
 }
 
 // Failed records why the attempt failed, for operators.
@@ -172,15 +156,11 @@ func (c *Claim) Failed(ctx context.Context, cause error) error {
 	if err != nil {
 		return fmt.Errorf("settle compaction: %w", err)
 	}
-	return c.settle(ctx, clientv3.OpPut(c.store.key(compactionKind, c.id), value))
+	return c.settle(ctx, clientv3.OpPut(c.store.key(compactionKind, c.work.Name), value))
 }
 
 func (c *Claim) settle(ctx context.Context, op clientv3.Op) error {
-	resp, err := c.store.client.Txn(ctx).If(c.held()).Then(op).Commit()
-	if err == nil && !resp.Succeeded {
-		err = ErrLeaseLost
-	}
-	if err != nil {
+	if _, err := c.store.commit(ctx, ErrLeaseLost, []clientv3.Cmp{c.held()}, op); err != nil {
 		return fmt.Errorf("settle compaction: %w", err)
 	}
 	return nil

@@ -19,8 +19,6 @@ const condemnedBatch = 1000
 // Condemned is a batch of garbage that waits for its deletion.
 type Condemned struct {
 	Entry[*catalogv1.Condemned]
-
-	id string
 	// Held says that it must go on waiting.
 	Held bool
 }
@@ -64,18 +62,13 @@ func shortName(key string) string {
 // ends after the first error.
 func (s *Store) ListCondemned(ctx context.Context) iter.Seq2[Condemned, error] {
 	return func(yield func(Condemned, error) bool) {
-		holds, err := s.client.Get(ctx, s.key(holdKind, ""), clientv3.WithRange(s.end(holdKind)), clientv3.WithKeysOnly())
+		held, revision, err := s.names(ctx, holdKind)
 		if err != nil {
-			yield(Condemned{}, fmt.Errorf("list holds: %w", err))
+			yield(Condemned{}, err)
 			return
 		}
-		held := map[string]bool{}
-		for _, kv := range holds.Kvs {
-			held[s.name(holdKind, kv.Key)] = true
-		}
-		empty := func() *catalogv1.Condemned { return &catalogv1.Condemned{} }
-		for entry, err := range listNamed(ctx, s, condemnedKind, holds.Header.Revision, empty) {
-			if !yield(Condemned{Entry: entry.Entry, id: entry.name, Held: held[entry.name]}, err) {
+		for entry, err := range list[*catalogv1.Condemned](ctx, s, condemnedKind, revision) {
+			if !yield(Condemned{Entry: entry, Held: held[entry.Name]}, err) {
 				return
 			}
 		}
@@ -85,15 +78,15 @@ func (s *Store) ListCondemned(ctx context.Context) iter.Seq2[Condemned, error] {
 // Settle notes that only the rest of a batch is still to be deleted. If another
 // process was faster, its note stays.
 func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.CondemnedObject) error {
-	op := clientv3.OpDelete(s.key(condemnedKind, batch.id))
+	op := clientv3.OpDelete(s.key(condemnedKind, batch.Name))
 	if len(rest) > 0 {
 		value, err := encode(&catalogv1.Condemned{Objects: rest, After: batch.Record.GetAfter()})
 		if err != nil {
 			return fmt.Errorf("settle condemned objects: %w", err)
 		}
-		op = clientv3.OpPut(s.key(condemnedKind, batch.id), value)
+		op = clientv3.OpPut(s.key(condemnedKind, batch.Name), value)
 	}
-	if _, err := s.client.Txn(ctx).If(s.unchanged(condemnedKind, batch.id, batch.Revision)).Then(op).Commit(); err != nil {
+	if _, err := s.client.Txn(ctx).If(s.unchanged(condemnedKind, batch.Name, batch.Revision)).Then(op).Commit(); err != nil {
 		return fmt.Errorf("settle condemned objects: %w", err)
 	}
 	return nil
@@ -104,7 +97,7 @@ func (s *Store) Settle(ctx context.Context, batch Condemned, rest []*catalogv1.C
 // and generation 1. Clocks may differ: jobs of the repo's earlier life are fenced by
 // revisions, not by time.
 func (s *Store) DropMemories(ctx context.Context, before time.Time) (dropped int, err error) {
-	for entry, err := range listNamed(ctx, s, deletedKind, 0, newRoot) {
+	for entry, err := range list[*catalogv1.Root](ctx, s, deletedKind, 0) {
 		if err != nil {
 			return dropped, err
 		}
@@ -112,11 +105,11 @@ func (s *Store) DropMemories(ctx context.Context, before time.Time) (dropped int
 			continue
 		}
 		resp, err := s.client.Txn(ctx).If(
-			s.unchanged(deletedKind, entry.name, entry.Revision),
-			s.unchanged(desiredKind, entry.name, 0),
-		).Then(clientv3.OpDelete(s.key(deletedKind, entry.name)), clientv3.OpDelete(s.key(putKind, entry.name))).Commit()
+			s.unchanged(deletedKind, entry.Name, entry.Revision),
+			s.unchanged(desiredKind, entry.Name, 0),
+		).Then(clientv3.OpDelete(s.key(deletedKind, entry.Name)), clientv3.OpDelete(s.key(putKind, entry.Name))).Commit()
 		if err != nil {
-			return dropped, fmt.Errorf("drop memory of %q: %w", entry.name, err)
+			return dropped, fmt.Errorf("drop memory of %q: %w", entry.Name, err)
 		}
 		if resp.Succeeded {
 			dropped++

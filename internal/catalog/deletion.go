@@ -45,7 +45,7 @@ func (s *Store) Deletion(ctx context.Context, repo string, revision int64) (*Del
 		return nil, err
 	}
 	d := &Deletion{Revision: revision, Read: read, Collection: collection.Record}
-	for pack, err := range listAt(ctx, s, packKind, read, func() *catalogv1.Pack { return &catalogv1.Pack{} }) {
+	for pack, err := range list[*catalogv1.Pack](ctx, s, packKind, read) {
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +83,7 @@ func mayHold(pack *catalogv1.Pack, repo string, revision int64) bool {
 // remembered. It is remembered until the repo has an index again, or DropMemories
 // drops it.
 func (s *Store) DeletedAt(ctx context.Context, repo string) (revision int64, err error) {
-	entry, err := get(ctx, s, deletedKind, repo, newRoot())
+	entry, err := get[*catalogv1.Root](ctx, s, deletedKind, repo)
 	if err != nil {
 		return 0, fmt.Errorf("look for a deletion: %w", err)
 	}

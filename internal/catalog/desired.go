@@ -87,15 +87,12 @@ func (s *Store) request(ctx context.Context, old *repoState, next *catalogv1.Des
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)
 	}
-	resp, err := s.client.Txn(ctx).If(
+	resp, err := s.commit(ctx, ErrStale, []clientv3.Cmp{
 		s.unchanged(desiredKind, next.Name, old.desired.Revision),
 		s.unchanged(deletedKind, next.Name, old.deleted.Revision),
-	).Then(append(more, clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick())...).Commit()
+	}, append(more, clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick())...)
 	if err != nil {
 		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, err)
-	}
-	if !resp.Succeeded {
-		return 0, 0, fmt.Errorf("put desired of %q: %w", next.Name, ErrStale)
 	}
 	return next.Epoch, resp.Header.Revision, nil
 }
@@ -128,10 +125,10 @@ func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("delete repo %q: %w", name, err)
 	}
-	resp, err := s.client.Txn(ctx).If(
+	resp, err := s.commit(ctx, ErrStale, []clientv3.Cmp{
 		s.unchanged(desiredKind, name, old.desired.Revision),
 		s.unchanged(rootKind, name, old.root.Revision),
-	).Then(
+	},
 		clientv3.OpDelete(s.key(desiredKind, name)),
 		clientv3.OpDelete(s.key(rootKind, name)),
 		clientv3.OpDelete(s.key(statusKind, name)),
@@ -139,12 +136,9 @@ func (s *Store) tryDelete(ctx context.Context, name string) (int64, error) {
 		clientv3.OpDelete(s.key(seenKind, name)),
 		clientv3.OpPut(s.key(deletedKind, name), memory),
 		s.tick(),
-	).Commit()
+	)
 	if err != nil {
 		return 0, fmt.Errorf("delete repo %q: %w", name, err)
-	}
-	if !resp.Succeeded {
-		return 0, fmt.Errorf("delete repo %q: %w", name, ErrStale)
 	}
 	return resp.Header.Revision, nil
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -25,13 +26,20 @@ type holding struct {
 	released atomic.Bool
 }
 
-// grant gets the etcd lease that keeps the key.
-func (h *holding) grant(ctx context.Context, ttl time.Duration) error {
+// acquire gets an etcd lease, takes the key and keeps both alive. A key that was taken in vain would stay until the ttl has
+// passed, so it is given back.
+func (h *holding) acquire(ctx context.Context, ttl time.Duration, take func(context.Context) error) error {
 	grant, err := h.store.client.Grant(ctx, max(int64(ttl/time.Second), 1))
 	if err != nil {
 		return err
 	}
 	h.id, h.lost = grant.ID, make(chan struct{})
+	if err = take(ctx); err == nil {
+		err = h.keep(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, h.revoke(ctx))
+	}
 	return nil
 }
 

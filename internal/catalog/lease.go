@@ -2,11 +2,9 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -22,7 +20,6 @@ type Lease struct {
 	holding
 
 	repo   string
-	life   int64 // create revision of the desired record: it changes with delete and put
 	before *repoState
 }
 
@@ -35,15 +32,8 @@ func (s *Store) AcquireLease(ctx context.Context, repo string, ttl time.Duration
 		return nil, fmt.Errorf("acquire lease: %w", err)
 	}
 	l := &Lease{holding: holding{store: s, what: fmt.Sprintf("lease of %q", repo), key: s.key(leaseKind, repo)}, repo: repo}
-	if err := l.grant(ctx, ttl); err != nil {
+	if err := l.acquire(ctx, ttl, l.take); err != nil {
 		return nil, fmt.Errorf("acquire lease of %q: %w", repo, err)
-	}
-	if err := l.take(ctx); err != nil {
-		// Unless it is given back here, it holds the repo until its ttl has passed.
-		return nil, errors.Join(fmt.Errorf("acquire lease of %q: %w", repo, err), l.revoke(ctx))
-	}
-	if err := l.keep(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("keep lease of %q: %w", repo, err), l.revoke(ctx))
 	}
 	return l, nil
 }
@@ -68,12 +58,7 @@ func (l *Lease) take(ctx context.Context) error {
 		return ErrLeased
 	}
 	l.fence = resp.Header.Revision
-	l.life = desiredLife(resp.Responses)
 	return nil
-}
-
-func desiredLife(answers []*etcdserverpb.ResponseOp) int64 {
-	return answers[0].GetResponseRange().GetKvs()[0].CreateRevision
 }
 
 // Desired is the record that was desired when the lease was taken, which the holder

@@ -34,12 +34,6 @@ type sessions struct {
 // authenticate clients.
 type session struct{ token string }
 
-func newSessions(l Login) *sessions { return &sessions{login: l, turn: make(chan struct{}, 1)} }
-
-func (s *sessions) options() []grpc.DialOption {
-	return []grpc.DialOption{grpc.WithChainUnaryInterceptor(s.unary), grpc.WithChainStreamInterceptor(s.stream)}
-}
-
 func (s *sessions) unary(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, next grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	if method == etcdserverpb.Auth_Authenticate_FullMethodName {
 		return next(ctx, method, req, reply, conn, opts...)

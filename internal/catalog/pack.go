@@ -3,7 +3,6 @@ package catalog
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,11 +16,7 @@ import (
 )
 
 // Pack is a stored pack.
-type Pack struct {
-	Entry[*catalogv1.Pack]
-
-	id string
-}
+type Pack = Entry[*catalogv1.Pack]
 
 // PackClaim is the right to make a shard of several repos. The shard's key contains its
 // fencing token, and garbage collection keeps the shard as long as the claim is kept
@@ -33,19 +28,15 @@ type PackClaim struct{ holding }
 // call Release.
 func (s *Store) ClaimPack(ctx context.Context, ttl time.Duration) (*PackClaim, error) {
 	c := &PackClaim{holding{store: s, what: "claim of a pack", key: s.key(claimKind, rand.Text())}}
-	if err := c.grant(ctx, ttl); err != nil {
-		return nil, fmt.Errorf("claim pack: %w", err)
-	}
-	resp, err := s.client.Txn(ctx).If(c.free()).Then(c.take()).Commit()
-	if err == nil && !resp.Succeeded {
-		err = ErrLeased
-	}
-	if err == nil {
-		c.fence = resp.Header.Revision
-		err = c.keep(ctx)
-	}
+	err := c.acquire(ctx, ttl, func(ctx context.Context) error {
+		resp, err := s.commit(ctx, ErrLeased, []clientv3.Cmp{c.free()}, c.take())
+		if err == nil {
+			c.fence = resp.Header.Revision
+		}
+		return err
+	})
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("claim pack: %w", err), c.revoke(ctx))
+		return nil, fmt.Errorf("claim pack: %w", err)
 	}
 	return c, nil
 }
@@ -60,10 +51,7 @@ func (c *PackClaim) Held(ctx context.Context, leases []*Lease) ([]bool, error) {
 		for _, l := range some {
 			reads = append(reads, clientv3.OpGet(l.key, clientv3.WithKeysOnly()))
 		}
-		resp, err := c.store.client.Txn(ctx).If(c.held()).Then(reads...).Commit()
-		if err == nil && !resp.Succeeded {
-			err = ErrLeaseLost
-		}
+		resp, err := c.store.commit(ctx, ErrLeaseLost, []clientv3.Cmp{c.held()}, reads...)
 		if err != nil {
 			return nil, fmt.Errorf("read leases of a pack: %w", err)
 		}
@@ -83,11 +71,7 @@ func (c *PackClaim) NotePack(ctx context.Context, pack *catalogv1.Pack) error {
 		return fmt.Errorf("note pack: %w", err)
 	}
 	put := clientv3.OpPut(c.store.key(packKind, packID(pack.GetKey())), value)
-	resp, err := c.store.client.Txn(ctx).If(c.held()).Then(put).Commit()
-	if err == nil && !resp.Succeeded {
-		err = ErrLeaseLost
-	}
-	if err != nil {
+	if _, err := c.store.commit(ctx, ErrLeaseLost, []clientv3.Cmp{c.held()}, put); err != nil {
 		return fmt.Errorf("note pack: %w", err)
 	}
 	return nil
@@ -99,13 +83,7 @@ func packID(key string) string { return fmt.Sprintf("%x", shortHash(key)) }
 // one revision. A shard of several repos may be unknown after a restore. It ends
 // after the first error.
 func (s *Store) ListPacks(ctx context.Context) iter.Seq2[Pack, error] {
-	return func(yield func(Pack, error) bool) {
-		for entry, err := range listNamed(ctx, s, packKind, 0, func() *catalogv1.Pack { return &catalogv1.Pack{} }) {
-			if !yield(Pack{Entry: entry.Entry, id: entry.name}, err) {
-				return
-			}
-		}
-	}
+	return list[*catalogv1.Pack](ctx, s, packKind, 0)
 }
 
 // PacksOf are the keys of the packs that hold documents of a repo, also of replaced
@@ -131,7 +109,7 @@ func (s *Store) LeavePack(ctx context.Context, pack Pack, revision int64) error 
 	if err != nil {
 		return fmt.Errorf("leave pack: %w", err)
 	}
-	_, err = s.client.Txn(ctx).If(s.unchanged(packKind, pack.id, pack.Revision)).Then(clientv3.OpPut(s.key(packKind, pack.id), value)).Commit()
+	_, err = s.client.Txn(ctx).If(s.unchanged(packKind, pack.Name, pack.Revision)).Then(clientv3.OpPut(s.key(packKind, pack.Name), value)).Commit()
 	if err != nil {
 		return fmt.Errorf("leave pack: %w", err)
 	}
@@ -141,7 +119,7 @@ func (s *Store) LeavePack(ctx context.Context, pack Pack, revision int64) error 
 // ForgetPack removes the record of a pack that is gone from the bucket and from all
 // disks.
 func (s *Store) ForgetPack(ctx context.Context, pack Pack) error {
-	if _, err := s.client.Delete(ctx, s.key(packKind, pack.id)); err != nil {
+	if _, err := s.client.Delete(ctx, s.key(packKind, pack.Name)); err != nil {
 		return fmt.Errorf("forget pack: %w", err)
 	}
 	return nil

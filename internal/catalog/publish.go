@@ -107,7 +107,7 @@ func (s *Store) publishConditions(lease *Lease, holdings []*holding, old *Root) 
 	}
 	conditions := []clientv3.Cmp{
 		s.unchanged(rootKind, lease.repo, revision),
-		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, lease.repo)), "=", lease.life),
+		clientv3.Compare(clientv3.CreateRevision(s.key(desiredKind, lease.repo)), "=", lease.Life()),
 	}
 	for _, h := range holdings {
 		conditions = append(conditions, h.held())
@@ -119,7 +119,7 @@ func (s *Store) publishConditions(lease *Lease, holdings []*holding, old *Root) 
 // before.
 func refused(lease *Lease, holdings []*holding, next *catalogv1.Root, answers []*etcdserverpb.ResponseOp) (int64, error) {
 	var root Root
-	if err := decodeInto(&root, answers[1], rootKind, lease.repo, &catalogv1.Root{}); err != nil {
+	if err := decodeInto(&root, answers[1], rootKind, lease.repo); err != nil {
 		return 0, fmt.Errorf("publish: %w", err)
 	}
 	// The token is this lease's alone, so an equal root is this job's own.
@@ -127,7 +127,7 @@ func refused(lease *Lease, holdings []*holding, next *catalogv1.Root, answers []
 		return root.Revision, nil
 	}
 	cause := ErrStale
-	if desired := answers[0].GetResponseRange().GetKvs(); len(desired) == 0 || desired[0].CreateRevision != lease.life {
+	if desired := answers[0].GetResponseRange().GetKvs(); len(desired) == 0 || desired[0].CreateRevision != lease.Life() {
 		cause = ErrNotDesired
 	} else {
 		for i, h := range holdings {

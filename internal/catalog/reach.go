@@ -10,6 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // Reach knows which objects of the bucket may be needed, as of one revision. It takes
@@ -46,7 +47,7 @@ func (s *Store) Reach(ctx context.Context) (*Reach, error) {
 	r.Settled = r.Revision
 	r.clock = follow.PointOf(now.Kvs)
 	r.Changed = r.clock.Revision
-	for root, err := range listAt(ctx, s, rootKind, r.Revision, newRoot) {
+	for root, err := range list[*catalogv1.Root](ctx, s, rootKind, r.Revision) {
 		if err != nil {
 			return nil, err
 		}

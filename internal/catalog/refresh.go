@@ -47,13 +47,21 @@ func (s *Store) tryRefresh(ctx context.Context, name string, seen *catalogv1.See
 		return 0, time.Time{}, s.PutSeen(ctx, name, seen)
 	}
 	next := proto.CloneOf(old.desired.Record)
-	next.Epoch, next.RequestedAt, next.NotBefore = old.lastEpoch()+1, timestamppb.New(now), nil
-	next.Pending = old.pendingWith(next.Epoch, next.RequestedAt)
+	next.RequestedAt, next.NotBefore = timestamppb.New(now), nil
 	start := earliest(old.desired.Record, now, apart)
 	if start.After(now) {
 		next.NotBefore = timestamppb.New(start)
 	}
-	return next.Epoch, start, s.replaceDesired(ctx, old, next, seen)
+	var more []clientv3.Op
+	if seen != nil {
+		sight, err := encode(seen)
+		if err != nil {
+			return 0, time.Time{}, fmt.Errorf("put seen of %q: %w", name, err)
+		}
+		more = append(more, clientv3.OpPut(s.key(seenKind, name), sight))
+	}
+	epoch, _, err := s.request(ctx, old, next, more...)
+	return epoch, start, err
 }
 
 // waiting reports whether the newest request will be worked on and no job has begun it.
@@ -84,31 +92,6 @@ func earliest(d *catalogv1.Desired, now time.Time, apart time.Duration) time.Tim
 	return start
 }
 
-// replaceDesired writes the next record of a repo in place of the one read, and
-// what was seen, if anything.
-func (s *Store) replaceDesired(ctx context.Context, old *repoState, next *catalogv1.Desired, seen *catalogv1.Seen) error {
-	value, err := encode(next)
-	if err != nil {
-		return fmt.Errorf("put desired of %q: %w", next.Name, err)
-	}
-	puts := []clientv3.Op{clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick()}
-	if seen != nil {
-		sight, err := encode(seen)
-		if err != nil {
-			return fmt.Errorf("put seen of %q: %w", next.Name, err)
-		}
-		puts = append(puts, clientv3.OpPut(s.key(seenKind, next.Name), sight))
-	}
-	resp, err := s.client.Txn(ctx).If(s.unchanged(desiredKind, next.Name, old.desired.Revision)).Then(puts...).Commit()
-	if err != nil {
-		return fmt.Errorf("put desired of %q: %w", next.Name, err)
-	}
-	if !resp.Succeeded {
-		return fmt.Errorf("put desired of %q: %w", next.Name, ErrStale)
-	}
-	return nil
-}
-
 // MarkLeft notes when a repo was seen to have left its source; zero: it is there. It requests no index.
 // The error is ErrStale if the record is no longer the one given.
 func (s *Store) MarkLeft(ctx context.Context, d Desired, at time.Time) error {
@@ -117,5 +100,12 @@ func (s *Store) MarkLeft(ctx context.Context, d Desired, at time.Time) error {
 	if !at.IsZero() {
 		next.LeftAt = timestamppb.New(at)
 	}
-	return s.replaceDesired(ctx, &repoState{desired: d}, next, nil)
+	value, err := encode(next)
+	if err == nil {
+		_, err = s.commit(ctx, ErrStale, []clientv3.Cmp{s.unchanged(desiredKind, next.Name, d.Revision)}, clientv3.OpPut(s.key(desiredKind, next.Name), value), s.tick())
+	}
+	if err != nil {
+		return fmt.Errorf("mark when %q left its source: %w", next.Name, err)
+	}
+	return nil
 }

@@ -40,10 +40,7 @@ func (c *Claim) Roots(ctx context.Context) ([]Root, error) {
 		for i, input := range inputs {
 			names[i] = input.GetRepo()
 		}
-		resp, err := c.store.client.Txn(ctx).If(c.held()).Then(c.store.rootReads(names)...).Commit()
-		if err == nil && !resp.Succeeded {
-			err = ErrLeaseLost
-		}
+		resp, err := c.store.commit(ctx, ErrLeaseLost, []clientv3.Cmp{c.held()}, c.store.rootReads(names)...)
 		if err != nil {
 			return nil, fmt.Errorf("read roots of a compaction: %w", err)
 		}
@@ -71,7 +68,7 @@ func (s *Store) rootReads(repos []string) []clientv3.Op {
 
 // decodeRoot decodes the answers of one repo. A missing root has revision 0.
 func decodeRoot(answers []*etcdserverpb.ResponseOp, repo string) (root Root, leased bool, err error) {
-	err = decodeInto(&root, answers[0], rootKind, repo, newRoot())
+	err = decodeInto(&root, answers[0], rootKind, repo)
 	return root, answers[1].GetResponseRange().GetCount() > 0, err
 }
 

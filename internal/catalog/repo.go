@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
@@ -62,17 +63,22 @@ func (s *Store) readRepo(ctx context.Context, name string) (*repoState, error) {
 func decodeRepo(name string, answers []*etcdserverpb.ResponseOp) (*repoState, error) {
 	r := &repoState{}
 	err := errors.Join(
-		decodeInto(&r.desired, answers[0], desiredKind, name, &catalogv1.Desired{}),
-		decodeInto(&r.root, answers[1], rootKind, name, &catalogv1.Root{}),
-		decodeInto(&r.status, answers[2], statusKind, name, &catalogv1.Status{}),
-		decodeInto(&r.deleted, answers[3], deletedKind, name, &catalogv1.Root{}),
-		decodeInto(&r.seen, answers[4], seenKind, name, &catalogv1.Seen{}),
+		decodeInto(&r.desired, answers[0], desiredKind, name),
+		decodeInto(&r.root, answers[1], rootKind, name),
+		decodeInto(&r.status, answers[2], statusKind, name),
+		decodeInto(&r.deleted, answers[3], deletedKind, name),
+		decodeInto(&r.seen, answers[4], seenKind, name),
 	)
 	return r, err
 }
 
-func decodeInto[T proto.Message](to *Entry[T], answer *etcdserverpb.ResponseOp, k kind, name string, record T) error {
-	entry, err := first(answer.GetResponseRange().GetKvs(), k, name, record)
+func decodeInto[T proto.Message](to *Entry[T], answer *etcdserverpb.ResponseOp, k kind, name string) error {
+	return decodeFirst(to, answer.GetResponseRange().GetKvs(), k, name)
+}
+
+// decodeFirst leaves the entry as it is if there is no record.
+func decodeFirst[T proto.Message](to *Entry[T], kvs []*mvccpb.KeyValue, k kind, name string) error {
+	entry, err := first[T](kvs, k, name)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}

@@ -9,10 +9,8 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
-	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -116,14 +114,14 @@ func (s *Store) composeAll(ctx context.Context, kvs []*mvccpb.KeyValue, revision
 		return nil, fmt.Errorf("list repos: %w", err)
 	}
 	out := make([]*ingestv1.RepoStatus, 0, len(kvs))
-	for _, kv := range kvs {
+	for i, kv := range kvs {
 		name := s.name(desiredKind, kv.Key)
 		var state repoState
 		err := errors.Join(
-			decodeKV(&state.desired, kv, desiredKind, name, &catalogv1.Desired{}),
-			decodeKV(&state.root, find(resp.Responses[0].GetResponseRange().Kvs, s.key(rootKind, name)), rootKind, name, &catalogv1.Root{}),
-			decodeKV(&state.status, find(resp.Responses[1].GetResponseRange().Kvs, s.key(statusKind, name)), statusKind, name, &catalogv1.Status{}),
-			decodeKV(&state.seen, find(resp.Responses[2].GetResponseRange().Kvs, s.key(seenKind, name)), seenKind, name, &catalogv1.Seen{}),
+			decodeFirst(&state.desired, kvs[i:], desiredKind, name),
+			decodeFirst(&state.root, find(resp.Responses[0].GetResponseRange().Kvs, s.key(rootKind, name)), rootKind, name),
+			decodeFirst(&state.status, find(resp.Responses[1].GetResponseRange().Kvs, s.key(statusKind, name)), statusKind, name),
+			decodeFirst(&state.seen, find(resp.Responses[2].GetResponseRange().Kvs, s.key(seenKind, name)), seenKind, name),
 		)
 		if err != nil {
 			return nil, fmt.Errorf("list repos: %w", err)
@@ -133,20 +131,13 @@ func (s *Store) composeAll(ctx context.Context, kvs []*mvccpb.KeyValue, revision
 	return out, nil
 }
 
-// find looks a key up in an answer, which is in order of key; nil if it is not there.
-func find(kvs []*mvccpb.KeyValue, key string) *mvccpb.KeyValue {
+// find is an answer, which is in order of key, from a key on; nil if the key is not there.
+func find(kvs []*mvccpb.KeyValue, key string) []*mvccpb.KeyValue {
 	i, ok := slices.BinarySearchFunc(kvs, key, func(kv *mvccpb.KeyValue, key string) int {
 		return strings.Compare(string(kv.Key), key)
 	})
 	if !ok {
 		return nil
 	}
-	return kvs[i]
-}
-
-func decodeKV[T proto.Message](to *Entry[T], kv *mvccpb.KeyValue, k kind, name string, record T) (err error) {
-	if kv != nil {
-		*to, err = first([]*mvccpb.KeyValue{kv}, k, name, record)
-	}
-	return err
+	return kvs[i:]
 }

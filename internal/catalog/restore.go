@@ -80,14 +80,9 @@ func (s *Store) Restore(ctx context.Context, desired *catalogv1.Desired, root *c
 		}
 		puts = append(append(puts, clientv3.OpPut(s.key(rootKind, name), r)), packs...)
 	}
-	resp, err := s.client.Txn(ctx).If(
-		s.unchanged(desiredKind, name, 0), s.unchanged(rootKind, name, 0), s.unchanged(deletedKind, name, 0),
-	).Then(puts...).Commit()
-	if err != nil {
+	none := []clientv3.Cmp{s.unchanged(desiredKind, name, 0), s.unchanged(rootKind, name, 0), s.unchanged(deletedKind, name, 0)}
+	if _, err := s.commit(ctx, ErrInUse, none, puts...); err != nil {
 		return fmt.Errorf("restore %q: %w", name, err)
-	}
-	if !resp.Succeeded {
-		return fmt.Errorf("restore %q: %w", name, ErrInUse)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -74,7 +75,7 @@ func (v *View) decode(kvs []*mvccpb.KeyValue) iter.Seq[*catalogv1.Root] {
 				continue
 			}
 			root := &catalogv1.Root{}
-			err := decodeKV(&Root{}, kv, rootKind, name, root)
+			err := proto.Unmarshal(kv.Value, root)
 			if err != nil || root.Repo != name {
 				v.logger.Error("root left out", "repo", name, "holds", root.Repo, "error", err)
 				continue

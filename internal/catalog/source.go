@@ -66,30 +66,25 @@ func (s *Store) ApplySources(ctx context.Context, specs []*ingestv1.Source) (App
 func (s *Store) putSource(ctx context.Context, record *catalogv1.Source) error {
 	name := record.GetSpec().GetName()
 	record.AppliedAt = timestamppb.Now()
-	if err := s.put(ctx, sourceKind, name, record); err != nil {
+	value, err := encode(record)
+	if err == nil {
+		_, err = s.client.Put(ctx, s.key(sourceKind, name), value)
+	}
+	if err != nil {
 		return fmt.Errorf("apply source %q: %w", name, err)
 	}
 	return nil
 }
 
-func (s *Store) put(ctx context.Context, k kind, name string, record proto.Message) error {
-	value, err := encode(record)
-	if err != nil {
-		return err
-	}
-	_, err = s.client.Put(ctx, s.key(k, name), value)
-	return err
-}
-
 // ListSources yields the sources in order of name, all as of one revision. It ends
 // after the first error.
 func (s *Store) ListSources(ctx context.Context) iter.Seq2[Source, error] {
-	return list(ctx, s, sourceKind, func() *catalogv1.Source { return &catalogv1.Source{} })
+	return list[*catalogv1.Source](ctx, s, sourceKind, 0)
 }
 
 // GetSource reads a source; ErrNotFound if there is none.
 func (s *Store) GetSource(ctx context.Context, name string) (Source, error) {
-	return get(ctx, s, sourceKind, name, &catalogv1.Source{})
+	return get[*catalogv1.Source](ctx, s, sourceKind, name)
 }
 
 // DropSource forgets a removed source, unless it is wanted again by now. The error is
@@ -144,7 +139,7 @@ func (s *Store) PutSourceReport(ctx context.Context, source Source, report *inge
 // GetSourceReport reads how the newest look at a source went; nil if nobody has
 // looked at it.
 func (s *Store) GetSourceReport(ctx context.Context, name string) (*ingestv1.SourceReport, error) {
-	entry, err := get(ctx, s, reportKind, name, &ingestv1.SourceReport{})
+	entry, err := get[*ingestv1.SourceReport](ctx, s, reportKind, name)
 	if errors.Is(err, ErrNotFound) {
 		return nil, nil
 	}

@@ -34,14 +34,9 @@ func (s *Store) NumberSource(ctx context.Context, source Source, least uint64) (
 		return nil, fmt.Errorf("number source %q: %w", name, err)
 	}
 	versions := s.prefix + versionsName
-	resp, err := s.client.Txn(ctx).If(
-		s.unchanged(sourceKind, name, source.Revision), clientv3.Compare(clientv3.ModRevision(versions), "=", seen),
-	).Then(
-		clientv3.OpPut(s.key(copyKind, name), value), clientv3.OpPut(versions, strconv.FormatUint(numbered.Version, 10)),
-	).Commit()
-	if err == nil && !resp.Succeeded {
-		err = ErrStale
-	}
+	conditions := []clientv3.Cmp{s.unchanged(sourceKind, name, source.Revision), clientv3.Compare(clientv3.ModRevision(versions), "=", seen)}
+	_, err = s.commit(ctx, ErrStale, conditions,
+		clientv3.OpPut(s.key(copyKind, name), value), clientv3.OpPut(versions, strconv.FormatUint(numbered.Version, 10)))
 	if err != nil {
 		return nil, fmt.Errorf("number source %q: %w", name, err)
 	}
@@ -65,7 +60,7 @@ func (s *Store) newestCopy(ctx context.Context) (version uint64, revision int64,
 
 // sourceCopy reads which copy of a source exists; the zero value if none.
 func (s *Store) sourceCopy(ctx context.Context, name string) (*catalogv1.SourceCopy, error) {
-	entry, err := get(ctx, s, copyKind, name, &catalogv1.SourceCopy{})
+	entry, err := get[*catalogv1.SourceCopy](ctx, s, copyKind, name)
 	if errors.Is(err, ErrNotFound) {
 		return &catalogv1.SourceCopy{}, nil
 	}

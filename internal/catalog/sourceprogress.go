@@ -54,10 +54,10 @@ func (s *Store) countProgress(ctx context.Context, repos []*catalogv1.Desired, p
 	for i, d := range repos {
 		var root Root
 		var status Status
-		if err := decodeInto(&root, resp.Responses[2*i], rootKind, d.GetName(), &catalogv1.Root{}); err != nil {
+		if err := decodeInto(&root, resp.Responses[2*i], rootKind, d.GetName()); err != nil {
 			return err
 		}
-		if err := decodeInto(&status, resp.Responses[2*i+1], statusKind, d.GetName(), &catalogv1.Status{}); err != nil {
+		if err := decodeInto(&status, resp.Responses[2*i+1], statusKind, d.GetName()); err != nil {
 			return err
 		}
 		p.Repos++

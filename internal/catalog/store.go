@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -30,6 +31,8 @@ const (
 // caller's own, unless a snapshot shares it.
 type Entry[T proto.Message] struct {
 	Record T
+	// Name is the part of the key after the kind: that of the repo, or an id.
+	Name string
 	// Revision is the etcd modification revision: it changes with every write.
 	Revision int64
 	// Life is the revision that created the record. It changes if the record is deleted
@@ -81,22 +84,19 @@ func (s *Store) Prefix() string { return s.prefix }
 // New makes a store of the records under prefix; an empty prefix means
 // DefaultPrefix. The caller keeps and closes the client.
 func New(client *clientv3.Client, prefix string) *Store {
-	if prefix == "" {
-		prefix = DefaultPrefix
-	}
-	s := &Store{client: client, prefix: prefix}
-	s.clock.read, s.head.read = s.contact.guard(s.readClock), s.contact.guard(s.readHead)
+	s := &Store{client: client, prefix: cmp.Or(prefix, DefaultPrefix)}
+	s.clock.read, s.head.read = s.contact.guard(s.readClock), s.contact.guard(s.Revision)
 	return s
 }
 
 // GetDesired reads the desired record of a repo; ErrNotFound if there is none.
 func (s *Store) GetDesired(ctx context.Context, name string) (Desired, error) {
-	return get(ctx, s, desiredKind, name, &catalogv1.Desired{})
+	return get[*catalogv1.Desired](ctx, s, desiredKind, name)
 }
 
 // GetRoot reads the root of a repo; ErrNotFound before the first publication.
 func (s *Store) GetRoot(ctx context.Context, name string) (Root, error) {
-	return get(ctx, s, rootKind, name, &catalogv1.Root{})
+	return get[*catalogv1.Root](ctx, s, rootKind, name)
 }
 
 // MaxRoots is how many roots one call of GetRoots reads: etcd takes 128 operations in
@@ -116,7 +116,7 @@ func (s *Store) GetRoots(ctx context.Context, names []string) ([]Root, error) {
 	}
 	roots := make([]Root, len(names))
 	for i, answer := range resp.Responses {
-		if err := decodeInto(&roots[i], answer, rootKind, names[i], &catalogv1.Root{}); err != nil {
+		if err := decodeInto(&roots[i], answer, rootKind, names[i]); err != nil {
 			return nil, fmt.Errorf("read roots: %w", err)
 		}
 	}
@@ -125,24 +125,22 @@ func (s *Store) GetRoots(ctx context.Context, names []string) ([]Root, error) {
 
 // GetStatus reads the status of a repo; ErrNotFound if there is none.
 func (s *Store) GetStatus(ctx context.Context, name string) (Status, error) {
-	return get(ctx, s, statusKind, name, &catalogv1.Status{})
+	return get[*catalogv1.Status](ctx, s, statusKind, name)
 }
 
 // ListDesired yields every desired record in order of name, all as of one
 // revision. It ends after the first error.
 func (s *Store) ListDesired(ctx context.Context) iter.Seq2[Desired, error] {
-	return list(ctx, s, desiredKind, func() *catalogv1.Desired { return &catalogv1.Desired{} })
+	return list[*catalogv1.Desired](ctx, s, desiredKind, 0)
 }
 
 // ListRoots yields every root in order of name, all as of one revision. It ends
 // after the first error.
 func (s *Store) ListRoots(ctx context.Context) iter.Seq2[Root, error] {
-	return list(ctx, s, rootKind, newRoot)
+	return list[*catalogv1.Root](ctx, s, rootKind, 0)
 }
 
-func newRoot() *catalogv1.Root { return &catalogv1.Root{} }
-
-func get[T proto.Message](ctx context.Context, s *Store, k kind, name string, record T) (Entry[T], error) {
+func get[T proto.Message](ctx context.Context, s *Store, k kind, name string) (Entry[T], error) {
 	if err := checkName(name); err != nil {
 		return Entry[T]{}, err
 	}
@@ -150,50 +148,29 @@ func get[T proto.Message](ctx context.Context, s *Store, k kind, name string, re
 	if err != nil {
 		return Entry[T]{}, fmt.Errorf("read %s of %q: %w", k, name, err)
 	}
-	return first(resp.Kvs, k, name, record)
+	return first[T](resp.Kvs, k, name)
 }
 
-// first decodes the only record of an answer into record.
-func first[T proto.Message](kvs []*mvccpb.KeyValue, k kind, name string, record T) (Entry[T], error) {
+// first decodes the first record of an answer.
+func first[T proto.Message](kvs []*mvccpb.KeyValue, k kind, name string) (e Entry[T], err error) {
 	if len(kvs) == 0 {
-		return Entry[T]{}, fmt.Errorf("%s of %q: %w", k, name, ErrNotFound)
+		return e, fmt.Errorf("%s of %q: %w", k, name, ErrNotFound)
 	}
+	record, _ := e.Record.ProtoReflect().New().Interface().(T) // which it is
 	if err := proto.Unmarshal(kvs[0].Value, record); err != nil {
-		return Entry[T]{}, fmt.Errorf("decode %s of %q: %w", k, name, err)
+		return e, fmt.Errorf("decode %s of %q: %w", k, name, err)
 	}
-	return Entry[T]{Record: record, Revision: kvs[0].ModRevision, Life: kvs[0].CreateRevision}, nil
+	return Entry[T]{Record: record, Name: name, Revision: kvs[0].ModRevision, Life: kvs[0].CreateRevision}, nil
 }
 
-// list reads page by page, all pages at the revision of the first.
-func list[T proto.Message](ctx context.Context, s *Store, k kind, empty func() T) iter.Seq2[Entry[T], error] {
-	return listAt(ctx, s, k, 0, empty)
-}
-
-// listAt lists as of a revision; 0 means that of the first page.
-func listAt[T proto.Message](ctx context.Context, s *Store, k kind, revision int64, empty func() T) iter.Seq2[Entry[T], error] {
+// list reads page by page as of a revision; 0 means that of the first page.
+func list[T proto.Message](ctx context.Context, s *Store, k kind, revision int64) iter.Seq2[Entry[T], error] {
 	return func(yield func(Entry[T], error) bool) {
-		for entry, err := range listNamed(ctx, s, k, revision, empty) {
-			if !yield(entry.Entry, err) {
-				return
-			}
-		}
-	}
-}
-
-// named is an entry with the name in its key.
-type named[T proto.Message] struct {
-	Entry[T]
-
-	name string
-}
-
-func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision int64, empty func() T) iter.Seq2[named[T], error] {
-	return func(yield func(named[T], error) bool) {
 		from, end, pages := s.key(k, ""), s.end(k), follow.Pages{}
 		for more := true; more; {
 			resp, err := s.client.Get(ctx, from, clientv3.WithRange(end), pages.Limit(), clientv3.WithRev(revision))
 			if err != nil {
-				yield(named[T]{}, fmt.Errorf("list %s: %w", k, err))
+				yield(Entry[T]{}, fmt.Errorf("list %s: %w", k, err))
 				return
 			}
 			pages.Read(resp)
@@ -203,15 +180,36 @@ func listNamed[T proto.Message](ctx context.Context, s *Store, k kind, revision 
 				revision = resp.Header.Revision
 			}
 			for i, kv := range resp.Kvs {
-				name := s.name(k, kv.Key)
-				entry, err := first(resp.Kvs[i:], k, name, empty())
-				if !yield(named[T]{entry, name}, err) || err != nil {
+				entry, err := first[T](resp.Kvs[i:], k, s.name(k, kv.Key))
+				if !yield(entry, err) || err != nil {
 					return
 				}
 				from = string(kv.Key) + "\x00"
 			}
 		}
 	}
+}
+
+// names are those of the records of a kind, as of a revision that is not older than the call.
+func (s *Store) names(ctx context.Context, k kind) (names map[string]bool, revision int64, err error) {
+	resp, err := s.client.Get(ctx, s.key(k, ""), clientv3.WithRange(s.end(k)), clientv3.WithKeysOnly())
+	if err != nil {
+		return nil, 0, fmt.Errorf("list %s: %w", k, err)
+	}
+	names = make(map[string]bool, len(resp.Kvs))
+	for _, kv := range resp.Kvs {
+		names[s.name(k, kv.Key)] = true
+	}
+	return names, resp.Header.Revision, nil
+}
+
+// commit makes changes if the conditions hold, else its error is refusal.
+func (s *Store) commit(ctx context.Context, refusal error, conditions []clientv3.Cmp, ops ...clientv3.Op) (*clientv3.TxnResponse, error) {
+	resp, err := s.client.Txn(ctx).If(conditions...).Then(ops...).Commit()
+	if err == nil && !resp.Succeeded {
+		err = refusal
+	}
+	return resp, err
 }
 
 // encode marshals a record and checks its size.

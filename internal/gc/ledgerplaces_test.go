@@ -59,9 +59,9 @@ func (m *ledgerModel) endClaim(fence int64) {
 		m.t.Error(err)
 	}
 	for _, c := range all {
-		resp, err := client.Get(context.Background(), prefix+c.ID)
+		resp, err := client.Get(context.Background(), prefix+c.Name)
 		if err == nil && len(resp.Kvs) == 1 && resp.Kvs[0].CreateRevision == fence {
-			m.etcd.Expire(prefix + c.ID)
+			m.etcd.Expire(prefix + c.Name)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (s *sim) endClaims(ctx context.Context) {
 		return
 	}
 	for _, c := range all {
-		s.etcd.Expire(catalog.DefaultPrefix + "claims/" + c.ID)
+		s.etcd.Expire(catalog.DefaultPrefix + "claims/" + c.Name)
 	}
 }
 
@@ -183,7 +183,7 @@ func compactionOrder(t *testing.T, choose func(int) int) (compacted int) {
 					t.Error(err)
 				}
 			case 1:
-				w.etcd.Expire(catalog.DefaultPrefix + "claims/" + w.only(context.Background()).ID)
+				w.etcd.Expire(catalog.DefaultPrefix + "claims/" + w.only(context.Background()).Name)
 			}
 		}),
 	)

@@ -300,7 +300,7 @@ func race(t *testing.T, seed uint64, flipped, pushed *atomic.Int64) {
 			_, _ = w.truth.DeleteRepo(ctx, repo())
 		default:
 			for _, c := range all {
-				w.etcd.Expire(catalog.DefaultPrefix + "claims/" + c.ID)
+				w.etcd.Expire(catalog.DefaultPrefix + "claims/" + c.Name)
 			}
 			w.etcd.Expire(catalog.DefaultPrefix + "leases/" + repo())
 		}

@@ -243,7 +243,7 @@ func TestNotBegunBesideJobs(t *testing.T) {
 func TestPauseEnds(t *testing.T) {
 	for outcome, happens := range map[string]func(x *trial, stop func()){
 		stopped:   func(_ *trial, stop func()) { stop() },
-		lostClaim: func(x *trial, _ func()) { x.etcd.Expire(catalog.DefaultPrefix + "claims/" + x.planned().ID) },
+		lostClaim: func(x *trial, _ func()) { x.etcd.Expire(catalog.DefaultPrefix + "claims/" + x.planned().Name) },
 	} {
 		t.Run(outcome, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -163,9 +163,9 @@ func (m *model) do(c *catalogv1.Compaction) {
 		out.ContentBytes, out.Documents, out.Compacted = content, documents, true
 	}
 	if len(repos) > 1 {
-		m.packs[made.Key] = catalog.Pack{Entry: catalog.Entry[*catalogv1.Pack]{Record: &catalogv1.Pack{
+		m.packs[made.Key] = catalog.Pack{Record: &catalogv1.Pack{
 			Key: made.Key, MadeAt: timestamppb.New(m.now), Repos: repos,
-		}, Revision: m.next()}}
+		}, Revision: m.next()}
 	}
 	m.written += made.SizeBytes
 	for key, n := range shared {

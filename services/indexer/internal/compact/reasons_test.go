@@ -40,9 +40,9 @@ func (m *model) pack(replaced uint64) {
 		m.root(name, own)
 		m.lives[name] = 0 // before the shard
 	}
-	m.packs[shard.Key] = catalog.Pack{Entry: catalog.Entry[*catalogv1.Pack]{Revision: m.next(), Record: &catalogv1.Pack{
+	m.packs[shard.Key] = catalog.Pack{Revision: m.next(), Record: &catalogv1.Pack{
 		Key: shard.Key, MadeAt: timestamppb.New(m.now), Repos: []string{"a", "b"},
-	}}}
+	}}
 }
 
 // TestReplacedDocuments: a shard with many replaced documents is rewritten. With fewer of them, or

@@ -33,7 +33,7 @@ func TestPacksKnowWhoIsDeleted(t *testing.T) {
 				s.Roots = append(s.Roots, catalog.Root{Record: &catalogv1.Root{Repo: name, Shards: []*catalogv1.ShardRef{{Key: key}}}})
 			}
 		}
-		s.Packs = []catalog.Pack{{Entry: catalog.Entry[*catalogv1.Pack]{Record: pack, Revision: packed + 3}}}
+		s.Packs = []catalog.Pack{{Record: pack, Revision: packed + 3}}
 		if o := newView(s).byKey[key]; o.deleted != want || !o.shared || !o.made.Equal(pack.MadeAt.AsTime()) {
 			t.Fatalf("deleted: %v, want %v; shared: %v, made at %v", o.deleted, want, o.shared, o.made)
 		}

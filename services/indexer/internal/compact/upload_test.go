@@ -98,14 +98,14 @@ func TestDeltasOfLargeBase(t *testing.T) {
 func TestStalePlansGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newTrial(t, 0, nil)
-		old := x.planned().ID
+		old := x.planned().Name
 		for i := range 2 * fanIn {
 			x.publish(fmt.Sprintf("example.com/repo-%02d", i), files{"a.go": fmt.Sprint("changed ", i)}, false)
 		}
 		if err := x.scheduler(nil).Pass(t.Context(), time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if c := x.planned(); c != nil && c.ID == old {
+		if c := x.planned(); c != nil && c.Name == old {
 			t.Errorf("%v is planned still", c.Record)
 		}
 	})
