@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -138,7 +137,7 @@ func (a *audit) source(ctx context.Context, info bucket.Info) (Problem, error) {
 	if !a.contents {
 		return "", nil
 	}
-	sum, err := a.digest(ctx, info.Key)
+	sum, err := bucket.Digest(ctx, a.Bucket, info.Key)
 	if err != nil {
 		return "", err
 	}
@@ -198,7 +197,7 @@ func (a *audit) look(ctx context.Context, key string, size int64, digest []byte)
 	if !a.contents {
 		return "", have, nil
 	}
-	sum, err := a.digest(ctx, key)
+	sum, err := bucket.Digest(ctx, a.Bucket, key)
 	switch {
 	case errors.Is(err, bucket.ErrNotFound):
 		return Missing, 0, nil
@@ -208,17 +207,4 @@ func (a *audit) look(ctx context.Context, key string, size int64, digest []byte)
 		return WrongDigest, have, nil
 	}
 	return "", have, nil
-}
-
-func (a *audit) digest(ctx context.Context, key string) ([]byte, error) {
-	content, _, err := a.Bucket.Get(ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return nil, fmt.Errorf("read %s: %w", key, err)
-	}
-	return hash.Sum(nil), nil
 }

@@ -9,7 +9,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/bucket"
@@ -85,15 +84,10 @@ func compare(ctx context.Context, there string, store *catalog.Store) error {
 
 // read returns the owner, or nothing if the bucket has none.
 func read(ctx context.Context, b bucket.Bucket) (string, error) {
-	r, _, err := b.Get(ctx, Key)
+	owner, err := bucket.Read(ctx, b, Key, maxOwner)
 	if errors.Is(err, bucket.ErrNotFound) {
 		return "", nil
 	}
-	if err != nil {
-		return "", err
-	}
-	defer r.Close()
-	owner, err := io.ReadAll(io.LimitReader(r, maxOwner))
 	return string(owner), err
 }
 

@@ -19,7 +19,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"path"
 	"slices"
@@ -194,14 +193,9 @@ var errDamaged = errors.New("not a manifest, or damaged")
 const maxManifest = 4 * catalog.MaxRecordBytes
 
 func (r *Restorer) read(ctx context.Context, key string) (found, error) {
-	content, _, err := r.Bucket.Get(ctx, key)
+	data, err := bucket.Read(ctx, r.Bucket, key, maxManifest)
 	if err != nil {
 		return found{}, err
-	}
-	defer content.Close()
-	data, err := io.ReadAll(io.LimitReader(content, maxManifest))
-	if err != nil {
-		return found{}, fmt.Errorf("read %s: %w", key, err)
 	}
 	m := found{Manifest: &catalogv1.Manifest{}, key: key, digest: sha256.Sum256(data)}
 	fence, ok := catalog.KeyFence(key)
@@ -334,14 +328,6 @@ func (r *Restorer) same(ctx context.Context, s *catalogv1.ShardRef) (bool, error
 	if !r.Contents {
 		return true, nil
 	}
-	content, _, err := r.Bucket.Get(ctx, s.GetKey())
-	if err != nil {
-		return false, err
-	}
-	defer content.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, content); err != nil {
-		return false, fmt.Errorf("read %s: %w", s.GetKey(), err)
-	}
-	return bytes.Equal(hash.Sum(nil), s.GetDigest()), nil
+	digest, err := bucket.Digest(ctx, r.Bucket, s.GetKey())
+	return bytes.Equal(digest, s.GetDigest()), err
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
@@ -70,18 +70,13 @@ func (r *Restorer) source(ctx context.Context, from catalog.SourceObject) (Sourc
 
 // readSource reads a copy; nil for one that is damaged.
 func (r *Restorer) readSource(ctx context.Context, from catalog.SourceObject) (*catalogv1.Source, error) {
-	content, _, err := r.Bucket.Get(ctx, from.Key)
+	data, err := bucket.Read(ctx, r.Bucket, from.Key, catalog.MaxRecordBytes+1)
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
-	data, err := io.ReadAll(io.LimitReader(content, catalog.MaxRecordBytes+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", from.Key, err)
-	}
 	record := &catalogv1.Source{}
 	if !from.Has(sha256.Sum256(data)) || proto.Unmarshal(data, record) != nil || record.GetSpec().GetName() != from.Name {
-		return nil, nil //nolint:nilnil // it is reported as a problem, and does not end the restore
+		return nil, nil //nolint:nilnil,nilerr // it is reported as a problem, and does not end the restore
 	}
 	return record, nil
 }

@@ -93,17 +93,12 @@ func PutManifest(ctx context.Context, b bucket.Bucket, fence int64, manifest *ca
 // empty one: shards can be served without it.
 func GetManifest(ctx context.Context, b bucket.Bucket, key string) (*catalogv1.Manifest, error) {
 	manifest := &catalogv1.Manifest{}
-	content, _, err := b.Get(ctx, key)
+	data, err := bucket.Read(ctx, b, key, maxManifest)
 	if errors.Is(err, bucket.ErrNotFound) {
 		return manifest, nil
 	}
 	if err != nil {
 		return nil, err
-	}
-	defer content.Close()
-	data, err := io.ReadAll(io.LimitReader(content, maxManifest))
-	if err != nil {
-		return nil, fmt.Errorf("read manifest %s: %w", key, err)
 	}
 	if err := proto.Unmarshal(data, manifest); err != nil {
 		return nil, fmt.Errorf("decode manifest %s: %w", key, err)
