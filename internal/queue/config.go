@@ -1,13 +1,15 @@
 package queue
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // DefaultPrefix begins the names in NATS unless another prefix is configured.
@@ -15,7 +17,7 @@ const DefaultPrefix = "trawl"
 
 // prefixes matches prefixes without upper case, since streams are in upper case, and
 // without dots, so that one prefix's subjects are never among another's.
-var prefixes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_-]{1,64}$`) })
+var prefixes = lazyregexp.New(`^[a-z0-9_-]{1,64}$`)
 
 // CheckPrefix returns an error if prefix is not valid in Config.
 func CheckPrefix(prefix string) error {
@@ -50,22 +52,15 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	set(&c.Prefix, DefaultPrefix)
-	set(&c.AckWait, 30*time.Second)
-	set(&c.MaxDeliver, 5)
-	set(&c.RetryMin, time.Second)
-	set(&c.RetryMax, 5*time.Minute)
-	set(&c.Duplicates, 2*time.Minute)
-	set(&c.Replicas, 1)
-	set(&c.Logger, slog.Default())
+	c.Prefix = cmp.Or(c.Prefix, DefaultPrefix)
+	c.AckWait = cmp.Or(c.AckWait, 30*time.Second)
+	c.MaxDeliver = cmp.Or(c.MaxDeliver, 5)
+	c.RetryMin = cmp.Or(c.RetryMin, time.Second)
+	c.RetryMax = cmp.Or(c.RetryMax, 5*time.Minute)
+	c.Duplicates = cmp.Or(c.Duplicates, 2*time.Minute)
+	c.Replicas = cmp.Or(c.Replicas, 1)
+	c.Logger = cmp.Or(c.Logger, slog.Default())
 	return c
-}
-
-func set[T comparable](field *T, standard T) {
-	var zero T
-	if *field == zero {
-		*field = standard
-	}
 }
 
 // The stream of the jobs, and their subjects.
@@ -102,9 +97,5 @@ func (c Config) check() error {
 // backoff is the wait before a job that failed at its nth delivery is delivered
 // again.
 func (c Config) backoff(n int) time.Duration {
-	wait := c.RetryMin
-	for i := 1; i < n && wait < c.RetryMax; i++ {
-		wait *= 2
-	}
-	return min(wait, c.RetryMax)
+	return wait.Double(c.RetryMin, n-1, c.RetryMax)
 }
