@@ -1,15 +1,13 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"time"
-
-	"github.com/nats-io/nats.go"
-	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
 // Config configures where the servers keep their data and on which addresses they
@@ -38,18 +36,13 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-func (c Config) logger() *slog.Logger {
-	if c.Logger == nil {
-		return slog.Default()
-	}
-	return c.Logger
-}
+func (c Config) logger() *slog.Logger { return cmp.Or(c.Logger, slog.Default()) }
 
 // Embedded is a running etcd and a running NATS server with a client of each.
 // It is safe for concurrent use.
 type Embedded struct {
-	etcd *Etcd
-	nats *NATS
+	*Etcd
+	*NATS
 }
 
 // Start starts both servers and returns when both answer. The context bounds
@@ -63,24 +56,12 @@ func Start(ctx context.Context, cfg Config) (*Embedded, error) {
 	if err != nil {
 		return nil, errors.Join(err, etcd.Close())
 	}
-	return &Embedded{etcd: etcd, nats: nats}, nil
+	return &Embedded{etcd, nats}, nil
 }
-
-// Client returns the etcd client of this process. It ends with Close.
-func (e *Embedded) Client() *clientv3.Client { return e.etcd.Client() }
-
-// Conn returns the NATS connection of this process. It ends with Close.
-func (e *Embedded) Conn() *nats.Conn { return e.nats.Conn() }
-
-// EtcdEndpoint returns the endpoint that etcd clients connect to.
-func (e *Embedded) EtcdEndpoint() string { return e.etcd.Endpoint() }
-
-// NATSURL returns the URL that other processes connect to, empty without NATSListen.
-func (e *Embedded) NATSURL() string { return e.nats.URL() }
 
 // Close stops both clients and both servers and waits for them.
 func (e *Embedded) Close() error {
-	return errors.Join(e.nats.Close(), e.etcd.Close())
+	return errors.Join(e.NATS.Close(), e.Etcd.Close())
 }
 
 // checkLoopback refuses addresses that other machines could reach, since neither

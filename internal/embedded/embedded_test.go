@@ -56,15 +56,15 @@ func TestDataSurvivesRestart(t *testing.T) {
 	if _, err := js.Publish(t.Context(), "s", []byte("m")); err != nil {
 		t.Fatal(err)
 	}
-	endpoint := first.EtcdEndpoint()
+	endpoint := first.Etcd.Endpoint()
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
 
 	second := start(t, cfg)
 	defer second.Close()
-	if second.EtcdEndpoint() != endpoint {
-		t.Errorf("endpoint was %s, is %s", endpoint, second.EtcdEndpoint())
+	if second.Etcd.Endpoint() != endpoint {
+		t.Errorf("endpoint was %s, is %s", endpoint, second.Etcd.Endpoint())
 	}
 	resp, err := second.Client().Get(t.Context(), "k")
 	if err != nil || len(resp.Kvs) != 1 || string(resp.Kvs[0].Value) != "v" {
@@ -87,7 +87,7 @@ func TestOtherProcessesConnect(t *testing.T) {
 	cfg.EtcdListen, cfg.NATSListen = "127.0.0.1:0", "127.0.0.1:0"
 	e := start(t, cfg)
 	defer e.Close()
-	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.EtcdEndpoint()}, Logger: zap.NewNop()})
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{e.Etcd.Endpoint()}, Logger: zap.NewNop()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestOtherProcessesConnect(t *testing.T) {
 	if _, err := client.Put(t.Context(), "k", "v"); err != nil {
 		t.Errorf("etcd over TCP: %v", err)
 	}
-	nc, err := nats.Connect(e.NATSURL())
+	nc, err := nats.Connect(e.NATS.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +124,12 @@ func TestQuietLog(t *testing.T) {
 func TestListensNowhereUnlessAsked(t *testing.T) {
 	e := start(t, config(t.TempDir()))
 	defer e.Close()
-	if e.NATSURL() != "" {
-		t.Errorf("NATS listens at %s", e.NATSURL())
+	if e.NATS.URL() != "" {
+		t.Errorf("NATS listens at %s", e.NATS.URL())
 	}
-	socket, ok := strings.CutPrefix(e.EtcdEndpoint(), "unix://")
+	socket, ok := strings.CutPrefix(e.Etcd.Endpoint(), "unix://")
 	if !ok {
-		t.Fatalf("etcd listens at %s, not on a unix socket", e.EtcdEndpoint())
+		t.Fatalf("etcd listens at %s, not on a unix socket", e.Etcd.Endpoint())
 	}
 	info, err := os.Stat(filepath.Dir(socket))
 	if err != nil || info.Mode().Perm() != 0o700 {

@@ -165,14 +165,8 @@ func etcdConfig(cfg Config, dir, sockets string) (*embed.Config, error) {
 	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
 	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
 	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	heartbeat := cfg.Heartbeat
-	if heartbeat == 0 {
-		heartbeat = defaultHeartbeat
-	}
-	election := cfg.Election
-	if election == 0 {
-		election = 10 * heartbeat
-	}
+	heartbeat := cmp.Or(cfg.Heartbeat, defaultHeartbeat)
+	election := cmp.Or(cfg.Election, 10*heartbeat)
 	c.TickMs, c.ElectionMs = uint(heartbeat.Milliseconds()), uint(election.Milliseconds())
 	c.AutoCompactionMode, c.AutoCompactionRetention = embed.CompactorModeRevision, keptRevisions
 	c.QuotaBackendBytes = cmp.Or(cfg.Quota, storeQuota)

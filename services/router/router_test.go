@@ -53,7 +53,7 @@ func start(t *testing.T) *running {
 	away := sync.OnceFunc(func() { servers.Close() })
 	t.Cleanup(away)
 	// A client of its own, which survives etcd.
-	client, err := catalog.Connect(catalog.Options{Endpoints: []string{servers.EtcdEndpoint()}})
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{servers.Etcd.Endpoint()}})
 	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	jobs, err := queue.New(servers.Conn(), queue.Config{})

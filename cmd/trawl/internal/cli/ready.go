@@ -44,10 +44,10 @@ func readyLines(services map[string]service, servers *embedded.Embedded, s upSet
 		parts = append(parts, "gRPC "+reachable(r.GRPCAddr()), "HTTP "+reachable(r.HTTPAddr()))
 	}
 	if s.Etcd.Listen != "" {
-		parts = append(parts, "etcd "+servers.EtcdEndpoint())
+		parts = append(parts, "etcd "+servers.Etcd.Endpoint())
 	}
 	if s.NATS.Listen != "" {
-		parts = append(parts, "NATS "+servers.NATSURL())
+		parts = append(parts, "NATS "+servers.NATS.URL())
 	}
 	lines := "ready: " + strings.Join(parts, ", ") + "\n"
 	if r, ok := services[roleRouter]; ok {
@@ -58,7 +58,7 @@ func readyLines(services map[string]service, servers *embedded.Embedded, s upSet
 		lines += "page: " + scheme + "://" + reachable(r.HTTPAddr()) + "/\n"
 	}
 	if s.Access.Asked() { // only this user may enter the folder of the socket
-		lines += "tokens: trawl tokens create --etcd-endpoints " + servers.EtcdEndpoint() + " --name me --allow '**' --scopes search,ingest\n"
+		lines += "tokens: trawl tokens create --etcd-endpoints " + servers.Etcd.Endpoint() + " --name me --allow '**' --scopes search,ingest\n"
 	}
 	return lines
 }

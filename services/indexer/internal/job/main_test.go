@@ -116,7 +116,7 @@ func newEnv(t *testing.T, root string, steps func(point string)) *env {
 // etcdClient makes a client whose operations are reported.
 func etcdClient(t *testing.T, steps func(string)) *clientv3.Client {
 	t.Helper()
-	client, err := catalog.Connect(catalog.Options{Endpoints: []string{servers.EtcdEndpoint()}})
+	client, err := catalog.Connect(catalog.Options{Endpoints: []string{servers.Etcd.Endpoint()}})
 	if err != nil {
 		t.Fatal(err)
 	}
