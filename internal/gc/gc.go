@@ -27,6 +27,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/owner"
+	"github.com/trawl-search/trawl/internal/wait"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
@@ -108,10 +109,7 @@ func (c *Collector) Run(ctx context.Context, every time.Duration) {
 			c.Log.InfoContext(ctx, "garbage collected", "deleted", report.Deleted.Objects, "deleted_bytes", report.Deleted.Bytes,
 				"condemned", report.Condemned.Objects, "waiting", report.Waiting.Objects, "kept", report.Kept.Objects)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(every):
-		}
+		wait.Sleep(ctx, every)
 	}
 }
 
@@ -224,25 +222,19 @@ func (p *pass) settle(ctx context.Context, reach *catalog.Reach, batch catalog.C
 		p.report.Spared++
 		p.Log.ErrorContext(ctx, "a condemned object is in use again; it is kept, but this must not happen: please report it", "key", o.GetKey())
 	}
-	if p.DryRun {
-		p.deleted(garbage)
-		return nil
+	if !p.DryRun {
+		if err := p.delete(ctx, garbage); err != nil {
+			return err
+		}
 	}
-	if err := p.delete(ctx, garbage); err != nil {
-		return err
-	}
-	p.deleted(garbage)
-	if n == 0 {
-		return nil
-	}
-	return p.Store.Settle(ctx, batch, objects[n:])
-}
-
-func (p *pass) deleted(objects []*catalogv1.CondemnedObject) {
-	for _, o := range objects {
+	for _, o := range garbage {
 		p.waiting[o.GetKey()] = true // it may still be listed, or stay in a dry run
 		p.report.Deleted.add(o.GetSizeBytes())
 	}
+	if n == 0 || p.DryRun {
+		return nil
+	}
+	return p.Store.Settle(ctx, batch, objects[n:])
 }
 
 // delete removes objects from the bucket. After an error some are gone.

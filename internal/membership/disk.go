@@ -56,25 +56,11 @@ func keepDisk(ctx context.Context, client *clientv3.Client, prefix string, disk 
 		if err != nil {
 			return disk, fmt.Errorf("write the record of a disk: %w", err)
 		}
-		next, alive := nextDisk(beats, updates)
+		next, alive := await(beats, updates)
 		if !alive {
 			return disk, errors.New("the lease of the record of a disk is lost")
 		}
 		disk = next
-	}
-}
-
-// nextDisk waits for the next record; alive is false once the lease is lost.
-func nextDisk(beats <-chan *clientv3.LeaseKeepAliveResponse, updates <-chan *catalogv1.Disk) (next *catalogv1.Disk, alive bool) {
-	for {
-		select {
-		case _, alive := <-beats:
-			if !alive {
-				return nil, false
-			}
-		case next := <-updates:
-			return next, true
-		}
 	}
 }
 
@@ -83,19 +69,16 @@ func nextDisk(beats <-chan *clientv3.LeaseKeepAliveResponse, updates <-chan *cat
 // means unknown; an indexer without a record is not listed.
 func ListDisks(ctx context.Context, client *clientv3.Client, prefix string, revision int64) (disks []*catalogv1.Disk, err error) {
 	reported := map[string]bool{}
-	err = list(ctx, client, prefix+searcherKind, revision, func() *catalogv1.Searcher { return &catalogv1.Searcher{} }, func(s *catalogv1.Searcher) {
-		reported[s.GetId()] = false
-	})
+	err = errors.Join(
+		list(ctx, client, prefix+searcherKind, revision, func(s *catalogv1.Searcher) { reported[s.GetId()] = false }),
+		list(ctx, client, prefix+diskKind, revision, func(d *catalogv1.Disk) {
+			if disks = append(disks, d); d.GetRole() == SearcherDisk {
+				reported[d.GetName()] = true
+			}
+		}),
+	)
 	if err != nil {
-		return nil, fmt.Errorf("list searchers: %w", err)
-	}
-	err = list(ctx, client, prefix+diskKind, revision, func() *catalogv1.Disk { return &catalogv1.Disk{} }, func(d *catalogv1.Disk) {
-		if disks = append(disks, d); d.GetRole() == SearcherDisk {
-			reported[d.GetName()] = true
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list disks: %w", err)
+		return nil, err
 	}
 	for id, known := range reported {
 		if !known {
@@ -107,13 +90,14 @@ func ListDisks(ctx context.Context, client *clientv3.Client, prefix string, revi
 
 // list decodes all records below prefix. There is one for each live process, so one page
 // is enough.
-func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix string, revision int64, empty func() T, each func(T)) error {
+func list[T proto.Message](ctx context.Context, client *clientv3.Client, prefix string, revision int64, each func(T)) error {
 	resp, err := client.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithRev(revision))
 	if err != nil {
-		return err
+		return fmt.Errorf("list %s: %w", prefix, err)
 	}
 	for _, kv := range resp.Kvs {
-		record := empty()
+		var none T
+		record, _ := none.ProtoReflect().New().Interface().(T) // which it is
 		if err := proto.Unmarshal(kv.Value, record); err != nil {
 			return fmt.Errorf("decode %q: %w", kv.Key, err)
 		}

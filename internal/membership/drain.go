@@ -2,6 +2,7 @@ package membership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -62,27 +63,15 @@ func TakeCensus(ctx context.Context, client *clientv3.Client, prefix string) (*C
 		return nil, fmt.Errorf("list searchers: %w", err)
 	}
 	revision := now.Header.Revision
-	err = list(ctx, client, prefix+searcherKind, revision, func() *catalogv1.Searcher { return &catalogv1.Searcher{} }, func(s *catalogv1.Searcher) {
-		c.Searchers = append(c.Searchers, s)
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list searchers: %w", err)
-	}
-	err = list(ctx, client, prefix+drainedKind, revision, func() *catalogv1.DrainedSearcher { return &catalogv1.DrainedSearcher{} }, func(d *catalogv1.DrainedSearcher) {
-		c.Drained[d.GetId()] = d
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list drained searchers: %w", err)
-	}
-	err = list(ctx, client, prefix+diskKind, revision, func() *catalogv1.Disk { return &catalogv1.Disk{} }, func(d *catalogv1.Disk) {
-		if d.GetRole() == SearcherDisk {
-			c.Disks[d.GetName()] = append(c.Disks[d.GetName()], d)
-		}
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list disks: %w", err)
-	}
-	return c, nil
+	return c, errors.Join(
+		list(ctx, client, prefix+searcherKind, revision, func(s *catalogv1.Searcher) { c.Searchers = append(c.Searchers, s) }),
+		list(ctx, client, prefix+drainedKind, revision, func(d *catalogv1.DrainedSearcher) { c.Drained[d.GetId()] = d }),
+		list(ctx, client, prefix+diskKind, revision, func(d *catalogv1.Disk) {
+			if d.GetRole() == SearcherDisk {
+				c.Disks[d.GetName()] = append(c.Disks[d.GetName()], d)
+			}
+		}),
+	)
 }
 
 // Awaited returns the searchers that may still lack shards that they take over from a draining one,

@@ -28,6 +28,20 @@ func grant(ctx context.Context, client *clientv3.Client, ttl time.Duration) (cli
 	return lease.ID, nil
 }
 
+// await waits for what comes next; alive is false once the lease that beats is lost.
+func await[T any](beats <-chan *clientv3.LeaseKeepAliveResponse, coming <-chan T) (next T, alive bool) {
+	for {
+		select {
+		case _, alive := <-beats:
+			if !alive {
+				return next, false
+			}
+		case next := <-coming:
+			return next, true
+		}
+	}
+}
+
 // revoke gives a lease back, even when the context is over.
 func revoke(ctx context.Context, client *clientv3.Client, lease clientv3.LeaseID) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), revokeTimeout)

@@ -171,23 +171,8 @@ func (r *Registration) hold(ctx context.Context) (registered bool, err error) {
 		}
 		r.setStored(record, nil)
 		registered = true
-		if !r.waitWake(beats) {
+		if _, alive := await(beats, r.wake); !alive {
 			return true, errors.New("lease lost")
-		}
-	}
-}
-
-// waitWake waits for a changed record; it returns false if the lease is no longer
-// kept alive.
-func (r *Registration) waitWake(beats <-chan *clientv3.LeaseKeepAliveResponse) bool {
-	for {
-		select {
-		case _, alive := <-beats:
-			if !alive {
-				return false
-			}
-		case <-r.wake:
-			return true
 		}
 	}
 }
