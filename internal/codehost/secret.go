@@ -3,7 +3,6 @@ package codehost
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,18 +88,13 @@ func (s Secrets) read(file string) (config.Secret, error) {
 	if s.Folder == "" {
 		return "", fmt.Errorf("the credential %s: there is no folder for credentials", file)
 	}
-	f, err := os.Open(filepath.Join(s.Folder, file))
-	if err != nil {
-		return "", fmt.Errorf("read a credential: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	text, err := config.ReadFile(filepath.Join(s.Folder, file), maxSecret)
 	if err != nil {
 		return "", fmt.Errorf("read a credential: %w", err)
 	}
 	secret := strings.TrimSpace(string(text))
-	if secret == "" || len(text) > maxSecret {
-		return "", fmt.Errorf("the credential %s has %d bytes: want 1 to %d", file, len(text), maxSecret)
+	if secret == "" {
+		return "", fmt.Errorf("the credential %s is empty", file)
 	}
 	return config.Secret(secret), nil
 }

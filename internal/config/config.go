@@ -117,21 +117,19 @@ func (s *Set) apply(l layer) []error {
 	var problems []error
 	for _, key := range l.keys() {
 		source := l.source(key)
-		i := slices.IndexFunc(s.fields, func(f *field) bool { return f.key == key })
-		if i < 0 && s.isGroup(key) && isEmpty(l.values[key]) {
+		f := s.field(key)
+		if f == nil {
+			if !s.isGroup(key) || !isEmpty(l.values[key]) {
+				problems = append(problems, &Error{Key: key, Source: source, Want: s.unknown(key)})
+			}
 			continue
 		}
-		if i < 0 {
-			problems = append(problems, &Error{Key: key, Source: source, Want: s.unknown(key)})
-			continue
-		}
-		f := s.fields[i]
 		err := f.set(l.values[key])
 		if f.governedBy != "" {
 			err = fmt.Errorf("nothing here: %s decides for all roles", f.governedBy)
 		}
 		if err != nil {
-			problems = append(problems, f.problem(l.values[key], source, err))
+			problems = append(problems, &Error{Key: key, Value: fmt.Sprint(l.values[key]), Source: source, Want: "want " + err.Error()})
 			continue
 		}
 		s.sources[key] = source
@@ -152,14 +150,24 @@ func (s *Set) validate() []error {
 			located := *e
 			if located.Source = s.sources[e.Key]; located.Source == "" {
 				located.Source = "the default"
-				if i := slices.IndexFunc(s.fields, func(f *field) bool { return f.key == e.Key && f.governedBy == "" }); i >= 0 {
-					located.Source += "; --" + s.fields[i].flag + " sets it"
+				if f := s.field(e.Key); f != nil && f.governedBy == "" {
+					located.Source += "; --" + f.flag + " sets it"
 				}
 			}
 			problems[i] = &located
 		}
 	}
 	return problems
+}
+
+// field is the setting with a key; nil if there is none.
+func (s *Set) field(key string) *field {
+	for _, f := range s.fields {
+		if f.key == key {
+			return f
+		}
+	}
+	return nil
 }
 
 // isGroup reports whether there are settings below the key.

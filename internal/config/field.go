@@ -114,11 +114,6 @@ func (f *field) set(raw any) error {
 	return nil
 }
 
-// problem describes a value that could not be set.
-func (f *field) problem(raw any, source string, err error) *Error {
-	return &Error{Key: f.key, Value: fmt.Sprint(raw), Source: source, Want: "want " + err.Error()}
-}
-
 // declare adds the setting's flag.
 func (f *field) declare(flags *pflag.FlagSet) {
 	fl := flags.VarPF(&flagValue{field: f, text: f.initial}, f.flag, "", f.doc)

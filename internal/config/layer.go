@@ -60,7 +60,7 @@ func fileLayer(path string) (layer, error) {
 	if path == "" {
 		return l, nil
 	}
-	content, err := readLimited(path, maxFile)
+	content, err := ReadFile(path, maxFile)
 	if err != nil {
 		return l, fmt.Errorf("read the settings file: %w", err)
 	}
@@ -96,18 +96,13 @@ func (s *Set) envLayer(environ []string) (layer, error) {
 	if err != nil {
 		return layer{}, fmt.Errorf("read the environment: %w", err)
 	}
-	source := func(key string) string { return "$" + s.envOf(key) }
-	return layer{values: values, source: source}, nil
-}
-
-// envOf is the variable of a key; an unknown variable is its own key.
-func (s *Set) envOf(key string) string {
-	for _, f := range s.fields {
-		if f.key == key {
-			return f.env
+	source := func(key string) string {
+		if f := s.field(key); f != nil {
+			return "$" + f.env
 		}
+		return "$" + key // an unknown variable
 	}
-	return key
+	return layer{values: values, source: source}, nil
 }
 
 // flagLayer selects the flags that were given.

@@ -89,8 +89,8 @@ func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 // MarshalText implements encoding.TextMarshaler.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// readLimited reads a whole file, or fails if it has more than limit bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
+// ReadFile reads a whole file, or fails if it has more than limit bytes. Its errors name the file.
+func ReadFile(path string, limit int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func readLimited(path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
 	if int64(len(content)) > limit {
 		return nil, fmt.Errorf("%s is larger than %s", path, Bytes(limit))

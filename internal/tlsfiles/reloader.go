@@ -7,11 +7,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
+
+	"github.com/trawl-search/trawl/internal/config"
 )
 
 const (
@@ -109,27 +109,11 @@ func (p paths) read() (t texts, err error) {
 		if f.path == "" {
 			continue
 		}
-		if *f.to, err = readFile(f.path); err != nil {
+		if *f.to, err = config.ReadFile(f.path, maxFile); err != nil {
 			return texts{}, fmt.Errorf("read the %s: %w", f.what, err)
 		}
 	}
 	return t, nil
-}
-
-func readFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > maxFile {
-		return nil, fmt.Errorf("%s has more than %d bytes", path, maxFile)
-	}
-	return text, nil
 }
 
 func (t texts) digest() [sha256.Size]byte {

@@ -27,20 +27,10 @@ type storage struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *storage) SetDefaults() {
-	s.logging.SetDefaults()
-	s.Etcd.SetDefaults()
-	s.Bucket.SetDefaults()
-}
+func (s *storage) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *storage) Validate() error {
-	var check config.Check
-	check.Nested("", &s.logging)
-	check.Nested("etcd", &s.Etcd)
-	check.Nested("bucket", &s.Bucket)
-	return check.Err()
-}
+func (s *storage) Validate() error { return config.Validate(s) }
 
 // shared is what a role has in common with all others.
 type shared struct {

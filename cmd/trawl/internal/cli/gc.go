@@ -30,16 +30,14 @@ type gcSettings struct {
 
 // SetDefaults implements config.Settings.
 func (s *gcSettings) SetDefaults() {
-	s.Config.SetDefaults()
-	s.storage.SetDefaults()
+	config.Defaults(s)
 	s.LogLevel, s.LogFormat = "warn", "text"
 }
 
 // Validate implements config.Settings.
 func (s *gcSettings) Validate() error {
 	var check config.Check
-	check.Nested("", &s.Config)
-	check.Nested("", &s.storage)
+	check.Parts(s)
 	check.That(s.Audit || !s.Contents, "contents", s.Contents, "nothing without --audit")
 	check.That(!s.Audit || !s.DryRun, "dry-run", s.DryRun, "nothing with --audit, which never changes anything")
 	return check.Err()

@@ -40,20 +40,10 @@ type indexerSettings struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *indexerSettings) SetDefaults() {
-	s.Config.SetDefaults()
-	s.storage.SetDefaults()
-	s.NATS.SetDefaults()
-}
+func (s *indexerSettings) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *indexerSettings) Validate() error {
-	var check config.Check
-	check.Nested("", &s.Config)
-	check.Nested("", &s.storage)
-	check.Nested("nats", &s.NATS)
-	return check.Err()
-}
+func (s *indexerSettings) Validate() error { return config.Validate(s) }
 
 func newIndexer(p Process) *cobra.Command {
 	var s indexerSettings
@@ -74,18 +64,10 @@ type searcherSettings struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *searcherSettings) SetDefaults() {
-	s.Config.SetDefaults()
-	s.storage.SetDefaults()
-}
+func (s *searcherSettings) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *searcherSettings) Validate() error {
-	var check config.Check
-	check.Nested("", &s.Config)
-	check.Nested("", &s.storage)
-	return check.Err()
-}
+func (s *searcherSettings) Validate() error { return config.Validate(s) }
 
 func newSearcher(p Process) *cobra.Command {
 	var s searcherSettings
@@ -108,22 +90,10 @@ type routerSettings struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *routerSettings) SetDefaults() {
-	s.Config.SetDefaults()
-	s.logging.SetDefaults()
-	s.Etcd.SetDefaults()
-	s.NATS.SetDefaults()
-}
+func (s *routerSettings) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *routerSettings) Validate() error {
-	var check config.Check
-	check.Nested("", &s.Config)
-	check.Nested("", &s.logging)
-	check.Nested("etcd", &s.Etcd)
-	check.Nested("nats", &s.NATS)
-	return check.Err()
-}
+func (s *routerSettings) Validate() error { return config.Validate(s) }
 
 func newRouter(p Process) *cobra.Command {
 	var s routerSettings
@@ -144,18 +114,10 @@ type canarySettings struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *canarySettings) SetDefaults() {
-	s.Config.SetDefaults()
-	s.logging.SetDefaults()
-}
+func (s *canarySettings) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *canarySettings) Validate() error {
-	var check config.Check
-	check.Nested("", &s.Config)
-	check.Nested("", &s.logging)
-	return check.Err()
-}
+func (s *canarySettings) Validate() error { return config.Validate(s) }
 
 func newCanary(p Process) *cobra.Command {
 	var s canarySettings

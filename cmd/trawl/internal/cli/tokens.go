@@ -131,14 +131,10 @@ type tokensSettings struct {
 }
 
 // SetDefaults implements config.Settings.
-func (s *tokensSettings) SetDefaults() { s.Etcd.SetDefaults() }
+func (s *tokensSettings) SetDefaults() { config.Defaults(s) }
 
 // Validate implements config.Settings.
-func (s *tokensSettings) Validate() error {
-	var check config.Check
-	check.Nested("etcd", &s.Etcd)
-	return check.Err()
-}
+func (s *tokensSettings) Validate() error { return config.Validate(s) }
 
 type listSettings struct {
 	JSON bool `config:"json" doc:"print one JSON object a line"`

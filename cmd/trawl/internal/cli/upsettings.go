@@ -43,13 +43,7 @@ type listenConfig struct {
 // SetDefaults implements config.Settings: one replica, no wait for load
 // balancers, and repositories of this machine are allowed.
 func (s *upSettings) SetDefaults() {
-	s.logging.SetDefaults()
-	s.Indexer.SetDefaults()
-	s.Searcher.SetDefaults()
-	s.Router.SetDefaults()
-	s.TLS.SetDefaults()
-	s.Source.SetDefaults()
-	s.Access.SetDefaults()
+	config.Defaults(s)
 	s.DataDir = "trawl-data"
 	s.Roles = []string{roleIndexer, roleSearcher, roleRouter}
 	s.GRPC, s.HTTP = s.Router.GRPC, s.Router.HTTP
@@ -65,7 +59,7 @@ func (s *upSettings) SetDefaults() {
 // Validate implements config.Settings.
 func (s *upSettings) Validate() error {
 	var check config.Check
-	check.Nested("", &s.logging)
+	check.Parts(s)
 	check.NotEmpty("data-dir", s.DataDir)
 	for _, role := range s.Roles {
 		check.OneOf("roles", role, roleIndexer, roleSearcher, roleRouter, roleNone)
@@ -73,17 +67,11 @@ func (s *upSettings) Validate() error {
 	check.That(!s.hostsOnly() || len(s.Roles) == 1, "roles", s.Roles, "none alone, or roles")
 	check.Address("grpc", s.GRPC)
 	check.Address("http", s.HTTP)
-	check.Nested("tls", &s.TLS)
-	check.Nested("source", &s.Source)
-	check.Nested("access", &s.Access)
 	s.Access.CheckReach(&check, s.GRPC, s.HTTP)
 	for _, l := range []struct{ setting, listen string }{{"etcd.listen", s.Etcd.Listen}, {"nats.listen", s.NATS.Listen}} {
 		check.That(!s.Access.Asked() || l.listen == "", l.setting, l.listen,
 			"none where callers need tokens, as every process of this machine could make tokens and requests there")
 	}
-	check.Nested("indexer", &s.Indexer)
-	check.Nested("searcher", &s.Searcher)
-	check.Nested("router", &s.Router)
 	return check.Err()
 }
 
