@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
@@ -202,14 +200,9 @@ var errEmptySecret = errors.New("it is empty")
 
 // readSecret reads a secret from its file, less the line end.
 func readSecret(path string) (string, error) {
-	f, err := os.Open(path)
+	text, err := config.ReadFile(path, maxSecretFile)
 	if err != nil {
 		return "", err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecretFile))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", path, err)
 	}
 	secret := strings.TrimRight(string(text), "\r\n")
 	if secret == "" {

@@ -20,10 +20,6 @@ import (
 )
 
 func newCat(p Process) *cobra.Command {
-	var (
-		addr   routerAt
-		branch string
-	)
 	cmd := &cobra.Command{
 		Use:   "cat REPO:PATH...",
 		Short: "Print files as they are indexed",
@@ -33,18 +29,11 @@ func newCat(p Process) *cobra.Command {
 
 A file that cannot be printed is reported, and the others are printed. On a terminal, control characters are escaped. Any other output gets the bytes as they are.`,
 		Args: usageArgs(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.paged(cmd.Context(), func(p Process) error {
-				return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-					return catAll(ctx, c, p, args, branch)
-				})
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().StringVarP(&branch, "branch", "b", "", "the file on this branch; default the repo's first branch that has it")
-	completeNames(cmd, &addr)
-	return cmd
+	branch := cmd.Flags().StringP("branch", "b", "", "the file on this branch; default the repo's first branch that has it")
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		return p.paged(ctx, func(p Process) error { return catAll(ctx, c, p, args, *branch) })
+	})
 }
 
 // catAll prints files. It reports those that cannot be printed and goes on with the others.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,11 +44,7 @@ type routerAt struct {
 // addressFlag declares --addr, whose default may come from $TRAWL_ADDR, and
 // --token-file. A token itself is never a flag: others see the command line.
 func addressFlag(flags *pflag.FlagSet, p Process, at *routerAt) {
-	standard := p.env("TRAWL_ADDR")
-	if standard == "" {
-		standard = defaultAddress
-	}
-	flags.StringVar(&at.addr, "addr", standard, "host:port of a router, or $TRAWL_ADDR")
+	flags.StringVar(&at.addr, "addr", cmp.Or(p.env("TRAWL_ADDR"), defaultAddress), "host:port of a router, or $TRAWL_ADDR")
 	at.token = access.Text(p.env("TRAWL_TOKEN"))
 	flags.StringVar(&at.tokenFile, "token-file", "", "file with the token by which the router knows you, or the token itself in $TRAWL_TOKEN")
 	flags.BoolVar(&at.tls, "tls", p.env("TRAWL_TLS") == "1", "speak TLS with the router, or $TRAWL_TLS=1; implied by --ca-file and --cert-file")
@@ -62,8 +59,11 @@ func (at routerAt) options() ([]grpc.DialOption, error) {
 	if _, _, err := net.SplitHostPort(at.addr); err != nil && !strings.Contains(at.addr, ":///") { // gRPC would try port 443
 		return nil, usageError{fmt.Errorf("--addr is %q: want HOST:PORT of the gRPC server, such as %s", at.addr, defaultAddress)}
 	}
-	if err := at.readToken(); err != nil {
-		return nil, err
+	if at.tokenFile != "" {
+		var err error
+		if at.token, err = access.ReadText(at.tokenFile); err != nil {
+			return nil, err
+		}
 	}
 	transport, err := at.transport()
 	if err != nil {
@@ -78,14 +78,6 @@ func (at routerAt) options() ([]grpc.DialOption, error) {
 		options = append(options, grpc.WithPerRPCCredentials(at.token))
 	}
 	return options, nil
-}
-
-// readToken takes the token from its file.
-func (at *routerAt) readToken() (err error) {
-	if at.tokenFile != "" {
-		at.token, err = access.ReadText(at.tokenFile)
-	}
-	return err
 }
 
 // transport returns the credentials of the connection. A token is not sent to another
@@ -144,17 +136,20 @@ func withClient(ctx context.Context, at routerAt, f func(context.Context, client
 	return nil
 }
 
+// calling makes cmd call a router. Its flags must be declared: the shell completes those that are names of what is indexed.
+func calling(p Process, cmd *cobra.Command, run func(ctx context.Context, c client, args []string) error) *cobra.Command {
+	var at routerAt
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return withClient(cmd.Context(), at, func(ctx context.Context, c client) error { return run(ctx, c, args) })
+	}
+	addressFlag(cmd.Flags(), p, &at)
+	completeNames(cmd, &at)
+	return cmd
+}
+
 // listing makes cmd print what list prints of a router, as JSON if the caller asks for it.
 func listing(p Process, cmd *cobra.Command, list func(ctx context.Context, c client, asJSON bool) error) *cobra.Command {
-	var (
-		addr   routerAt
-		asJSON bool
-	)
 	cmd.Args = usageArgs(knownCommand)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return list(ctx, c, asJSON) })
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	return cmd
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a line")
+	return calling(p, cmd, func(ctx context.Context, c client, _ []string) error { return list(ctx, c, *asJSON) })
 }

@@ -74,14 +74,6 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 	return nil
 }
 
-// awaitEtcd makes the etcd client, and fails within seconds unless etcd answers.
-func (s *shared) awaitEtcd(ctx context.Context, cfg etcdConfig) error {
-	if err := s.connectEtcd(cfg); err != nil {
-		return err
-	}
-	return cfg.await(ctx, s.etcd)
-}
-
 // connectNATS makes the queue; it does not wait for NATS.
 func (s *shared) connectNATS(cfg natsConfig) error {
 	conn, err := cfg.connect(s.telemetry.Logger())
@@ -114,4 +106,17 @@ func (s *shared) openBucket(ctx context.Context, cfg bucket.Config) error {
 		return fmt.Errorf("counting what the bucket does: %w", err)
 	}
 	return nil
+}
+
+// openStorage starts the logs of a command, and opens etcd, which must answer within seconds, and a bucket that exists.
+func (s *shared) openStorage(ctx context.Context, p Process, cfg storage, role string) error {
+	if err := s.startTelemetry(ctx, p, cfg.logging.Config, role); err != nil {
+		return err
+	}
+	cfg.Bucket.Existing = true
+	err := s.connectEtcd(cfg.Etcd)
+	if err == nil {
+		err = cfg.Etcd.await(ctx, s.etcd)
+	}
+	return errors.Join(err, s.openBucket(ctx, cfg.Bucket))
 }

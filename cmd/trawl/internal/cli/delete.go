@@ -11,21 +11,18 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Bounds of the wait between two checks of a deletion. Each check reads the records of
-// all shared shards, so the wait grows with the time that a check takes.
-const (
-	minDeletionWait = time.Second
-	maxDeletionWait = time.Minute
-)
+// sleepSince waits between two checks of something that takes long; began is when the last check did. Each reads the records of
+// all shared shards, or of all repos, so the wait grows with the time that it takes. It is false if ctx ends first.
+func sleepSince(ctx context.Context, began time.Time) bool {
+	return wait.Sleep(ctx, min(max(time.Second, 10*time.Since(began)), time.Minute))
+}
 
 func newDelete(p Process) *cobra.Command {
-	var (
-		addr routerAt
-		wait bool
-	)
 	cmd := &cobra.Command{
 		Use:   "delete REPO",
 		Short: "Remove a repository by its name",
@@ -40,21 +37,16 @@ func newDelete(p Process) *cobra.Command {
 command waits again. Searchers and indexers that are away are not waited for: they remove what they have when they come
 back, before they are ready. What a bucket keeps of deleted objects by itself, as versions or copies, is up to the bucket.`,
 		Args: named(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				return deleteRepo(ctx, c, p, args[0], wait)
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until its bytes are gone from the bucket and all disks, and show where some are left; may take a day")
-	completeNames(cmd, &addr)
-	return cmd
+	untilGone := cmd.Flags().Bool("wait", false, "wait until its bytes are gone from the bucket and all disks, and show where some are left; may take a day")
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		return deleteRepo(ctx, c, p, args[0], *untilGone)
+	})
 }
 
-func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool) error {
+func deleteRepo(ctx context.Context, c client, p Process, name string, untilGone bool) error {
 	done, err := c.ingest.DeleteRepo(ctx, &ingestv1.DeleteRepoRequest{Name: name})
-	if err != nil && (!wait || status.Code(err) != codes.NotFound) {
+	if err != nil && (!untilGone || status.Code(err) != codes.NotFound) {
 		return err
 	}
 	if err == nil {
@@ -62,7 +54,7 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 			return err
 		}
 	}
-	if !wait {
+	if !untilGone {
 		return nil
 	}
 	// Without a token this resumes the wait for an earlier deletion.
@@ -73,9 +65,13 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, wait bool
 		}
 		return again
 	}
-	searchers, indexers := count(gone, ingestv1.PlaceKind_PLACE_KIND_SEARCHER), count(gone, ingestv1.PlaceKind_PLACE_KIND_INDEXER)
+	places := map[ingestv1.PlaceKind]uint64{}
+	for _, place := range gone.GetPlaces() {
+		places[place.GetKind()]++
+	}
+	searchers, indexers := places[ingestv1.PlaceKind_PLACE_KIND_SEARCHER], places[ingestv1.PlaceKind_PLACE_KIND_INDEXER]
 	_, err = fmt.Fprintf(p.Out, "%s: gone from the bucket and from the disks of %s and %s; those that are away remove it when they come back\n",
-		name, render.Count(uint64(searchers), "searcher", "searchers"), render.Count(uint64(indexers), "indexer", "indexers"))
+		name, render.Count(searchers, "searcher", "searchers"), render.Count(indexers, "indexer", "indexers"))
 	return err
 }
 
@@ -101,12 +97,10 @@ func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletio
 		if d.GetGone() {
 			return d, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !sleepSince(ctx, began) {
 			tally.Done()
 			fmt.Fprintf(p.Err, "%s: its bytes go without this command; `trawl repos delete --wait %s` waits again\n", req.GetName(), req.GetName())
 			return nil, ctx.Err()
-		case <-time.After(min(max(minDeletionWait, 10*time.Since(began)), maxDeletionWait)):
 		}
 	}
 }
@@ -114,15 +108,6 @@ func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletio
 func leftIn(d *ingestv1.GetDeletionResponse) (n int) {
 	for _, place := range d.GetPlaces() {
 		if !place.GetGone() {
-			n++
-		}
-	}
-	return n
-}
-
-func count(d *ingestv1.GetDeletionResponse, kind ingestv1.PlaceKind) (n int) {
-	for _, place := range d.GetPlaces() {
-		if place.GetKind() == kind {
 			n++
 		}
 	}
@@ -159,9 +144,7 @@ func whereLeft(d *ingestv1.GetDeletionResponse) string {
 	return strings.Join(parts, ", ")
 }
 
-func diskOf(kind ingestv1.PlaceKind) string {
-	return strings.ToLower(strings.TrimPrefix(kind.String(), "PLACE_KIND_"))
-}
+func diskOf(kind ingestv1.PlaceKind) string { return searchapi.EnumWords(kind.String(), "PLACE_KIND_") }
 
 // within is how long it may take, in words. It is unknown until the first garbage collection.
 func within(place *ingestv1.DeletionPlace) string {

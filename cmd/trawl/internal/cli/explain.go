@@ -20,18 +20,15 @@ type callError struct {
 	addr string
 	// reached: the connection stands, so the error is the router's.
 	reached bool
-	err     error
+	error
 }
 
 func callFailed(addr string, conn *grpc.ClientConn, err error) error {
 	return &callError{addr, conn.GetState() == connectivity.Ready, err}
 }
 
-// Error implements error.
-func (e *callError) Error() string { return e.err.Error() }
-
 // Unwrap returns the error of the call.
-func (e *callError) Unwrap() error { return e.err }
+func (e *callError) Unwrap() error { return e.error }
 
 // explain turns an error into advice for the person at the terminal.
 func explain(err error) string {

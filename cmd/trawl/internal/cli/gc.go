@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,11 +59,7 @@ alongside them does no harm.
 func runGC(ctx context.Context, p Process, s gcSettings) (err error) {
 	var sh shared
 	defer func() { err = errors.Join(err, sh.close()) }()
-	if err := sh.startTelemetry(ctx, p, s.logging.Config, "gc"); err != nil {
-		return err
-	}
-	s.Bucket.Existing = true
-	if err := errors.Join(sh.awaitEtcd(ctx, s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+	if err := sh.openStorage(ctx, p, s.storage, "gc"); err != nil {
 		return err
 	}
 	c := gc.Collector{
@@ -88,17 +83,14 @@ func printReport(out io.Writer, r gc.Report, dry bool) error {
 	if dry {
 		deleted, condemned = "would delete", "would condemn"
 	}
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range []struct {
-		what string
-		n    gc.Count
-	}{{deleted, r.Deleted}, {condemned, r.Condemned}, {"waiting", r.Waiting}, {"above the limit", r.Excess}, {"in use", r.Kept}} {
-		fmt.Fprintf(tw, "%s\t%s\t%s\n", row.what, objects(row.n), searchapi.Bytes(row.n.Bytes))
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the report: %w", err)
-	}
-	return nil
+	return table(out, "report", func(w io.Writer) {
+		for _, row := range []struct {
+			what string
+			n    gc.Count
+		}{{deleted, r.Deleted}, {condemned, r.Condemned}, {"waiting", r.Waiting}, {"above the limit", r.Excess}, {"in use", r.Kept}} {
+			fmt.Fprintf(w, "%s\t%s\t%s\n", row.what, objects(row.n), searchapi.Bytes(row.n.Bytes))
+		}
+	})
 }
 
 // audit prints every finding as it comes. A problem with an object in use is an error.

@@ -20,6 +20,7 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/indexer"
@@ -153,7 +154,7 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 		return err
 	}
 	report := render.NewProgress(p.Err, isTerminal(p.Err), indexer.MaxAttempts)
-	done, err := wait(ctx, c, put, report.Update)
+	done, err := awaitIndex(ctx, c, put, report.Update)
 	report.Done()
 	if err != nil {
 		if ctx.Err() != nil {
@@ -167,9 +168,9 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 // errIndexing is a request that ended without a published index.
 var errIndexing = errors.New("not indexed")
 
-// wait follows a request until it is published or failed, and returns its last status. If
+// awaitIndex follows a request until it is published or failed, and returns its last status. If
 // the router goes away meanwhile it waits for it: the request is safe.
-func wait(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
+func awaitIndex(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update func(*ingestv1.RepoStatus)) (*ingestv1.RepoStatus, error) {
 	const patience = 30 * time.Second
 	for lastSeen := time.Now(); ; {
 		done, err := follow(ctx, c, put, func(s *ingestv1.RepoStatus) {
@@ -179,10 +180,8 @@ func wait(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update f
 		if done != nil || status.Code(err) != codes.Unavailable && !errors.Is(err, io.EOF) || time.Since(lastSeen) > patience {
 			return done, err
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, time.Second) {
 			return nil, ctx.Err()
-		case <-time.After(time.Second):
 		}
 	}
 }

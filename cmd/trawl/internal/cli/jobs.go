@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,34 +35,22 @@ func newJobsList(p Process) *cobra.Command {
 }
 
 func newJobsShow(p Process) *cobra.Command {
-	var addr routerAt
-	cmd := &cobra.Command{
-		Use:   "show REPO",
-		Short: "Show why the job of a repository was given up",
-		Args:  named(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				resp, err := c.ingest.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: args[0]})
-				if err != nil {
-					return err
-				}
-				l := resp.GetLetter()
-				_, err = fmt.Fprintf(p.Out, "%s: request %d was given up %s ago, at %s, after %s:\n%s\n",
-					render.Safe([]byte(l.GetName())), l.GetEpoch(), age(l), l.GetGivenUpAt().AsTime().Format(time.RFC3339), render.Count(uint64(l.GetAttempts()), "attempt", "attempts"),
-					render.Safe([]byte(l.GetReason())))
-				return err
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	return cmd
+	cmd := &cobra.Command{Use: "show REPO", Short: "Show why the job of a repository was given up", Args: named(cobra.ExactArgs(1))}
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		resp, err := c.ingest.GetDeadLetter(ctx, &ingestv1.GetDeadLetterRequest{Name: args[0]})
+		if err != nil {
+			return err
+		}
+		l := resp.GetLetter()
+		_, err = fmt.Fprintf(p.Out, "%s: request %d was given up %s ago, at %s, after %s:\n%s\n",
+			render.Safe([]byte(l.GetName())), l.GetEpoch(), age(l), moment(l.GetGivenUpAt()), render.Count(uint64(l.GetAttempts()), "attempt", "attempts"),
+			render.Safe([]byte(l.GetReason())))
+		return err
+	})
 }
 
 func newJobsRetry(p Process) *cobra.Command {
-	var (
-		addr routerAt
-		all  bool
-	)
+	var all bool
 	cmd := &cobra.Command{
 		Use:   "retry {REPO... | --all}",
 		Short: "Retry jobs that were given up",
@@ -73,24 +60,20 @@ func newJobsRetry(p Process) *cobra.Command {
 			}
 			return nil
 		}),
-		RunE: func(cmd *cobra.Command, names []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				if all {
-					letters, err := deadLetters(ctx, c)
-					if err != nil {
-						return err
-					}
-					for _, l := range letters {
-						names = append(names, l.GetName())
-					}
-				}
-				return retryAll(ctx, p.Out, c, names)
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().BoolVar(&all, "all", false, "retry every job that was given up")
-	return cmd
+	return calling(p, cmd, func(ctx context.Context, c client, names []string) error {
+		if all {
+			letters, err := deadLetters(ctx, c)
+			if err != nil {
+				return err
+			}
+			for _, l := range letters {
+				names = append(names, l.GetName())
+			}
+		}
+		return retryAll(ctx, p.Out, c, names)
+	})
 }
 
 // retryAll continues after a repo that fails, and returns the first failure.
@@ -134,19 +117,16 @@ func age(l *ingestv1.DeadLetter) time.Duration {
 const maxReasonShown = 100
 
 func printLetters(out io.Writer, letters []*ingestv1.DeadLetter) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tREQUEST\tATTEMPTS\tAGE\tREASON")
-	for _, l := range letters {
-		reason, _, _ := strings.Cut(l.GetReason(), "\n")
-		if len(reason) > maxReasonShown {
-			reason = strings.ToValidUTF8(reason[:maxReasonShown], "") + "…"
+	return table(out, "jobs", func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tREQUEST\tATTEMPTS\tAGE\tREASON")
+		for _, l := range letters {
+			reason, _, _ := strings.Cut(l.GetReason(), "\n")
+			if len(reason) > maxReasonShown {
+				reason = strings.ToValidUTF8(reason[:maxReasonShown], "") + "…"
+			}
+			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", render.Safe([]byte(l.GetName())), l.GetEpoch(), l.GetAttempts(), age(l), render.Safe([]byte(reason)))
 		}
-		fmt.Fprintf(tw, "%s\t%d\t%d\t%s\t%s\n", render.Safe([]byte(l.GetName())), l.GetEpoch(), l.GetAttempts(), age(l), render.Safe([]byte(reason)))
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the jobs: %w", err)
-	}
-	return nil
+	})
 }
 
 type letterJSON struct {

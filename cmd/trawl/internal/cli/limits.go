@@ -1,10 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,24 +41,13 @@ func newLimitsList(p Process) *cobra.Command {
 }
 
 func printLimits(out io.Writer, limits []*adminv1.Limit) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tLIMIT\tSETTING\tSINCE\tBY")
-	for _, l := range limits {
-		since := "-"
-		if l.GetSetAt() != nil {
-			since = moment(l.GetSetAt())
+	return table(out, "limits", func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tLIMIT\tSETTING\tSINCE\tBY")
+		for _, l := range limits {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(l.GetName())), dash(render.Safe([]byte(l.GetValue()))),
+				cmp.Or(render.Safe([]byte(l.GetSetting())), "of each indexer"), moment(l.GetSetAt()), dash(render.Safe([]byte(l.GetSetBy()))))
 		}
-		setting := l.GetSetting()
-		if setting == "" {
-			setting = "of each indexer"
-		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(l.GetName())), dash(render.Safe([]byte(l.GetValue()))),
-			render.Safe([]byte(setting)), since, dash(render.Safe([]byte(l.GetSetBy()))))
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the limits: %w", err)
-	}
-	return nil
+	})
 }
 
 func newLimitsSet(p Process) *cobra.Command {
@@ -84,29 +74,13 @@ func newLimitsUnset(p Process) *cobra.Command {
 
 // limitCommand makes a command that sets the limit of its first argument to its second one, or unsets it.
 func limitCommand(p Process, cmd *cobra.Command) *cobra.Command {
-	var addr routerAt
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		value := ""
-		if len(args) > 1 {
-			value = args[1]
-		}
-		return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-			resp, err := c.admin.SetLimit(ctx, &adminv1.SetLimitRequest{Name: args[0], Value: value})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(p.Out, "%s: %s; before: %s\n", args[0], limitText(value), limitText(resp.GetBefore()))
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		value := strings.Join(args[1:], "")
+		resp, err := c.admin.SetLimit(ctx, &adminv1.SetLimitRequest{Name: args[0], Value: value})
+		if err != nil {
 			return err
-		})
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	return cmd
-}
-
-// limitText is a value of a limit for people; empty is no value.
-func limitText(value string) string {
-	if value == "" {
-		return "the setting"
-	}
-	return value
+		}
+		_, err = fmt.Fprintf(p.Out, "%s: %s; before: %s\n", args[0], cmp.Or(value, "the setting"), cmp.Or(resp.GetBefore(), "the setting"))
+		return err
+	})
 }

@@ -11,10 +11,7 @@ import (
 )
 
 func newMCP(p Process) *cobra.Command {
-	var (
-		addr routerAt
-		cfg  mcptools.Config
-	)
+	var cfg mcptools.Config
 	cfg.SetDefaults()
 	cmd := &cobra.Command{
 		Use:   "mcp",
@@ -24,20 +21,16 @@ trawl search does. docs/mcp.md has the tools, and how to configure clients:
 
   claude mcp add trawl -- trawl mcp --addr search.example.org:443 --tls --token-file ~/.trawl-token`,
 		Args: usageArgs(knownCommand),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cfg.Validate(); err != nil {
-				return usageError{err}
-			}
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				open := func() mcptools.API { return remote{c.search} }
-				tools := mcptools.New(open, cfg, Version(), slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
-				return tools.Run(ctx, mcptools.LineTransport(p.In, p.Out))
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringSliceVar(&cfg.Tools, "tools", cfg.Tools, "tools to offer; there are also list_refs, count and compare")
-	return cmd
+	return calling(p, cmd, func(ctx context.Context, c client, _ []string) error {
+		if err := cfg.Validate(); err != nil {
+			return usageError{err}
+		}
+		open := func() mcptools.API { return remote{c.search} }
+		tools := mcptools.New(open, cfg, Version(), slog.New(slog.NewTextHandler(p.Err, &slog.HandlerOptions{Level: slog.LevelWarn})))
+		return tools.Run(ctx, mcptools.LineTransport(p.In, p.Out))
+	})
 }
 
 // remote adapts a router to the interface of the tools.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -227,6 +228,16 @@ func sumUp(out printer, last *searchv1.SearchResponse, took time.Duration, more 
 	}
 	if err := out.Summary(last.GetStatistics(), last.GetCoverage(), took, more); err != nil {
 		return fmt.Errorf("printing the summary: %w", err)
+	}
+	return nil
+}
+
+// table prints rows, whose cells end in tabs, in columns. Its error names what they are.
+func table(out io.Writer, what string, rows func(io.Writer)) error {
+	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	rows(tw)
+	if err := tw.Flush(); err != nil {
+		return fmt.Errorf("printing the %s: %w", what, err)
 	}
 	return nil
 }

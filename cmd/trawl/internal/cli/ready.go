@@ -7,16 +7,15 @@ import (
 	"time"
 
 	"github.com/trawl-search/trawl/internal/embedded"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // awaitReady waits until every role is ready. It is false if ctx ends first.
 func awaitReady(ctx context.Context, services map[string]service) bool {
 	for _, s := range services {
 		for !s.Ready() {
-			select {
-			case <-ctx.Done():
+			if !wait.Sleep(ctx, 50*time.Millisecond) {
 				return false
-			case <-time.After(50 * time.Millisecond):
 			}
 		}
 	}

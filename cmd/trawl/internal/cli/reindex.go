@@ -28,7 +28,6 @@ type reindexing struct {
 
 func newReindex(p Process) *cobra.Command {
 	var (
-		addr   routerAt
 		all    bool
 		before string
 		r      reindexing
@@ -47,28 +46,25 @@ in full since --before, so an interrupted run continues where it was if it gets 
 			}
 			return nil
 		}),
-		RunE: func(cmd *cobra.Command, names []string) error {
-			r.names, r.before = names, time.Now()
-			if before != "" {
-				at, err := time.Parse(time.RFC3339, before)
-				if err != nil {
-					return usageError{fmt.Errorf("--before is %q: want a time such as %s", before, time.Now().UTC().Format(time.RFC3339))}
-				}
-				r.before = at
-			}
-			if r.perMinute < 0 {
-				return usageError{errors.New("--rate is negative: want a number of repositories a minute, 0 for no limit")}
-			}
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return r.run(ctx, c, p) })
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().BoolVar(&all, "all", false, "all repositories that your token allows")
 	cmd.Flags().StringVar(&before, "before", "", "leave alone what was built in full at this time (RFC 3339) or later; empty: now")
 	cmd.Flags().Float64Var(&r.perMinute, "rate", 60, "most repositories to ask for in a minute; 0: no limit")
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "print how many repositories would be indexed again, and change nothing")
-	completeNames(cmd, &addr)
-	return cmd
+	return calling(p, cmd, func(ctx context.Context, c client, names []string) error {
+		r.names, r.before = names, time.Now()
+		if before != "" {
+			at, err := time.Parse(time.RFC3339, before)
+			if err != nil {
+				return usageError{fmt.Errorf("--before is %q: want a time such as %s", before, time.Now().UTC().Format(time.RFC3339))}
+			}
+			r.before = at
+		}
+		if r.perMinute < 0 {
+			return usageError{errors.New("--rate is negative: want a number of repositories a minute, 0 for no limit")}
+		}
+		return r.run(ctx, c, p)
+	})
 }
 
 // run requests one repo after another. The router skips repos that need no build, whatever has
@@ -136,19 +132,10 @@ func (r reindexing) candidates(ctx context.Context, c client) (names []string, e
 		}
 		due(resp.GetStatus())
 	}
-	for req := (&ingestv1.ListReposRequest{}); len(r.names) == 0; {
-		page, err := c.ingest.ListRepos(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.GetRepos() {
-			due(s)
-		}
-		if req.After = page.GetNextAfter(); req.GetAfter() == "" {
-			break
-		}
+	if len(r.names) == 0 {
+		err = c.eachRepo(ctx, "", due)
 	}
-	return names, nil
+	return names, err
 }
 
 // again is the command that continues this run.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,58 +22,49 @@ import (
 )
 
 func newRepos(p Process) *cobra.Command {
-	var (
-		addr    routerAt
-		asJSON  bool
-		skipped uint32
-		stale   staleFlags
-	)
+	var stale staleFlags
 	cmd := &cobra.Command{
 		Use:   "repos [PREFIX]",
 		Short: "List the repositories with their states, or those that are behind",
-		Args:  usageArgs(cobra.MaximumNArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			prefix := strings.Join(args, "")
-			if cmd.Flags().Changed("limit") && !stale.set(cmd.Flags()) {
-				return usageError{errors.New("--limit is for --stale and --older-than: without them all repositories are listed; see trawl repos --help")}
+		Args: usageArgs(func(cmd *cobra.Command, args []string) error {
+			switch flags := cmd.Flags(); {
+			case flags.Changed("limit") && !stale.set(flags):
+				return errors.New("--limit is for --stale and --older-than: without them all repositories are listed")
+			case flags.Changed("skipped") && stale.set(flags):
+				return errors.New("--skipped lists files of indexes: it excludes --stale and --older-than")
+			case stale.olderThan < 0:
+				return fmt.Errorf("--older-than is %v: want 0s or more", stale.olderThan)
 			}
-			if cmd.Flags().Changed("skipped") && stale.set(cmd.Flags()) {
-				return usageError{errors.New("--skipped lists files of indexes: it excludes --stale and --older-than; see trawl repos --help")}
-			}
-			if stale.olderThan < 0 {
-				return usageError{fmt.Errorf("--older-than is %v: want 0s or more; see trawl repos --help", stale.olderThan)}
-			}
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				if stale.set(cmd.Flags()) {
-					return listStale(ctx, c, p, prefix, stale, asJSON)
-				}
-				rows, coverage, err := listRepos(ctx, c, prefix, skipped)
-				if err != nil {
-					return err
-				}
-				if !coverage.GetComplete() {
-					fmt.Fprintf(p.Err, "incomplete: %s, so documents, sizes and languages of some repos are missing\n", searchapi.MissingShards(coverage))
-				}
-				if len(rows) == 0 && prefix != "" {
-					return noneNamed(prefix)
-				}
-				if asJSON {
-					return printReposJSON(p.Out, rows)
-				}
-				if len(rows) == 0 {
-					_, err := io.WriteString(p.Err, "no repo is indexed yet: trawl index URL indexes one\n")
-					return err
-				}
-				return printRepos(p.Out, rows)
-			})
-		},
+			return cobra.MaximumNArgs(1)(cmd, args)
+		}),
 	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	cmd.Flags().Uint32Var(&skipped, "skipped", 0, "files found by name only to list for each repository, with the reason")
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a line")
+	skipped := cmd.Flags().Uint32("skipped", 0, "files found by name only to list for each repository, with the reason")
 	stale.add(cmd.Flags())
 	cmd.AddCommand(newReposStatus(p), newReindex(p), newDelete(p))
-	return cmd
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		prefix := strings.Join(args, "")
+		if stale.set(cmd.Flags()) {
+			return listStale(ctx, c, p, prefix, stale, *asJSON)
+		}
+		rows, coverage, err := listRepos(ctx, c, prefix, *skipped)
+		if err != nil {
+			return err
+		}
+		if !coverage.GetComplete() {
+			fmt.Fprintf(p.Err, "incomplete: %s, so documents, sizes and languages of some repos are missing\n", searchapi.MissingShards(coverage))
+		}
+		switch {
+		case len(rows) == 0 && prefix != "":
+			return noneNamed(prefix)
+		case *asJSON:
+			return printReposJSON(p.Out, rows)
+		case len(rows) == 0:
+			_, err := io.WriteString(p.Err, "no repo is indexed yet: trawl index URL indexes one\n")
+			return err
+		}
+		return printRepos(p.Out, rows)
+	})
 }
 
 // noneNamed is the error about a prefix that no name has.
@@ -91,17 +81,8 @@ type repoRow struct {
 // listRepos joins the desired repos with the published ones, in order of name. The coverage is of the published ones.
 func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]repoRow, *searchv1.Coverage, error) {
 	var rows []repoRow
-	for req := (&ingestv1.ListReposRequest{Prefix: prefix}); ; {
-		page, err := c.ingest.ListRepos(ctx, req)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, s := range page.GetRepos() {
-			rows = append(rows, repoRow{status: s})
-		}
-		if req.After = page.GetNextAfter(); req.GetAfter() == "" {
-			break
-		}
+	if err := c.eachRepo(ctx, prefix, func(s *ingestv1.RepoStatus) { rows = append(rows, repoRow{status: s}) }); err != nil {
+		return nil, nil, err
 	}
 	indexes, coverage, err := published(ctx, c, prefix, skipped)
 	if err != nil {
@@ -115,6 +96,22 @@ func listRepos(ctx context.Context, c client, prefix string, skipped uint32) ([]
 		rows[i].index = byName[rows[i].status.GetName()]
 	}
 	return rows, coverage, nil
+}
+
+// eachRepo passes on the desired repos whose names begin with prefix, in order of name.
+func (c client) eachRepo(ctx context.Context, prefix string, do func(*ingestv1.RepoStatus)) error {
+	for req := (&ingestv1.ListReposRequest{Prefix: prefix}); ; {
+		page, err := c.ingest.ListRepos(ctx, req)
+		if err != nil {
+			return err
+		}
+		for _, s := range page.GetRepos() {
+			do(s)
+		}
+		if req.After = page.GetNextAfter(); req.GetAfter() == "" {
+			return nil
+		}
+	}
 }
 
 // published lists the repos with an index that can be read whose names begin with prefix, in any case if it has no capital.
@@ -144,19 +141,20 @@ func published(ctx context.Context, c client, prefix string, skipped uint32) ([]
 }
 
 func printRepos(out io.Writer, rows []repoRow) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLAG\tLANGUAGES")
-	for _, r := range rows {
-		documents, content, index := "-", "-", "-"
-		if r.index != nil {
-			documents = strconv.FormatUint(r.index.GetDocuments(), 10)
-			content, index = searchapi.Bytes(r.index.GetContentBytes()), searchapi.Bytes(r.index.GetIndexBytes())
+	err := table(out, "repositories", func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tSTATE\tGENERATION\tCOMMIT\tDOCUMENTS\tSIZE\tINDEX\tLAG\tLANGUAGES")
+		for _, r := range rows {
+			documents, content, index := "-", "-", "-"
+			if r.index != nil {
+				documents = strconv.FormatUint(r.index.GetDocuments(), 10)
+				content, index = searchapi.Bytes(r.index.GetContentBytes()), searchapi.Bytes(r.index.GetIndexBytes())
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())), searchapi.State(r.status.GetState()),
+				r.status.GetGeneration(), commit(r.index), documents, content, index, lag(r.status), languages(r.index, 3))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.status.GetName())), searchapi.State(r.status.GetState()),
-			r.status.GetGeneration(), commit(r.index), documents, content, index, lag(r.status), languages(r.index, 3))
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the repositories: %w", err)
+	})
+	if err != nil {
+		return err
 	}
 	for _, r := range rows {
 		if reason := r.status.GetReason(); reason != "" {

@@ -46,11 +46,7 @@ names them. A name that no manifest has is refused. Tokens of callers are lost; 
 func runRestore(ctx context.Context, p Process, s restoreSettings) (err error) {
 	var sh shared
 	defer func() { err = errors.Join(err, sh.close()) }()
-	if err := sh.startTelemetry(ctx, p, s.logging.Config, "restore"); err != nil {
-		return err
-	}
-	s.Bucket.Existing = true
-	if err := errors.Join(sh.awaitEtcd(ctx, s.Etcd), sh.openBucket(ctx, s.Bucket)); err != nil {
+	if err := sh.openStorage(ctx, p, s.storage, "restore"); err != nil {
 		return err
 	}
 	r := restore.Restorer{

@@ -161,7 +161,7 @@ func (a *answerFlags) pages(ctx context.Context, c client, out printer, query st
 		}
 		page, err := a.page(ctx, c, options, next, ask)
 		if err != nil {
-			return false, &queryError{query: query, err: err}
+			return false, &queryError{query, err}
 		}
 		if err := show(out, page.GetFiles()); err != nil {
 			return false, err
@@ -209,14 +209,11 @@ func (a *answerFlags) page(ctx context.Context, c client, o *searchv1.SearchOpti
 // queryError is a failed search for query.
 type queryError struct {
 	query string
-	err   error
+	error
 }
 
-// Error implements error.
-func (e *queryError) Error() string { return e.err.Error() }
-
 // Unwrap returns the error of the call.
-func (e *queryError) Unwrap() error { return e.err }
+func (e *queryError) Unwrap() error { return e.error }
 
 // queryOf is the query that err is about, "" where it is about none.
 func queryOf(err error) string {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 	adminv1 "github.com/trawl-search/trawl/proto/trawl/admin/v1"
 )
 
@@ -36,33 +36,19 @@ func newSearchersList(p Process) *cobra.Command {
 }
 
 func printSearchers(out io.Writer, searchers []*adminv1.Searcher) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tSTATE\tZONE\tADDRESS\tVERSION\tFORMATS\tSHARDS\tSIZE\tLOADING\tSINCE")
-	for _, s := range searchers {
-		formats := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.GetShardFormats()), " ", ","), "[]")
-		since := "-"
-		if s.GetStartedAt() != nil {
-			since = moment(s.GetStartedAt())
+	return table(out, "searchers", func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tSTATE\tZONE\tADDRESS\tVERSION\tFORMATS\tSHARDS\tSIZE\tLOADING\tSINCE")
+		for _, s := range searchers {
+			formats := strings.Trim(strings.ReplaceAll(fmt.Sprint(s.GetShardFormats()), " ", ","), "[]")
+			state := searchapi.EnumWords(s.GetState().String(), "SEARCHER_STATE_")
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n", render.Safe([]byte(s.GetId())), state, dash(render.Safe([]byte(s.GetZone()))),
+				dash(render.Safe([]byte(s.GetAddress()))), dash(render.Safe([]byte(s.GetVersion()))), dash(formats), s.GetShards(),
+				searchapi.Bytes(s.GetShardBytes()), s.GetLoading(), moment(s.GetStartedAt()))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%d\t%s\t%d\t%s\n", render.Safe([]byte(s.GetId())), searcherState(s), dash(render.Safe([]byte(s.GetZone()))),
-			dash(render.Safe([]byte(s.GetAddress()))), dash(render.Safe([]byte(s.GetVersion()))), dash(formats), s.GetShards(),
-			searchapi.Bytes(s.GetShardBytes()), s.GetLoading(), since)
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the searchers: %w", err)
-	}
-	return nil
-}
-
-func searcherState(s *adminv1.Searcher) string {
-	return strings.ToLower(strings.TrimPrefix(s.GetState().String(), "SEARCHER_STATE_"))
+	})
 }
 
 func newSearchersDrain(p Process) *cobra.Command {
-	var (
-		addr routerAt
-		undo bool
-	)
 	cmd := &cobra.Command{
 		Use:   "drain ID",
 		Short: "Move the shards of a searcher to others, and wait until those serve them",
@@ -71,26 +57,22 @@ func newSearchersDrain(p Process) *cobra.Command {
 The searcher answers queries until then, so answers stay complete. After that it can be stopped for good. It stays
 drained when it is started again, until --undo. The command can be interrupted and run again: the searcher goes on draining.`,
 		Args: named(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				resp, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: undo})
-				if err != nil {
-					return err
-				}
-				if undo {
-					_, err := fmt.Fprintf(p.Out, "%s takes shards again\n", args[0])
-					return err
-				}
-				if n, want := resp.GetRemaining(), resp.GetReplication(); n < want {
-					fmt.Fprintf(p.Err, "only %d of the %d searchers that each shard needs remain: start another, since losing one more makes answers incomplete\n", n, want)
-				}
-				return waitDrained(ctx, c, p, args[0])
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&undo, "undo", false, "let the searcher take shards again")
-	return cmd
+	undo := cmd.Flags().Bool("undo", false, "let the searcher take shards again")
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		resp, err := c.admin.DrainSearcher(ctx, &adminv1.DrainSearcherRequest{Id: args[0], Undo: *undo})
+		if err != nil {
+			return err
+		}
+		if *undo {
+			_, err := fmt.Fprintf(p.Out, "%s takes shards again\n", args[0])
+			return err
+		}
+		if n, want := resp.GetRemaining(), resp.GetReplication(); n < want {
+			fmt.Fprintf(p.Err, "only %d of the %d searchers that each shard needs remain: start another, since losing one more makes answers incomplete\n", n, want)
+		}
+		return waitDrained(ctx, c, p, args[0])
+	})
 }
 
 // errUndone is a drain that somebody else ended.
@@ -125,12 +107,10 @@ func waitDrained(ctx context.Context, c client, p Process, id string) error {
 		default:
 			return errUndone
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, time.Second) {
 			tally.Done()
 			fmt.Fprintf(p.Err, "%s goes on draining; these do not have its shards yet: %s\n", id, strings.Join(self.GetAwaited(), ", "))
 			return context.Cause(ctx)
-		case <-time.After(time.Second):
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -144,7 +145,7 @@ func (t *selfTest) prove(ctx context.Context, c client) (err error) {
 		err = errors.Join(err, failed("delete", gone))
 	}()
 	state := ingestv1.State_STATE_QUEUED
-	done, err := wait(limited, c, put, func(s *ingestv1.RepoStatus) { state = s.GetState() })
+	done, err := awaitIndex(limited, c, put, func(s *ingestv1.RepoStatus) { state = s.GetState() })
 	if err != nil {
 		return failed("index, which was "+searchapi.State(state), err)
 	}
@@ -164,11 +165,8 @@ func (t *selfTest) put(ctx context.Context, c client) (*ingestv1.PutRepoResponse
 		case code != codes.Unauthenticated && code != codes.Unavailable:
 			return put, err
 		}
-		refused = err
-		select {
-		case <-ctx.Done():
+		if refused = err; !wait.Sleep(ctx, time.Second) {
 			return nil, refused
-		case <-time.After(time.Second):
 		}
 	}
 }

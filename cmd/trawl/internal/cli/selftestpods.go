@@ -14,6 +14,7 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/tlsfiles"
+	"github.com/trawl-search/trawl/internal/wait"
 )
 
 // podAnswer bounds the time of one request to a pod, and podReason the bytes of its answer.
@@ -91,10 +92,8 @@ func (c podClient) awaitRole(ctx context.Context, role, address string) (int, er
 		if problem == nil {
 			return count, nil
 		}
-		select {
-		case <-ctx.Done():
+		if !wait.Sleep(ctx, time.Second) {
 			return 0, problem
-		case <-time.After(time.Second):
 		}
 	}
 }

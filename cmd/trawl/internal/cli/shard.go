@@ -48,7 +48,7 @@ func newShardSearch(p Process) *cobra.Command {
 				options := output.options(true)
 				answer, err := searchShard(cmd.Context(), s, text, options)
 				if err != nil {
-					return &queryError{query: text, err: err}
+					return &queryError{text, err}
 				}
 				if err := show(out, answer.GetFiles()); err != nil {
 					return err

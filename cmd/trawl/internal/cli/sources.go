@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/internal/codehost"
+	"github.com/trawl-search/trawl/internal/config"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -33,52 +32,38 @@ func newSources(p Process) *cobra.Command {
 }
 
 func newSourcesApply(p Process) *cobra.Command {
-	var (
-		addr routerAt
-		path string
-		wait bool
-	)
 	cmd := &cobra.Command{
 		Use:   "apply -f FILE",
 		Short: "Replace all sources by those of a file",
 		Long: `Replace all sources by those of a YAML file. The repositories of a source that is no longer in it are deleted
 after its grace time. The file names credentials, by environment variable or file; it never holds them.`,
 		Args: usageArgs(knownCommand),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := readSources(path)
-			if err != nil {
-				return usageError{err}
-			}
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				done, err := c.sources.ApplySources(ctx, &ingestv1.ApplySourcesRequest{Sources: list})
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintf(p.Out, "%s: %d added, %d changed, %d removed\n",
-					render.Count(uint64(len(list)), "source", "sources"), len(done.GetAdded()), len(done.GetChanged()), len(done.GetRemoved()))
-				if names := append(done.GetAdded(), done.GetChanged()...); err == nil && wait && len(names) > 0 {
-					return watchSources(ctx, c, p, names)
-				}
-				return err
-			})
-		},
 	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().StringVarP(&path, "file", "f", "", "YAML file of sources")
-	cmd.Flags().BoolVar(&wait, "wait", false, "wait until all repositories of added or changed sources can be searched, and show the progress")
-	return cmd
+	path := cmd.Flags().StringP("file", "f", "", "YAML file of sources")
+	watch := cmd.Flags().Bool("wait", false, "wait until all repositories of added or changed sources can be searched, and show the progress")
+	return calling(p, cmd, func(ctx context.Context, c client, _ []string) error {
+		list, err := readSources(*path)
+		if err != nil {
+			return usageError{err}
+		}
+		done, err := c.sources.ApplySources(ctx, &ingestv1.ApplySourcesRequest{Sources: list})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.Out, "%s: %d added, %d changed, %d removed\n",
+			render.Count(uint64(len(list)), "source", "sources"), len(done.GetAdded()), len(done.GetChanged()), len(done.GetRemoved()))
+		if names := append(done.GetAdded(), done.GetChanged()...); err == nil && *watch && len(names) > 0 {
+			return watchSources(ctx, c, p, names)
+		}
+		return err
+	})
 }
 
 func readSources(path string) ([]*ingestv1.Source, error) {
 	if path == "" {
 		return nil, errors.New("the file of sources is missing: name it with -f FILE")
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading the sources: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, codehost.MaxFileBytes+1))
+	text, err := config.ReadFile(path, codehost.MaxFileBytes)
 	if err != nil {
 		return nil, fmt.Errorf("reading the sources: %w", err)
 	}
@@ -90,19 +75,20 @@ func readSources(path string) ([]*ingestv1.Source, error) {
 }
 
 func printSources(out io.Writer, list []*ingestv1.SourceStatus) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "NAME\tSTATE\tKIND\tREPOS\tLEAVING\tFOREIGN\tREFUSED\tLAST SUCCESS\tNEXT LOOK\tIN BUCKET")
-	for _, s := range list {
-		r := s.GetReport()
-		stored := "no"
-		if s.GetStored() {
-			stored = "yes"
+	err := table(out, "sources", func(w io.Writer) {
+		fmt.Fprintln(w, "NAME\tSTATE\tKIND\tREPOS\tLEAVING\tFOREIGN\tREFUSED\tLAST SUCCESS\tNEXT LOOK\tIN BUCKET")
+		for _, s := range list {
+			r := s.GetReport()
+			stored := "no"
+			if s.GetStored() {
+				stored = "yes"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", s.GetSource().GetName(), sourceState(s), s.GetSource().GetKind(),
+				r.GetRepos(), r.GetLeaving(), r.GetForeign(), r.GetRefused(), moment(r.GetSucceededAt()), moment(r.GetNextAt()), stored)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\t%s\t%s\n", s.GetSource().GetName(), sourceState(s), s.GetSource().GetKind(),
-			r.GetRepos(), r.GetLeaving(), r.GetForeign(), r.GetRefused(), moment(r.GetSucceededAt()), moment(r.GetNextAt()), stored)
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the sources: %w", err)
+	})
+	if err != nil {
+		return err
 	}
 	for _, s := range list {
 		if reason := s.GetReport().GetReason(); reason != "" {

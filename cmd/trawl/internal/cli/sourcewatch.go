@@ -12,44 +12,25 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
-// Bounds of the wait between two checks of the progress of sources. Each check reads all repos, so
-// the wait grows with the time that a check takes.
-const (
-	minSourceWait = time.Second
-	maxSourceWait = time.Minute
-)
-
 // errSource is a source whose host could not be asked.
 var errSource = errors.New("the source cannot be read")
 
 func newSourcesStatus(p Process) *cobra.Command {
-	var (
-		addr  routerAt
-		watch bool
-	)
-	cmd := &cobra.Command{
-		Use:   "status NAME",
-		Short: "Show the progress of the repositories of a source",
-		Args:  named(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				if watch {
-					return watchSources(ctx, c, p, args)
-				}
-				s, err := c.sources.GetSource(ctx, &ingestv1.GetSourceRequest{Name: args[0]})
-				if err != nil {
-					return err
-				}
-				if err := printSources(p.Out, []*ingestv1.SourceStatus{s.GetStatus()}); err != nil {
-					return err
-				}
-				return printSourceProgress(p, s.GetRepos(), s.GetPublished(), s.GetFailed())
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&watch, "watch", false, "wait until all can be searched, and show the progress")
-	return cmd
+	cmd := &cobra.Command{Use: "status NAME", Short: "Show the progress of the repositories of a source", Args: named(cobra.ExactArgs(1))}
+	watch := cmd.Flags().Bool("watch", false, "wait until all can be searched, and show the progress")
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		if *watch {
+			return watchSources(ctx, c, p, args)
+		}
+		s, err := c.sources.GetSource(ctx, &ingestv1.GetSourceRequest{Name: args[0]})
+		if err != nil {
+			return err
+		}
+		if err := printSources(p.Out, []*ingestv1.SourceStatus{s.GetStatus()}); err != nil {
+			return err
+		}
+		return printSourceProgress(p, s.GetRepos(), s.GetPublished(), s.GetFailed())
+	})
 }
 
 func printSourceProgress(p Process, repos, published, failed uint64) error {
@@ -86,10 +67,8 @@ func watchSources(ctx context.Context, c client, p Process, names []string) erro
 			tally.Done()
 			return printSourceProgress(p, repos, published, failed)
 		}
-		select {
-		case <-ctx.Done():
+		if !sleepSince(ctx, began) {
 			return ctx.Err()
-		case <-time.After(min(max(minSourceWait, 10*time.Since(began)), maxSourceWait)):
 		}
 	}
 }

@@ -1,10 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -92,74 +92,60 @@ func printStale(out io.Writer, repos []*ingestv1.RepoStatus, asJSON, head bool) 
 	if asJSON {
 		return printMessages(out, "repositories", repos...)
 	}
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if head {
-		fmt.Fprintln(tw, "NAME\tLAG\tSTATE\tBRANCH\tSEEN\tBY\tINDEXED\tREASON")
-	}
-	for _, r := range repos {
-		f := r.GetFreshness()
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), searchapi.State(r.GetState()),
-			dash(render.Safe([]byte(f.GetBranch()))), short(f.GetSeenCommit()), render.SeenBy(f.GetSeenBy()), short(f.GetIndexedCommit()),
-			render.Safe([]byte(r.GetReason())))
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the repositories: %w", err)
-	}
-	return nil
+	return table(out, "repositories", func(w io.Writer) {
+		if head {
+			fmt.Fprintln(w, "NAME\tLAG\tSTATE\tBRANCH\tSEEN\tBY\tINDEXED\tREASON")
+		}
+		for _, r := range repos {
+			f := r.GetFreshness()
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", render.Safe([]byte(r.GetName())), lag(r), searchapi.State(r.GetState()),
+				dash(render.Safe([]byte(f.GetBranch()))), short(f.GetSeenCommit()), seenBy(f), short(f.GetIndexedCommit()),
+				render.Safe([]byte(r.GetReason())))
+		}
+	})
 }
 
 func newReposStatus(p Process) *cobra.Command {
-	var (
-		addr   routerAt
-		asJSON bool
-	)
-	cmd := &cobra.Command{
-		Use:   "status REPO",
-		Short: "Show the state of a repository, and how recent its index is",
-		Args:  named(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: args[0]})
-				if err != nil {
-					return err
-				}
-				if asJSON {
-					return printMessages(p.Out, "status", resp.GetStatus())
-				}
-				return printStatus(p.Out, resp.GetStatus())
-			})
-		},
-	}
-	addressFlag(cmd.Flags(), p, &addr)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	completeNames(cmd, &addr)
-	return cmd
+	cmd := &cobra.Command{Use: "status REPO", Short: "Show the state of a repository, and how recent its index is", Args: named(cobra.ExactArgs(1))}
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
+		resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: args[0]})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return printMessages(p.Out, "status", resp.GetStatus())
+		}
+		return printStatus(p.Out, resp.GetStatus())
+	})
 }
 
 func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 	f := s.GetFreshness()
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(tw, "name\t%s\n", render.Safe([]byte(s.GetName())))
-	fmt.Fprintf(tw, "url\t%s\n", render.Safe([]byte(s.GetUrl())))
-	fmt.Fprintf(tw, "state\t%s, request %d, %d published\n", searchapi.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
-	if s.GetReason() != "" {
-		fmt.Fprintf(tw, "reason\t%s\n", render.Safe([]byte(s.GetReason())))
-	}
-	fmt.Fprintf(tw, "generation\t%d\n", s.GetGeneration())
-	if s.GetBuilt() != "" {
-		fmt.Fprintf(tw, "built\t%s\n", render.Safe([]byte(s.GetBuilt())))
-	}
-	if at := s.GetBuiltInFullAt(); at != nil {
-		fmt.Fprintf(tw, "built in full\t%s\n", moment(at))
-	}
-	fmt.Fprintf(tw, "branch\t%s\n", dash(render.Safe([]byte(f.GetBranch()))))
-	fmt.Fprintf(tw, "seen\t%s at %s by %s\n", dash(f.GetSeenCommit()), moment(f.GetSeenAt()), render.SeenBy(f.GetSeenBy()))
-	fmt.Fprintf(tw, "indexed\t%s at %s\n", dash(f.GetIndexedCommit()), moment(f.GetIndexedAt()))
-	fmt.Fprintf(tw, "lag\t%s\n", lag(s))
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the status: %w", err)
-	}
-	return nil
+	return table(out, "status", func(w io.Writer) {
+		fmt.Fprintf(w, "name\t%s\n", render.Safe([]byte(s.GetName())))
+		fmt.Fprintf(w, "url\t%s\n", render.Safe([]byte(s.GetUrl())))
+		fmt.Fprintf(w, "state\t%s, request %d, %d published\n", searchapi.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
+		if s.GetReason() != "" {
+			fmt.Fprintf(w, "reason\t%s\n", render.Safe([]byte(s.GetReason())))
+		}
+		fmt.Fprintf(w, "generation\t%d\n", s.GetGeneration())
+		if s.GetBuilt() != "" {
+			fmt.Fprintf(w, "built\t%s\n", render.Safe([]byte(s.GetBuilt())))
+		}
+		if at := s.GetBuiltInFullAt(); at != nil {
+			fmt.Fprintf(w, "built in full\t%s\n", moment(at))
+		}
+		fmt.Fprintf(w, "branch\t%s\n", dash(render.Safe([]byte(f.GetBranch()))))
+		fmt.Fprintf(w, "seen\t%s at %s by %s\n", dash(f.GetSeenCommit()), moment(f.GetSeenAt()), seenBy(f))
+		fmt.Fprintf(w, "indexed\t%s at %s\n", dash(f.GetIndexedCommit()), moment(f.GetIndexedAt()))
+		fmt.Fprintf(w, "lag\t%s\n", lag(s))
+	})
+}
+
+// seenBy names what reported the newest commit.
+func seenBy(f *ingestv1.Freshness) string {
+	return searchapi.EnumWords(f.GetSeenBy().String(), "SEEN_BY_")
 }
 
 // lag is how long a repository is behind.
@@ -175,9 +161,4 @@ func lag(s *ingestv1.RepoStatus) string {
 func short(commit string) string { return dash(commit[:min(12, len(commit))]) }
 
 // dash returns text, or a dash if it is empty.
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
+func dash(text string) string { return cmp.Or(text, "-") }

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -204,28 +203,20 @@ func withTokens(ctx context.Context, cfg etcdConfig, f func(*access.Store) error
 }
 
 func printTokens(out io.Writer, tokens []*catalogv1.Token) error {
-	tw := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "ID\tNAME\tSCOPES\tALLOW\tDENY\tCREATED\tEXPIRES")
-	for _, t := range tokens {
-		expires := "never"
-		if end := t.GetExpiresAt(); end != nil {
-			expires = end.AsTime().Format(time.RFC3339)
+	return table(out, "tokens", func(w io.Writer) {
+		fmt.Fprintln(w, "ID\tNAME\tSCOPES\tALLOW\tDENY\tCREATED\tEXPIRES")
+		for _, t := range tokens {
+			expires := "never"
+			if end := t.GetExpiresAt(); end != nil {
+				expires = moment(end)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.GetId(), render.Safe([]byte(t.GetName())), strings.Join(t.GetScopes(), ","),
+				shown(t.GetAllow()), shown(t.GetDeny()), moment(t.GetCreatedAt()), expires)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", t.GetId(), render.Safe([]byte(t.GetName())), strings.Join(t.GetScopes(), ","),
-			shown(t.GetAllow()), shown(t.GetDeny()), t.GetCreatedAt().AsTime().Format(time.RFC3339), expires)
-	}
-	if err := tw.Flush(); err != nil {
-		return fmt.Errorf("printing the tokens: %w", err)
-	}
-	return nil
+	})
 }
 
-func shown(patterns []string) string {
-	if len(patterns) == 0 {
-		return "-"
-	}
-	return render.Safe([]byte(strings.Join(patterns, ",")))
-}
+func shown(patterns []string) string { return dash(render.Safe([]byte(strings.Join(patterns, ",")))) }
 
 type tokenJSON struct {
 	ID        string     `json:"id"`

@@ -75,24 +75,9 @@ func (r *Progress) draw(s *ingestv1.RepoStatus) {
 	if r.bar == nil || s.GetState() != r.state || p.GetUnit() != r.unit {
 		r.Done()
 		r.state, r.unit = s.GetState(), p.GetUnit()
-		r.bar = progressbar.NewOptions64(-1,
-			progressbar.OptionSetWriter(r.w),
-			progressbar.OptionSetDescription(description(s)),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionThrottle(50*time.Millisecond),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowBytes(p.GetUnit() == "bytes"),
-			progressbar.OptionSetPredictTime(false),
-			// Without this the library turns the spinner from a goroutine of its
-			// own, which writes on after Done.
-			progressbar.OptionSetSpinnerChangeInterval(0),
-		)
+		r.bar = newBar(r.w, description(s), progressbar.OptionShowBytes(p.GetUnit() == "bytes"), progressbar.OptionSetPredictTime(false))
 	}
-	if total := int64(min(p.GetTotal(), 1<<62)); total > 0 && total != r.bar.GetMax64() {
-		r.bar.ChangeMax64(total)
-	}
-	// Drawing fails only when the terminal is gone.
-	_ = r.bar.Set64(int64(min(p.GetDone(), 1<<62)))
+	draw(r.bar, p.GetDone(), p.GetTotal())
 }
 
 func description(s *ingestv1.RepoStatus) string {
@@ -101,11 +86,6 @@ func description(s *ingestv1.RepoStatus) string {
 		words += " " + unit
 	}
 	return words
-}
-
-// SeenBy names the source that reported a commit.
-func SeenBy(by ingestv1.SeenBy) string {
-	return strings.ToLower(strings.TrimPrefix(by.String(), "SEEN_BY_"))
 }
 
 func amount(p *ingestv1.Progress) string {

@@ -5,6 +5,7 @@ package render
 
 import (
 	"bytes"
+	"fmt"
 	"strconv"
 	"strings"
 	"unicode"
@@ -49,30 +50,6 @@ func paintRaw(b *strings.Builder, color bool, s style, text []byte) {
 	b.Write(text)
 }
 
-// writeSafe writes text with everything that is not printable escaped as in a
-// Go string; tabs stay.
-func writeSafe(b *strings.Builder, text []byte) {
-	for len(text) > 0 {
-		r, n := utf8.DecodeRune(text)
-		switch {
-		case r == utf8.RuneError && n == 1:
-			b.WriteString(`\x`)
-			b.WriteString(hexByte(text[0]))
-		case r == '\t' || unicode.IsPrint(r):
-			b.Write(text[:n])
-		default:
-			quoted := strconv.QuoteRune(r)
-			b.WriteString(quoted[1 : len(quoted)-1])
-		}
-		text = text[n:]
-	}
-}
-
-func hexByte(c byte) string {
-	const digits = "0123456789abcdef"
-	return string([]byte{digits[c>>4], digits[c&15]})
-}
-
 // Name is a name in a form that is safe to print, and that Meant reads. A name that prints is itself, unless Meant would read it as
 // another one.
 func Name(name []byte) string {
@@ -106,10 +83,22 @@ func Meant(text string) string {
 	return b.String()
 }
 
-// Safe makes bytes of a stranger printable: control characters and invalid
-// UTF-8 are escaped as in a Go string.
+// Safe makes bytes of a stranger printable: control characters but tabs, and invalid
+// UTF-8, are escaped as in a Go string.
 func Safe(text []byte) string {
 	var b strings.Builder
-	writeSafe(&b, text)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, `\x%02x`, text[0])
+		case r == '\t' || unicode.IsPrint(r):
+			b.Write(text[:n])
+		default:
+			quoted := strconv.QuoteRune(r)
+			b.WriteString(quoted[1 : len(quoted)-1])
+		}
+		text = text[n:]
+	}
 	return b.String()
 }

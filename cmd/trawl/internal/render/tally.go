@@ -34,7 +34,10 @@ func (t *Tally) Update(done, total uint64) {
 		t.began, t.first = now, done
 	}
 	if t.terminal {
-		t.draw(done, total)
+		if t.bar == nil {
+			t.bar = newBar(t.w, t.unit, progressbar.OptionShowIts(), progressbar.OptionSetItsString(t.unit))
+		}
+		draw(t.bar, done, total)
 		return
 	}
 	if !t.lastLine.IsZero() && now.Sub(t.lastLine) < linesEvery && (done < total || total == 0) {
@@ -59,24 +62,25 @@ func (t *Tally) pace(now time.Time, done, total uint64) string {
 	return text
 }
 
-func (t *Tally) draw(done, total uint64) {
-	if t.bar == nil {
-		t.bar = progressbar.NewOptions64(-1,
-			progressbar.OptionSetWriter(t.w),
-			progressbar.OptionSetDescription(t.unit),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionThrottle(50*time.Millisecond),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString(t.unit),
-			// Without this the library turns the spinner from a goroutine of its own.
-			progressbar.OptionSetSpinnerChangeInterval(0),
-		)
+// newBar returns a bar on a terminal, whose total is not known yet.
+func newBar(w io.Writer, description string, more ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(-1, append(more,
+		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetDescription(description),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionThrottle(50*time.Millisecond),
+		progressbar.OptionShowCount(),
+		// Without this the library turns the spinner from a goroutine of its own, which writes on after Done.
+		progressbar.OptionSetSpinnerChangeInterval(0),
+	)...)
+}
+
+// draw shows how much is done. The total is 0 while it is not known.
+func draw(bar *progressbar.ProgressBar, done, total uint64) {
+	if n := int64(min(total, 1<<62)); n > 0 && n != bar.GetMax64() {
+		bar.ChangeMax64(n)
 	}
-	if n := int64(min(total, 1<<62)); n > 0 && n != t.bar.GetMax64() {
-		t.bar.ChangeMax64(n)
-	}
-	_ = t.bar.Set64(int64(min(done, 1<<62))) // it fails only when the terminal is gone
+	_ = bar.Set64(int64(min(done, 1<<62))) // it fails only when the terminal is gone
 }
 
 // Done ends the bar, so that the next output starts on a clean line.

@@ -88,26 +88,19 @@ func (t *Text) heading(b *strings.Builder, f *searchv1.FileMatch) {
 }
 
 // chunk prints the lines of a chunk and returns the number of the last.
-func (t *Text) chunk(b *strings.Builder, f *searchv1.FileMatch, c *searchv1.ChunkMatch) uint32 {
-	number := max(c.GetContentStart().GetLineNumber(), 1)
+func (t *Text) chunk(b *strings.Builder, f *searchv1.FileMatch, c *searchv1.ChunkMatch) (last uint32) {
 	offset := int(c.GetContentStart().GetByteOffset())
-	rest := bytes.TrimSuffix(c.GetContent(), []byte("\n"))
-	for {
-		line, tail, more := bytes.Cut(rest, []byte("\n"))
-		digits := strconv.FormatUint(uint64(number), 10)
+	for _, line := range linesOf(c, true) {
+		digits := strconv.FormatUint(uint64(line.number), 10)
 		b.WriteString(strings.Repeat(" ", max(6-len(digits), 0)))
-		t.Link.linked(b, f, number, func(b *strings.Builder) { paint(b, t.color, styleLine, []byte(digits)) })
+		t.Link.linked(b, f, line.number, func(b *strings.Builder) { paint(b, t.color, styleLine, []byte(digits)) })
 		b.WriteString("  ")
-		t.line(b, bytes.TrimSuffix(line, []byte("\r")), offset, c.GetRanges())
-		t.symbol(b, f, symbolIn(c.GetRanges(), offset, offset+len(line)))
+		t.line(b, bytes.TrimSuffix(line.text, []byte("\r")), offset, c.GetRanges())
+		t.symbol(b, f, symbolIn(c.GetRanges(), offset, offset+len(line.text)))
 		b.WriteByte('\n')
-		if !more {
-			return number
-		}
-		number++
-		offset += len(line) + 1
-		rest = tail
+		last, offset = line.number, offset+len(line.text)+1
 	}
+	return last
 }
 
 // symbolIn is the first range that starts in [from, to] and is in a symbol, nil if there is none.
