@@ -133,10 +133,8 @@ func (d *download) resume(cause error) error {
 	if d.failures >= d.s.attempts {
 		return wrap("read", d.key, cause)
 	}
-	select {
-	case <-d.ctx.Done():
+	if !wait.Sleep(d.ctx, wait.Double(resumePause, d.failures, resumePauseMax)) {
 		return d.ctx.Err()
-	case <-time.After(wait.Double(resumePause, d.failures, resumePauseMax)):
 	}
 	var opts minio.GetObjectOptions
 	if err := errors.Join(opts.SetRange(d.off, d.end-1), opts.SetMatchETag(d.etag)); err != nil {

@@ -64,9 +64,9 @@ func (i *instrumented) present() {
 // Close implements io.Closer.
 func (i *instrumented) Close() error { return Close(i.Bucket) }
 
-// observe records a call that began at start and ended with err.
-func (i *instrumented) observe(ctx context.Context, op string, start time.Time, err error) {
-	i.calls.WithLabelValues(op, outcome(ctx, err)).Inc()
+// observe records a call that began at start and ended with err, when it is deferred.
+func (i *instrumented) observe(ctx context.Context, op string, start time.Time, err *error) {
+	i.calls.WithLabelValues(op, outcome(ctx, *err)).Inc()
 	i.seconds.WithLabelValues(op).Observe(time.Since(start).Seconds())
 }
 
@@ -89,45 +89,39 @@ func outcome(ctx context.Context, err error) string {
 }
 
 // Put implements Bucket.
-func (i *instrumented) Put(ctx context.Context, key string, r io.Reader, opts PutOptions) error {
-	start := time.Now()
-	err := i.Bucket.Put(ctx, key, r, opts)
-	i.observe(ctx, "put", start, err)
-	if err == nil {
+func (i *instrumented) Put(ctx context.Context, key string, r io.Reader, opts PutOptions) (err error) {
+	defer i.observe(ctx, "put", time.Now(), &err)
+	if err = i.Bucket.Put(ctx, key, r, opts); err == nil {
 		i.bytes.WithLabelValues("written").Add(float64(opts.Size))
 	}
 	return err
 }
 
 // Get implements Bucket.
-func (i *instrumented) Get(ctx context.Context, key string) (io.ReadCloser, Info, error) {
-	start := time.Now()
-	r, info, err := i.Bucket.Get(ctx, key)
-	i.observe(ctx, "get", start, err)
+func (i *instrumented) Get(ctx context.Context, key string) (r io.ReadCloser, info Info, err error) {
+	defer i.observe(ctx, "get", time.Now(), &err)
+	r, info, err = i.Bucket.Get(ctx, key)
 	return i.counted(r), info, err
 }
 
 // GetRange implements Bucket.
-func (i *instrumented) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
-	start := time.Now()
-	r, err := i.Bucket.GetRange(ctx, key, off, n)
-	i.observe(ctx, "get_range", start, err)
+func (i *instrumented) GetRange(ctx context.Context, key string, off, n int64) (r io.ReadCloser, err error) {
+	defer i.observe(ctx, "get_range", time.Now(), &err)
+	r, err = i.Bucket.GetRange(ctx, key, off, n)
 	return i.counted(r), err
 }
 
 // Stat implements Bucket.
-func (i *instrumented) Stat(ctx context.Context, key string) (Info, error) {
-	start := time.Now()
-	info, err := i.Bucket.Stat(ctx, key)
-	i.observe(ctx, "stat", start, err)
-	return info, err
+func (i *instrumented) Stat(ctx context.Context, key string) (info Info, err error) {
+	defer i.observe(ctx, "stat", time.Now(), &err)
+	return i.Bucket.Stat(ctx, key)
 }
 
 // List implements Bucket. Its duration is that of the whole iteration.
 func (i *instrumented) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 	return func(yield func(Info, error) bool) {
 		var last error
-		defer func(start time.Time) { i.observe(ctx, "list", start, last) }(time.Now())
+		defer i.observe(ctx, "list", time.Now(), &last)
 		for info, err := range i.Bucket.List(ctx, prefix) {
 			if last = err; !yield(info, err) {
 				return
@@ -137,11 +131,9 @@ func (i *instrumented) List(ctx context.Context, prefix string) iter.Seq2[Info, 
 }
 
 // Delete implements Bucket.
-func (i *instrumented) Delete(ctx context.Context, key string) error {
-	start := time.Now()
-	err := i.Bucket.Delete(ctx, key)
-	i.observe(ctx, "delete", start, err)
-	return err
+func (i *instrumented) Delete(ctx context.Context, key string) (err error) {
+	defer i.observe(ctx, "delete", time.Now(), &err)
+	return i.Bucket.Delete(ctx, key)
 }
 
 // counted counts the bytes that are read.

@@ -4,17 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
 // name matches names of sources, which are part of webhooks' URLs.
-var name = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`) })
+var name = lazyregexp.New(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
 // CheckSource reports why a source is invalid, in words for its author.
 func CheckSource(s *ingestv1.Source) error {

@@ -1,6 +1,7 @@
 package codehost
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -96,11 +97,8 @@ func readPush(body []byte, _ *ingestv1.Source) (Push, error) {
 	if !ok {
 		return Push{}, errors.New("the push is not to a branch")
 	}
-	push := Push{CloneURL: event.Repository.CloneURL, Branches: map[string]string{branch: event.After}}
-	if push.CloneURL == "" {
-		push.CloneURL = event.Project.URL
-	}
-	return push, nil
+	address := cmp.Or(event.Repository.CloneURL, event.Project.URL)
+	return Push{CloneURL: address, Branches: map[string]string{branch: event.After}}, nil
 }
 
 func readBitbucketPush(body []byte, _ *ingestv1.Source) (Push, error) {

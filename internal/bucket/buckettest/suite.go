@@ -18,6 +18,8 @@ import (
 	"testing/iotest"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/trawl-search/trawl/internal/bucket"
 )
 
@@ -69,6 +71,12 @@ func Put(t *testing.T, b bucket.Bucket, key string, content []byte) {
 
 func optionsOf(content []byte) bucket.PutOptions {
 	return bucket.PutOptions{Size: int64(len(content)), SHA256: sha256.Sum256(content)}
+}
+
+func ifAbsent(content []byte) bucket.PutOptions {
+	opts := optionsOf(content)
+	opts.IfAbsent = true
+	return opts
 }
 
 // Want fails the test unless the key holds the content.
@@ -199,14 +207,10 @@ func testAbsent(t *testing.T, b bucket.Bucket) {
 
 func testIfAbsent(t *testing.T, b bucket.Bucket) {
 	first, second := Content(3, 300), Content(4, 400)
-	opts := optionsOf(first)
-	opts.IfAbsent = true
-	if err := b.Put(t.Context(), "a/b", bytes.NewReader(first), opts); err != nil {
+	if err := b.Put(t.Context(), "a/b", bytes.NewReader(first), ifAbsent(first)); err != nil {
 		t.Fatal(err)
 	}
-	opts = optionsOf(second)
-	opts.IfAbsent = true
-	wantError(t, "second put", b.Put(t.Context(), "a/b", bytes.NewReader(second), opts), bucket.ErrExists)
+	wantError(t, "second put", b.Put(t.Context(), "a/b", bytes.NewReader(second), ifAbsent(second)), bucket.ErrExists)
 	Want(t, b, "a/b", first)
 }
 
@@ -214,10 +218,8 @@ func testIfAbsent(t *testing.T, b bucket.Bucket) {
 // hold at its end, not only at its beginning.
 func testIfAbsentLarge(t *testing.T, b bucket.Bucket) {
 	large, small := Content(5, Limit), Content(6, 60)
-	opts := optionsOf(large)
-	opts.IfAbsent = true
 	source := &interrupted{r: bytes.NewReader(large), after: Limit / 2, do: func() { Put(t, b, "a/b", small) }}
-	wantError(t, "put", b.Put(t.Context(), "a/b", source, opts), bucket.ErrExists)
+	wantError(t, "put", b.Put(t.Context(), "a/b", source, ifAbsent(large)), bucket.ErrExists)
 	Want(t, b, "a/b", small)
 }
 
@@ -246,9 +248,7 @@ func testIfAbsentAtOnce(t *testing.T, b bucket.Bucket) {
 	for w := range writers {
 		group.Go(func() {
 			content := Content(uint64(w), 5000)
-			opts := optionsOf(content)
-			opts.IfAbsent = true
-			switch err := b.Put(t.Context(), "race/key", bytes.NewReader(content), opts); {
+			switch err := b.Put(t.Context(), "race/key", bytes.NewReader(content), ifAbsent(content)); {
 			case err == nil:
 				won.Add(1)
 				winner.Store(int64(w))
@@ -385,25 +385,16 @@ func testList(t *testing.T, b bucket.Bucket) {
 func testListMany(t *testing.T, b bucket.Bucket) {
 	const n = 1005
 	var want []string
+	var group errgroup.Group
+	group.SetLimit(8)
 	for i := range n {
-		want = append(want, fmt.Sprintf("many/%04d", i))
+		key := fmt.Sprintf("many/%04d", i)
+		want = append(want, key)
+		group.Go(func() error { return b.Put(t.Context(), key, strings.NewReader("x"), bucket.PutOptions{Size: 1}) })
 	}
-	work := make(chan string)
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for key := range work {
-				if err := b.Put(t.Context(), key, strings.NewReader("x"), bucket.PutOptions{Size: 1}); err != nil {
-					t.Error(err)
-				}
-			}
-		})
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
 	}
-	for _, key := range want {
-		work <- key
-	}
-	close(work)
-	group.Wait()
 	wantKeys(t, b, "many/", want...)
 }
 
