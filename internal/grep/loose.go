@@ -3,29 +3,29 @@ package grep
 import (
 	"regexp/syntax"
 	"slices"
-	"unicode/utf8"
 )
 
 func hasBoundary(tree *syntax.Regexp) bool {
 	return tree.Op == syntax.OpWordBoundary || tree.Op == syntax.OpNoWordBoundary || slices.ContainsFunc(tree.Sub, hasBoundary)
 }
 
-// matchesInvalid reports whether Go may find a match that holds a byte of invalid UTF-8: Go
-// reads it as U+FFFD, and in ripgrep it matches no class.
-func matchesInvalid(tree *syntax.Regexp) bool {
+// mayHold reports whether a match may hold a rune. For Go a byte of invalid UTF-8 is U+FFFD; in ripgrep it matches no class.
+func mayHold(tree *syntax.Regexp, r rune) bool {
 	switch tree.Op {
-	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+	case syntax.OpAnyChar:
 		return true
+	case syntax.OpAnyCharNotNL:
+		return r != '\n'
 	case syntax.OpLiteral:
-		return slices.Contains(tree.Rune, utf8.RuneError)
+		return slices.Contains(tree.Rune, r)
 	case syntax.OpCharClass:
 		for i := 0; i+1 < len(tree.Rune); i += 2 {
-			if tree.Rune[i] <= utf8.RuneError && utf8.RuneError <= tree.Rune[i+1] {
+			if tree.Rune[i] <= r && r <= tree.Rune[i+1] {
 				return true
 			}
 		}
 	}
-	return slices.ContainsFunc(tree.Sub, matchesInvalid)
+	return slices.ContainsFunc(tree.Sub, func(sub *syntax.Regexp) bool { return mayHold(sub, r) })
 }
 
 // loosen returns an expression that matches wherever tree does with Unicode words. It keeps a \b next to a

@@ -8,17 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
-
-// The patterns of trawl grep are regular expressions for lines, as ripgrep reads them.
-//
-// A search has two steps. A loose expression finds, in a whole text or in an index, every line that matches
-// and perhaps a few more: the engines of package regex treat words and invalid UTF-8 as Go does. Where that
-// differs from ripgrep, an exact expression then decides about the line.
 
 // Case says when capitals and small letters are the same.
 type Case uint8
@@ -77,7 +72,7 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 		return nil, fmt.Errorf("pattern %q: %w", strings.Join(patterns, "|"), err)
 	}
 	tree := parsed
-	p := &Pattern{multiline: opts.Multiline && (opts.Words || matchesBreak(parsed))}
+	p := &Pattern{multiline: opts.Multiline && (opts.Words || mayHold(parsed, '\n'))}
 	if opts.Replacement != nil {
 		text := expandable(*opts.Replacement)
 		p.replacement = &text
@@ -97,7 +92,7 @@ func NewPattern(patterns []string, opts PatternOptions) (*Pattern, error) {
 		tree = &syntax.Regexp{Op: syntax.OpConcat, Sub: []*syntax.Regexp{{Op: syntax.OpWordBoundary}, tree, {Op: syntax.OpWordBoundary}}}
 	}
 	p.unsure = opts.Words || hasBoundary(tree)
-	p.unsureInvalid = matchesInvalid(tree)
+	p.unsureInvalid = mayHold(tree, utf8.RuneError)
 	if p.looseTree, err = syntax.Parse(regex.Source(loosen(tree), true), query.Flags); err != nil {
 		return nil, fmt.Errorf("pattern %q, made looser: %w", source, err)
 	}
@@ -223,23 +218,6 @@ func ofLines(tree *syntax.Regexp) (*syntax.Regexp, error) {
 		}
 	}
 	return tree, nil
-}
-
-// matchesBreak reports whether a match may hold a line break.
-func matchesBreak(tree *syntax.Regexp) bool {
-	switch tree.Op {
-	case syntax.OpAnyChar:
-		return true
-	case syntax.OpLiteral:
-		return slices.Contains(tree.Rune, '\n')
-	case syntax.OpCharClass:
-		for i := 0; i+1 < len(tree.Rune); i += 2 {
-			if tree.Rune[i] <= '\n' && '\n' <= tree.Rune[i+1] {
-				return true
-			}
-		}
-	}
-	return slices.ContainsFunc(tree.Sub, matchesBreak)
 }
 
 // withoutGroups returns the expression without captures. It leaves tree as it is.

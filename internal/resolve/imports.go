@@ -60,14 +60,14 @@ func (i *imported) query(f *family) string {
 	}
 	repo := ""
 	if i.rooted {
-		repo = "r:" + quoted("^"+query.Literal(i.repo)+"$") + " "
+		repo = "r:" + query.Quote("^"+query.Literal(i.repo)+"$") + " "
 	}
 	last := query.Literal(e[len(e)-1])
 	files := last + `(\.[^/]*|/[^/]*)$`
 	if len(e) > 1 {
 		files = "(" + files + "|" + query.Literal(e[len(e)-2]) + `(\.[^/]*|/[^/]*)$)` // it may be a name within a file
 	}
-	return "(" + repo + "f:" + quoted("(^|/)"+files) + ")"
+	return "(" + repo + "f:" + query.Quote("(^|/)"+files) + ")"
 }
 
 // has reports whether a file is of an import.

@@ -7,11 +7,9 @@ import (
 	"github.com/trawl-search/trawl/index/query"
 )
 
-func quoted(expression string) string { return query.Quote(expression) }
-
 // inRepo is a query for files in a folder of a repo.
 func inRepo(repo, dir string) string {
-	return "(r:" + quoted("^"+query.Literal(repo)+"$") + " f:" + quoted("^"+query.Literal(dir)+"[^/]*$") + ")"
+	return "(r:" + query.Quote("^"+query.Literal(repo)+"$") + " f:" + query.Quote("^"+query.Literal(dir)+"[^/]*$") + ")"
 }
 
 // mostElements is the most elements of a folder's path that a query names. The rest is compared afterwards.
@@ -20,7 +18,7 @@ const mostElements = 3
 // inFolder is a query for files in a folder, given by the last elements of its path. The first of them may be of the name of the repo.
 func inFolder(dir []string) string {
 	last := dir[max(len(dir)-mostElements, 0):]
-	parts := []string{"f:" + quoted("(^|/)"+query.Literal(strings.Join(last, "/"))+"/[^/]*$")}
+	parts := []string{"f:" + query.Quote("(^|/)"+query.Literal(strings.Join(last, "/"))+"/[^/]*$")}
 	if !strings.Contains(dir[0], ".") { // names of repos begin with that of their host
 		return parts[0]
 	}
@@ -29,7 +27,7 @@ func inFolder(dir []string) string {
 		if n < len(last)-1 {
 			below = query.Literal(strings.Join(last[n+1:], "/")) + "/"
 		}
-		parts = append(parts, "(r:"+quoted("(^|/)"+query.Literal(strings.Join(last[:n+1], "/"))+"$")+" f:"+quoted("^"+below+"[^/]*$")+")")
+		parts = append(parts, "(r:"+query.Quote("(^|/)"+query.Literal(strings.Join(last[:n+1], "/"))+"$")+" f:"+query.Quote("^"+below+"[^/]*$")+")")
 	}
 	return "(" + strings.Join(parts, " or ") + ")"
 }

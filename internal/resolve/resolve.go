@@ -249,9 +249,9 @@ func (r *resolver) ask(name, within string, most int) ([]Definition, error) {
 
 // stages are queries for files with definitions of a name, the nearest first.
 func (r *resolver) stages(u *use) (queries []string) {
-	repo := "r:" + quoted("^"+query.Literal(r.place.Repo)+"$")
+	repo := "r:" + query.Quote("^"+query.Literal(r.place.Repo)+"$")
 	for _, t := range u.types {
-		word := "-(-(case:yes content:" + quoted(`\b`+query.Literal(t.name)+`\b`) + "))"
+		word := "-(-(case:yes content:" + query.Quote(`\b`+query.Literal(t.name)+`\b`) + "))"
 		if own := elements(r.place.Repo); len(t.dir) >= len(own) && slices.Equal(t.dir[:len(own)], own) {
 			dir := strings.Join(append(slices.Clone(t.dir[len(own):]), ""), "/")
 			queries = append(queries, word+" "+inRepo(r.place.Repo, dir))
@@ -357,20 +357,10 @@ func (d *distance) set(part int, is bool) {
 
 // imported reports whether a definition is in a file that the place imports and that may be meant.
 func (r *resolver) imported(u *use, d *Definition) bool {
-	for _, i := range u.from {
-		if i.has(r.family, d.Repo, d.Path) {
-			return true
-		}
-	}
 	if len(u.from) > 0 {
-		return false
+		return slices.ContainsFunc(u.from, func(i *imported) bool { return i.has(r.family, d.Repo, d.Path) })
 	}
-	for i := range r.imports {
-		if r.imports[i].has(r.family, d.Repo, d.Path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.imports, func(i imported) bool { return i.has(r.family, d.Repo, d.Path) })
 }
 
 // scopeAt is the name of the innermost definition around a place that has members.

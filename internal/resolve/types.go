@@ -131,6 +131,7 @@ func cutLast(s, separator string) (before, after string, found bool) {
 
 // chainBefore is the expression before a dot, arrow or colons that end at a place; nil if there is none.
 func chainBefore(text []byte, at int) (chain []link) {
+	defer func() { slices.Reverse(chain) }()
 	for {
 		i := skipSpaceBack(text, at)
 		switch {
@@ -141,17 +142,14 @@ func chainBefore(text []byte, at int) (chain []link) {
 				i--
 			}
 		default:
-			slices.Reverse(chain)
 			return chain
 		}
 		l, start := linkBefore(text, skipSpaceBack(text, i))
 		if l.name == "" && !l.call {
-			slices.Reverse(chain)
 			return chain
 		}
 		chain = append(chain, l)
 		if at = start; l.name == "" || l.asserted || len(chain) > 8 {
-			slices.Reverse(chain)
 			return chain
 		}
 	}

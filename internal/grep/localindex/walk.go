@@ -148,16 +148,11 @@ func (w *walker) visit(f *folder, dir, path string, rulesChanged bool, rules *la
 
 // openFolder opens a folder to stat its entries. An os.File would take three more system calls.
 func openFolder(dir string) (fd int, err error) {
-	for {
-		fd, err = unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		switch err {
-		case nil:
-			return fd, nil
-		case unix.EINTR: // as some file systems end calls
-		default:
-			return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
-		}
+	fd, err = again(func() (int, error) { return unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: dir, Err: err}
 	}
+	return fd, nil
 }
 
 // look brings f, which is open as fd, up to date, without the folders in it. It reports whether the rules for these
