@@ -41,13 +41,9 @@ type blobs struct {
 	restarts int
 }
 
-func (r *Repository) openBlobs(ctx context.Context) *blobs {
-	return &blobs{repo: r, ctx: ctx, out: bufio.NewReaderSize(nil, pipeBuffer)}
-}
-
 // next returns the content of the next entry that is not skipped, valid until the next
 // call. After errUnreadable the following entries can still be read.
-func (b *blobs) next(context.Context) ([]byte, error) {
+func (b *blobs) next() ([]byte, error) {
 	entries := b.repo.listing.entries
 	for entries[b.todo].skip != docstore.NotSkipped {
 		b.todo++

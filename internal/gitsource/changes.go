@@ -108,7 +108,7 @@ func (c *Changes) list(ctx context.Context, old []docstore.Branch, most int) err
 	}
 	c.listing = &listing{sets: newBranchSets(), oidLen: len(after[0]) / 2}
 	for i, tree := range after {
-		if err := c.listing.merge(c.existing(changes[tree]), uint32(i)); err != nil {
+		if err := c.listing.merge(existing(changes[tree]), uint32(i)); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (r *Repository) trees(ctx context.Context, branches []docstore.Branch) ([]s
 
 // change is the new state of a path. A removed entry has no object.
 type change struct {
-	treeEntry
+	entry
 
 	removed bool
 }
@@ -237,7 +237,7 @@ func parseChange(fields [][]byte, path []byte) (c change, same bool, err error) 
 		return c, false, errDiff
 	}
 	line := slices.Concat(fields[1], []byte(" - "), fields[3], []byte{'\t'}, path)
-	if c.treeEntry, _, err = parseTreeLine(line); err != nil {
+	if c.entry, _, err = parseTreeLine(line); err != nil {
 		return c, false, err
 	}
 	c.removed = string(fields[1]) == "000000"
@@ -284,16 +284,11 @@ func (c *Changes) present(ctx context.Context, trees []string) (map[string][]cha
 }
 
 // existing returns the entries that were not removed.
-func (c *Changes) existing(changes []change) []treeEntry {
-	var tree []treeEntry
+func existing(changes []change) (tree []entry) {
 	for _, e := range changes {
-		if e.removed {
-			continue
+		if !e.removed {
+			tree = append(tree, e.entry)
 		}
-		if e.skip == docstore.NotSkipped && c.limits.tooDeep([]byte(e.path)) {
-			e.skip = docstore.TooDeep
-		}
-		tree = append(tree, e.treeEntry)
 	}
 	return inOrder(tree)
 }

@@ -82,19 +82,13 @@ func failure(kind Kind, err error, reason string) error {
 const movedReason = "the host redirects git to another URL, and git reads only the one that was asked for: " +
 	"index the repository by the URL that it has now"
 
-// isMoved reports whether git did not follow a redirect.
-func isMoved(err error) bool {
-	f, ok := errors.AsType[*Failure](err)
-	return ok && strings.HasPrefix(f.Reason, movedReason)
-}
-
 // notShallowReason is why a host sent nothing when it was asked for the newest commits alone.
 const notShallowReason = "the host cannot send commits without their history"
 
-// isNotShallow reports whether the host sends whole histories only.
-func isNotShallow(err error) bool {
+// hasReason reports whether a failure is for a reason, whatever git said besides.
+func hasReason(err error, reason string) bool {
 	f, ok := errors.AsType[*Failure](err)
-	return ok && strings.HasPrefix(f.Reason, notShallowReason)
+	return ok && strings.HasPrefix(f.Reason, reason)
 }
 
 // message is one of git's messages, in the C locale.

@@ -186,7 +186,7 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 // follow, fn runs again for the URL with .git at its end: some hosts redirect to that one.
 func (f *Fetcher) session(ctx context.Context, url string, fn func(context.Context, *session) error) error {
 	err := f.sessionOnce(ctx, url, fn)
-	if isMoved(err) && !strings.HasSuffix(url, ".git") && f.sessionOnce(ctx, strings.TrimRight(url, "/")+".git", fn) == nil {
+	if hasReason(err, movedReason) && !strings.HasSuffix(url, ".git") && f.sessionOnce(ctx, strings.TrimRight(url, "/")+".git", fn) == nil {
 		return nil
 	}
 	return err
@@ -207,19 +207,22 @@ func (f *Fetcher) sessionOnce(ctx context.Context, url string, fn func(context.C
 		}
 		s.close()
 	}
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
+	return outcome(ctx, outcome(limited, err))
+}
+
+// outcome is the cause of ctx if that has ended, and else makes a *Failure of any error.
+func outcome(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
-	case limited.Err() != nil:
-		return context.Cause(limited)
 	}
 	return asFailure(err)
 }
 
 // asFailure makes a *Failure of any error.
 func asFailure(err error) error {
+	if err == nil {
+		return nil
+	}
 	if _, ok := errors.AsType[*Failure](err); ok {
 		return err
 	}

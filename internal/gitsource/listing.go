@@ -13,7 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 )
 
-// entry is one document of a listing.
+// entry is one document of a listing, or a line of git ls-tree or git diff-tree, which has no set of branches.
 type entry struct {
 	path string
 	oid  [32]byte
@@ -37,7 +37,7 @@ func (r *Repository) list(ctx context.Context) (*listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	var tree []treeEntry
+	var tree []entry
 	for i, b := range r.branches {
 		if i == 0 || b.Commit != r.branches[i-1].Commit {
 			// Sizes cost a look-up for each file; most files are the same on all branches.
@@ -62,21 +62,13 @@ func (r *Repository) tooMany() error {
 	return failure(TooLarge, nil, fmt.Sprintf("it has more documents than the limit of %d", r.limits.MaxDocuments))
 }
 
-// treeEntry is a line of git ls-tree or git diff-tree.
-type treeEntry struct {
-	path string
-	oid  [32]byte
-	size int64 // -1 while unknown
-	skip docstore.SkipReason
-}
-
 // tree reads all entries of a commit's tree, in path order, with the sizes of files if they are wanted.
-func (r *Repository) tree(ctx context.Context, commit string, l *listing, sizes bool) ([]treeEntry, error) {
+func (r *Repository) tree(ctx context.Context, commit string, l *listing, sizes bool) ([]entry, error) {
 	args := []string{"ls-tree", "-r", "-z", "--full-tree", commit}
 	if sizes {
 		args = slices.Insert(args, 1, "-l")
 	}
-	var tree []treeEntry
+	var tree []entry
 	paths := 0
 	err := r.records(ctx, nil, byZero, func(line []byte) error {
 		e, oidLen, err := parseTreeLine(line)
@@ -87,9 +79,6 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing, sizes 
 		if len(e.path) > MaxPath {
 			l.omitted++
 			return nil
-		}
-		if e.skip == docstore.NotSkipped && r.limits.tooDeep([]byte(e.path)) {
-			e.skip = docstore.TooDeep
 		}
 		if paths += len(e.path); paths > maxPaths {
 			return failure(TooLarge, nil, fmt.Sprintf("the paths of its documents take more than %d bytes", maxPaths))
@@ -144,25 +133,25 @@ func byZero(byte) byte { return 0 }
 
 // inOrder sorts a listing and removes duplicate paths. Only trees that were not made by
 // git need that.
-func inOrder(tree []treeEntry) []treeEntry {
-	byPath := func(a, b treeEntry) int { return strings.Compare(a.path, b.path) }
+func inOrder(tree []entry) []entry {
+	byPath := func(a, b entry) int { return strings.Compare(a.path, b.path) }
 	if !slices.IsSortedFunc(tree, byPath) {
 		slices.SortStableFunc(tree, byPath)
 	}
-	return slices.CompactFunc(tree, func(a, b treeEntry) bool { return a.path == b.path })
+	return slices.CompactFunc(tree, func(a, b entry) bool { return a.path == b.path })
 }
 
 // parseTreeLine reads "MODE SP TYPE SP OID TAB PATH", or with a size before the tab, which is BAD if the object is missing.
-func parseTreeLine(line []byte) (treeEntry, int, error) {
+func parseTreeLine(line []byte) (entry, int, error) {
 	meta, path, ok := bytes.Cut(line, []byte{'\t'})
 	fields := bytes.Fields(meta)
 	if !ok || len(fields) < 3 || len(fields) > 4 || len(fields[2]) > 64 {
-		return treeEntry{}, 0, failure(Damaged, nil, "git listed a tree in a form that cannot be read")
+		return entry{}, 0, failure(Damaged, nil, "git listed a tree in a form that cannot be read")
 	}
-	e := treeEntry{path: string(path), size: -1, skip: skipByMode(string(fields[0]))}
+	e := entry{path: string(path), size: -1, skip: skipByMode(string(fields[0]))}
 	n, err := hex.Decode(e.oid[:], fields[2])
 	if err != nil {
-		return treeEntry{}, 0, failure(Damaged, err, "git listed an object name that cannot be read")
+		return entry{}, 0, failure(Damaged, err, "git listed an object name that cannot be read")
 	}
 	if len(fields) == 4 && e.skip == docstore.NotSkipped {
 		if e.size, err = strconv.ParseInt(string(fields[3]), 10, 64); err != nil {
@@ -185,10 +174,10 @@ func skipByMode(mode string) docstore.SkipReason {
 
 // merge adds the entries of a branch's tree. Documents with the same path are in the
 // order of their object ids.
-func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
+func (l *listing) merge(tree []entry, branch uint32) (err error) {
 	old := l.entries
 	l.entries = make([]entry, 0, max(len(old), len(tree)))
-	before := func(e *entry, t *treeEntry) bool {
+	before := func(e, t *entry) bool {
 		return e.path < t.path || e.path == t.path && bytes.Compare(e.oid[:], t.oid[:]) < 0
 	}
 	for i := range tree {
@@ -200,11 +189,11 @@ func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
 		l.entries = append(l.entries, old[:n]...)
 		old = old[n:]
 		if len(old) == 0 || old[0].path != t.path || old[0].oid != t.oid {
-			set, err := l.sets.with(0, branch)
-			if err != nil {
+			added := *t
+			if added.set, err = l.sets.with(0, branch); err != nil {
 				return err
 			}
-			l.entries = append(l.entries, entry{path: t.path, oid: t.oid, size: t.size, set: set, skip: t.skip})
+			l.entries = append(l.entries, added)
 			continue
 		}
 		// An object that is a file on one branch and named as a submodule's commit on another
@@ -218,7 +207,7 @@ func (l *listing) merge(tree []treeEntry, branch uint32) (err error) {
 	return nil
 }
 
-// measure finds the sizes of all blobs that are not known yet, and marks those that are too large or missing.
+// measure finds the sizes of all blobs that are not known yet, and marks those that are too large, too deep or missing.
 func (r *Repository) measure(ctx context.Context, l *listing) error {
 	var stdin bytes.Buffer
 	var asked []*entry
@@ -245,7 +234,11 @@ func (r *Repository) measure(ctx context.Context, l *listing) error {
 		}
 	}
 	for i := range l.entries {
-		if e := &l.entries[i]; e.skip == docstore.NotSkipped && e.size > r.limits.MaxFileSize {
+		switch e := &l.entries[i]; {
+		case e.skip != docstore.NotSkipped:
+		case r.limits.tooDeep([]byte(e.path)):
+			e.skip = docstore.TooDeep
+		case e.size > r.limits.MaxFileSize:
 			e.skip = docstore.TooLarge
 		}
 	}

@@ -288,7 +288,7 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		fmt.Fprintf(&copied, "+%s:%[1]s\n", ref)
 	}
 	err := s.fetchRefs(ctx, mirror, s.url, refs.String(), progress, "--depth=1")
-	if isNotShallow(err) {
+	if hasReason(err, notShallowReason) {
 		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
 		// all checks: git checks nothing that comes from a server of plain files.
 		history := filepath.Join(mirror, "tmp_history")

@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -60,14 +61,10 @@ func Open(ctx context.Context, dir string, want []string, limits Limits) (Source
 // of ctx.
 func OpenRepository(ctx context.Context, dir string, want []string, limits Limits) (*Repository, error) {
 	r := &Repository{limits: limits.withDefaults(), env: repositoryEnv()}
-	err := r.open(ctx, dir, want)
-	switch {
-	case err == nil:
-		return r, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+	if err := outcome(ctx, r.open(ctx, dir, want)); err != nil {
+		return nil, err
 	}
-	return nil, asFailure(err)
+	return r, nil
 }
 
 // OpenBranches lists the documents of branches of the repository at gitDir, at the commits that are
@@ -75,13 +72,10 @@ func OpenRepository(ctx context.Context, dir string, want []string, limits Limit
 func OpenBranches(ctx context.Context, gitDir string, branches []docstore.Branch, limits Limits) (*Repository, error) {
 	r := newRepository(gitDir, branches, limits)
 	var err error
-	switch r.listing, err = r.list(ctx); {
-	case err == nil:
-		return r, nil
-	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+	if r.listing, err = r.list(ctx); err != nil {
+		return nil, outcome(ctx, err)
 	}
-	return nil, asFailure(err)
+	return r, nil
 }
 
 func newRepository(gitDir string, branches []docstore.Branch, limits Limits) *Repository {
@@ -199,7 +193,7 @@ func (r *Repository) Close() error { return nil }
 // Documents implements Source. Each call reads the contents anew.
 func (r *Repository) Documents(ctx context.Context) iter.Seq2[*build.Document, error] {
 	return func(yield func(*build.Document, error) bool) {
-		blobs := r.openBlobs(ctx)
+		blobs := &blobs{repo: r, ctx: ctx, out: bufio.NewReaderSize(nil, pipeBuffer)}
 		defer blobs.close()
 		var detector language.Detector
 		for i := range r.listing.entries {
@@ -220,17 +214,16 @@ func (r *Repository) document(ctx context.Context, e *entry, blobs *blobs, detec
 	if e.skip != docstore.NotSkipped {
 		return doc, nil
 	}
-	content, err := blobs.next(ctx)
-	if ctx.Err() != nil {
+	content, err := blobs.next()
+	switch {
+	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	}
-	if errors.Is(err, errUnreadable) {
+	case errors.Is(err, errUnreadable):
 		doc.Skip = docstore.Unreadable
-		return doc, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, asFailure(err)
+	default:
+		classify(doc, content, r.limits, detector)
 	}
-	classify(doc, content, r.limits, detector)
 	return doc, nil
 }

@@ -111,12 +111,12 @@ func (r *Repository) submodules(ctx context.Context) (map[string]bool, error) {
 
 // expand replaces the submodules of a tree that the mirror has by their files. Submodules of
 // submodules stay what they are.
-func (r *Repository) expand(ctx context.Context, tree []treeEntry, l *listing, have map[string]bool) ([]treeEntry, error) {
+func (r *Repository) expand(ctx context.Context, tree []entry, l *listing, have map[string]bool) ([]entry, error) {
 	if len(have) == 0 {
 		return tree, nil
 	}
-	files := make(map[string][]treeEntry)
-	var expanded []treeEntry
+	files := make(map[string][]entry)
+	var expanded []entry
 	paths := 0
 	for _, e := range tree {
 		commit := fmt.Sprintf("%x", e.oid[:l.oidLen])
@@ -135,12 +135,9 @@ func (r *Repository) expand(ctx context.Context, tree []treeEntry, l *listing, h
 			if paths += len(file.path); paths > maxPaths || len(expanded) >= r.limits.MaxDocuments {
 				return nil, r.tooMany()
 			}
-			switch {
-			case len(file.path) > MaxPath:
+			if len(file.path) > MaxPath {
 				l.omitted++
 				continue
-			case file.skip == docstore.NotSkipped && r.limits.tooDeep([]byte(file.path)):
-				file.skip = docstore.TooDeep
 			}
 			expanded = append(expanded, file)
 		}

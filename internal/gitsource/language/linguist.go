@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // linguistJSON is written by go test -run LinguistTables -update.
@@ -37,8 +39,7 @@ type expression struct{ compiled func() *regexp.Regexp }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (e *expression) UnmarshalText(text []byte) error {
-	source := string(text)
-	e.compiled = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(source) })
+	e.compiled = lazyregexp.New(string(text))
 	return nil
 }
 
@@ -89,9 +90,9 @@ func (r *rule) holds(content []byte) bool {
 
 // Parts of first lines, as linguist reads them.
 var (
-	envArgument   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-[i0uCSv]*|--\S+|\S+=\S+`) })
-	execOfScript  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`exec (\w+).+\$0.+\$@`) })
-	pythonVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`python\d\.\d+`) })
+	envArgument   = lazyregexp.New(`-[i0uCSv]*|--\S+|\S+=\S+`)
+	execOfScript  = lazyregexp.New(`exec (\w+).+\$0.+\$@`)
+	pythonVersion = lazyregexp.New(`python\d\.\d+`)
 )
 
 // interpreter returns the name of the program that a script names in its first line, "" if it names none.

@@ -95,13 +95,8 @@ func isMetadata(addr netip.Addr) bool {
 
 // public reports whether an unmapped address is one of the public Internet.
 func public(addr netip.Addr) bool {
-	if !addr.IsGlobalUnicast() || addr.IsPrivate() {
+	if !addr.IsGlobalUnicast() || addr.IsPrivate() || slices.ContainsFunc(notPublic, func(n netip.Prefix) bool { return n.Contains(addr) }) {
 		return false
-	}
-	for _, n := range notPublic {
-		if n.Contains(addr) {
-			return false
-		}
 	}
 	if inner, ok := embedded(addr); ok {
 		return public(inner)

@@ -3,6 +3,7 @@ package origin
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -26,12 +27,7 @@ func CheckPattern(pattern string) error {
 
 // MatchAny reports whether any of the patterns matches the name.
 func MatchAny(patterns []string, name string) bool {
-	for _, p := range patterns {
-		if MatchPattern(p, name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(p string) bool { return MatchPattern(p, name) })
 }
 
 // MatchPattern reports whether the pattern matches the whole name. It simulates

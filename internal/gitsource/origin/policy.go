@@ -126,10 +126,8 @@ func (p Policy) Check(r Remote) error {
 }
 
 func (p Policy) checkFolder(path string) error {
-	for _, f := range p.Folders {
-		if within(filepath.Clean(f), path) {
-			return nil
-		}
+	if slices.ContainsFunc(p.Folders, func(f string) bool { return within(filepath.Clean(f), path) }) {
+		return nil
 	}
 	return broken(RuleFolder, "the folder is not below one that is allowed; allowed are: %s", orNone(p.Folders))
 }

@@ -60,11 +60,7 @@ func (r Remote) CloneURL(address string) string {
 	if r.Scheme == SchemeFile {
 		return r.Path
 	}
-	host := r.Host
-	if address != "" {
-		host = address
-	}
-	user := ""
+	host, user := cmp.Or(address, r.Host), ""
 	if r.User != "" {
 		user = r.User + "@"
 	}
