@@ -26,6 +26,25 @@ func (s *shell) ways() map[string]grpc.ClientConnInterface {
 	return map[string]grpc.ClientConnInterface{"network": s.conn, "local": s.Local()}
 }
 
+// watch returns the messages of a stream of answers, and the error that ends it; nil is a regular end.
+func watch(client ingestv1.IngestServiceClient, ctx context.Context, name string) (messages []*ingestv1.WatchRepoResponse, err error) {
+	take := func(m *ingestv1.WatchRepoResponse) error {
+		messages = append(messages, m)
+		return nil
+	}
+	stream, err := client.WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, server.To(take))
+	for err == nil {
+		var m *ingestv1.WatchRepoResponse
+		if m, err = stream.Recv(); err == nil {
+			err = take(m)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return messages, err
+}
+
 // TestLocalCallsAreAsOthers: whatever a handler does, a local caller sees the same as
 // one over the network.
 func TestLocalCallsAreAsOthers(t *testing.T) {
@@ -101,65 +120,6 @@ func TestLocalMetadata(t *testing.T) {
 	}
 }
 
-// TestLocalStreams: messages arrive in order, then the end, whose error is the
-// handler's or that of the caller's context.
-func TestLocalStreams(t *testing.T) {
-	s := run(t, &service{watch: func(req *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
-		for i := range 3 {
-			if err := stream.Send(&ingestv1.WatchRepoResponse{Status: &ingestv1.RepoStatus{Reason: fmt.Sprint(req.Name, i)}}); err != nil {
-				return err
-			}
-		}
-		switch req.Name {
-		case "panics":
-			panic("hunter2")
-		case "waits":
-			<-stream.Context().Done()
-			return stream.Context().Err()
-		case "endless":
-			for {
-				if err := stream.Send(&ingestv1.WatchRepoResponse{}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}}, asIs)
-	for way, conn := range s.ways() {
-		for name, want := range map[string]codes.Code{"ends": codes.OK, "panics": codes.Internal, "waits": codes.Canceled, "endless": codes.Canceled} {
-			ctx, cancel := context.WithCancel(t.Context())
-			var header metadata.MD
-			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Header(&header))
-			if err != nil {
-				t.Fatalf("%s, %q: %v", way, name, err)
-			}
-			var got []string
-			for err == nil {
-				var resp *ingestv1.WatchRepoResponse
-				if resp, err = stream.Recv(); err == nil {
-					got = append(got, resp.GetStatus().GetReason())
-				}
-				if len(got) == 3 && want == codes.Canceled {
-					cancel()
-				}
-			}
-			cancel()
-			if errors.Is(err, io.EOF) {
-				err = nil
-			}
-			if status.Code(err) != want {
-				t.Errorf("%s, %q: ended with %v, want %v", way, name, err, want)
-			}
-			if fmt.Sprint(got[:3]) != fmt.Sprintf("[%[1]s0 %[1]s1 %[1]s2]", name) {
-				t.Errorf("%s, %q: received %q", way, name, got)
-			}
-			if want == codes.OK && len(header) == 0 {
-				t.Errorf("%s: no header", way)
-			}
-		}
-	}
-}
-
 // TestTakenStreams: a caller that takes the messages of a stream gets the same messages and the same end over the
 // network and from a local server, which has taken all of them when the call returns.
 func TestTakenStreams(t *testing.T) {
@@ -199,8 +159,8 @@ func TestTakenStreams(t *testing.T) {
 				}
 				return nil
 			}
-			var trailer metadata.MD
-			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Trailer(&trailer), server.To(take))
+			var header, trailer metadata.MD
+			stream, err := ingestv1.NewIngestServiceClient(conn).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: name}, grpc.Header(&header), grpc.Trailer(&trailer), server.To(take))
 			if way == "local" && len(got) < 2 {
 				t.Errorf("%s: %d messages came before the call returned", name, len(got))
 			}
@@ -217,8 +177,8 @@ func TestTakenStreams(t *testing.T) {
 			if wanted := []string{"0", "1", "2"}; fmt.Sprint(got) != fmt.Sprint(wanted[:len(got)]) || len(got) < 2 || len(got) < 3 && name != "enough" {
 				t.Errorf("%s, %s: got %q", way, name, got)
 			}
-			if name == "ends" && fmt.Sprint(trailer["trail"]) != "[ends]" {
-				t.Errorf("%s: trailer %v", way, trailer)
+			if name == "ends" && (len(header) == 0 || fmt.Sprint(trailer["trail"]) != "[ends]") {
+				t.Errorf("%s: header %v, trailer %v", way, header, trailer)
 			}
 		}
 	}
@@ -228,6 +188,9 @@ func TestTakenStreams(t *testing.T) {
 	}
 	if status.Code(err) != codes.Internal {
 		t.Errorf("messages of another kind: %v", err)
+	}
+	if _, err := ingestv1.NewIngestServiceClient(s.Local()).WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a local stream without the option: %v", err)
 	}
 }
 
@@ -279,13 +242,14 @@ func TestDrainCutsOffLocalCalls(t *testing.T) {
 		<-stream.Context().Done()
 		return stream.Context().Err()
 	}}, func(c *server.Config, _ *server.ClientConfig) { c.DrainTimeout = 10 * time.Millisecond })
-	stream, err := ingestv1.NewIngestServiceClient(s.Local()).WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{Name: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := watch(ingestv1.NewIngestServiceClient(s.Local()), t.Context(), "x")
+		ended <- err
+	}()
 	<-running
 	s.stop()
-	if _, err := stream.Recv(); status.Code(err) != codes.Canceled {
+	if err := <-ended; status.Code(err) != codes.Canceled {
 		t.Errorf("the stream ended with %v", err)
 	}
 	if err := <-s.done; err != nil {
@@ -318,14 +282,7 @@ func TestLocalInterceptors(t *testing.T) {
 	if resp, err := client.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "x"}); err != nil || resp.Status.Reason != "unary" {
 		t.Errorf("%v, %v", resp, err)
 	}
-	stream, err := client.WatchRepo(t.Context(), &ingestv1.WatchRepoRequest{Name: "x"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if resp, err := stream.Recv(); err != nil || resp.Status.Reason != "stream" {
-		t.Errorf("%v, %v", resp, err)
-	}
-	if _, err := stream.Recv(); !errors.Is(err, io.EOF) {
-		t.Error(err)
+	if messages, err := watch(client, t.Context(), "x"); err != nil || len(messages) != 1 || messages[0].Status.Reason != "stream" {
+		t.Errorf("%v, %v", messages, err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 // To is a call option by which a caller that takes all messages of a stream of answers offers to have them passed to
-// take. A local server then runs the handler on the caller's goroutine, within CloseSend: the generated client
-// returns when the handler has, and Recv returns only how the call ended. Other connections ignore the option, and the
-// caller receives the messages as usual. An error of take ends the call, and is what Recv returns.
+// take. A local server needs it for every stream. It runs the handler on the caller's goroutine, within CloseSend: the
+// generated client returns when the handler has, and Recv returns only how the call ended. Other connections ignore the
+// option, and the caller receives the messages as usual. An error of take ends the call, and is what Recv returns.
 func To[M any](take func(M) error) grpc.CallOption {
 	return taker{take: func(m any) error {
 		message, ok := m.(M)
@@ -30,7 +30,7 @@ type taker struct {
 	take func(m any) error
 }
 
-// takerOf is how the caller takes messages; nil if it receives them.
+// takerOf is how the caller takes messages; nil without the option To.
 func takerOf(opts []grpc.CallOption) func(any) error {
 	for _, opt := range opts {
 		if t, ok := opt.(taker); ok {
@@ -38,6 +38,25 @@ func takerOf(opts []grpc.CallOption) func(any) error {
 		}
 	}
 	return nil
+}
+
+// NewStream implements grpc.ClientConnInterface for streams of answers, with the option To.
+func (l *Local) NewStream(ctx context.Context, asked *grpc.StreamDesc, name string, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	take := takerOf(opts)
+	if take == nil || asked.ClientStreams {
+		return nil, status.Errorf(codes.Unimplemented, "%s: a local stream is one of answers, and needs the option To", name)
+	}
+	return directClient{&direct{local: l, name: name, opts: opts, take: take, ctx: ctx}}, nil
+}
+
+// handle runs the handler of a stream. Its error is as the caller sees it.
+func (l *Local) handle(call *localCall, stream grpc.ServerStream) error {
+	desc := call.method.stream
+	if desc == nil {
+		return status.Errorf(codes.Internal, "%s is no stream", call.name)
+	}
+	info := &grpc.StreamServerInfo{FullMethod: call.name, IsClientStream: desc.ClientStreams, IsServerStream: desc.ServerStreams}
+	return asSeen(l.stream(call.method.impl, stream, info, desc.Handler))
 }
 
 // direct is a stream whose handler runs on the caller's goroutine. It is both ends of it.

@@ -97,16 +97,12 @@ func TestTraceIDsWithoutCollector(t *testing.T) {
 		if in := got.GetStatus().GetReason(); err != nil || in == "none" || c.want != "" && in != c.want {
 			t.Errorf("%s: a call is in trace %q, %v, want %q", what, in, err, c.want)
 		}
-		stream, err := client.WatchRepo(c.ctx, &ingestv1.WatchRepoRequest{Name: "x"})
-		if err != nil {
-			t.Fatal(err)
+		messages, err := watch(client, c.ctx, "x")
+		if err != nil || len(messages) != 1 {
+			t.Fatalf("%s: %d messages, %v", what, len(messages), err)
 		}
-		first, err := stream.Recv()
-		if in := first.GetStatus().GetReason(); err != nil || in == "none" || c.want != "" && in != c.want {
-			t.Errorf("%s: a stream is in trace %q, %v, want %q", what, in, err, c.want)
-		}
-		if _, err := stream.Recv(); err != io.EOF { //nolint:errorlint // as gRPC documents it
-			t.Errorf("%s: %v", what, err)
+		if in := messages[0].GetStatus().GetReason(); in == "none" || c.want != "" && in != c.want {
+			t.Errorf("%s: a stream is in trace %q, want %q", what, in, c.want)
 		}
 	}
 	for _, want := range []string{id, ""} {

@@ -9,7 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/trawl-search/trawl/internal/server"
 )
 
 // heartbeat is the longest silence of a stream. Proxies close idle connections.
@@ -25,12 +28,6 @@ const (
 	eventError = "error"
 )
 
-// received is a message of a call, or the error that ended it.
-type received struct {
-	message proto.Message
-	err     error
-}
-
 // stream answers with the messages of a call as server-sent events. A call that fails before
 // its first message is answered as any other error.
 func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, route *route, req proto.Message) {
@@ -38,28 +35,26 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 	defer receiving.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	messages, over := make(chan received), make(chan struct{})
-	defer close(over)
-	receiving.Go(func() { h.receive(ctx, route, req, messages, over) })
+	messages, ended := make(chan proto.Message), make(chan error, 1)
+	receiving.Go(func() { ended <- h.receive(ctx, route, req, messages) })
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	out := &events{w: w, conn: http.NewResponseController(w)}
 	for {
 		var err error
 		select {
-		case got := <-messages:
+		case m := <-messages:
+			err = out.send(eventOf(m), m)
+		case end := <-ended:
 			switch {
-			case errors.Is(got.err, io.EOF):
-				return
-			case got.err != nil && !out.begun:
-				h.fail(w, r, got.err)
-				return
-			case got.err != nil:
-				_, s := problemOf(got.err)
+			case errors.Is(end, io.EOF):
+			case !out.begun:
+				h.fail(w, r, end)
+			default:
+				_, s := problemOf(end)
 				_ = out.send(eventError, written(s)) // nothing else is left to say
-				return
 			}
-			err = out.send(eventOf(got.message), got.message)
+			return
 		case <-beat.C:
 			err = out.comment("heartbeat")
 		}
@@ -70,29 +65,30 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// receive makes the call, and passes on its messages and the error that ends it, until over
-// is closed.
-func (h *Handler) receive(ctx context.Context, route *route, req proto.Message, to chan<- received, over <-chan struct{}) {
-	stream, err := h.conn.NewStream(ctx, route.stream, route.call)
+// receive makes the call, passes on its messages until ctx ends, and returns the error that ends it.
+func (h *Handler) receive(ctx context.Context, route *route, req proto.Message, to chan<- proto.Message) error {
+	pass := func(m proto.Message) error {
+		select {
+		case to <- m:
+			return nil
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+	stream, err := h.conn.NewStream(ctx, route.stream, route.call, server.To(pass))
 	if err == nil {
 		err = stream.SendMsg(req)
 	}
 	if err == nil {
-		err = stream.CloseSend()
+		err = stream.CloseSend() // a server of this process passes its messages meanwhile
 	}
-	for more := true; more; {
-		got := received{err: err}
-		if err == nil {
-			got.message = route.out.New().Interface()
-			got.err = stream.RecvMsg(got.message)
-		}
-		select {
-		case to <- got:
-			more = got.err == nil
-		case <-over:
-			more = false
+	for err == nil {
+		m := route.out.New().Interface()
+		if err = stream.RecvMsg(m); err == nil {
+			err = pass(m)
 		}
 	}
+	return err
 }
 
 // eventOf is the name of the event of a message. The last one of a search or a list is the
