@@ -30,79 +30,57 @@ func (s *Shard) Close() error {
 
 // Check opens the shard as a search does: it reads the tail, so that searches need not.
 func (s *Shard) Check(ctx context.Context) error {
-	return s.use(ctx, func(*search.Shard) error { return nil })
+	_, err := use(ctx, s, func(*search.Shard) (any, error) { return nil, nil })
+	return err
 }
 
 // Find is search.Shard's.
-func (s *Shard) Find(ctx context.Context, q *search.Query, opts search.Options) (f *search.Found, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		f, err = sh.Find(ctx, q, opts)
-		return err
-	})
-	return f, err
+func (s *Shard) Find(ctx context.Context, q *search.Query, opts search.Options) (*search.Found, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.Found, error) { return sh.Find(ctx, q, opts) })
 }
 
 // Show is search.Shard's. It may have to download blocks again that were read to find the
 // hits.
-func (s *Shard) Show(ctx context.Context, found *search.Found, n int) (r *search.Result, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		r, err = sh.Show(ctx, found, n)
-		return err
-	})
-	return r, err
+func (s *Shard) Show(ctx context.Context, found *search.Found, n int) (*search.Result, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.Result, error) { return sh.Show(ctx, found, n) })
 }
 
 // Count is search.Shard's.
-func (s *Shard) Count(ctx context.Context, q *search.Query, opts search.Options, by []search.Facet) (c *search.Counted, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		c, err = sh.Count(ctx, q, opts, by)
-		return err
-	})
-	return c, err
+func (s *Shard) Count(ctx context.Context, q *search.Query, opts search.Options, by []search.Facet) (*search.Counted, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.Counted, error) { return sh.Count(ctx, q, opts, by) })
 }
 
 // List is search.Shard's.
-func (s *Shard) List(ctx context.Context, q *search.Query, opts search.ListOptions) (r *search.ListResult, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		r, err = sh.List(ctx, q, opts)
-		return err
-	})
-	return r, err
+func (s *Shard) List(ctx context.Context, q *search.Query, opts search.ListOptions) (*search.ListResult, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.ListResult, error) { return sh.List(ctx, q, opts) })
 }
 
 // File is search.Shard's.
-func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, opts search.Options, part search.Part) (f *search.File, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		f, err = sh.File(ctx, repo, path, branch, opts, part)
-		return err
-	})
-	return f, err
+func (s *Shard) File(ctx context.Context, repo string, path []byte, branch string, opts search.Options, part search.Part) (*search.File, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.File, error) { return sh.File(ctx, repo, path, branch, opts, part) })
 }
 
 // Tree is search.Shard's.
-func (s *Shard) Tree(ctx context.Context, repo string, of search.Options, opts search.TreeOptions) (t *search.Tree, err error) {
-	err = s.use(ctx, func(sh *search.Shard) error {
-		t, err = sh.Tree(ctx, repo, of, opts)
-		return err
-	})
-	return t, err
+func (s *Shard) Tree(ctx context.Context, repo string, of search.Options, opts search.TreeOptions) (*search.Tree, error) {
+	return use(ctx, s, func(sh *search.Shard) (*search.Tree, error) { return sh.Tree(ctx, repo, of, opts) })
 }
 
-// use opens the shard over a view of its own for one search.
-func (s *Shard) use(ctx context.Context, do func(*search.Shard) error) error {
+// use opens the shard over a view of its own for one search, and returns what do finds.
+func use[T any](ctx context.Context, s *Shard, do func(*search.Shard) (T, error)) (found T, err error) {
 	v := s.cache.view(s.object)
 	defer v.close()
 	if err := v.place(ctx); err != nil {
-		return err
+		return found, err
 	}
 	read := func(p []byte, off int64) error { return v.read(ctx, p, off) }
 	f, err := format.NewRemote(s.object.Name, v.data, read, v.soon)
 	if err != nil {
-		return err
+		return found, err
 	}
 	sh, err := search.OpenFile(f)
 	if err != nil {
-		return err
+		return found, err
 	}
-	return errors.Join(do(sh), sh.Close())
+	found, err = do(sh)
+	return found, errors.Join(err, sh.Close())
 }
