@@ -246,8 +246,8 @@ func callError(ctx context.Context, what string, err error) error {
 // when the caller requires a complete answer and there is none, and when searchers
 // refused the query and none answered. What a searcher found in a part of a shard
 // before the deadline is an answer.
-func (e *execution) account(ctx context.Context, requireComplete bool) (*searchv1.Coverage, error) {
-	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+func (e *execution) account(requireComplete bool) (*searchv1.Coverage, error) {
+	if err := e.ticket.whole.Err(); errors.Is(err, context.Canceled) {
 		return nil, status.FromContextError(err).Err()
 	}
 	c := e.coverage.Coverage()

@@ -113,16 +113,11 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 	if err := refusePlan(req.Plan); err != nil {
 		return l, err
 	}
-	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	if err := s.layouts.Reach(asking, req.Consistency, from.Revision); err != nil {
-		return l, err
-	}
-	ticket, err := s.admit(whole, method, start, class)
+	asking, ticket, end, err := s.letIn(ctx, method, start, class, req.Consistency, from.Revision)
 	if err != nil {
 		return l, err
 	}
-	defer ticket.end()
+	defer end()
 	e, err := s.plan(asking, ticket, askedFor(req), req.Consistency, from.Revision)
 	if err != nil {
 		return l, err
@@ -141,7 +136,7 @@ func (s *Service) listing(ctx context.Context, method string, req *searchv1.List
 		again = again && follow
 	}
 	windows.end()
-	l.coverage, err = e.account(whole, false)
+	l.coverage, err = e.account(false)
 	return l, err
 }
 

@@ -28,21 +28,13 @@ type lookup struct {
 
 // lookup admits a request that began at start. Asking is the context for asking searchers.
 func (s *Service) lookup(ctx context.Context, method string, start time.Time, want *searchv1.Consistency, atLeast int64) (asking context.Context, l lookup, err error) {
-	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	l = lookup{service: s, end: cancel}
-	defer func() {
-		if err != nil {
-			l.end()
-		}
-	}()
-	if err := s.layouts.Reach(asking, want, atLeast); err != nil {
+	l.service = s
+	if asking, l.ticket, l.end, err = s.letIn(ctx, method, start, interactive, want, atLeast); err != nil {
 		return nil, l, err
 	}
-	if l.ticket, err = s.admit(whole, method, start, interactive); err != nil {
-		return nil, l, err
+	if l.layout, err = s.layouts.At(asking, want, atLeast); err != nil {
+		l.end()
 	}
-	l.end = func() { l.ticket.end(); cancel() }
-	l.layout, err = s.layouts.At(asking, want, atLeast)
 	return asking, l, err
 }
 

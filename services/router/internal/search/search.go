@@ -26,27 +26,16 @@ func (s *Service) Search(ctx context.Context, req *searchv1.SearchRequest) (resp
 func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, written string) (resp *searchv1.SearchResponse, err error) {
 	start := s.metrics.begin()
 	defer func() { s.metrics.observe("search", start, resp.GetCoverage(), err) }()
-	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
 	p, err := s.newPage(req, searchapi.WithDefaults(req.Options))
 	if err != nil {
 		return nil, err
 	}
 	p.asked.written = written
-	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
-		return nil, err
-	}
-	ticket, err := s.admit(whole, "search", start, interactive)
+	e, asking, end, err := s.begin(ctx, "search", start, interactive, p)
 	if err != nil {
 		return nil, err
 	}
-	defer ticket.end()
-	ticket.explain = p.explain
-	e, err := s.plan(asking, ticket, p.asked, p.options.Consistency, p.atLeast)
-	if err != nil {
-		return nil, err
-	}
-	p.shape(e.asked.answer)
+	defer end()
 	searching, stop := within(asking, start, e.asked.answer)
 	defer stop()
 	results := s.newFileSet()
@@ -56,12 +45,12 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 		lists = append(lists, r.files)
 	})
 	p.explain.ends("fan out")
-	_, span := s.tracer.Start(whole, "merge")
+	_, span := s.tracer.Start(e.ticket.whole, "merge")
 	defer span.End()
 	files, cut := results.merge(int(p.options.MaxFiles)+1, lists...)
 	p.answer(files, cut == notCut && len(files) <= int(p.options.MaxFiles))
 	e.setCommits(files)
-	coverage, err := e.account(whole, p.options.RequireComplete)
+	coverage, err := e.account(p.options.RequireComplete)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +65,25 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 		return nil, err
 	}
 	return resp, nil
+}
+
+// begin admits and plans the search of a page. Asking is the context for asking searchers. End must be called.
+func (s *Service) begin(ctx context.Context, method string, start time.Time, class queryClass, p *searchPage) (e *execution, asking context.Context, end func(), err error) {
+	asking, ticket, leave, err := s.letIn(ctx, method, start, class, p.options.Consistency, p.atLeast)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer func() {
+		if e == nil { // it could not be planned
+			leave()
+		}
+	}()
+	ticket.explain = p.explain
+	if e, err = s.plan(asking, ticket, p.asked, p.options.Consistency, p.atLeast); err != nil {
+		return nil, nil, nil, err
+	}
+	p.shape(e.asked.answer)
+	return e, asking, leave, nil
 }
 
 // searchPage is the page of an answer that a request asks for.

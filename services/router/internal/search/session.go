@@ -29,9 +29,7 @@ func (s *Service) Session(keep func(repo string, id uint32) bool) *Service {
 // RepoNames returns the names that contain a text, of all repos that a search sees, ascending. It asks no
 // searcher.
 func (s *Service) RepoNames(ctx context.Context, text string) (iter.Seq[string], error) {
-	_, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	layout, err := s.layouts.At(asking, nil, 0)
+	layout, err := s.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +38,7 @@ func (s *Service) RepoNames(ctx context.Context, text string) (iter.Seq[string],
 
 // NearestRepos are the names that differ least from one that does not exist, of the repos that a search sees. It asks no searcher.
 func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, error) {
-	_, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	layout, err := s.layouts.At(asking, nil, 0)
+	layout, err := s.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,9 +67,7 @@ func (s *Service) Unindexed(ctx context.Context, repo string) string {
 // RepoIDs returns a function for the ids that the operator gave the repos that a search sees; 0 where there is none. It asks no
 // searcher.
 func (s *Service) RepoIDs(ctx context.Context) (func(repo string) uint32, error) {
-	_, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	layout, err := s.layouts.At(asking, nil, 0)
+	layout, err := s.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -83,9 +77,7 @@ func (s *Service) RepoIDs(ctx context.Context) (func(repo string) uint32, error)
 // Languages are the names of the languages that are indexed, those of the most repos first. Those of shards that also
 // hold repos that the caller may not see are left out. No searcher is asked.
 func (s *Service) Languages(ctx context.Context) ([]string, error) {
-	_, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
-	layout, err := s.layouts.At(asking, nil, 0)
+	layout, err := s.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +90,18 @@ func (s *Service) Languages(ctx context.Context) ([]string, error) {
 // Repos is how many repos the caller may see. A session counts the repos that its other
 // calls search.
 func (s *Service) Repos(ctx context.Context) (int, error) {
-	layout, err := s.layouts.At(ctx, nil, 0)
+	layout, err := s.layout(ctx)
 	if err != nil {
 		return 0, err
 	}
 	return layout.repos, nil
+}
+
+// layout is what a search sees, for a call that asks no searcher.
+func (s *Service) layout(ctx context.Context) (*Layout, error) {
+	_, asking, cancel := s.cfg.Budget.split(ctx)
+	defer cancel()
+	return s.layouts.At(asking, nil, 0)
 }
 
 // session returns the same layout for every call.

@@ -49,8 +49,6 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 	start := s.metrics.begin()
 	var coverage *searchv1.Coverage
 	defer func() { s.metrics.observe("stream_search", start, coverage, given(ctx, err)) }()
-	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	defer cancel()
 	options := searchapi.WithDefaults(search.GetOptions())
 	if search.GetOptions().GetMaxFiles() == 0 {
 		options.MaxFiles = searchapi.MaxFiles
@@ -62,20 +60,11 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 	if err != nil {
 		return err
 	}
-	if err := s.layouts.Reach(asking, p.options.Consistency, p.atLeast); err != nil {
-		return err
-	}
-	ticket, err := s.admit(whole, "stream_search", start, class)
+	e, asking, end, err := s.begin(ctx, "stream_search", start, class, p)
 	if err != nil {
 		return err
 	}
-	defer ticket.end()
-	ticket.explain = p.explain
-	e, err := s.plan(asking, ticket, p.asked, p.options.Consistency, p.atLeast)
-	if err != nil {
-		return err
-	}
-	p.shape(e.asked.answer)
+	defer end()
 	searching, stop := within(asking, start, e.asked.answer)
 	defer stop()
 	out := &pieces{to: to, execution: e, page: p, results: s.newFileSet()}
@@ -88,7 +77,7 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 		return out.err
 	}
 	p.explain.ends("merge")
-	if coverage, err = e.account(whole, p.options.RequireComplete); err != nil {
+	if coverage, err = e.account(p.options.RequireComplete); err != nil {
 		return err
 	}
 	p.finish(start, e.layout, coverage)

@@ -60,6 +60,20 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 	return &ticket{slot: slot, usage: s.usage, whole: whole, start: start, spent: s.metrics.spent.WithLabelValues(method)}, nil
 }
 
+// letIn waits for the revision that a caller names, and admits a request that began at start. Asking is the context for
+// asking searchers. End must be called. The error is a status.
+func (s *Service) letIn(ctx context.Context, method string, start time.Time, class queryClass, want *searchv1.Consistency, atLeast int64) (asking context.Context, t *ticket, end func(), err error) {
+	whole, asking, cancel := s.cfg.Budget.split(ctx)
+	if err = s.layouts.Reach(asking, want, atLeast); err == nil {
+		t, err = s.admit(whole, method, start, class)
+	}
+	if err != nil {
+		cancel()
+		return nil, nil, nil, err
+	}
+	return asking, t, func() { t.end(); cancel() }, nil
+}
+
 // enter takes a slot, unless the caller has used up an allowance.
 func (s *Service) enter(ctx context.Context, class queryClass) (*slot, error) {
 	var caller string

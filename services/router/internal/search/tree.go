@@ -93,6 +93,6 @@ func (l *lookup) tree(ctx context.Context, req *searchv1.ListTreeRequest, after 
 	}
 	listing := &searchapi.Listing{MaxEntries: int(req.MaxEntries), MaxBytes: int(req.MaxBytes)}
 	fanOut(ctx, e, "list tree", shards, ask, func(resp *searchv1.ListTreeResponse) { listing.Add(resp.Entries, resp.More) })
-	coverage, err := e.account(l.ticket.whole, false)
+	coverage, err := e.account(false)
 	return listing, coverage, err
 }
