@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -29,10 +30,7 @@ func (s *Service) ListDeadLetters(ctx context.Context, req *ingestv1.ListDeadLet
 		return nil, err
 	}
 	defer leave()
-	limit := int(req.PageSize)
-	if limit == 0 {
-		limit = defaultLetters
-	}
+	limit := cmp.Or(int(req.PageSize), defaultLetters)
 	resp := &ingestv1.ListDeadLettersResponse{}
 	for letter, err := range s.jobs.DeadLetters(ctx, req.After) {
 		if err != nil {

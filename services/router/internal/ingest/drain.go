@@ -16,9 +16,10 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
-// seesAll fails for a caller who may not see every repo: searchers hold the shards of all, and limits are for all callers.
-func seesAll(ctx context.Context, what string) error {
-	if caller, err := access.From(ctx); err == nil && access.SeesAll(caller) {
+// administersAll fails for a caller who is not an administrator of every repo: searchers hold the shards of all, and
+// sources and limits are for all callers.
+func administersAll(ctx context.Context, what string) error {
+	if caller, err := access.From(ctx); err == nil && caller.May(access.ScopeAdmin) && access.SeesAll(caller) {
 		return nil
 	}
 	return status.Error(codes.PermissionDenied, what+" need a token with the scope admin for all repos: --allow '**' without --deny")
@@ -26,7 +27,7 @@ func seesAll(ctx context.Context, what string) error {
 
 // ListSearchers implements adminv1.AdminServiceServer.
 func (s *Admin) ListSearchers(ctx context.Context, _ *adminv1.ListSearchersRequest) (*adminv1.ListSearchersResponse, error) {
-	if err := seesAll(ctx, "searchers"); err != nil {
+	if err := administersAll(ctx, "searchers"); err != nil {
 		return nil, err
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
@@ -75,7 +76,7 @@ func searcher(census *membership.Census, s *catalogv1.Searcher) *adminv1.Searche
 // DrainSearcher implements adminv1.AdminServiceServer. The last searcher that takes shards cannot be
 // drained: nobody would take its shards.
 func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherRequest) (*adminv1.DrainSearcherResponse, error) {
-	if err := seesAll(ctx, "searchers"); err != nil {
+	if err := administersAll(ctx, "searchers"); err != nil {
 		return nil, err
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())

@@ -27,7 +27,7 @@ type Limits struct {
 
 // ListLimits implements adminv1.AdminServiceServer.
 func (s *Admin) ListLimits(ctx context.Context, _ *adminv1.ListLimitsRequest) (*adminv1.ListLimitsResponse, error) {
-	if err := seesAll(ctx, "limits"); err != nil {
+	if err := administersAll(ctx, "limits"); err != nil {
 		return nil, err
 	}
 	set, err := s.limits.Store.List(ctx)
@@ -63,7 +63,7 @@ func (s *Admin) limit(name string, record limits.Record) *adminv1.Limit {
 
 // SetLimit implements adminv1.AdminServiceServer.
 func (s *Admin) SetLimit(ctx context.Context, req *adminv1.SetLimitRequest) (*adminv1.SetLimitResponse, error) {
-	if err := seesAll(ctx, "limits"); err != nil {
+	if err := administersAll(ctx, "limits"); err != nil {
 		return nil, err
 	}
 	key, _, err := limits.ParseKey(req.Name)

@@ -4,6 +4,7 @@
 package ingest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -174,10 +175,7 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 		return nil, err
 	}
 	defer leave()
-	limit := int(req.PageSize)
-	if limit == 0 {
-		limit = defaultPage
-	}
+	limit := cmp.Or(int(req.PageSize), defaultPage)
 	resp := &ingestv1.ListReposResponse{}
 	for after, more := req.After, true; more; {
 		var repos []*ingestv1.RepoStatus

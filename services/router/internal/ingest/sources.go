@@ -5,10 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
-
-	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/codehost"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -30,17 +26,9 @@ func NewSources(store *catalog.Store, policy origin.Policy) *Sources {
 	return &Sources{store: store, policy: policy}
 }
 
-// administersAll fails for a caller who is not an administrator of every repo.
-func administersAll(ctx context.Context) error {
-	if caller, err := access.From(ctx); err == nil && caller.May(access.ScopeAdmin) && access.SeesAll(caller) {
-		return nil
-	}
-	return status.Error(codes.PermissionDenied, "sources need a token with the scope admin for all repos: --allow '**' without --deny")
-}
-
 // ApplySources implements ingestv1.SourceServiceServer.
 func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRequest) (*ingestv1.ApplySourcesResponse, error) {
-	if err := administersAll(ctx); err != nil {
+	if err := administersAll(ctx, "sources"); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(codehost.CheckSources(req.Sources), codehost.CheckAllowed(req.Sources, s.policy)); err != nil {
@@ -55,7 +43,7 @@ func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRe
 
 // ListSources implements ingestv1.SourceServiceServer.
 func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesRequest) (*ingestv1.ListSourcesResponse, error) {
-	if err := administersAll(ctx); err != nil {
+	if err := administersAll(ctx, "sources"); err != nil {
 		return nil, err
 	}
 	resp := &ingestv1.ListSourcesResponse{}
@@ -87,7 +75,7 @@ func (s *Sources) status(ctx context.Context, source catalog.Source) (*ingestv1.
 // GetSource implements ingestv1.SourceServiceServer. It reads the report first, so
 // that the counts include what the report names.
 func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest) (*ingestv1.GetSourceResponse, error) {
-	if err := administersAll(ctx); err != nil {
+	if err := administersAll(ctx, "sources"); err != nil {
 		return nil, err
 	}
 	source, err := s.store.GetSource(ctx, req.Name)

@@ -2,10 +2,10 @@ package ingest
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -31,7 +31,7 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 	defer leave()
 	limit := cmp.Or(int(req.PageSize), defaultStalePage)
 	latest := time.Now().Add(-req.OlderThan.AsDuration())
-	var page stalest
+	var page []*ingestv1.RepoStatus // in order, and one more than fits: it shows that there is another page
 	for name, more := "", true; more; {
 		var repos []*ingestv1.RepoStatus
 		if repos, more, err = s.store.ListRepoStatus(ctx, req.Prefix, name, 0); err != nil {
@@ -43,48 +43,17 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 			if since == nil || since.AsTime().After(latest) || !access.Sees(ctx, name) || placeOf(repo).compare(after) <= 0 {
 				continue
 			}
-			heap.Push(&page, repo)
-			if len(page) > limit+1 { // an extra repo shows that there is another page
-				heap.Pop(&page)
-			}
+			at, _ := slices.BinarySearchFunc(page, placeOf(repo), func(r *ingestv1.RepoStatus, p place) int { return placeOf(r).compare(p) })
+			page = slices.Insert(page, at, repo)
+			page = page[:min(len(page), limit+1)]
 		}
 		more = more && len(repos) > 0
 	}
-	return page.response(limit), nil
-}
-
-// stalest is a heap of the repos that have been stale for longest, the most recent on top.
-type stalest []*ingestv1.RepoStatus
-
-func (h stalest) Len() int           { return len(h) }
-func (h stalest) Less(i, j int) bool { return placeOf(h[i]).compare(placeOf(h[j])) > 0 }
-func (h stalest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-
-// Push implements heap.Interface.
-func (h *stalest) Push(x any) { *h = append(*h, x.(*ingestv1.RepoStatus)) }
-
-// Pop implements heap.Interface.
-func (h *stalest) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
-	return last
-}
-
-// response empties the heap into a page.
-func (h *stalest) response(limit int) *ingestv1.ListStaleReposResponse {
-	resp := &ingestv1.ListStaleReposResponse{}
-	more := len(*h) > limit
-	if more {
-		heap.Pop(h)
+	resp := &ingestv1.ListStaleReposResponse{Repos: page}
+	if len(page) > limit {
+		resp.Repos, resp.NextAfter = page[:limit], placeOf(page[limit-1]).String()
 	}
-	resp.Repos = make([]*ingestv1.RepoStatus, len(*h))
-	for i := len(*h) - 1; i >= 0; i-- {
-		resp.Repos[i] = heap.Pop(h).(*ingestv1.RepoStatus)
-	}
-	if more {
-		resp.NextAfter = placeOf(resp.Repos[limit-1]).String()
-	}
-	return resp
+	return resp, nil
 }
 
 // place is the place of a repo in the order of a page: by the time since it has been
