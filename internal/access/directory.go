@@ -110,19 +110,10 @@ func (d *Directory) Check() error {
 
 // WaitCurrent waits until lookups are answered, or ctx ends.
 func (d *Directory) WaitCurrent(ctx context.Context) error {
-	for {
-		d.mu.Lock()
-		current, changed := time.Since(d.currentAt) <= d.staleness, d.changed.Next()
-		d.mu.Unlock()
-		if current {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for tokens: %w", context.Cause(ctx))
-		}
+	if err := d.changed.Until(ctx, &d.mu, func() bool { return time.Since(d.currentAt) <= d.staleness }); err != nil {
+		return fmt.Errorf("wait for tokens: %w", err)
 	}
+	return nil
 }
 
 // prove confirms periodically that the known tokens are current: it makes a linearizable
@@ -149,23 +140,19 @@ func (d *Directory) proveOnce(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read when tokens changed: %w", err)
 	}
-	for {
-		d.mu.Lock()
+	err = d.changed.Until(ctx, &d.mu, func() bool {
 		d.newest = revision
-		if d.revision >= max(revision, 1) {
-			d.currentAt = began
-			d.changed.Notify()
-			d.mu.Unlock()
-			return nil
+		if d.revision < max(revision, 1) {
+			return false
 		}
-		changed := d.changed.Next()
-		d.mu.Unlock()
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for revision %d: %w", revision, context.Cause(ctx))
-		}
+		d.currentAt = began
+		d.changed.Notify()
+		return true
+	})
+	if err != nil {
+		return fmt.Errorf("wait for revision %d: %w", revision, err)
 	}
+	return nil
 }
 
 // apply applies a change. Only the following goroutine calls it.

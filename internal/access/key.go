@@ -47,19 +47,10 @@ func (k *Key) Run(ctx context.Context) {
 
 // Wait waits until there is a key, or ctx ends.
 func (k *Key) Wait(ctx context.Context) error {
-	for {
-		k.mu.Lock()
-		known, changed := k.secret != nil, k.changed.Next()
-		k.mu.Unlock()
-		if known {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for the key of plans: %w", context.Cause(ctx))
-		}
+	if err := k.changed.Until(ctx, &k.mu, func() bool { return k.secret != nil }); err != nil {
+		return fmt.Errorf("wait for the key of plans: %w", err)
 	}
+	return nil
 }
 
 // Known reports whether there is a key.

@@ -33,20 +33,11 @@ func (p *Puts) Run(ctx context.Context) {
 
 // Count is how many repos a caller has put that were not there before. It waits until the counts are known, or until ctx
 // ends; then it fails.
-func (p *Puts) Count(ctx context.Context, caller string) (int, error) {
-	for {
-		p.mu.Lock()
-		counts, n, listed := p.counts, p.counts[caller], p.listed.Next()
-		p.mu.Unlock()
-		if counts != nil {
-			return n, nil
-		}
-		select {
-		case <-listed:
-		case <-ctx.Done():
-			return 0, fmt.Errorf("wait for the number of repos put: %w", context.Cause(ctx))
-		}
+func (p *Puts) Count(ctx context.Context, caller string) (n int, err error) {
+	if err := p.listed.Until(ctx, &p.mu, func() bool { n = p.counts[caller]; return p.counts != nil }); err != nil {
+		return 0, fmt.Errorf("wait for the number of repos put: %w", err)
 	}
+	return n, nil
 }
 
 func (p *Puts) apply(u follow.Update) {

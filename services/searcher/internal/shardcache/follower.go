@@ -80,17 +80,8 @@ func (f *Follower) setApplied(revision int64, without []membership.ID) {
 // WaitApplied waits until the store acts on roots of the given revision or a newer one,
 // at most until ctx ends.
 func (f *Follower) WaitApplied(ctx context.Context, revision int64) error {
-	for {
-		f.mu.Lock()
-		applied, changed := f.applied, f.changed.Next()
-		f.mu.Unlock()
-		if applied > 0 && applied >= revision {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for roots of revision %d, now %d: %w", revision, applied, ctx.Err())
-		}
+	if err := f.changed.Until(ctx, &f.mu, func() bool { return f.applied >= max(revision, 1) }); err != nil {
+		return fmt.Errorf("wait for roots of revision %d: %w", revision, err)
 	}
+	return nil
 }
