@@ -2,10 +2,8 @@ package access
 
 import (
 	"context"
-	"errors"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/metadata"
 )
 
 // Stream is the interceptor of a router's connections for calls with a stream of
@@ -15,7 +13,7 @@ func (s Sealer) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.Cl
 	if !sealable(method) || desc.ClientStreams {
 		return open(ctx, desc, conn, method, opts...)
 	}
-	return &sealing{ctx: ctx, begin: func(req any) (grpc.ClientStream, error) {
+	return &sealing{ClientStream: notBegun{ctx: ctx}, begin: func(req any) (grpc.ClientStream, error) {
 		ctx, err := s.seal(ctx, method, req)
 		if err != nil {
 			return nil, err
@@ -27,62 +25,29 @@ func (s Sealer) Stream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.Cl
 // sealing is a stream that begins with its only request. Like any client's stream it
 // is not for concurrent use.
 type sealing struct {
-	ctx   context.Context //nolint:containedctx // a stream has one, by its interface
-	begin func(req any) (grpc.ClientStream, error)
-	// begun is nil until the request is sent.
-	begun grpc.ClientStream
-}
+	grpc.ClientStream // a notBegun until the request is sent
 
-var errNotBegun = errors.New("the stream has no request yet")
+	begin func(req any) (grpc.ClientStream, error)
+}
 
 // SendMsg implements grpc.ClientStream.
 func (s *sealing) SendMsg(m any) error {
-	if s.begun == nil {
+	if _, early := s.ClientStream.(notBegun); early {
 		begun, err := s.begin(m)
 		if err != nil {
 			return err
 		}
-		s.begun = begun
+		s.ClientStream = begun
 	}
-	return s.begun.SendMsg(m)
+	return s.ClientStream.SendMsg(m)
 }
 
-// RecvMsg implements grpc.ClientStream.
-func (s *sealing) RecvMsg(m any) error {
-	if s.begun == nil {
-		return errNotBegun
-	}
-	return s.begun.RecvMsg(m)
-}
+// notBegun stands for a stream without a request. Generated clients send that first, so nothing else is called.
+type notBegun struct {
+	grpc.ClientStream
 
-// CloseSend implements grpc.ClientStream.
-func (s *sealing) CloseSend() error {
-	if s.begun == nil {
-		return errNotBegun
-	}
-	return s.begun.CloseSend()
-}
-
-// Header implements grpc.ClientStream.
-func (s *sealing) Header() (metadata.MD, error) {
-	if s.begun == nil {
-		return nil, errNotBegun
-	}
-	return s.begun.Header()
-}
-
-// Trailer implements grpc.ClientStream.
-func (s *sealing) Trailer() metadata.MD {
-	if s.begun == nil {
-		return nil
-	}
-	return s.begun.Trailer()
+	ctx context.Context //nolint:containedctx // a stream has one, by its interface
 }
 
 // Context implements grpc.ClientStream.
-func (s *sealing) Context() context.Context {
-	if s.begun == nil {
-		return s.ctx
-	}
-	return s.begun.Context()
-}
+func (s notBegun) Context() context.Context { return s.ctx }
