@@ -21,7 +21,7 @@ type Metrics struct {
 
 // methods are the values of the label. Their series exist from the start, like those of
 // all known label values.
-var methods = []string{"stream_search", "stream_list", "get_file"}
+var methods = []string{"stream_search", "stream_list", "get_file", "list_tree"}
 
 // NewMetrics registers the metrics.
 func NewMetrics(r prometheus.Registerer) *Metrics {

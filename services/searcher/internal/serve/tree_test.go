@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
+	"github.com/trawl-search/trawl/services/searcher/internal/serve"
 )
 
 // Tree has a folder with one file for each shard, and a file named like the shard.
@@ -58,6 +61,31 @@ func TestListTree(t *testing.T) {
 		}
 		if got += fmt.Sprintf("more=%v complete=%v", resp.GetMore(), resp.GetCoverage().GetComplete()); err != nil || got != c.want {
 			t.Errorf("%s: %s, %v; want %s", name, got, err, c.want)
+		}
+	}
+}
+
+// TestEveryMethodHasASeries: the time of each method is exported before the method is first called.
+func TestEveryMethodHasASeries(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	serve.NewMetrics(registry)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := map[string]bool{}
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if f.GetName() == "trawl_searcher_query_seconds" && l.GetName() == "method" {
+					methods[l.GetValue()] = true
+				}
+			}
+		}
+	}
+	for _, method := range []string{"stream_search", "stream_list", "get_file", "list_tree"} {
+		if !methods[method] {
+			t.Errorf("%s has no series among %v", method, methods)
 		}
 	}
 }
