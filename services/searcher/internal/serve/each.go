@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/trawl-search/trawl/index/search"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/stack"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -26,10 +27,10 @@ const (
 	otherReason = searchv1.UncoveredReason_UNCOVERED_REASON_ERROR
 )
 
-// visit works on one shard, which it may use only until it returns. It must keep results
+// visit works on one shard, with the overlays of its repos, which it may use only until it returns. It must keep results
 // only if it returns no error. Incomplete says why the search stopped early; the results
 // found before that are valid.
-type visit func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error)
+type visit func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, overlays map[int]search.Overlay) (incomplete, err error)
 
 // visits are what a call does with its shards.
 type visits struct {
@@ -146,7 +147,13 @@ func (s *Service) searchShard(ctx context.Context, call *admitted, v visits, pla
 		return deadline, err
 	}
 	defer func() { call.took(slot.Release()) }()
-	return s.guarded(ctx, h, planned, v.visit)
+	return s.guarded(ctx, h, planned.Digest, func() (incomplete, err error) {
+		overlays, err := planned.ShardOverlays()
+		if err != nil {
+			return nil, err
+		}
+		return v.visit(ctx, h, planned, overlays)
+	})
 }
 
 func (s *Service) startSpan(ctx context.Context, name string, planned searchapi.Shard) (context.Context, trace.Span) {
@@ -178,17 +185,17 @@ func acquireReason(ctx context.Context, err error) searchv1.UncoveredReason {
 	return otherReason
 }
 
-// guarded visits an open shard, and reports it as corrupt if its data is damaged. It keeps a
+// guarded works on an open shard, and reports it as corrupt if its data is damaged. It keeps a
 // panic in one shard from ending the process.
-func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, do visit) (reason searchv1.UncoveredReason, err error) {
+func (s *Service) guarded(ctx context.Context, h *shardcache.Handle, shard searchapi.Digest, do func() (incomplete, err error)) (reason searchv1.UncoveredReason, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", planned.Digest.String(), "panic", p, "stack", string(debug.Stack()))
+			s.log.ErrorContext(ctx, "panic in the search of a shard", "shard", shard.String(), "panic", p, "stack", string(debug.Stack()))
 			s.metrics.panics.Inc()
 			reason, err = otherReason, errors.New("internal error in the search of this shard; it is in the searcher's log")
 		}
 	}()
-	incomplete, err := do(ctx, h, planned)
+	incomplete, err := do()
 	switch {
 	case shardcache.IsDamage(err):
 		h.Corrupt(err)

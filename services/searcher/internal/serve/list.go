@@ -67,11 +67,7 @@ func (s *Service) list(ctx context.Context, req *searchv1.ListRequest, send func
 	}
 	defer q.Close()
 	out := &outbox{send: send, failed: cancel}
-	list := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		overlays, err := planned.ShardOverlays()
-		if err != nil {
-			return nil, err
-		}
+	list := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, overlays map[int]search.Overlay) (error, error) {
 		r, err := h.Shard.List(ctx, q, search.ListOptions{
 			Repos: planned.Repos.Filter(), Overlays: overlays, MaxSkippedFiles: int(req.MaxSkippedFiles),
 			After: req.Plan.GetSpan().GetAfter(), Last: req.Plan.GetSpan().GetLast(),
@@ -146,11 +142,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*s
 	defer call.end()
 	var mu sync.Mutex
 	var found *search.File
-	get := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		overlays, err := planned.ShardOverlays()
-		if err != nil {
-			return nil, err
-		}
+	get := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, overlays map[int]search.Overlay) (error, error) {
 		f, err := h.Shard.File(ctx, req.Repo, req.Path, req.Branch, search.Options{Repos: planned.Repos.Filter(), Overlays: overlays}, s.part(req))
 		if errors.Is(err, search.ErrNoFile) {
 			return nil, nil

@@ -56,11 +56,7 @@ func (q *question) close() {
 }
 
 // find finds the best hits of one shard that come before the worst of the best so far, and counts its files by facets.
-func (q *question) find(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (incomplete, err error) {
-	overlays, err := planned.ShardOverlays()
-	if err != nil {
-		return nil, err
-	}
+func (q *question) find(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, overlays map[int]search.Overlay) (incomplete, err error) {
 	opts := searchapi.ShardOptions(q.options, searchapi.KeyFromProto(q.plan.After), planned.Repos)
 	opts.Floor, opts.FloorNow, opts.Overlays = q.best.floor(), q.best.floor, overlays
 	found, err := h.Shard.Find(ctx, q.query, opts)
@@ -139,8 +135,8 @@ func (s *Service) showPart(ctx context.Context, call *admitted, b *best, p *part
 		return deadline, err
 	}
 	defer func() { call.tookAlso(slot.Release()) }()
-	return s.guarded(ctx, p.handle, p.planned, func(ctx context.Context, h *shardcache.Handle, _ searchapi.Shard) (incomplete, err error) {
-		shown, err := h.Shard.Show(ctx, p.found, n)
+	return s.guarded(ctx, p.handle, p.planned.Digest, func() (incomplete, err error) {
+		shown, err := p.handle.Shard.Show(ctx, p.found, n)
 		if err != nil {
 			return nil, err
 		}

@@ -38,11 +38,7 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 	}
 	listing := searchapi.Listing{MaxEntries: opts.MaxEntries, MaxBytes: most}
 	var mu sync.Mutex
-	list := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard) (error, error) {
-		overlays, err := planned.ShardOverlays()
-		if err != nil {
-			return nil, err
-		}
+	list := func(ctx context.Context, h *shardcache.Handle, planned searchapi.Shard, overlays map[int]search.Overlay) (error, error) {
 		tree, err := h.Shard.Tree(ctx, req.Repo, search.Options{Repos: planned.Repos.Filter(), Overlays: overlays}, opts)
 		if err != nil {
 			return nil, err
