@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -75,20 +76,17 @@ const (
 
 // NewGuard makes a guard and registers its metric. Without an authenticator it treats
 // every caller as Anyone.
-func NewGuard(who Authenticator, bounds Limits, metrics prometheus.Registerer, log *slog.Logger) (*Guard, error) {
-	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
+func NewGuard(who Authenticator, bounds Limits, metrics prometheus.Registerer, log *slog.Logger) *Guard {
+	refused := promauto.With(metrics).NewCounterVec(prometheus.CounterOpts{
 		Name: "trawl_access_refused_total",
 		Help: "Calls that were refused before their request was read, by reason: unauthenticated, stale, scope, calls or browser.",
 	}, []string{"reason"})
-	if err := metrics.Register(refused); err != nil {
-		return nil, fmt.Errorf("register the metrics of access: %w", err)
-	}
 	for _, reason := range []string{reasonUnauthenticated, reasonStale, reasonScope, reasonCalls, reasonBrowser} {
 		refused.WithLabelValues(reason)
 	}
 	return &Guard{
 		who: who, limits: bounds, calls: newCalls(), refused: refused, log: log, unavailable: func(string) {},
-	}, nil
+	}
 }
 
 // OnUnavailable makes the guard call f with the gRPC method or the HTTP path of each call

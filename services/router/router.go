@@ -96,9 +96,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {
 		return nil, err
 	}
-	if r.guard, err = r.newGuard(); err != nil {
-		return nil, err
-	}
+	r.guard = r.newGuard()
 	r.guard.OnUnavailable(r.countUnavailable)
 	if r.server, err = server.New(cfg.Config, r.tel, server.WithHeaderGate(r.guard)); err != nil {
 		return nil, err
@@ -107,7 +105,7 @@ func New(cfg Config, deps Deps) (*Router, error) {
 }
 
 // newGuard makes what decides who may call.
-func (r *Router) newGuard() (*access.Guard, error) {
+func (r *Router) newGuard() *access.Guard {
 	log, bounds := r.tel.Logger(), access.Limits{Calls: r.cfg.CallerCalls, Live: r.live, Hosts: r.cfg.Access.Hosts}
 	if !r.cfg.Access.Asked() {
 		return access.NewGuard(nil, bounds, r.tel.Metrics(), log)
