@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
-	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/queue"
@@ -114,11 +113,5 @@ func (t *turns) has(repo string) bool {
 func (w *Worker) noteAlone(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, lost uint32, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second) // the worker may be stopping
 	defer cancel()
-	err := w.Store.PutStatus(ctx, d.Repo, &catalogv1.Status{
-		State: ingestv1.State_STATE_QUEUED, Reason: clip(reason), Epoch: lease.Desired().GetEpoch(),
-		Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(), Alone: true, Lost: lost,
-	}, lease)
-	if err != nil {
-		w.Log.InfoContext(ctx, "status not written", "repo", d.Repo, "error", err)
-	}
+	_ = w.writeStatus(ctx, d, lease, &catalogv1.Status{State: ingestv1.State_STATE_QUEUED, Reason: reason, Alone: true, Lost: lost})
 }

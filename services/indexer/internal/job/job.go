@@ -189,19 +189,14 @@ func (w *Worker) index(ctx context.Context, d *queue.Delivery, lease *catalog.Le
 		return "", err
 	}
 	w.Metrics.published(lease, time.Now())
-	w.notePublished(ctx, lease, t.desired.GetEpoch(), d)
+	w.notePublished(ctx, lease, d)
 	return outcome, nil
 }
 
 // notePublished writes the success into the repo's status and removes its dead
 // letter. The root is the truth, so a failure here loses nothing.
-func (w *Worker) notePublished(ctx context.Context, lease *catalog.Lease, epoch uint64, d *queue.Delivery) {
-	status := &catalogv1.Status{
-		State: ingestv1.State_STATE_PUBLISHED, Epoch: epoch, Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
-	}
-	if err := w.Store.PutStatus(ctx, d.Repo, status, lease); err != nil {
-		w.Log.InfoContext(ctx, "status not written", "repo", d.Repo, "error", err)
-	}
+func (w *Worker) notePublished(ctx context.Context, lease *catalog.Lease, d *queue.Delivery) {
+	_ = w.writeStatus(ctx, d, lease, &catalogv1.Status{State: ingestv1.State_STATE_PUBLISHED})
 	if err := w.Queue.Forget(ctx, d.Repo); err != nil {
 		w.Log.InfoContext(ctx, "dead letter not removed", "repo", d.Repo, "error", err)
 	}

@@ -93,7 +93,7 @@ func (w *Worker) postpone(ctx context.Context, d *queue.Delivery, lease *catalog
 // fail makes the failure final. If the status cannot be written, the job is delivered
 // again, so that the failure does not go unnoticed.
 func (w *Worker) fail(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
-	noted := w.writeStatus(ctx, d, lease, ingestv1.State_STATE_FAILED, err.Error())
+	noted := w.writeStatus(ctx, d, lease, &catalogv1.Status{State: ingestv1.State_STATE_FAILED, Reason: err.Error()})
 	if noted != nil && !errors.Is(noted, catalog.ErrStale) && !errors.Is(noted, catalog.ErrNotDesired) {
 		return Postponed, queue.Later(errors.Join(err, noted), brokenWait)
 	}
@@ -103,7 +103,7 @@ func (w *Worker) fail(ctx context.Context, d *queue.Delivery, lease *catalog.Lea
 // noteRetry writes into the status that the job will be tried again, and why. A
 // failure does no harm.
 func (w *Worker) noteRetry(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) {
-	_ = w.writeStatus(ctx, d, lease, ingestv1.State_STATE_QUEUED, "will be tried again: "+err.Error())
+	_ = w.writeStatus(ctx, d, lease, &catalogv1.Status{State: ingestv1.State_STATE_QUEUED, Reason: "will be tried again: " + err.Error()})
 }
 
 // maxReason bounds the reason in a status, in bytes.
@@ -117,11 +117,11 @@ func clip(reason string) string {
 	return strings.ToValidUTF8(reason, "\uFFFD")
 }
 
-// writeStatus writes the status of a job that did not publish.
-func (w *Worker) writeStatus(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, state ingestv1.State, reason string) error {
-	err := w.Store.PutStatus(ctx, d.Repo, &catalogv1.Status{
-		State: state, Reason: clip(reason), Epoch: lease.Desired().GetEpoch(), Attempts: uint32(d.NumDelivered), UpdatedAt: timestamppb.Now(),
-	}, lease)
+// writeStatus completes the status of a repo after a job, and writes it.
+func (w *Worker) writeStatus(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, status *catalogv1.Status) error {
+	status.Reason, status.Epoch = clip(status.GetReason()), lease.Desired().GetEpoch()
+	status.Attempts, status.UpdatedAt = uint32(d.NumDelivered), timestamppb.Now()
+	err := w.Store.PutStatus(ctx, d.Repo, status, lease)
 	if err != nil {
 		w.Log.InfoContext(ctx, "status not written", "repo", d.Repo, "error", err)
 	}
