@@ -70,8 +70,8 @@ type planner struct {
 	plan []*catalogv1.Compaction
 }
 
-// most is the size that merged shards hardly exceed.
-func (p *planner) most() uint64 { return 2 * target }
+// most is the size in bytes that merged shards hardly exceed.
+const most = 2 * target
 
 // add plans a compaction and marks its repos as busy.
 func (p *planner) add(reason string, inputs []*catalogv1.CompactionInput, repos ...*repo) {
@@ -121,7 +121,7 @@ func (p *planner) manyDeltas(r *repo) []*catalogv1.ShardRef {
 	if len(deltas) <= p.Deltas {
 		return nil
 	}
-	return inOrder(r, fit(tier(deltas), p.most()))
+	return inOrder(r, fit(tier(deltas)))
 }
 
 // unshare moves repos from a shared shard into a new one together with all their other
@@ -131,7 +131,7 @@ func (p *planner) unshare(o *object, repos []*repo) {
 	var inputs []*catalogv1.CompactionInput
 	var leaving []*repo
 	for _, r := range repos {
-		if r.busy || sum+r.own > p.most() {
+		if r.busy || sum+r.own > most {
 			continue
 		}
 		sum += r.own
@@ -168,7 +168,7 @@ func (p *planner) mergeable(r *repo) []*catalogv1.ShardRef {
 	default:
 		return nil
 	}
-	chosen = fit(chosen, p.most())
+	chosen = fit(chosen)
 	if len(chosen) == 1 && hidden(chosen[0]) == 0 {
 		return nil
 	}
@@ -223,8 +223,8 @@ func bySize(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	return sorted
 }
 
-// fit returns the smallest shards whose bytes together stay within a bound, but at least one shard.
-func fit(refs []*catalogv1.ShardRef, most uint64) []*catalogv1.ShardRef {
+// fit returns the smallest shards that one shard can be merged of, but at least one.
+func fit(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
 	sum := uint64(0)
 	for i, ref := range bySize(refs) {
 		if sum += share(ref); sum > most && i > 0 {
@@ -298,7 +298,7 @@ func (p *planner) segments() (all []segment) {
 		for _, r := range o.repos {
 			s.live += r.own
 		}
-		s.live = min(s.live, p.most())
+		s.live = min(s.live, most)
 		if s.reason != "" || o.live < target/2 && len(o.repos) < maxRepos/2 {
 			all = append(all, s)
 		}
@@ -308,7 +308,7 @@ func (p *planner) segments() (all []segment) {
 
 // sharing reports whether a repo has documents in a shared shard.
 func (p *planner) sharing(r *repo) bool {
-	return slices.ContainsFunc(r.Record.GetShards(), func(ref *catalogv1.ShardRef) bool { return p.byKey[ref.GetKey()].shared })
+	return slices.ContainsFunc(r.Record.GetShards(), p.shared)
 }
 
 // rewriteReason returns why a shared shard must be rewritten, "" if it need not be.
@@ -332,7 +332,7 @@ func (p *planner) group(segments []segment) {
 	var some []segment
 	read := uint64(0)
 	for _, s := range segments {
-		if read+s.read > 2*p.most() && len(some) > 0 {
+		if read+s.read > 2*most && len(some) > 0 {
 			p.divide(some)
 			some, read = nil, 0
 		}
@@ -363,7 +363,7 @@ func (p *planner) divide(segments []segment) {
 	var pack []*repo
 	live := uint64(0)
 	for _, r := range related(repos) {
-		if live >= target || live+r.own > p.most() || len(pack) == maxRepos {
+		if live >= target || live+r.own > most || len(pack) == maxRepos {
 			p.pack(pack, reasons)
 			pack, live = nil, 0
 		}
@@ -395,7 +395,7 @@ func (p *planner) cold() {
 			continue
 		}
 		for _, ref := range r.Record.GetShards() {
-			if !ref.GetCompacted() && !ref.GetDelta() && ref.GetSizeBytes() <= p.most() {
+			if !ref.GetCompacted() && !ref.GetDelta() && ref.GetSizeBytes() <= most {
 				p.add(becauseCold, []*catalogv1.CompactionInput{input(r, []*catalogv1.ShardRef{ref})}, r)
 				break // the others are planned from the next root
 			}

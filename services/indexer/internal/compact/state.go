@@ -1,6 +1,7 @@
 package compact
 
 import (
+	"slices"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -49,12 +50,7 @@ type object struct {
 }
 
 func (o *object) busy() bool {
-	for _, r := range o.repos {
-		if r.busy {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(o.repos, func(r *repo) bool { return r.busy })
 }
 
 // share returns the number of a shard's bytes that the root's live documents take.
@@ -146,12 +142,9 @@ func input(r *repo, refs []*catalogv1.ShardRef) *catalogv1.CompactionInput {
 
 // stale reports whether all roots of a planned compaction have changed.
 func stale(c catalog.Compaction, revisions map[string]int64) bool {
-	for _, in := range c.Record.GetInputs() {
-		if revisions[in.GetRepo()] == in.GetRevision() {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Record.GetInputs(), func(in *catalogv1.CompactionInput) bool {
+		return revisions[in.GetRepo()] == in.GetRevision()
+	})
 }
 
 // halves returns the two compactions that a failing one is split into.
