@@ -18,7 +18,27 @@ import (
 func LineTransport(in io.Reader, out io.Writer) mcp.Transport {
 	lines, replies := bufio.NewScanner(in), &lineWriter{out: out}
 	lines.Buffer(nil, mcp.DefaultMaxLineLength)
+	lines.Split(beginnings(mcp.DefaultMaxLineLength))
 	return &mcp.IOTransport{Reader: io.NopCloser(&lineReader{lines: lines, replies: replies}), Writer: replies}
+}
+
+// beginnings splits lines as bufio.ScanLines does, and leaves out of each what is beyond that many bytes.
+func beginnings(most int) bufio.SplitFunc {
+	beyond := false
+	return func(data []byte, atEOF bool) (advance int, line []byte, err error) {
+		advance, line, err = bufio.ScanLines(data, atEOF)
+		goesOn := advance == 0 && len(data) == most
+		if goesOn {
+			advance, line = len(data), data
+		}
+		if beyond {
+			line = nil
+		}
+		if advance > 0 {
+			beyond = goesOn
+		}
+		return advance, line, err
+	}
 }
 
 // lineReader reads the lines that are messages.
@@ -55,6 +75,8 @@ func (r *lineReader) Read(p []byte) (int, error) {
 func (r *lineReader) refuse(line []byte, err error) error {
 	code, text := jsonrpc.CodeInvalidRequest, fmt.Sprintf("not a message of JSON-RPC 2.0: %v", err)
 	switch {
+	case len(line) >= mcp.DefaultMaxLineLength:
+		code, text = jsonrpc.CodeParseError, fmt.Sprintf("the line has more than %d bytes", mcp.DefaultMaxLineLength)
 	case !json.Valid(line):
 		code, text = jsonrpc.CodeParseError, "the line is not one value of JSON"
 	case line[0] == '[':

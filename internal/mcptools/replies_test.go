@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -18,6 +20,7 @@ func TestCallsBeforeTheEndAreAnswered(t *testing.T) {
 	for line, refusal := range map[string]string{
 		"": "", " \r": "", "no JSON": parse, `{"jsonrpc":"2.0"`: parse, "{}": invalid, `[{"jsonrpc":"2.0","id":9,"method":"ping"}]`: invalid, "3": invalid,
 		`{"jsonrpc":"2.0","id":9,"method":"ping"}{"jsonrpc":"2.0","id":10,"method":"ping"}`: parse, `{"jsonrpc":"2.0","id":9,"method":"ping"} x`: parse,
+		strings.Repeat("x", mcp.DefaultMaxLineLength+1): parse, strings.Repeat("x", 2*mcp.DefaultMaxLineLength): parse,
 	} {
 		input := line + `
 {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
@@ -30,15 +33,15 @@ func TestCallsBeforeTheEndAreAnswered(t *testing.T) {
 		var out bytes.Buffer
 		server := New(func() API { return noRepos{} }, everyTool(), "test", slog.New(slog.DiscardHandler))
 		if err := server.Run(t.Context(), LineTransport(strings.NewReader(input), &out)); err != nil {
-			t.Errorf("%q: %v", line, err)
+			t.Errorf("%.100q: %v", line, err)
 		}
 		for _, id := range []string{`"id":1,`, `"id":2,`, `"id":3,`, `"id":4,`} {
 			if !strings.Contains(out.String(), id) {
-				t.Errorf("%q: no reply with %s among %s", line, id, out.String())
+				t.Errorf("%.100q: no reply with %s among %s", line, id, out.String())
 			}
 		}
 		if refused := strings.Count(out.String(), `"id":null`); refusal == "" && refused > 0 || refusal != "" && strings.Count(out.String(), refusal) != 3 {
-			t.Errorf("%q: no refusals among %s", line, out.String())
+			t.Errorf("%.100q: no refusals among %s", line, out.String())
 		}
 	}
 }
