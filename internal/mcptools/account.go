@@ -90,10 +90,7 @@ func (c *coverage) text() string {
 // account makes all of the answer except its results: the coverage, and notes about
 // arguments that are probably mistakes. It fails if none of the named repos exists.
 func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*result, error) {
-	tail := &result{Coverage: &coverage{Complete: true}}
-	if c.budget.note != "" {
-		tail.Notes = append(tail.Notes, c.budget.note)
-	}
+	tail := &result{Coverage: &coverage{Complete: true}, Notes: c.budget.notes}
 	seen := make(map[string]bool)
 	var empty []*finding
 	for _, f := range list {

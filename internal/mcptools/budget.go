@@ -27,8 +27,8 @@ func (l Limit) limit() int { return l.MaxTokens }
 // budget bounds an answer. Each of its two forms is at most tokens*bytesPerToken bytes long.
 type budget struct {
 	tokens int
-	// note says that the caller asked for a number out of bounds; empty if it did not.
-	note string
+	// notes say that the caller asked for a number out of bounds.
+	notes []string
 }
 
 func newBudget(asked int) budget {
@@ -37,7 +37,7 @@ func newBudget(asked int) budget {
 	}
 	b := budget{tokens: min(max(asked, leastTokens), mostTokens)}
 	if b.tokens != asked {
-		b.note = "max_tokens can be 1000 to 25000"
+		b.notes = []string{"max_tokens can be 1000 to 25000"}
 	}
 	return b
 }

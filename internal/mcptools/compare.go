@@ -20,10 +20,6 @@ type compareArgs struct {
 	Limit
 }
 
-func compareTool(s *Server) {
-	add(s, "compare", "Compare branches", "List the files that differ between two indexed branches of a repo. read_file shows each side.", (*call).compare)
-}
-
 // comparison is the answer of compare. Counts are of all files, shown or not.
 type comparison struct {
 	Repo     string   `json:"repo"`
@@ -66,10 +62,7 @@ func (c *call) compare(ctx context.Context, in compareArgs) (*answer, error) {
 		return nil, err
 	}
 	names := c.budget.names() / 2
-	r := &comparison{Repo: shown(meant(in.Repo), names), Base: shown(meant(in.Base), names), Head: shown(meant(in.Head), names), Files: []change{}}
-	if c.budget.note != "" {
-		r.Notes = append(r.Notes, c.budget.note)
-	}
+	r := &comparison{Repo: shown(meant(in.Repo), names), Base: shown(meant(in.Base), names), Head: shown(meant(in.Head), names), Files: []change{}, Notes: c.budget.notes}
 	kinds, err := c.changes(ctx, r, in)
 	if err != nil {
 		return nil, err

@@ -10,10 +10,6 @@ type countArgs struct {
 	Limit
 }
 
-func countTool(s *Server) {
-	add(s, "count", "Count matches", "Count the matches of regular expressions exactly, by repo and directory.", (*call).count)
-}
-
 func (c *call) count(ctx context.Context, in countArgs) (*answer, error) {
 	return c.grep(ctx, grepArgs{
 		Patterns: in.Patterns, Literal: in.Literal, IgnoreCase: in.IgnoreCase, Scope: in.Scope, Detail: Directories, Limit: in.Limit,

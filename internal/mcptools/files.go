@@ -19,10 +19,6 @@ type globArgs struct {
 	Limit
 }
 
-func globTool(s *Server) {
-	add(s, "glob", "Find files by path", "Find files by globs of their paths, over all repos or some. The count is exact.", (*call).glob)
-}
-
 func (c *call) glob(ctx context.Context, in globArgs) (*answer, error) {
 	if len(in.Patterns) == 0 {
 		return nil, plainError("patterns: none given, want globs such as **/*.go")
@@ -48,10 +44,6 @@ type treeArgs struct {
 	Branch string `json:"branch,omitempty" jsonschema:"a branch by its whole name; default HEAD"`
 	Depth  int    `json:"depth,omitempty" jsonschema:"levels shown, 1 to 20; default 2; fewer if the answer would not fit"`
 	Limit
-}
-
-func treeTool(s *Server) {
-	add(s, "list_tree", "List a directory", "List files and directories of a repo, to some depth. A directory that is not opened has its number of files.", (*call).tree)
 }
 
 const (
@@ -95,15 +87,12 @@ func (t *tree) answer() *answer {
 
 func (c *call) tree(ctx context.Context, in treeArgs) (*answer, error) {
 	repo, dir, names := meant(in.Repo), string(searchapi.TreePath([]byte(meant(in.Path)))), c.budget.names()
-	t := &tree{Repo: shown(repo, names)}
+	t := &tree{Repo: shown(repo, names), Notes: c.budget.notes}
 	if dir != "" {
 		t.Path = shown(dir, names)
 	}
 	if in.Branch != "" {
 		t.Branch = shown(in.Branch, names)
-	}
-	if c.budget.note != "" {
-		t.Notes = append(t.Notes, c.budget.note)
 	}
 	if in.Depth == 0 {
 		in.Depth = 2

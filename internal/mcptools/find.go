@@ -132,24 +132,14 @@ func (c *call) search(ctx context.Context, scope Scope, finds []find, from curso
 		group.Go(func() error { f.run(ctx, c); return nil })
 	}
 	_ = group.Wait() // errors are those of single finds
-	if err := allFailed(list); err != nil {
-		return nil, err
+	if !slices.ContainsFunc(list, func(f *finding) bool { return f.err == nil }) {
+		return nil, list[0].err
 	}
 	tail, err := c.account(ctx, scope, list)
 	if err != nil {
 		return nil, err
 	}
 	return c.compose(ctx, list, tail)
-}
-
-// allFailed is the error of the first find, if none succeeded.
-func allFailed(list []*finding) error {
-	for _, f := range list {
-		if f.err == nil {
-			return nil
-		}
-	}
-	return list[0].err
 }
 
 // run requests the first page: as much as the budget could show.

@@ -25,12 +25,6 @@ type grepArgs struct {
 	Limit
 }
 
-func grepTool(s *Server) {
-	add(s, "grep", "Search by regular expressions",
-		"Find every line that matches regular expressions, over all repos or some. Several patterns are searched at once. "+
-			"Totals are exact. Zero matches with \"Complete\" is proof that there are none.", (*call).grep)
-}
-
 // ladder are all rungs.
 var ladder = []Detail{Lines, ShortLines, LineNumbers, Files, Directories}
 
@@ -95,12 +89,6 @@ type searchArgs struct {
 	Scope
 	Cursor string `json:"cursor,omitempty" jsonschema:"cursor of an earlier answer to the same arguments"`
 	Limit
-}
-
-func searchTool(s *Server) {
-	add(s, "search", "Ranked search",
-		"Find the files that fit some words best, best first, with their best lines. "+
-			"If no file has all words, files with any of them are shown, and the answer says so.", (*call).ranked)
 }
 
 // bestLines is how many lines with matches a ranked answer shows of a file.

@@ -30,16 +30,6 @@ type placeArgs struct {
 	Line uint32 `json:"line"`
 }
 
-func definitionsTool(s *Server) {
-	add(s, "definitions", "Find definitions",
-		"Find where names are defined: functions, types, constants, fields and so on, each with its kind and what it is in.", (*call).definitions)
-}
-
-func referencesTool(s *Server) {
-	add(s, "references", "Find references",
-		"Find all places of whole names but their definitions, each with the definition around it.", (*call).references)
-}
-
 func (c *call) definitions(ctx context.Context, in definitionsArgs) (*answer, error) {
 	var from *searchv1.Place
 	if in.From != nil {

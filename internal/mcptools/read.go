@@ -34,10 +34,6 @@ const (
 	readPage = 1 << 20
 )
 
-func readTool(s *Server) {
-	add(s, "read_file", "Read files", "Read ranges of lines of one or many files in one call. A range that does not fit says from which line to go on.", (*call).read)
-}
-
 // passage is a range of a file in an answer.
 type passage struct {
 	Repo   string `json:"repo"`
@@ -141,10 +137,7 @@ func (c *call) read(ctx context.Context, in readArgs) (*answer, error) {
 	if !slices.ContainsFunc(all, func(r *reading) bool { return r.err == nil }) {
 		return nil, plainError(all[0].Error)
 	}
-	p := &passages{}
-	if c.budget.note != "" {
-		p.Notes = append(p.Notes, c.budget.note)
-	}
+	p := &passages{Notes: c.budget.notes}
 	c.fitReadings(p, all)
 	return p.answer(), nil
 }
@@ -199,8 +192,10 @@ func (c *call) readRange(ctx context.Context, r *reading) error {
 			}
 		}
 		if last {
-			r.end, r.Total = true, number-1
-			return r.pastEnd()
+			if r.end, r.Total = true, number-1; r.Total > 0 && r.asked.Start > r.Total {
+				return plainError(fmt.Sprintf("it has %s: start %d is past its end", plural(r.Total, "line", "lines"), r.asked.Start))
+			}
+			return nil
 		}
 		if len(rest) > readPage {
 			dropped += len(rest) - readPage
@@ -227,14 +222,6 @@ func (c *call) orDirectory(ctx context.Context, r *reading, err error) error {
 		names = append(names, "…")
 	}
 	return plainError("it is a directory, with " + strings.Join(names, ", ") + "; list_tree lists more of it")
-}
-
-// pastEnd is an error if the range begins after the end of the file.
-func (r *reading) pastEnd() error {
-	if r.Total > 0 && r.asked.Start > r.Total {
-		return plainError(fmt.Sprintf("it has %s: start %d is past its end", plural(r.Total, "line", "lines"), r.asked.Start))
-	}
-	return nil
 }
 
 // fitReadings divides the budget among the ranges, short ones first.

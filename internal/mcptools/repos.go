@@ -18,10 +18,6 @@ type reposArgs struct {
 	Limit
 }
 
-func reposTool(s *Server) {
-	add(s, "list_repos", "List repos", "List the indexed repos that you may see, with default branch, commit, number of files and languages.", (*call).repos)
-}
-
 // repos is the answer of list_repos and list_refs.
 type repos struct {
 	Repos    []repoInfo `json:"repos"`
@@ -123,11 +119,8 @@ func (c *call) fitRepos(list *searchv1.ListResponse, entries []*searchv1.RepoEnt
 
 // reposHead is the answer without repos.
 func (c *call) reposHead(list *searchv1.ListResponse) *repos {
-	r := &repos{Coverage: &coverage{Complete: true}, Repos: []repoInfo{}}
+	r := &repos{Coverage: &coverage{Complete: true}, Repos: []repoInfo{}, Notes: c.budget.notes}
 	r.Coverage.add(list.GetCoverage(), c.budget)
-	if c.budget.note != "" {
-		r.Notes = append(r.Notes, c.budget.note)
-	}
 	return r
 }
 
@@ -150,10 +143,6 @@ func (c *call) describe(e *searchv1.RepoEntry, branches int) repoInfo {
 type refsArgs struct {
 	Repo string `json:"repo" jsonschema:"name of one repo"`
 	Limit
-}
-
-func refsTool(s *Server) {
-	add(s, "list_refs", "List branches", "List the indexed branches of a repo, with their commits.", (*call).refs)
 }
 
 func (c *call) refs(ctx context.Context, in refsArgs) (*answer, error) {
