@@ -82,7 +82,7 @@ func (w *writer) file(f *searchv1.FileMatch) {
 	w.string(`,"language":`, f.Language)
 	w.string(`,"commit":`, f.Commit)
 	w.bytes(`,"blob":`, f.Blob)
-	w.double(`,"score":`, f.Score)
+	w.number(`,"score":`, f.Score, 64)
 	w.uint64(`,"matchCount":`, f.MatchCount)
 	list(w, `,"chunks":`, f.Chunks, w.chunk)
 	w.string(`,"explanation":`, f.Explanation)
@@ -121,7 +121,7 @@ func (w *writer) textRange(r *searchv1.Range) {
 	w.uint32(`"symbol":`, r.Symbol)
 	w.bool(`,"definition":`, r.Definition)
 	if r.LineScore != nil {
-		w.float(`,"lineScore":`, *r.LineScore)
+		w.number(`,"lineScore":`, float64(*r.LineScore), 32)
 	}
 	w.raw(`}`)
 }
@@ -205,10 +205,7 @@ func (w *writer) uint64(key string, value uint64) {
 	w.raw(`"`)
 }
 
-func (w *writer) double(key string, value float64) { w.number(key, value, 64) }
-
-func (w *writer) float(key string, value float32) { w.number(key, float64(value), 32) }
-
+// number appends a number that has that many bits.
 func (w *writer) number(key string, value float64, bits int) {
 	w.raw(key)
 	w.valid = w.valid && !math.IsNaN(value) && !math.IsInf(value, 0)

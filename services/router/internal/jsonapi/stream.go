@@ -56,7 +56,7 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 			}
 			return
 		case <-beat.C:
-			err = out.comment("heartbeat")
+			err = out.write(": heartbeat\n\n") // a comment, which clients ignore
 		}
 		if err != nil {
 			h.log.DebugContext(ctx, "send an event", "path", r.URL.Path, "error", err)
@@ -116,9 +116,6 @@ func (e *events) send(name string, m proto.Message) error {
 	}
 	return e.write("event: %s\ndata: %s\n\n", name, data)
 }
-
-// comment writes what clients ignore.
-func (e *events) comment(text string) error { return e.write(": %s\n\n", text) }
 
 func (e *events) write(format string, args ...any) error {
 	if !e.begun {

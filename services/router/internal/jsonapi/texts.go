@@ -11,16 +11,28 @@ import (
 // addTexts adds to paths and contents, which are base64 in JSON, what they are as text.
 func addTexts(m proto.Message) {
 	switch m := m.(type) {
-	case *searchv1.SearchResponse:
-		addTextsOfFiles(m.Files)
-		addTextsOfFacets(m.Facets)
-	case *searchv1.StreamSearchResponse:
-		addTextsOfFiles(m.Files)
-		addTextsOfFacets(m.Facets)
-	case *searchv1.DefinitionsResponse:
-		addTextsOfRepos(m.Repos)
-	case *searchv1.ReferencesResponse:
-		addTextsOfRepos(m.Repos)
+	case interface {
+		GetFiles() []*searchv1.FileMatch
+		GetFacets() []*searchv1.FacetCounts
+	}:
+		addTextsOfFiles(m.GetFiles())
+		for _, f := range m.GetFacets() {
+			for _, v := range f.Values {
+				v.DirectoryText = text(v.Directory)
+			}
+		}
+	case interface {
+		GetRepos() []*searchv1.RepoMatches
+	}:
+		for _, r := range m.GetRepos() {
+			addTextsOfFiles(r.Files)
+		}
+	case interface{ GetRepos() []*searchv1.RepoEntry }:
+		for _, r := range m.GetRepos() {
+			for _, f := range r.SkippedFiles {
+				f.PathText = text(f.Path)
+			}
+		}
 	case *searchv1.GetFileResponse:
 		m.Text = text(m.Content)
 	case *searchv1.GetFilesResponse:
@@ -33,10 +45,6 @@ func addTexts(m proto.Message) {
 		for _, e := range m.Entries {
 			e.PathText = text(e.Path)
 		}
-	case *searchv1.ListResponse:
-		addTextsOfEntries(m.Repos)
-	case *searchv1.StreamListResponse:
-		addTextsOfEntries(m.Repos)
 	}
 }
 
@@ -45,28 +53,6 @@ func addTextsOfFiles(files []*searchv1.FileMatch) {
 		f.PathText = text(f.Path)
 		for _, c := range f.Chunks {
 			c.Text = text(c.Content)
-		}
-	}
-}
-
-func addTextsOfFacets(facets []*searchv1.FacetCounts) {
-	for _, f := range facets {
-		for _, v := range f.Values {
-			v.DirectoryText = text(v.Directory)
-		}
-	}
-}
-
-func addTextsOfRepos(repos []*searchv1.RepoMatches) {
-	for _, r := range repos {
-		addTextsOfFiles(r.Files)
-	}
-}
-
-func addTextsOfEntries(repos []*searchv1.RepoEntry) {
-	for _, r := range repos {
-		for _, f := range r.SkippedFiles {
-			f.PathText = text(f.Path)
 		}
 	}
 }
