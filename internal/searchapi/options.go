@@ -1,6 +1,8 @@
 package searchapi
 
 import (
+	"cmp"
+
 	"github.com/trawl-search/trawl/index/search"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -30,11 +32,11 @@ const ContentField = 8
 // may be nil.
 func WithDefaults(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 	full := CopyOptions(o)
-	full.MaxFiles = orDefault(full.MaxFiles, DefaultMaxFiles)
-	full.MaxMatchesPerFile = orDefault(full.MaxMatchesPerFile, DefaultMaxMatchesPerFile)
-	full.MaxBytes = orDefault(full.MaxBytes, DefaultMaxBytes)
-	full.MaxFacetValues = orDefault(full.MaxFacetValues, DefaultFacetValues)
-	full.SyntaxVersion = orDefault(full.SyntaxVersion, 1)
+	full.MaxFiles = cmp.Or(full.MaxFiles, DefaultMaxFiles)
+	full.MaxMatchesPerFile = cmp.Or(full.MaxMatchesPerFile, DefaultMaxMatchesPerFile)
+	full.MaxBytes = cmp.Or(full.MaxBytes, DefaultMaxBytes)
+	full.MaxFacetValues = cmp.Or(full.MaxFacetValues, DefaultFacetValues)
+	full.SyntaxVersion = cmp.Or(full.SyntaxVersion, 1)
 	if full.Mode == searchv1.Mode_MODE_UNSPECIFIED {
 		full.Mode = searchv1.Mode_MODE_EXHAUSTIVE
 	}
@@ -57,14 +59,6 @@ func CopyOptions(o *searchv1.SearchOptions) *searchv1.SearchOptions {
 		c.ProtoReflect().SetUnknown(unknown)
 	}
 	return c
-}
-
-func orDefault[T comparable](v, def T) T {
-	var zero T
-	if v == zero {
-		return def
-	}
-	return v
 }
 
 // ShardOptions are the options for searching one shard: o with its defaults, results

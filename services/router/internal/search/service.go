@@ -98,16 +98,12 @@ type Service struct {
 
 // New makes a service.
 func New(cfg Config, layouts Layouts, searchers Searchers, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
-	expressions := cfg.Expressions
-	if expressions == nil {
-		expressions = regex.NewProcessMemory()
-	}
 	return &Service{
 		cfg: cfg, layouts: layouts, searchers: searchers, tracer: tracer, metrics: metrics,
 		fanout:     fanout.Fanout{Policy: cfg.Policy, Peers: cfg.Peers, Candidates: searchers.Candidates},
 		quarantine: newQuarantine(metrics, log),
 		limiter:    newLimiter(cfg.MaxQueries, cmp.Or(cfg.CallerShare, 1), cfg.Live, metrics), usage: newUsage(cfg.CallerProcessors, cfg.Live, metrics),
-		expressions: expressions, firstWindow: firstWindow,
+		expressions: cmp.Or(cfg.Expressions, regex.NewProcessMemory()), firstWindow: firstWindow,
 	}
 }
 

@@ -8,6 +8,7 @@
 package zoekt
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
@@ -70,10 +71,7 @@ const defaultWallTime = 20 * time.Second
 
 // wallTime is the time that a request gets.
 func (h *Handler) wallTime(asked time.Duration) time.Duration {
-	if asked == 0 {
-		asked = defaultWallTime
-	}
-	return min(asked, h.limits.WallTime)
+	return min(cmp.Or(asked, defaultWallTime), h.limits.WallTime)
 }
 
 // endpoint reads a request of type Q from the body, and sends the result of answer.

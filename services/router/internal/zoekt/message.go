@@ -1,6 +1,8 @@
 package zoekt
 
 import (
+	"cmp"
+
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
@@ -13,13 +15,9 @@ const defaultShardMatches = 100_000
 
 // optionsOf reads the options of a message.
 func optionsOf(o *webserverv1.SearchOptions) *searchOptions {
-	matches := int(o.GetShardMaxMatchCount())
-	if matches == 0 {
-		matches = defaultShardMatches
-	}
 	return &searchOptions{
 		EstimateDocCount: o.GetEstimateDocCount(), Whole: o.GetWhole(),
-		ShardMaxMatchCount: matches, TotalMaxMatchCount: int(o.GetTotalMaxMatchCount()), ShardRepoMaxMatchCount: int(o.GetShardRepoMaxMatchCount()),
+		ShardMaxMatchCount: cmp.Or(int(o.GetShardMaxMatchCount()), defaultShardMatches), TotalMaxMatchCount: int(o.GetTotalMaxMatchCount()), ShardRepoMaxMatchCount: int(o.GetShardRepoMaxMatchCount()),
 		MaxWallTime: o.GetMaxWallTime().AsDuration(), FlushWallTime: o.GetFlushWallTime().AsDuration(),
 		MaxDocDisplayCount: int(o.GetMaxDocDisplayCount()), MaxMatchDisplayCount: int(o.GetMaxMatchDisplayCount()),
 		NumContextLines: int(o.GetNumContextLines()), ChunkMatches: o.GetChunkMatches(), UseBM25Scoring: o.GetUseBm25Scoring(),

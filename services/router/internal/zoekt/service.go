@@ -1,6 +1,7 @@
 package zoekt
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -86,10 +87,7 @@ func (s *Service) search(ctx context.Context, req *webserverv1.SearchRequest) (*
 
 // within bounds a request by the time that it asks for, zero for as much as there is.
 func (s *Service) within(ctx context.Context, asked time.Duration) (context.Context, context.CancelFunc) {
-	if asked == 0 {
-		asked = s.limits.WallTime
-	}
-	return context.WithTimeout(ctx, min(asked, s.limits.WallTime))
+	return context.WithTimeout(ctx, min(cmp.Or(asked, s.limits.WallTime), s.limits.WallTime))
 }
 
 // accountKey is the trailer with what zoekt's messages cannot express, as JSON.

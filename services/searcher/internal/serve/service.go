@@ -3,6 +3,7 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,12 +66,8 @@ type Service struct {
 
 // New makes a service.
 func New(cfg Config, shards Shards, placement Placement, tracer trace.Tracer, metrics *Metrics, log *slog.Logger) *Service {
-	expressions := cfg.Expressions
-	if expressions == nil {
-		expressions = regex.NewProcessMemory()
-	}
 	return &Service{
-		cfg: cfg, expressions: expressions, shards: shards, placement: placement, slots: processor.NewSlots(cfg.Parallel), admission: newAdmission(cfg.Parallel),
+		cfg: cfg, expressions: cmp.Or(cfg.Expressions, regex.NewProcessMemory()), shards: shards, placement: placement, slots: processor.NewSlots(cfg.Parallel), admission: newAdmission(cfg.Parallel),
 		tracer: tracer, metrics: metrics, log: log,
 	}
 }
