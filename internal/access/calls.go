@@ -8,8 +8,6 @@ type calls struct {
 	of map[string]int
 }
 
-func newCalls() *calls { return &calls{of: make(map[string]int)} }
-
 // begin counts a call of a caller, after which end must follow. It reports whether the
 // caller had fewer calls in progress than most, and counts nothing otherwise.
 func (c *calls) begin(caller string, most int) bool {

@@ -85,7 +85,7 @@ func NewGuard(who Authenticator, bounds Limits, metrics prometheus.Registerer, l
 		refused.WithLabelValues(reason)
 	}
 	return &Guard{
-		who: who, limits: bounds, calls: newCalls(), refused: refused, log: log, unavailable: func(string) {},
+		who: who, limits: bounds, calls: &calls{of: make(map[string]int)}, refused: refused, log: log, unavailable: func(string) {},
 	}
 }
 

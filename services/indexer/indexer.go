@@ -122,7 +122,11 @@ func (x *Indexer) Run(ctx context.Context) error {
 
 // work does jobs until ctx ends.
 func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, room *server.Condition) {
-	handle := x.counted(x.worker(store, tools).Handle)
+	worker := x.worker(store, tools)
+	handle := func(ctx context.Context, d *queue.Delivery) error {
+		defer x.jobs.Begin()() // the compactor gives way meanwhile
+		return worker.Handle(ctx, d)
+	}
 	var running sync.WaitGroup
 	running.Go(func() { watchRoom(ctx, room, tools.cache.TempDir()) })
 	compactor, disks := x.compactor(store, tools), make(chan *catalogv1.Disk)
@@ -144,14 +148,6 @@ func (x *Indexer) work(ctx context.Context, store *catalog.Store, tools tools, r
 		})
 	})
 	running.Wait()
-}
-
-// counted makes the compactor give way to jobs while they are handled.
-func (x *Indexer) counted(handle queue.Handler) queue.Handler {
-	return func(ctx context.Context, d *queue.Delivery) error {
-		defer x.jobs.Begin()()
-		return handle(ctx, d)
-	}
 }
 
 func (x *Indexer) worker(store *catalog.Store, tools tools) *job.Worker {

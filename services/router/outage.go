@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promauto"
-
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/server"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -16,22 +13,6 @@ import (
 
 // conditionPause is the time between two looks at what readiness depends on.
 const conditionPause = time.Second
-
-// newSilence registers the metric of how long etcd has been silent.
-func newSilence(r prometheus.Registerer) prometheus.Gauge {
-	return promauto.With(r).NewGauge(prometheus.GaugeOpts{
-		Name: "trawl_router_etcd_silence_seconds",
-		Help: "Time since etcd last answered this router, which asks it every second.",
-	})
-}
-
-// newWentBack registers the metric of how often etcd went back.
-func newWentBack(r prometheus.Registerer) prometheus.Counter {
-	return promauto.With(r).NewCounter(prometheus.CounterOpts{
-		Name: "trawl_router_etcd_went_back_total",
-		Help: "Times that this router saw etcd without changes that it had had: on a copy of its data, or on none.",
-	})
-}
 
 // followEtcd sets the condition that the roots were read and that etcd has answered lately,
 // until ctx ends. A router without etcd answers bounded reads only, so callers are better

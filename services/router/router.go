@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
@@ -90,7 +91,13 @@ func New(cfg Config, deps Deps) (*Router, error) {
 	r.metrics = search.NewMetrics(r.tel.Metrics())
 	r.fanoutMetrics = fanout.NewMetrics(r.tel.Metrics())
 	r.webhookMetrics = ingest.NewWebhookMetrics(r.tel.Metrics())
-	r.silence, r.wentBack = newSilence(r.tel.Metrics()), newWentBack(r.tel.Metrics())
+	with := promauto.With(r.tel.Metrics())
+	r.silence = with.NewGauge(prometheus.GaugeOpts{
+		Name: "trawl_router_etcd_silence_seconds", Help: "Time since etcd last answered this router, which asks it every second.",
+	})
+	r.wentBack = with.NewCounter(prometheus.CounterOpts{
+		Name: "trawl_router_etcd_went_back_total", Help: "Times that this router saw etcd without changes that it had had: on a copy of its data, or on none.",
+	})
 	r.live = limits.NewLive(limits.NewStore(deps.Etcd, deps.Prefix), r.tel.Logger())
 	var err error
 	if r.transport, err = server.Transport(cfg.Searcher.TLS, r.tel); err != nil {

@@ -19,10 +19,11 @@ func (d *Discoverer) applyFile(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	d.Metrics.setRefused(err)
 	text := ""
+	d.Metrics.refused.Set(0)
 	if err != nil {
 		text = err.Error()
+		d.Metrics.refused.Set(1)
 	}
 	if text != "" && text != d.refused { // only once for each reason
 		d.Log.WarnContext(ctx, "the file of sources is not applied, the sources stay as they are", "file", d.File, "error", err)

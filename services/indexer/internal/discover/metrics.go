@@ -87,12 +87,3 @@ func (m *Metrics) countSources() {
 	m.sources.WithLabelValues("failing").Set(count[true])
 	m.leaving.Set(float64(len(m.emptying)))
 }
-
-// setRefused records whether the file of sources could be applied.
-func (m *Metrics) setRefused(err error) {
-	if err == nil {
-		m.refused.Set(0)
-		return
-	}
-	m.refused.Set(1)
-}

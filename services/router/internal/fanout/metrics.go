@@ -66,5 +66,3 @@ func (m *Metrics) retried(outcome string) { m.retries.WithLabelValues(outcome).I
 func (m *Metrics) state(id string, s circuitbreaker.State) {
 	m.breaker.WithLabelValues(id).Set(float64(s))
 }
-
-func (m *Metrics) forget(id string) { m.breaker.DeleteLabelValues(id) }

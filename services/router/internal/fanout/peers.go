@@ -110,7 +110,7 @@ func (p *Peers) Keep(live map[string]bool) {
 	for id := range p.byID {
 		if !live[id] {
 			delete(p.byID, id)
-			p.metrics.forget(id)
+			p.metrics.breaker.DeleteLabelValues(id)
 		}
 	}
 }

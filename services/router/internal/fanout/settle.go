@@ -61,8 +61,7 @@ func (s *scatter[R]) settleHedge(o outcome[R]) {
 	h, a := o.attempt, o.attempt.hedgeOf
 	if o.err == nil {
 		h.reply = &o.reply
-	}
-	if o.err != nil {
+	} else {
 		why := s.failureOf(h.target, o.err, o.over)
 		for _, t := range h.tasks {
 			t.fail(h.target, why)

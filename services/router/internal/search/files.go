@@ -71,7 +71,9 @@ func (s *Service) GetFiles(ctx context.Context, req *searchv1.GetFilesRequest) (
 			}
 		}
 		if err != nil {
-			resp.Files[i] = &searchv1.FileAnswer{Answer: &searchv1.FileAnswer_Error{Error: fileError(err)}}
+			resp.Files[i] = &searchv1.FileAnswer{Answer: &searchv1.FileAnswer_Error{Error: &searchv1.FileError{
+				Code: int32(status.Code(err)), Message: status.Convert(err).Message(), NotFound: searchapi.NotFoundOf(err),
+			}}}
 		}
 		if room -= proto.Size(resp.Files[i]) + answerFrame; err == nil {
 			answer.GetFile().Content = content[:max(min(len(content), share, room), 0)]
@@ -98,9 +100,4 @@ func (l *lookup) extend(ctx context.Context, req *searchv1.GetFileRequest, f *se
 		f.Content, added = append(slices.Clip(f.Content), more...), added+len(more)
 	}
 	return added
-}
-
-// fileError is the error of one file of several.
-func fileError(err error) *searchv1.FileError {
-	return &searchv1.FileError{Code: int32(status.Code(err)), Message: status.Convert(err).Message(), NotFound: searchapi.NotFoundOf(err)}
 }

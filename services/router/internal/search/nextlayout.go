@@ -147,7 +147,7 @@ func (l *Layout) edit(old *Layout, gone, come []*chunk) {
 			to.next()
 		}
 	}
-	l.table = old.table.clone()
+	l.table = shardTable{pages: slices.Clone(old.table.pages), own: map[int]bool{}}
 	for n, c := range differ {
 		l.replace(n, c)
 	}
@@ -330,17 +330,13 @@ func (n *shardNumbers) free(number uint32, d string) {
 // shardTable has the shards of a layout by their numbers. Layouts share its pages.
 type shardTable struct {
 	pages []*shardPage
-	// own are the pages that only this table has, until it is cloned.
+	// own are the pages that only this table has, until the next one is made of it.
 	own map[int]bool
 }
 
 const pageShards = 256
 
 type shardPage [pageShards]*layoutShard
-
-func (t *shardTable) clone() shardTable {
-	return shardTable{pages: slices.Clone(t.pages), own: map[int]bool{}}
-}
 
 func (t *shardTable) at(n uint32) *layoutShard {
 	if page := int(n / pageShards); page < len(t.pages) && t.pages[page] != nil {

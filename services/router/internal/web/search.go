@@ -200,7 +200,7 @@ func (page *results) fill(ctx context.Context, p *Pages, resp *searchv1.SearchRe
 		file, shown := &page.Files[i], 0
 		for _, c := range f.GetChunks() {
 			if c.GetFileName() {
-				file.Path = namedMatch(c)
+				file.Path = shownLine(c.GetContent(), nil, marksOf(c), nameBytes)
 				shown += len(c.GetRanges())
 				continue
 			}
@@ -267,11 +267,6 @@ func cutFront(text string, limit int) string {
 		return text
 	}
 	return "…" + text[snippet.RuneStart(text, len(text)-limit):]
-}
-
-// namedMatch is a path with its matches marked.
-func namedMatch(c *searchv1.ChunkMatch) template.HTML {
-	return shownLine(c.GetContent(), nil, marksOf(c), nameBytes)
 }
 
 // marksOf are the matches in a chunk.
