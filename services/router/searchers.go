@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -19,6 +20,8 @@ type searchers struct {
 	replication int
 	zone        string
 	directory   atomic.Pointer[fanout.Directory]
+	// list is what the directory was made of. It is for the goroutine that follows.
+	list []*catalogv1.Searcher
 }
 
 // newSearchers is for a router in a zone; empty: in none.
@@ -47,7 +50,12 @@ func (s *searchers) follow(ctx context.Context, members *membership.Members, liv
 	defer sweep.Stop()
 	for {
 		now := members.Snapshot()
-		s.update(now.Searchers, live)
+		s.update(now.Searchers)
+		if len(now.Searchers) == 0 {
+			live.Unmet("no searcher is registered")
+		} else {
+			live.Met()
+		}
 		select {
 		case <-now.Changed():
 		case <-sweep.C:
@@ -57,17 +65,16 @@ func (s *searchers) follow(ctx context.Context, members *membership.Members, liv
 	}
 }
 
-func (s *searchers) update(list []*catalogv1.Searcher, live *server.Condition) {
-	s.directory.Store(fanout.NewDirectory(list, s.replication, s.zone))
+// update makes another directory only of another list: it would have to rank the searchers of all shards anew.
+func (s *searchers) update(list []*catalogv1.Searcher) {
+	if !slices.Equal(list, s.list) {
+		s.list = list
+		s.directory.Store(fanout.NewDirectory(list, s.replication, s.zone))
+	}
 	addresses, ids := make(map[string]bool, len(list)), make(map[string]bool, len(list))
 	for _, m := range list {
 		addresses[m.Address], ids[m.Id] = true, true
 	}
 	s.peers.Keep(ids)
 	_ = s.Keep(addresses, time.Now()) // an error of closing an unused connection does not matter
-	if len(list) == 0 {
-		live.Unmet("no searcher is registered")
-		return
-	}
-	live.Met()
 }
