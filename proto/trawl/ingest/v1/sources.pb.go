@@ -874,7 +874,7 @@ type SourceReport struct {
 	SucceededAt *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=succeeded_at,json=succeededAt,proto3" json:"succeeded_at,omitempty"`
 	// When the next look is due.
 	NextAt *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=next_at,json=nextAt,proto3" json:"next_at,omitempty"`
-	// The last repo that was polled, by name; empty if all were. Polling goes on there, whoever leads.
+	// The last repo that was polled, by name; empty if all were. The next poll goes on after it, also that of another leader.
 	PolledTo      string `protobuf:"bytes,10,opt,name=polled_to,json=polledTo,proto3" json:"polled_to,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -33,7 +33,7 @@ func (s *snapshot) add(seconds float64) {
 }
 
 var lagDesc = prometheus.NewDesc("trawl_indexer_repo_lag_seconds",
-	"How far the repos are behind, each counted once as of the last pass: time since the oldest push or request that is not published. Told by the indexer that leads.",
+	"How far the repos are behind, each counted once as of the last pass: time since the oldest push or request that is not published; reported by the leading indexer.",
 	nil, nil)
 
 // Describe implements prometheus.Collector.
