@@ -11,6 +11,8 @@ import (
 	spb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // refusal is an error whose HTTP status does not follow from its code.
@@ -29,26 +31,6 @@ func invalid(format string, args ...any) error {
 	return refused(http.StatusBadRequest, codes.InvalidArgument, format, args...)
 }
 
-// clientClosed is the status that proxies commonly log when the caller closes the
-// connection.
-const clientClosed = 499
-
-var httpStatus = map[codes.Code]int{
-	codes.InvalidArgument:    http.StatusBadRequest,
-	codes.OutOfRange:         http.StatusBadRequest,
-	codes.Unauthenticated:    http.StatusUnauthorized,
-	codes.PermissionDenied:   http.StatusForbidden,
-	codes.NotFound:           http.StatusNotFound,
-	codes.AlreadyExists:      http.StatusConflict,
-	codes.Aborted:            http.StatusConflict,
-	codes.FailedPrecondition: http.StatusPreconditionFailed,
-	codes.ResourceExhausted:  http.StatusTooManyRequests,
-	codes.Unimplemented:      http.StatusNotImplemented,
-	codes.Unavailable:        http.StatusServiceUnavailable,
-	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
-	codes.Canceled:           clientClosed,
-}
-
 // problemOf returns the HTTP status of an error and its google.rpc.Status.
 func problemOf(err error) (code int, s *status.Status) {
 	if own, ok := errors.AsType[*refusal](err); ok {
@@ -58,10 +40,7 @@ func problemOf(err error) (code int, s *status.Status) {
 	if !ok {
 		s = status.New(codes.Internal, "internal error") // the text was not written for callers
 	}
-	if code, ok = httpStatus[s.Code()]; !ok {
-		code = http.StatusInternalServerError
-	}
-	return code, s
+	return searchapi.HTTPStatus(s.Code()), s
 }
 
 // fail answers with an error.

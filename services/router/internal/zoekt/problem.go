@@ -12,8 +12,9 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
 // maxBody bounds a request in bytes. It has room for half a million repo IDs.
@@ -88,23 +89,6 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.send(w, r, code, problem{text})
 }
 
-// clientClosed is the status that proxies commonly log for a caller that left.
-const clientClosed = 499
-
-var httpStatus = map[codes.Code]int{
-	codes.InvalidArgument:    http.StatusBadRequest,
-	codes.OutOfRange:         http.StatusBadRequest,
-	codes.NotFound:           http.StatusNotFound,
-	codes.FailedPrecondition: http.StatusConflict,
-	codes.PermissionDenied:   http.StatusForbidden,
-	codes.Unauthenticated:    http.StatusUnauthorized,
-	codes.ResourceExhausted:  http.StatusTooManyRequests,
-	codes.Unimplemented:      http.StatusNotImplemented,
-	codes.Unavailable:        http.StatusServiceUnavailable,
-	codes.DeadlineExceeded:   http.StatusGatewayTimeout,
-	codes.Canceled:           clientClosed,
-}
-
 const internalError = "internal error, see the router's log"
 
 // explain returns the HTTP status and text of an error. It hides the text of an error
@@ -120,10 +104,7 @@ func explain(err error) (code int, text string) {
 	if !ok {
 		return http.StatusInternalServerError, internalError
 	}
-	if code, ok = httpStatus[s.Code()]; !ok {
-		code = http.StatusInternalServerError
-	}
-	return code, s.Message()
+	return searchapi.HTTPStatus(s.Code()), s.Message()
 }
 
 // send writes v as the whole answer. It fails only if the caller has gone.
