@@ -43,6 +43,11 @@ type Limits struct {
 	Bytes uint64
 }
 
+// within bounds a request by the time that it asks for, zero for as much as there is.
+func (l Limits) within(ctx context.Context, asked time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, min(cmp.Or(asked, l.WallTime), l.WallTime))
+}
+
 // Open starts a request. It sees the repos for whose name and id keep holds; nil keeps all.
 type Open func(keep func(repo string, id uint32) bool) Answers
 
@@ -68,11 +73,6 @@ func (h *Handler) List() http.Handler { return endpoint(h, h.list) }
 
 // defaultWallTime is what zoekt gives a request in JSON without MaxWallTime.
 const defaultWallTime = 20 * time.Second
-
-// wallTime is the time that a request gets.
-func (h *Handler) wallTime(asked time.Duration) time.Duration {
-	return min(cmp.Or(asked, defaultWallTime), h.limits.WallTime)
-}
 
 // endpoint reads a request of type Q from the body, and sends the result of answer.
 func endpoint[Q, R any](h *Handler, answer func(context.Context, links, *Q) (*R, error)) http.Handler {

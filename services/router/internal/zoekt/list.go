@@ -93,7 +93,7 @@ func (h *Handler) list(ctx context.Context, to links, req *listRequest) (*listRe
 	if err := checkQuery(req.Q); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.wallTime(0))
+	ctx, cancel := h.limits.within(ctx, defaultWallTime)
 	defer cancel()
 	found, err := h.limits.list(ctx, h.open(nil), question{text: req.Q, links: to}, field)
 	if err != nil {
@@ -157,11 +157,7 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to li
 		l.Trawl.SharedIDs = append(l.Trawl.SharedIDs, e.Name)
 		return
 	}
-	m := mappedEntry{Branches: branches(e)}
-	if e.PublishedAt != nil {
-		m.IndexTimeUnix = e.PublishedAt.Seconds
-	}
-	l.ReposMap[e.Id] = m
+	l.ReposMap[e.Id] = mappedEntry{Branches: branches(e), IndexTimeUnix: e.GetPublishedAt().GetSeconds()}
 }
 
 func branches(e *searchv1.RepoEntry) []branchEntry {

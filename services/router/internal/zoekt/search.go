@@ -1,6 +1,7 @@
 package zoekt
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -12,7 +13,7 @@ func (h *Handler) search(ctx context.Context, to links, req *searchRequest) (*se
 	if err := req.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, h.wallTime(req.Opts.MaxWallTime))
+	ctx, cancel := h.limits.within(ctx, cmp.Or(req.Opts.MaxWallTime, defaultWallTime))
 	defer cancel()
 	result, err := h.limits.search(ctx, h.open(req.keep()), question{text: req.Q, links: to}, &req.Opts)
 	if err != nil {

@@ -1,11 +1,9 @@
 package zoekt
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
@@ -56,7 +54,7 @@ func (s *Service) List(ctx context.Context, req *webserverv1.ListRequest) (*webs
 	default:
 		return nil, refuse("opts.field", "unknown form "+f.String()+": want REPO_LIST_FIELD_REPOS or REPO_LIST_FIELD_REPOS_MAP")
 	}
-	bounded, cancel := s.within(ctx, 0)
+	bounded, cancel := s.limits.within(ctx, 0)
 	defer cancel()
 	answers := s.open(nil)
 	tree, err := translate(bounded, answers, req.GetQuery())
@@ -75,7 +73,7 @@ func (s *Service) search(ctx context.Context, req *webserverv1.SearchRequest) (*
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := s.within(ctx, options.MaxWallTime)
+	ctx, cancel := s.limits.within(ctx, options.MaxWallTime)
 	defer cancel()
 	answers := s.open(nil)
 	tree, err := translate(ctx, answers, req.GetQuery())
@@ -83,11 +81,6 @@ func (s *Service) search(ctx context.Context, req *webserverv1.SearchRequest) (*
 		return nil, err
 	}
 	return s.limits.search(ctx, answers, question{tree: tree}, options)
-}
-
-// within bounds a request by the time that it asks for, zero for as much as there is.
-func (s *Service) within(ctx context.Context, asked time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, min(cmp.Or(asked, s.limits.WallTime), s.limits.WallTime))
 }
 
 // accountKey is the trailer with what zoekt's messages cannot express, as JSON.

@@ -33,7 +33,7 @@ func (s *Service) StreamSearch(req *webserverv1.StreamSearchRequest, stream grpc
 	if err := options.check(); err != nil {
 		return err
 	}
-	ctx, cancel := s.within(stream.Context(), options.MaxWallTime)
+	ctx, cancel := s.limits.within(stream.Context(), options.MaxWallTime)
 	defer cancel()
 	answers := s.open(nil)
 	tree, err := translate(ctx, answers, req.GetRequest().GetQuery())
