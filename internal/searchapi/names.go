@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/trawl-search/trawl/index/ngram"
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
 )
 
@@ -29,8 +30,7 @@ func placesOf(field, name, within string) string {
 	if max(first, last) >= utf8.RuneSelf { // for \b, words are ASCII
 		text = "(?P<" + regex.WholeWord + ">" + text + ")"
 	}
-	quoted := `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
-	places := "(case:yes " + field + quoted + " )"
+	places := "(case:yes " + field + query.Quote(text) + " )"
 	if strings.Trim(within, " \t") == "" {
 		return places
 	}

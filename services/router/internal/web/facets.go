@@ -144,7 +144,7 @@ func quote(expression string) string {
 	if plainValue().MatchString(expression) {
 		return expression
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(expression) + `"`
+	return indexquery.Quote(expression)
 }
 
 var plainValue = lazyregexp.New(`^[\w./\\^$+#-]+$`)

@@ -26,6 +26,15 @@ type problem struct {
 	Nearest []nearest
 }
 
+// reply is a page that shows the problem, if there is one.
+func (p *problem) reply(kind string, page any) reply {
+	status := http.StatusOK
+	if p != nil {
+		status = p.Status
+	}
+	return reply{status: status, template: kind, data: page}
+}
+
 // nearest is a place with its address.
 type nearest struct{ Name, URL string }
 

@@ -61,13 +61,6 @@ type behind struct {
 func (p *Pages) repos(ctx context.Context, r *http.Request) reply {
 	filter, token := param(r, queryParam), param(r, pageParam)
 	page := reposPage{frame: p.frame(r, "Repos · Trawl", ""), Filter: filter}
-	send := func() reply {
-		status := http.StatusOK
-		if page.Problem != nil {
-			status = page.Problem.Status
-		}
-		return reply{status: status, template: "repos", data: page}
-	}
 	req := &searchv1.ListRequest{SyntaxVersion: syntaxVersion, MaxBytes: reposBytes}
 	if filter != "" {
 		req.Query = "r:" + quote("(?i:"+regexp.QuoteMeta(filter)+")")
@@ -75,13 +68,13 @@ func (p *Pages) repos(ctx context.Context, r *http.Request) reply {
 	var err error
 	if req.PageToken, err = base64.RawURLEncoding.DecodeString(token); err != nil || len(token) > maxPath {
 		page.Problem = &problem{Status: http.StatusBadRequest, Text: "This page of repos has no valid address."}
-		return send()
+		return page.Problem.reply("repos", page)
 	}
 	answers, now := p.cfg.Open(), time.Now()
 	list, err := answers.List(ctx, req)
 	if err != nil {
 		page.Problem = problemOf(req.Query, err)
-		return send()
+		return page.Problem.reply("repos", page)
 	}
 	page.Account = newAccount(&searchv1.SearchResponse{Coverage: list.GetCoverage()}, 0, now)
 	for _, e := range list.GetRepos() {
@@ -93,7 +86,7 @@ func (p *Pages) repos(ctx context.Context, r *http.Request) reply {
 	if filter == "" && token == "" {
 		page.Behind = p.behind(ctx, now)
 	}
-	return send()
+	return page.Problem.reply("repos", page)
 }
 
 // newRepo is a repo as it is listed.

@@ -162,13 +162,7 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 	return page.reply()
 }
 
-func (page *results) reply() reply {
-	status := http.StatusOK
-	if page.Problem != nil {
-		status = page.Problem.Status
-	}
-	return reply{status: status, template: "search", data: page}
-}
+func (page *results) reply() reply { return page.Problem.reply("search", page) }
 
 // countRepos says how many repos can be searched, on the page without a query.
 func (page *results) countRepos(ctx context.Context, answers Answers) reply {
