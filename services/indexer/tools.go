@@ -31,16 +31,26 @@ const (
 
 // openTools tries until the cache folder can be used; ok is false if ctx ends first.
 func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tools, ok bool) {
-	for attempt := uint32(0); ; attempt++ {
-		t, err := x.tryTools()
-		if err == nil {
-			return t, true
+	ok = x.persist(ctx, "cannot use the cache folder, trying again", maxToolsWait, func() (err error) {
+		if t, err = x.tryTools(); err != nil {
+			cond.Unmet(err.Error())
 		}
-		pause := wait.Double(minToolsWait, attempt, maxToolsWait)
-		cond.Unmet(err.Error())
-		x.tel.Logger().WarnContext(ctx, "cannot use the cache folder, trying again", "error", err, "wait", pause)
+		return err
+	})
+	return t, ok
+}
+
+// persist tries until it works, with pauses of at most most; false if ctx ends first.
+func (x *Indexer) persist(ctx context.Context, failed string, most time.Duration, try func() error) bool {
+	for attempt := uint32(0); ; attempt++ {
+		err := try()
+		if err == nil {
+			return true
+		}
+		pause := wait.Double(minToolsWait, attempt, most)
+		x.tel.Logger().WarnContext(ctx, failed, "error", err, "wait", pause)
 		if !wait.Sleep(ctx, pause) {
-			return tools{}, false
+			return false
 		}
 	}
 }
@@ -70,15 +80,7 @@ func (t tools) close() error {
 // other one collects what is written here as garbage; false if ctx ends first. The
 // condition of the bucket reports why it takes long.
 func (x *Indexer) claimBucket(ctx context.Context, store *catalog.Store) bool {
-	for attempt := uint32(0); ; attempt++ {
-		err := owner.Claim(ctx, x.deps.Bucket, store)
-		if err == nil {
-			return true
-		}
-		pause := wait.Double(minToolsWait, attempt, maxClaimWait)
-		x.tel.Logger().WarnContext(ctx, "cannot claim the bucket, trying again", "error", err, "wait", pause)
-		if !wait.Sleep(ctx, pause) {
-			return false
-		}
-	}
+	return x.persist(ctx, "cannot claim the bucket, trying again", maxClaimWait, func() error {
+		return owner.Claim(ctx, x.deps.Bucket, store)
+	})
 }
