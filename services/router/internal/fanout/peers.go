@@ -139,7 +139,11 @@ func (p *Peers) newBreaker(id string) circuitbreaker.CircuitBreaker[any] {
 		WithSuccessThreshold(1).
 		WithDelay(breakerDelay).WithJitter(breakerJitter).
 		OnStateChanged(func(e circuitbreaker.StateChangedEvent) {
-			p.metrics.state(id, e.NewState)
+			p.mu.Lock()
+			if p.byID[id] != nil { // else it has left meanwhile
+				p.metrics.state(id, e.NewState)
+			}
+			p.mu.Unlock()
 			level := slog.LevelInfo
 			if e.NewState == circuitbreaker.OpenState {
 				level = slog.LevelWarn
@@ -279,13 +283,6 @@ func (k *peer) answered() {
 	k.breaker.RecordSuccess()
 }
 
-// answeredSince reports whether the searcher has answered any call since then.
-func (k *peer) answeredSince(then time.Time) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return !k.answeredAt.Before(then)
-}
-
 // unanswered learns from an abandoned call. It counts only if the call had more time
 // than the searcher usually takes. It counts as a failure only if the searcher answered
 // no other call in that time.
@@ -299,11 +296,14 @@ func (k *peer) unanswered(sent time.Time, took time.Duration) {
 		return
 	}
 	k.latency.observe(took)
-	if !k.answeredSince(sent) {
+	k.mu.Lock()
+	answered := !k.answeredAt.Before(sent)
+	k.mu.Unlock()
+	if answered {
+		k.breaker.RecordSuccess()
+	} else {
 		k.breaker.RecordFailure()
-		return
 	}
-	k.breaker.RecordSuccess()
 }
 
 // settleProbe returns the permit of a call that proves nothing. A half-open breaker

@@ -57,3 +57,23 @@ func TestOneLostPing(t *testing.T) {
 		})
 	}
 }
+
+// TestNoStateOfThoseThatLeft: a searcher that leaves while it is pinged has no breaker in the metrics afterwards.
+func TestNoStateOfThoseThatLeft(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	var p *Peers
+	p = NewPeers(Shares{}, func(context.Context, Target) error {
+		p.Keep(nil)
+		return errors.New("silent")
+	}, NewMetrics(registry), slog.New(slog.DiscardHandler))
+	p.probe(t.Context(), Target{ID: "s"})
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == "trawl_router_searcher_breaker" {
+			t.Errorf("states of searchers that left: %v", f.GetMetric())
+		}
+	}
+}
