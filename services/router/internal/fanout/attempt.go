@@ -55,9 +55,8 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 	go func() {
 		defer cancel()
 		stack.Grow() // a searcher of this process searches on this goroutine
-		ctx, span := tracer(ctx).Start(ctx, "ask searcher")
+		ctx, span := startSpan(ctx, target, len(shards), hedgeOf != nil)
 		defer span.End()
-		startAttributes(span, target, len(shards), hedgeOf != nil)
 		reply, err := s.call(ctx, target, shards)
 		err = s.tooLarge(err, shards)
 		peer.asked.Add(-int64(len(shards)))
@@ -193,9 +192,7 @@ func (s *scatter[R]) lookAtHedges(a *attempt[R]) {
 		case h.over:
 		case !s.Peers.healthy(h.target) && s.Peers.silentSince(h.target, h.sent):
 			h.end()
-			for _, t := range h.tasks {
-				t.fail(h.target, failure{reason: deadline, message: lateMessage(h.target)})
-			}
+			h.fail(failure{reason: deadline, message: lateMessage(h.target)})
 		default:
 			waiting = true
 			go s.Peers.probe(s.ctx, h.target)
@@ -218,9 +215,7 @@ func (s *scatter[R]) reconsider(a *attempt[R]) {
 		return
 	}
 	a.end()
-	for _, t := range a.tasks {
-		t.fail(a.target, failure{reason: deadline, message: lateMessage(a.target)})
-	}
+	a.fail(failure{reason: deadline, message: lateMessage(a.target)})
 	s.dispatch(s.promote(a))
 }
 

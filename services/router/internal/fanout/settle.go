@@ -62,10 +62,7 @@ func (s *scatter[R]) settleHedge(o outcome[R]) {
 	if o.err == nil {
 		h.reply = &o.reply
 	} else {
-		why := s.failureOf(h.target, o.err, o.over)
-		for _, t := range h.tasks {
-			t.fail(h.target, why)
-		}
+		h.fail(s.failureOf(h.target, o.err, o.over))
 	}
 	switch {
 	case searchedBy(a.hedges) == len(a.tasks):
@@ -184,10 +181,7 @@ func (s *scatter[R]) missed(a *attempt[R], reply *Reply[R]) iter.Seq2[*task, fai
 // callFailed retries the tasks of a call without a usable reply.
 func (s *scatter[R]) callFailed(o outcome[R]) {
 	a := o.attempt
-	why := s.failureOf(a.target, o.err, o.over)
-	for _, t := range a.tasks {
-		t.fail(a.target, why)
-	}
+	a.fail(s.failureOf(a.target, o.err, o.over))
 	others := s.promote(a)
 	switch {
 	case errors.Is(o.err, ErrDisconnected):
@@ -228,6 +222,13 @@ func (s *scatter[R]) retry(tasks []*task, of int) {
 		}
 	}
 	s.dispatch(tasks)
+}
+
+// fail records why the searcher of the attempt searched none of its shards.
+func (a *attempt[R]) fail(why failure) {
+	for _, t := range a.tasks {
+		t.fail(a.target, why)
+	}
 }
 
 // fail removes a candidate and records the reason. A reason other than not covering the

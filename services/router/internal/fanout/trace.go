@@ -18,18 +18,15 @@ const (
 	abandonedAttempt = "abandoned" // others answered first, or the query ended
 )
 
-// tracer makes spans in the trace that ctx is part of.
-func tracer(ctx context.Context) trace.Tracer {
-	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/trawl-search/trawl/services/router/internal/fanout")
-}
-
-// startAttributes sets the attributes of a call to a searcher that are known at its start.
-func startAttributes(span trace.Span, t Target, shards int, hedge bool) {
-	if !span.IsRecording() {
-		return
+// startSpan begins the span of a call to a searcher, in the trace that ctx is part of.
+func startSpan(ctx context.Context, t Target, shards int, hedge bool) (context.Context, trace.Span) {
+	tracer := trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/trawl-search/trawl/services/router/internal/fanout")
+	ctx, span := tracer.Start(ctx, "ask searcher")
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("trawl.searcher", t.ID), attribute.Int("trawl.shards", shards), attribute.Bool("trawl.hedge", hedge))
 	}
-	span.SetAttributes(
-		attribute.String("trawl.searcher", t.ID), attribute.Int("trawl.shards", shards), attribute.Bool("trawl.hedge", hedge))
+	return ctx, span
 }
 
 // endAttributes sets how the call ended. Over is true if its deadline passed first. The
