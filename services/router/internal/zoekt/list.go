@@ -129,8 +129,12 @@ func (l Limits) list(ctx context.Context, answers Answers, q question, field lis
 
 // add counts a repo, and adds it to the list if there is room.
 func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to links) {
-	l.Stats.add(statsOf(e))
+	stats := statsOf(e)
 	l.Stats.Repos++
+	l.Stats.Shards += stats.Shards
+	l.Stats.Documents += stats.Documents
+	l.Stats.IndexBytes += stats.IndexBytes
+	l.Stats.ContentBytes += stats.ContentBytes
 	var linked repoLinks // a map has none
 	if field == listRepos {
 		linked = to.of(e.Name)
@@ -145,7 +149,7 @@ func (l *repoList) add(field listField, e *searchv1.RepoEntry, room *room, to li
 				ID: e.Id, Name: e.Name, URL: e.Url, Branches: branches(e),
 				CommitURLTemplate: linked.commit, FileURLTemplate: linked.file, LineFragmentTemplate: linked.line,
 			},
-			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: statsOf(e),
+			IndexMetadata: indexMetadata{IndexTime: published(e)}, Stats: stats,
 		})
 		return
 	}
@@ -181,11 +185,4 @@ func statsOf(e *searchv1.RepoEntry) repoStats {
 		Shards: int(e.Shards), Documents: int(e.Documents),
 		IndexBytes: int64(e.IndexBytes), ContentBytes: int64(e.ContentBytes),
 	}
-}
-
-func (s *repoStats) add(o repoStats) {
-	s.Shards += o.Shards
-	s.Documents += o.Documents
-	s.IndexBytes += o.IndexBytes
-	s.ContentBytes += o.ContentBytes
 }

@@ -42,15 +42,11 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	if err != nil {
 		return nil, err
 	}
-	result := &searchResult{
-		stats: newStats(resp.Statistics, resp.Coverage), Trawl: newAccount(resp.Coverage),
-		RepoURLs: map[string]string{}, LineFragments: map[string]string{},
-	}
+	result := l.newResult(o, resp.Statistics, resp.Coverage)
 	result.Trawl.CountsAtLeast = !resp.Statistics.GetCountsExact()
 	var c choice
 	files := o.choose(&c, resp.Files)
 	result.FilesSkipped = c.skipped
-	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
 	room := newRoom(l.Bytes, result)
 	v := o.newView(room, q.links, id)
 	result.Files = v.show(files)
@@ -79,13 +75,19 @@ func (l Limits) estimate(ctx context.Context, answers Answers, q question, o *se
 	if err != nil {
 		return nil, err
 	}
+	result := l.newResult(o, nil, coverage)
+	result.ShardFilesConsidered = documents
+	return result, nil
+}
+
+// newResult is a result without files.
+func (l Limits) newResult(o *searchOptions, s *searchv1.Statistics, c *searchv1.Coverage) *searchResult {
 	result := &searchResult{
-		stats: newStats(nil, coverage), Trawl: newAccount(coverage),
+		stats: newStats(s, c), Trawl: newAccount(c),
 		Files: []fileMatch{}, RepoURLs: map[string]string{}, LineFragments: map[string]string{},
 	}
-	result.ShardFilesConsidered = documents
 	result.Trawl.Clamped, result.Trawl.Ignored = o.clamped(l), o.ignored()
-	return result, nil
+	return result
 }
 
 // received describes the part of an answer that has arrived.

@@ -95,7 +95,7 @@ func (o *searchOptions) chunks(f *searchv1.FileMatch, limit int) (out []chunkMat
 	p := passage{file: f}
 	for _, c := range matches {
 		if c.FileName {
-			out = append(out, nameChunk(c, c.Ranges))
+			out = append(out, nameChunk(c))
 			continue
 		}
 		p.set(c)
@@ -132,7 +132,7 @@ func (o *searchOptions) lines(f *searchv1.FileMatch, limit int) (out []lineMatch
 	p := passage{file: f}
 	for _, c := range matches {
 		if c.FileName {
-			out = append(out, nameLine(c, c.Ranges))
+			out = append(out, nameLine(c))
 			continue
 		}
 		p.set(c)
@@ -197,17 +197,17 @@ func matchesOf(f *searchv1.FileMatch) []*searchv1.ChunkMatch {
 	}}
 }
 
-func nameChunk(c *searchv1.ChunkMatch, ranges []*searchv1.Range) chunkMatch {
+func nameChunk(c *searchv1.ChunkMatch) chunkMatch {
 	m := chunkMatch{Content: c.Content, FileName: true, ContentStart: place(c.ContentStart)}
-	for _, r := range ranges {
+	for _, r := range c.Ranges {
 		m.Ranges = append(m.Ranges, textRange{place(r.Start), place(r.End)})
 	}
 	return m
 }
 
-func nameLine(c *searchv1.ChunkMatch, ranges []*searchv1.Range) lineMatch {
+func nameLine(c *searchv1.ChunkMatch) lineMatch {
 	m := lineMatch{Line: c.Content, FileName: true}
-	for _, r := range ranges {
+	for _, r := range c.Ranges {
 		m.LineFragments = append(m.LineFragments, lineFragment{
 			LineOffset: int(r.Start.ByteOffset), Offset: r.Start.ByteOffset,
 			MatchLength: int(r.End.ByteOffset - r.Start.ByteOffset),

@@ -158,9 +158,8 @@ func (f *flow) end(limits Limits, failed error) error {
 	if f.err != nil {
 		return f.err
 	}
-	result := &searchResult{stats: newStats(f.last.GetStatistics(), f.last.GetCoverage()), Trawl: newAccount(f.last.GetCoverage())}
+	result := limits.newResult(f.options, f.last.GetStatistics(), f.last.GetCoverage())
 	result.Trawl.CountsAtLeast = !f.last.GetStatistics().GetCountsExact()
-	result.Trawl.Clamped, result.Trawl.Ignored = f.options.clamped(limits), f.options.ignored()
 	result.FilesSkipped, result.Trawl.ContentsMissing = f.choice.skipped, f.missing
 	f.came.shown, f.came.cut, f.came.more = f.view.files, f.last.GetCut(), result.FileCount > f.came.files
 	f.options.reportLimits(result, f.came, f.view.room)
