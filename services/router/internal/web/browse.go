@@ -169,9 +169,6 @@ func (l located) here() string {
 	return only(l.repo) + " b:" + quote(branch)
 }
 
-// documents is the query for the documents of the branch, by name.
-func (l located) documents() string { return l.here() + " type:file case:yes" }
-
 // inFile is a query, without select, for one file.
 func inFile(query, where, path string) string {
 	return "(" + query + " ) " + where + " f:" + quote("^"+indexquery.Literal(path)+"$")

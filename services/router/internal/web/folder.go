@@ -113,7 +113,7 @@ func list(ctx context.Context, answers Answers, l located, dir string) (of listi
 
 // paths are the paths that a query finds, sorted. More reports whether there are others.
 func paths(ctx context.Context, answers Answers, l located, query string) (found []string, more bool, _ *problem) {
-	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: l.documents() + " " + query, Options: &searchv1.SearchOptions{
+	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: l.here() + " type:file case:yes " + query, Options: &searchv1.SearchOptions{
 		MaxFiles: findFiles, MaxMatchesPerFile: 1, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}})
 	if err != nil {

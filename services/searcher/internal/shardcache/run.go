@@ -19,7 +19,11 @@ const longestRetry = time.Minute
 func (s *Store) Run(ctx context.Context) {
 	var working sync.WaitGroup
 	slots := make(chan struct{}, s.cfg.Loads)
-	working.Go(func() { s.scrubAlways(ctx) })
+	working.Go(func() {
+		for wait.Sleep(ctx, scrubPause) {
+			s.Scrub(ctx)
+		}
+	})
 	for ctx.Err() == nil {
 		work, pause := s.next(time.Now(), len(slots) < cap(slots))
 		if work != nil {

@@ -9,7 +9,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
-	"github.com/trawl-search/trawl/internal/wait"
 )
 
 const (
@@ -42,13 +41,6 @@ func (s *Store) Scrub(ctx context.Context) {
 		}
 	}
 	s.metrics.scrubbedAt.SetToCurrentTime()
-}
-
-// scrubAlways scrubs until ctx ends.
-func (s *Store) scrubAlways(ctx context.Context) {
-	for wait.Sleep(ctx, scrubPause) {
-		s.Scrub(ctx)
-	}
 }
 
 // recheck verifies a piece of a shard, from a block on. It returns the next block, 0 if there is
