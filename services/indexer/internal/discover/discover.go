@@ -18,6 +18,7 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -73,13 +74,14 @@ const readEvery = 5 * time.Second
 func (d *Discoverer) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	stops := map[string]func(){}
-	known := map[string]int64{}
+	type polled struct {
+		revision int64
+		stop     func()
+	}
+	known := map[string]polled{}
 	kept := copies{Discoverer: d}
 	defer d.Metrics.unstored.Set(0)
-	tick := time.NewTicker(readEvery)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		d.applyFile(ctx)
 		now, err := d.sources(ctx)
 		if err != nil && ctx.Err() == nil {
@@ -87,24 +89,19 @@ func (d *Discoverer) Run(ctx context.Context) {
 		}
 		if err == nil {
 			kept.keep(ctx, now)
-			for name := range known {
-				if now[name].Revision != known[name] {
-					stops[name]()
+			for name, before := range known {
+				if now[name].Revision != before.revision {
+					before.stop()
 					delete(known, name)
 				}
 			}
 			for _, name := range slices.Sorted(maps.Keys(now)) {
 				if _, runs := known[name]; !runs {
-					known[name] = now[name].Revision
-					stops[name] = d.start(ctx, &running, now[name])
+					known[name] = polled{now[name].Revision, d.start(ctx, &running, now[name])}
 				}
 			}
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+		wait.Sleep(ctx, readEvery)
 	}
 }
 
