@@ -111,18 +111,13 @@ func (f *flow) release() {
 	chosen := f.options.choose(&f.choice, files)
 	part := &searchResult{Files: f.view.show(chosen)}
 	if f.options.Whole {
-		f.addContents(chosen, part)
+		addContents(f.ctx, f.answers, chosen, part, f.view.room)
+		f.missing += part.Trawl.ContentsMissing
+		for i := range part.Files {
+			f.view.room.left -= base64Size(len(part.Files[i].Content))
+		}
 	}
 	f.err = f.send(part.Files)
-}
-
-// addContents adds the contents of files that are shown, and takes room for them.
-func (f *flow) addContents(chosen []*searchv1.FileMatch, part *searchResult) {
-	addContents(f.ctx, f.answers, chosen, part, f.view.room)
-	for i := range part.Files {
-		f.view.room.left -= base64Size(len(part.Files[i].Content))
-	}
-	f.missing += part.Trawl.ContentsMissing
 }
 
 // send sends files in pieces.
