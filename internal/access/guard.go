@@ -24,6 +24,7 @@ import (
 	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/limits"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	"github.com/trawl-search/trawl/internal/wait"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	webserverv1 "github.com/trawl-search/trawl/proto/zoekt/webserver/v1"
@@ -164,21 +165,15 @@ func (g *Guard) Stream(srv any, stream grpc.ServerStream, info *grpc.StreamServe
 // keepChecking ends a stream whose caller is no longer admitted. It returns the caller
 // as it was last admitted, or nil if it was not looked up.
 func (g *Guard) keepChecking(ctx context.Context, shown []string, scope Scope, end context.CancelCauseFunc) (last Principal) {
-	tick := time.NewTicker(recheck)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			p, err := g.identify(ctx, shown, scope)
-			if err != nil {
-				end(err)
-				return last
-			}
-			last = p
-		case <-ctx.Done():
+	for wait.Sleep(ctx, recheck) {
+		p, err := g.identify(ctx, shown, scope)
+		if err != nil {
+			end(err)
 			return last
 		}
+		last = p
 	}
+	return last
 }
 
 // known is a stream whose caller is known.

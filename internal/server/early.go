@@ -79,12 +79,10 @@ func (s *Server) receive(ctx context.Context, method string, m any, receive func
 	defer s.openCalls.Give(from, 1)
 	received := make(chan error, 1)
 	go func() { received <- receive(m) }()
-	late := time.NewTimer(openCallTime)
-	defer late.Stop()
 	select {
 	case err := <-received:
 		return err
-	case <-late.C:
+	case <-time.After(openCallTime):
 		return status.Errorf(codes.DeadlineExceeded, "the request did not arrive within %v", openCallTime)
 	}
 }

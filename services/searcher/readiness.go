@@ -10,6 +10,7 @@ import (
 	"github.com/trawl-search/trawl/internal/bucket"
 	"github.com/trawl-search/trawl/internal/membership"
 	"github.com/trawl-search/trawl/internal/server"
+	"github.com/trawl-search/trawl/internal/wait"
 	"github.com/trawl-search/trawl/services/searcher/internal/shardcache"
 )
 
@@ -62,10 +63,7 @@ func (c conditions) waitForBucket(ctx context.Context, b bucket.Bucket, s *shard
 			return
 		}
 		c.bucket.Unmet(err.Error())
-		select {
-		case <-time.After(bucketPoll):
-		case <-ctx.Done():
-		}
+		wait.Sleep(ctx, bucketPoll)
 	}
 }
 
@@ -90,18 +88,12 @@ func (c conditions) waitForShards(ctx context.Context, s *shardcache.Store) {
 }
 
 func (c conditions) watchRegistration(ctx context.Context, r *membership.Registration) {
-	tick := time.NewTicker(registrationPoll)
-	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		if r.Registered() {
 			c.registered.Met()
 		} else {
 			c.registered.Unmet("not registered in etcd; routers do not know this searcher")
 		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+		wait.Sleep(ctx, registrationPoll)
 	}
 }

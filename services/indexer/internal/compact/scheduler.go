@@ -46,10 +46,8 @@ func (s *Scheduler) Run(ctx context.Context) {
 
 // sleep waits until it is time for the next plan, or a limit has changed since. It reports whether ctx goes on.
 func (s *Scheduler) sleep(ctx context.Context, changed <-chan struct{}) bool {
-	next := time.NewTimer(wait.Jitter(s.Every, 4))
-	defer next.Stop()
 	select {
-	case <-next.C:
+	case <-time.After(wait.Jitter(s.Every, 4)):
 	case <-changed:
 	case <-ctx.Done():
 	}

@@ -134,10 +134,8 @@ func (p *pieces) sendFirst() (stop func()) {
 	var waiting sync.WaitGroup
 	over := make(chan struct{})
 	waiting.Go(func() {
-		first := time.NewTimer(firstFiles)
-		defer first.Stop()
 		select {
-		case <-first.C:
+		case <-time.After(firstFiles):
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.flowing = true

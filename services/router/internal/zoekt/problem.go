@@ -35,12 +35,10 @@ func (h *Handler) admit(r *http.Request) (done func(), err error) {
 	if 0 <= r.ContentLength && r.ContentLength <= largeBody {
 		return func() {}, nil
 	}
-	late := time.NewTimer(largeWait)
-	defer late.Stop()
 	select {
 	case h.large <- struct{}{}:
 		return func() { <-h.large }, nil
-	case <-late.C:
+	case <-time.After(largeWait):
 		return nil, refused(http.StatusTooManyRequests, "%d requests with more than %d bytes are in progress, which is the limit: try again later", maxLarge, largeBody)
 	case <-r.Context().Done():
 		return nil, r.Context().Err()

@@ -35,13 +35,11 @@ func (s *Store) Run(ctx context.Context) {
 			})
 			continue
 		}
-		timer := time.NewTimer(pause)
 		select {
 		case <-s.wakeups:
-		case <-timer.C:
+		case <-time.After(pause):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 	working.Wait()
 	s.closeAll()
