@@ -27,7 +27,7 @@ func (s *shell) ways() map[string]grpc.ClientConnInterface {
 }
 
 // watch returns the messages of a stream of answers, and the error that ends it; nil is a regular end.
-func watch(client ingestv1.IngestServiceClient, ctx context.Context, name string) (messages []*ingestv1.WatchRepoResponse, err error) {
+func watch(ctx context.Context, client ingestv1.IngestServiceClient, name string) (messages []*ingestv1.WatchRepoResponse, err error) {
 	take := func(m *ingestv1.WatchRepoResponse) error {
 		messages = append(messages, m)
 		return nil
@@ -244,7 +244,7 @@ func TestDrainCutsOffLocalCalls(t *testing.T) {
 	}}, func(c *server.Config, _ *server.ClientConfig) { c.DrainTimeout = 10 * time.Millisecond })
 	ended := make(chan error, 1)
 	go func() {
-		_, err := watch(ingestv1.NewIngestServiceClient(s.Local()), t.Context(), "x")
+		_, err := watch(t.Context(), ingestv1.NewIngestServiceClient(s.Local()), "x")
 		ended <- err
 	}()
 	<-running
@@ -282,7 +282,7 @@ func TestLocalInterceptors(t *testing.T) {
 	if resp, err := client.GetRepo(t.Context(), &ingestv1.GetRepoRequest{Name: "x"}); err != nil || resp.Status.Reason != "unary" {
 		t.Errorf("%v, %v", resp, err)
 	}
-	if messages, err := watch(client, t.Context(), "x"); err != nil || len(messages) != 1 || messages[0].Status.Reason != "stream" {
+	if messages, err := watch(t.Context(), client, "x"); err != nil || len(messages) != 1 || messages[0].Status.Reason != "stream" {
 		t.Errorf("%v, %v", messages, err)
 	}
 }

@@ -97,7 +97,7 @@ func TestTraceIDsWithoutCollector(t *testing.T) {
 		if in := got.GetStatus().GetReason(); err != nil || in == "none" || c.want != "" && in != c.want {
 			t.Errorf("%s: a call is in trace %q, %v, want %q", what, in, err, c.want)
 		}
-		messages, err := watch(client, c.ctx, "x")
+		messages, err := watch(c.ctx, client, "x")
 		if err != nil || len(messages) != 1 {
 			t.Fatalf("%s: %d messages, %v", what, len(messages), err)
 		}

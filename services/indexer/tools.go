@@ -31,7 +31,7 @@ const (
 
 // openTools tries until the cache folder can be used; ok is false if ctx ends first.
 func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tools, ok bool) {
-	ok = x.persist(ctx, "cannot use the cache folder, trying again", maxToolsWait, func() (err error) {
+	ok = x.persist(ctx, "the cache folder", maxToolsWait, func() (err error) {
 		if t, err = x.tryTools(); err != nil {
 			cond.Unmet(err.Error())
 		}
@@ -40,15 +40,15 @@ func (x *Indexer) openTools(ctx context.Context, cond *server.Condition) (t tool
 	return t, ok
 }
 
-// persist tries until it works, with pauses of at most most; false if ctx ends first.
-func (x *Indexer) persist(ctx context.Context, failed string, most time.Duration, try func() error) bool {
+// persist tries to get what the indexer needs until it works, with pauses of at most most; false if ctx ends first.
+func (x *Indexer) persist(ctx context.Context, what string, most time.Duration, try func() error) bool {
 	for attempt := uint32(0); ; attempt++ {
 		err := try()
 		if err == nil {
 			return true
 		}
 		pause := wait.Double(minToolsWait, attempt, most)
-		x.tel.Logger().WarnContext(ctx, failed, "error", err, "wait", pause)
+		x.tel.Logger().WarnContext(ctx, "the indexer cannot use what it needs, trying again", "needed", what, "error", err, "wait", pause)
 		if !wait.Sleep(ctx, pause) {
 			return false
 		}
@@ -80,7 +80,7 @@ func (t tools) close() error {
 // other one collects what is written here as garbage; false if ctx ends first. The
 // condition of the bucket reports why it takes long.
 func (x *Indexer) claimBucket(ctx context.Context, store *catalog.Store) bool {
-	return x.persist(ctx, "cannot claim the bucket, trying again", maxClaimWait, func() error {
+	return x.persist(ctx, "the bucket", maxClaimWait, func() error {
 		return owner.Claim(ctx, x.deps.Bucket, store)
 	})
 }
