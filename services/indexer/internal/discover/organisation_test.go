@@ -242,7 +242,7 @@ func (o *organisation) isIndexed() {
 	ctx, cancel := context.WithCancel(o.t.Context())
 	defer cancel()
 	var mu sync.Mutex
-	seen, first, before := map[string]int{}, make(chan struct{}), -1
+	seen, first, pushed, before := map[string]int{}, make(chan struct{}), make(chan struct{}), -1
 	var consuming sync.WaitGroup
 	consuming.Go(func() {
 		_ = o.queue.Consume(ctx, 2, func(_ context.Context, d *queue.Delivery) error {
@@ -251,11 +251,12 @@ func (o *organisation) isIndexed() {
 			if d.Repo == o.host.repo("small/r0000001") && d.Epoch > 1 {
 				before = len(seen)
 			}
-			if seen[d.Repo]++; len(seen) == 10 {
+			if seen[d.Repo]++; len(seen) == 10 && seen[d.Repo] == 1 { // the push comes before the next job is done
 				close(first)
-			}
-			if before < 0 {
-				time.Sleep(time.Millisecond)
+				select {
+				case <-pushed:
+				case <-ctx.Done():
+				}
 			}
 			return nil
 		})
@@ -269,6 +270,7 @@ func (o *organisation) isIndexed() {
 		testrun.Must(o.t, err)
 	}
 	testrun.Must(o.t, o.queue.Publish(ctx, queue.Job{Repo: o.host.repo("small/r0000001"), Epoch: epoch}))
+	close(pushed)
 	testrun.Until(o.t, "all jobs are done", func() bool {
 		depth, err := o.queue.Depth(ctx)
 		return err == nil && depth.Jobs == 0

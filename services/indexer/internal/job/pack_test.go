@@ -306,7 +306,7 @@ func TestFewShards(t *testing.T) {
 		depth, err := e.Queue.Depth(ctx)
 		return err == nil && depth.Jobs > depth.Delivered
 	}
-	const repos = 200
+	const repos = 100
 	for i := range repos {
 		d := e.wantWith(&catalogv1.Desired{Name: fmt.Sprintf("example.com/org/r%03d", i), Url: dirs[i%len(dirs)]})
 		if err := e.Queue.Publish(t.Context(), d.Job); err != nil {
@@ -314,6 +314,7 @@ func TestFewShards(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	start := time.Now()
 	var running sync.WaitGroup
 	running.Go(func() { _ = e.Queue.Consume(ctx, 2, e.Handle) })
 	published := func() (n int) {
@@ -327,7 +328,8 @@ func TestFewShards(t *testing.T) {
 	testrun.Until(t, "all are published", func() bool { time.Sleep(50 * time.Millisecond); return published() == repos })
 	cancel()
 	running.Wait()
-	if shards := e.bucket.keys("shards/"); len(shards) > repos/10 {
+	aged := int(time.Since(start) / packWait) // packs that may have been closed before all had joined
+	if shards := e.bucket.keys("shards/"); len(shards) > repos/10+aged {
 		t.Errorf("%d repos made %d shards", repos, len(shards))
 	} else {
 		t.Logf("%d repos made %d shards", repos, len(shards))
