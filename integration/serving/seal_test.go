@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/server"
 	"github.com/trawl-search/trawl/internal/telemetry/telemetrytest"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -77,19 +78,22 @@ func testSearchersObeySealsOnly(t *testing.T, oneProcess bool) {
 	searcher := searchv1.NewSearchServiceClient(conn)
 	// ask returns the paths that a stream names, and how many files it counts.
 	ask := func(ctx context.Context, req *searchv1.SearchRequest) (files, matched int, err error) {
-		stream, err := searcher.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: req})
-		c.must(err)
-		for {
-			part, err := stream.Recv()
-			if errors.Is(err, io.EOF) {
-				return files, matched, nil
-			}
-			if err != nil {
-				return files, matched, err
-			}
+		take := func(part *searchv1.StreamSearchResponse) error {
 			files += len(part.Files)
 			matched += int(part.GetStatistics().GetFilesMatched() + part.GetStatistics().GetFilesConsidered())
+			return nil
 		}
+		stream, err := searcher.StreamSearch(ctx, &searchv1.StreamSearchRequest{Search: req}, server.To(take))
+		for err == nil {
+			var part *searchv1.StreamSearchResponse
+			if part, err = stream.Recv(); err == nil {
+				err = take(part)
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return files, matched, err
 	}
 	seal := func(method string, until time.Time, req *searchv1.SearchRequest) context.Context {
 		return c.sealed(method, until, &searchv1.StreamSearchRequest{Search: req})
