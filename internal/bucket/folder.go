@@ -1,6 +1,7 @@
 package bucket
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -84,7 +85,7 @@ func (f *Folder) put(ctx context.Context, key string, r io.Reader, opts PutOptio
 	}
 	if opts.IfAbsent {
 		if _, err := f.root.Lstat(key); err == nil {
-			return ErrExists
+			return cmp.Or(f.syncDirs(path.Dir(key)), ErrExists)
 		}
 	}
 	temp := path.Join(tempDir, rand.Text())
@@ -114,37 +115,33 @@ func (f *Folder) write(name string, r io.Reader) error {
 // replaces; both are atomic.
 func (f *Folder) place(temp, key string, ifAbsent bool) error {
 	dir := path.Dir(key)
-	_, err := f.root.Lstat(dir)
-	isNew := err != nil
 	if err := f.root.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	move := f.root.Rename
 	if ifAbsent {
-		err = f.root.Link(temp, key)
-	} else {
-		err = f.root.Rename(temp, key)
+		move = f.root.Link
 	}
-	if errors.Is(err, fs.ErrExist) && ifAbsent {
-		return ErrExists
-	}
-	if err != nil {
+	err := move(temp, key)
+	taken := ifAbsent && errors.Is(err, fs.ErrExist)
+	if err != nil && !taken {
 		return err
 	}
-	return f.syncDirs(dir, isNew)
+	if err := f.syncDirs(dir); err != nil || !taken {
+		return err
+	}
+	return ErrExists
 }
 
-// syncDirs syncs a folder to the disk and, if the folder itself is new, also those
-// above it.
-func (f *Folder) syncDirs(dir string, above bool) error {
-	for {
+// syncDirs syncs a folder and those above it to the disk: another Put may have made any of them, or the file, and not be done. It takes
+// next to no time for those that have not changed.
+func (f *Folder) syncDirs(dir string) error {
+	for ; dir != "."; dir = path.Dir(dir) {
 		if err := f.syncDir(dir); err != nil {
 			return err
 		}
-		if !above || dir == "." {
-			return nil
-		}
-		dir = path.Dir(dir)
 	}
+	return f.syncDir(dir)
 }
 
 func (f *Folder) syncDir(dir string) error {
