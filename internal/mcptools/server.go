@@ -112,7 +112,11 @@ func (s *Server) Handler(wallTime time.Duration) http.Handler {
 		if r.Method == http.MethodPost {
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 			if err != nil {
-				http.Error(w, fmt.Sprintf("read the message: %v", err), http.StatusRequestEntityTooLarge)
+				code := http.StatusBadRequest
+				if _, large := errors.AsType[*http.MaxBytesError](err); large {
+					code = http.StatusRequestEntityTooLarge
+				}
+				http.Error(w, fmt.Sprintf("read the message: %v", err), code)
 				return
 			}
 			if first := bytes.TrimLeft(body, " \t\r\n"); len(first) > 0 && first[0] == '[' {

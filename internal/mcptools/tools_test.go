@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"time"
 	"unicode/utf8"
 
@@ -406,6 +408,11 @@ func TestRequestsOverHTTP(t *testing.T) {
 		if w.Code != c.want || w.Header().Get("Mcp-Session-Id") != "" {
 			t.Errorf("%s %.40s: %d %s, want %d", c.method, c.body, w.Code, w.Body, c.want)
 		}
+	}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, iotest.ErrReader(io.ErrUnexpectedEOF)))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("a body that breaks off: %d %s", w.Code, w.Body)
 	}
 }
 
