@@ -112,11 +112,14 @@ func (v *view) placeInMemory(ctx context.Context) error {
 		return fmt.Errorf("take memory for the tail of a shard: %w", err)
 	}
 	v.data, v.own = data, true
-	off, _ := o.span(o.tail, o.tail)
+	c.mu.Lock()
+	tail := o.tail // which each search that finds no room on the disk records anew
+	c.mu.Unlock()
+	off, _ := o.span(tail, tail)
 	if err := v.read(ctx, data[off:], off); err != nil {
 		return err
 	}
-	v.tail = o.tail
+	v.tail = tail
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v.release(len(o.slots), false)
