@@ -49,7 +49,7 @@ func (s *sectionWriter) write(tag format.Tag, data []byte) {
 	}
 }
 
-// writeStarts writes the boundaries of things with these lengths, the first of which starts at start.
+// writeStarts writes where things of these lengths start, one after the other from start on, and where the last one ends.
 func writeStarts[T uint16 | uint32](s *sectionWriter, tag format.Tag, start uint64, lengths []T) {
 	end := start
 	for _, n := range lengths {

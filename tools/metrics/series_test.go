@@ -219,7 +219,7 @@ func (l *lived) draw(t *testing.T, what string, target metrics.Target) {
 	}
 }
 
-// TestAlertsAreDrawn: a dashboard shows every metric that an alert reads, so that whoever is alerted sees how it got there.
+// TestAlertsAreDrawn: every metric that an alert reads is on a dashboard.
 func TestAlertsAreDrawn(t *testing.T) {
 	boards, err := metrics.Dashboards(filepath.Join(chart, "dashboards"))
 	must(t, err)
