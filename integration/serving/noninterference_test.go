@@ -208,7 +208,11 @@ var doors = map[string]func(c *cluster, token access.Text, req *searchv1.SearchR
 		if req.Options.Mode == searchv1.Mode_MODE_TOP_K {
 			live = "&live=1" // as while somebody types
 		}
-		code, _, page := c.request(http.MethodGet, "http://"+c.routerHTTP+"/?q="+url.QueryEscape(req.Query)+live, "", token)
+		address := "http://" + c.routerHTTP + "/?q=" + url.QueryEscape(req.Query) + live
+		code, _, page := c.request(http.MethodGet, address, "", token)
+		for strings.Contains(page, "Not counted yet.") { // while the machine is busy
+			code, _, page = c.request(http.MethodGet, address, "", token)
+		}
 		return fmt.Sprint(code, " ", strings.ReplaceAll(timesOnPage.ReplaceAllString(page, ""), "</mark><mark>", "")) // colours cut marks
 	},
 	"MCP": func(c *cluster, token access.Text, req *searchv1.SearchRequest) string {
