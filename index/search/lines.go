@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/ngram"
@@ -387,7 +388,11 @@ func (r *lineRater) cover(from, to uint32) (err error) {
 // isComment reports whether a line seems to be a comment, in any language.
 func isComment(text []byte) bool {
 	text = bytes.TrimLeft(text, " \t")
-	return len(text) > 0 && !ngram.IsWord(text[0]) && slices.ContainsFunc(commentStarts, func(start string) bool { return bytes.HasPrefix(text, []byte(start)) })
+	if len(text) == 0 || ngram.IsWord(text[0]) {
+		return false
+	}
+	head := string(text[:min(len(text), len("<!--"))]) // no start is longer
+	return slices.ContainsFunc(commentStarts, func(start string) bool { return strings.HasPrefix(head, start) })
 }
 
 var commentStarts = []string{"//", "/*", "*", "# ", "--", ";", "<!--", `"""`, "%"}
