@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -114,89 +113,56 @@ func (s *Shard) Count(ctx context.Context, q *Query, opts Options, by []Facet) (
 	return counted, nil
 }
 
-// facetKey is a value of a facet by its number in the shard, for folders and branches within a repo.
-type facetKey struct {
-	repo   int
-	number uint32 // of the language or branch
-	folder string
-}
-
 func (s *search) count(by []Facet, counts []FacetCounts) error {
-	documents := make([]map[facetKey]uint64, len(by))
-	for i := range by {
-		documents[i] = map[facetKey]uint64{}
-	}
-	err := s.scan(func() error {
-		for i, f := range by {
-			if err := f.count(&s.doc, documents[i]); err != nil {
+	languages := map[uint16]string{}
+	return s.scan(func() error {
+		for i := range by {
+			if err := s.countDocument(by[i], &counts[i], languages); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	for i, f := range by {
-		if failed := s.nameFacet(f, documents[i], &counts[i]); failed != nil {
-			return failed
-		}
-	}
-	return err
 }
 
-// count counts a document.
-func (by Facet) count(d *document, documents map[facetKey]uint64) error {
+// countDocument counts the current document. It keeps the names of languages that it looks up.
+func (s *search) countDocument(by Facet, counts *FacetCounts, languages map[uint16]string) error {
 	switch by {
-	case ByRepo:
-		documents[facetKey{repo: d.repo}]++
 	case ByLanguage:
-		id, err := d.s.docs.LanguageID(d.id)
+		id, err := s.docs.LanguageID(s.doc.id)
 		if err != nil {
 			return err
 		}
-		documents[facetKey{number: uint32(id)}]++
-	case ByFolder:
-		path, err := d.loadPath()
-		if err != nil {
-			return err
+		name, known := languages[id]
+		if !known {
+			if name, err = s.docs.LanguageName(id); err != nil {
+				return err
+			}
+			languages[id] = name
 		}
-		documents[facetKey{repo: d.repo, folder: string(path[:bytes.LastIndexByte(path, '/')+1])}]++
+		counts.Add(FacetValue{Name: name}, 1)
 	case ByBranch:
-		branches, _, err := d.s.selectedBranches()
+		branches, view, err := s.selectedBranches()
 		if err != nil {
 			return err
 		}
 		for _, b := range branches {
-			documents[facetKey{repo: d.repo, number: b}]++
+			counts.Add(FacetValue{Name: view.now[b].Name}, 1)
 		}
-	}
-	return nil
-}
-
-// nameFacet adds the counts by number to those by name, in the order of repos and folders.
-func (s *search) nameFacet(by Facet, documents map[facetKey]uint64, counts *FacetCounts) error {
-	keys := slices.SortedFunc(maps.Keys(documents), func(a, b facetKey) int {
-		return cmp.Or(cmp.Compare(a.repo, b.repo), strings.Compare(a.folder, b.folder), cmp.Compare(a.number, b.number))
-	})
-	var repo string
-	for i, k := range keys {
-		var name string
-		var err error
-		switch by {
-		case ByLanguage:
-			name, err = s.docs.LanguageName(uint16(k.number))
-		case ByBranch:
-			var view *branchView
-			if view, err = s.branchesNow(k.repo); err == nil {
-				name = view.now[k.number].Name
-			}
-		default:
-			if name = k.folder; i == 0 || k.repo != keys[i-1].repo {
-				repo, err = s.docs.RepoName(k.repo)
-			}
-		}
+	default:
+		repo, err := s.repo(s.doc.repo)
 		if err != nil {
 			return err
 		}
-		counts.Add(FacetValue{repo, name}, documents[k])
+		v := FacetValue{Repo: repo.Name}
+		if by == ByFolder {
+			path, err := s.doc.loadPath()
+			if err != nil {
+				return err
+			}
+			v.Name = string(path[:bytes.LastIndexByte(path, '/')+1])
+		}
+		counts.Add(v, 1)
 	}
 	return nil
 }
