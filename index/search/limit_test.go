@@ -3,7 +3,9 @@ package search_test
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -11,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/search"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // TestMaxBytesKeepsTheBeginning: under any limit of bytes, the files are the
@@ -102,4 +105,40 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 		t.Errorf("%d bytes were allocated with a limit, %d without", some, all)
 	}
 	t.Logf("%d bytes were allocated with a limit, %d without", some, all)
+}
+
+// TestCutShowsNothingHidden: whether files are left out for want of room does not depend on what a repo holds that the caller may not see.
+func TestCutShowsNothingHidden(t *testing.T) {
+	cut, left := 0, 0
+	for seed := range testrun.Rounds[uint64](4, 40) {
+		rnd := rand.New(rand.NewPCG(seed, 8))
+		one := commonWords(seed)
+		one.Repos = one.Repos[:2]
+		one.Repos[0].Documents = one.Repos[0].Documents[:1+seed%3] // so that all may have room
+		other := &indextest.Corpus{Repos: slices.Clone(one.Repos)}
+		other.Repos[1].Documents = one.Repos[1].Documents[:1]
+		var shards [2]*search.Shard
+		for i, c := range []*indextest.Corpus{one, other} {
+			shards[i] = openShard(t, buildShard(t, c))
+		}
+		for _, text := range []string{"foo", "x", "c:foo c:x", "foo or x", "food", "f:go", "go c:k"} {
+			q := prepare(t, parse(t, text))
+			for range 20 {
+				opts := search.Options{
+					Mode: search.Mode(rnd.IntN(2)), MaxFiles: 1 + rnd.IntN(20), MaxMatchesPerFile: 1 + rnd.IntN(3), MaxBytes: int64(1 + rnd.IntN(1000)),
+					Repos: func(repo int) bool { return repo != 1 },
+				}
+				want, got := run(t, shards[0], q, opts), run(t, shards[1], q, opts)
+				if !sameFiles(got.Files, want.Files) || got.Cut != want.Cut {
+					t.Fatalf("seed %d, %s, %+v: cut %t, with others hidden %t:\n%+v\n%+v", seed, text, opts, want.Cut, got.Cut, want.Files, got.Files)
+				}
+				if left++; got.Cut {
+					cut++
+				}
+			}
+		}
+	}
+	if cut == 0 || cut == left {
+		t.Errorf("%d of %d answers were cut", cut, left)
+	}
 }
