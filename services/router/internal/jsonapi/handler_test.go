@@ -97,11 +97,15 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		{"GET", "/api/v1/search?q=%", "", 400, "the parameters cannot be read"},
 		{"GET", "/api/v1/file?repo=r", "", 400, "path: "},
 		{"GET", "/api/v1/repos/put?url=x", "", 405, "takes POST"},
+		{"HEAD", "/api/v1/repos/put?url=x", "", 405, "takes POST"},
 		{"DELETE", "/api/v1/search", "", 405, "takes POST, GET"},
 		{"GET", "/api/v1/nothing", "", 404, "/api/openapi.json"},
 		{"GET", "/api/v1/search/", "", 404, "/api/openapi.json"},
 		{"GET", "/api/v1/%FF", "", 404, "/api/openapi.json"},
 		{"POST", "/api/v1/search", "\xff\xfe{\x00}\x00", 400, "read the request: "},
+		{"POST", "/api/v1/search", `{"query":"\ud800"}`, 400, `a \u escape is one half of a character`},
+		{"POST", "/api/v1/search", `{"query":"\ud800 and more"}`, 400, `escape`},
+		{"POST", "/api/v1/search", `{"query":"x`, 400, `unexpected EOF`},
 		{"POST", "/api/v1/search", "{\"query\":\xc3}", 400, "read the request: "},
 		{"POST", "/api/v1/search/stream", "{\xff}", 400, "read the request: "},
 	} {
@@ -113,6 +117,44 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		}
 		if f.asked != nil {
 			t.Errorf("%s %s %.60s: called %v", c.verb, c.target, c.body, f.asked)
+		}
+	}
+}
+
+// TestEncodedBody: a body with an encoding is refused as such, whatever it holds.
+func TestEncodedBody(t *testing.T) {
+	for encoding, want := range map[string]int{"": 200, "identity": 200, "gzip": 415, "br, gzip": 415} {
+		f := &calls{}
+		r, w := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/search", strings.NewReader(`{"query":"x"}`)), httptest.NewRecorder()
+		r.Header.Set("Content-Encoding", encoding)
+		f.handler(t).ServeHTTP(w, r)
+		if w.Code != want || (f.asked != nil) != (want == 200) || want == 415 && w.Header().Get("Accept-Encoding") != "identity" {
+			t.Errorf("%q: %d %s, called %v", encoding, w.Code, w.Body, f.asked)
+		}
+	}
+}
+
+// TestHead: a HEAD is a GET whose answer is not sent. That of a stream ends with its first event.
+func TestHead(t *testing.T) {
+	for _, path := range []string{"/api/v1/search?q=x", "/api/v1/search/stream?q=x"} {
+		var of [2]http.Header
+		for i, method := range []string{http.MethodGet, http.MethodHead} {
+			f := &calls{each: func(ctx context.Context, n int, _ proto.Message) error {
+				if n > 1 && method == http.MethodHead {
+					<-ctx.Done() // as a watch would
+				}
+				if n > 1 {
+					return io.EOF
+				}
+				return nil
+			}}
+			w := f.do(t, method, path, "")
+			if of[i] = w.Header(); w.Code != http.StatusOK {
+				t.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+			}
+		}
+		if fmt.Sprint(of[0]) != fmt.Sprint(of[1]) {
+			t.Errorf("%s: GET has %v, HEAD %v", path, of[0], of[1])
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -32,7 +33,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 		return nil, err
 	}
 	switch {
-	case r.Method == http.MethodGet:
+	case r.Method != http.MethodPost:
 		if body, err = fromParameters(part.ProtoReflect().Descriptor(), parameters); err != nil {
 			return nil, err
 		}
@@ -42,7 +43,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 		return nil, invalid("the body is empty: send a JSON object")
 	}
 	if err := protojson.Unmarshal(body, part); err != nil {
-		return nil, invalid("read the request: %s", plain(err))
+		return nil, invalid("read the request: %s", plain(body, err))
 	}
 	if route.stream == nil {
 		if err := checkSize(req); err != nil {
@@ -52,8 +53,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 	return req, server.Validate(req)
 }
 
-// plain is the text of an error of protojson, without its name and its varying spaces.
-func plain(err error) string {
+// plain is the text of an error of protojson about a body, without its name and its varying spaces.
+func plain(body []byte, err error) string {
+	if strings.HasSuffix(err.Error(), io.ErrUnexpectedEOF.Error()) && json.Valid(body) {
+		return `a \u escape is one half of a character, without the other` // protojson looks for the other half beyond the end
+	}
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 	return strings.TrimPrefix(text, "proto: ")
 }

@@ -62,7 +62,7 @@ func routesOf(services []protoreflect.ServiceDescriptor) (map[string]*route, err
 }
 
 // newRoute makes the route of a rule. All rules have a POST, and those of methods that change
-// nothing a GET of the same path.
+// nothing a GET of the same path, and with it a HEAD.
 func newRoute(method protoreflect.MethodDescriptor, rule *annotations.HttpRule) (*route, error) {
 	r := &route{
 		path: rule.GetPost(), verbs: []string{http.MethodPost},
@@ -72,7 +72,7 @@ func newRoute(method protoreflect.MethodDescriptor, rule *annotations.HttpRule) 
 		if more.GetGet() != r.path {
 			return nil, fmt.Errorf("the binding %v of %s is not a GET of the same path", more, r.path)
 		}
-		r.verbs = append(r.verbs, http.MethodGet)
+		r.verbs = append(r.verbs, http.MethodGet, http.MethodHead)
 	}
 	if rule.Body != "*" {
 		if r.field = method.Input().Fields().ByTextName(rule.Body); r.field == nil || r.field.Message() == nil {

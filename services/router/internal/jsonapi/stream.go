@@ -58,6 +58,9 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 		case <-beat.C:
 			err = out.write(": heartbeat\n\n") // a comment, which clients ignore
 		}
+		if r.Method == http.MethodHead {
+			return // it has the header, and nobody sees more
+		}
 		if err != nil {
 			h.log.DebugContext(ctx, "send an event", "path", r.URL.Path, "error", err)
 			return
