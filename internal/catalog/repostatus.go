@@ -17,11 +17,20 @@ import (
 // maxStatusPage bounds one page of ListRepoStatus.
 const maxStatusPage = 1000
 
+// statusReads bounds the reads of RepoStatus at once: callers choose how often they ask, and for what.
+const statusReads = 8
+
 // RepoStatus returns how far a repo is, as of one revision; ErrNotFound if the repo
-// is not desired.
+// is not desired. While statusReads others read, it waits.
 func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStatus, error) {
 	if err := checkName(name); err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
+	}
+	select {
+	case s.statuses <- struct{}{}:
+		defer func() { <-s.statuses }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("read status of %q: %w", name, context.Cause(ctx))
 	}
 	state, err := s.readRepo(ctx, name)
 	if err != nil {

@@ -8,9 +8,13 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -18,6 +22,51 @@ import (
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
+
+// slowKV is an etcd whose transactions take a second and fail.
+type slowKV struct {
+	clientv3.KV
+	asked atomic.Int64
+}
+
+type slowTxn struct {
+	clientv3.Txn
+	of *slowKV
+}
+
+func (k *slowKV) Txn(context.Context) clientv3.Txn { return slowTxn{of: k} }
+
+func (t slowTxn) Then(...clientv3.Op) clientv3.Txn { return t }
+
+func (t slowTxn) Commit() (*clientv3.TxnResponse, error) {
+	t.of.asked.Add(1)
+	time.Sleep(time.Second)
+	return nil, errors.New("it is slow")
+}
+
+// TestStatusesAreReadWithinBounds: however many ask how far repos are, etcd is asked by few of them at once. Who waits
+// ends with its context.
+func TestStatusesAreReadWithinBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		etcd := &slowKV{}
+		store := catalog.New(&clientv3.Client{KV: etcd}, "")
+		var asking sync.WaitGroup
+		for range 100 {
+			asking.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+				defer cancel()
+				_, _ = store.RepoStatus(ctx, "r")
+			})
+		}
+		for second, want := range []int64{8, 16, 16} {
+			if synctest.Wait(); etcd.asked.Load() != want {
+				t.Errorf("in second %d etcd has been asked %d times", second, etcd.asked.Load())
+			}
+			time.Sleep(time.Second)
+		}
+		asking.Wait()
+	})
+}
 
 func putStatus(t *testing.T, s *catalog.Store, name string, status *catalogv1.Status) {
 	t.Helper()

@@ -61,6 +61,8 @@ type Store struct {
 	head clock
 	// contact makes both fail fast while etcd is away.
 	contact contact
+	// statuses has room for the reads of RepoStatus at once.
+	statuses chan struct{}
 }
 
 // prefixes matches folders: the records of one prefix are never among those of
@@ -84,7 +86,7 @@ func (s *Store) Prefix() string { return s.prefix }
 // New makes a store of the records under prefix; an empty prefix means
 // DefaultPrefix. The caller keeps and closes the client.
 func New(client *clientv3.Client, prefix string) *Store {
-	s := &Store{client: client, prefix: cmp.Or(prefix, DefaultPrefix)}
+	s := &Store{client: client, prefix: cmp.Or(prefix, DefaultPrefix), statuses: make(chan struct{}, statusReads)}
 	s.clock.read, s.head.read = s.contact.guard(s.readClock), s.contact.guard(s.Revision)
 	return s
 }
