@@ -1,6 +1,7 @@
 package gitsource
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,6 +17,8 @@ const (
 	// maxStores bounds the object stores from which a local repository and its submodules borrow; git follows
 	// alternates to a depth of five.
 	maxStores = 64
+	// maxFolders bounds the folders that a local repository leads to: each is one that git may read.
+	maxFolders = 4096
 )
 
 // localRepo finds what git would read of a local repository. It resolves symbolic links
@@ -23,6 +26,7 @@ const (
 // links can lead git anywhere. The check holds for its own moment only: anyone who may
 // write to an allowed folder can change it afterwards.
 type localRepo struct {
+	ctx    context.Context //nolint:containedctx // it ends with the check
 	policy origin.Policy
 	stores map[string]bool
 	own    int // stores that are not borrowed from, at most
@@ -112,6 +116,9 @@ func (l *localRepo) store(dir string) error {
 // links checks every symbolic link at and below a path.
 func (l *localRepo) links(path string) error {
 	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+		if l.ctx.Err() != nil {
+			return l.ctx.Err()
+		}
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
 			_, err = l.resolve(path)
 		}
@@ -148,7 +155,9 @@ func (l *localRepo) resolve(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	l.folders = append(l.folders, resolved)
+	if l.folders = append(l.folders, resolved); len(l.folders) > maxFolders {
+		return "", failure(Refused, nil, "links in the repository's data lead to too many places")
+	}
 	return resolved, l.policy.CheckResolvedFolder(resolved)
 }
 

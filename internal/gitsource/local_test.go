@@ -1,9 +1,11 @@
 package gitsource
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -11,6 +13,29 @@ import (
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
 	"github.com/trawl-search/trawl/internal/testrun"
 )
+
+// TestLinksAreFollowedWithinBounds: a check of links ends with the job that it is for, and at a number of links.
+func TestLinksAreFollowedWithinBounds(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "text")
+	dir, err := filepath.EvalSymlinks(r.Dir)
+	must(t, err)
+	check := func(ctx context.Context) error {
+		local := localRepo{ctx: ctx, policy: origin.Policy{Folders: []string{dir}}, stores: map[string]bool{}}
+		_, err := local.gitDir(dir)
+		return err
+	}
+	must(t, check(t.Context()))
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := check(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end of its job: %v", err)
+	}
+	for i := range maxFolders {
+		must(t, os.Symlink("main", filepath.Join(dir, ".git/refs/heads", strconv.Itoa(i))))
+	}
+	wantFailure(t, check(t.Context()), Refused, "too many places")
+}
 
 // TestNothingLeadsOutOfAllowedFolders: each way to make git read a folder other than the
 // repository's is refused if it leads out of the allowed folders, and works within them.

@@ -124,7 +124,7 @@ func (r *Repository) box() *sandbox.Box { return reading(DefaultMemory, r.folder
 // chose: those of its data and of the object stores that it borrows from, wherever they
 // are. It ignores errors: git reports damage.
 func foldersOf(dir string) []string {
-	local := localRepo{policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
+	local := localRepo{ctx: context.Background(), policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
 	_, _ = local.gitDir(dir)
 	return append(local.folders, dir)
 }

@@ -50,7 +50,7 @@ func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelC
 	case "ssh":
 		return s, s.openSSH(ctx, remote)
 	case origin.SchemeFile:
-		return s, s.openFolder(remote)
+		return s, s.openFolder(ctx, remote)
 	}
 	addr, err := f.cfg.AllowedAddress(ctx, remote.Host, remote.DialPort())
 	s.url = remote.CloneURL(addr.String())
@@ -159,7 +159,7 @@ func shellQuote(s string) string {
 
 // openFolder resolves symbolic links, and whatever else leads git to other folders,
 // before the check, so that none leads out of the allowed folders.
-func (s *session) openFolder(remote origin.Remote) error {
+func (s *session) openFolder(ctx context.Context, remote origin.Remote) error {
 	path, err := filepath.EvalSymlinks(remote.Path)
 	if errors.Is(err, os.ErrNotExist) {
 		return failure(NotFound, err, "there is no such folder on the indexer's machine")
@@ -170,7 +170,7 @@ func (s *session) openFolder(remote origin.Remote) error {
 	if err := s.fetcher.cfg.CheckResolvedFolder(path); err != nil {
 		return err
 	}
-	local := localRepo{policy: s.fetcher.cfg.Policy, stores: map[string]bool{}}
+	local := localRepo{ctx: ctx, policy: s.fetcher.cfg.Policy, stores: map[string]bool{}}
 	if s.url, err = local.gitDir(path); err != nil {
 		return err
 	}
