@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -125,15 +126,20 @@ func (c *call) first(ctx context.Context, query string) (*searchv1.SearchRespons
 
 // otherCase returns a note for each pattern of a case-sensitive search that is found in another case.
 func (c *call) otherCase(ctx context.Context, empty []*finding) (notes []string) {
-	for _, f := range empty {
+	notes = make([]string, len(empty))
+	var asking sync.WaitGroup
+	for i, f := range empty {
 		if f.anyCase == "" {
 			continue
 		}
-		if resp, err := c.first(ctx, f.anyCase); err == nil && resp.GetStatistics().GetFilesMatched() > 0 {
-			notes = append(notes, shown(f.text, 200)+" is found in another case: set ignore_case")
-		}
+		asking.Go(func() {
+			if resp, err := c.first(ctx, f.anyCase); err == nil && resp.GetStatistics().GetFilesMatched() > 0 {
+				notes[i] = shown(f.text, 200) + " is found in another case: set ignore_case"
+			}
+		})
 	}
-	return notes
+	asking.Wait()
+	return slices.DeleteFunc(notes, func(note string) bool { return note == "" })
 }
 
 // nearestPaths are the paths of files in scope that are most similar to a path or glob.
