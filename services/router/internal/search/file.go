@@ -51,7 +51,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 
 // file is the file of a request.
 func (l *lookup) file(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error) {
-	_, branch, err := l.root(ctx, req.Repo, req.Branch)
+	_, branch, err := l.root(req.Repo, req.Branch)
 	if err != nil {
 		return nil, err
 	}
@@ -68,20 +68,6 @@ func (l *lookup) file(ctx context.Context, req *searchv1.GetFileRequest) (*searc
 		resp.Commit = l.layout.Commit(req.Repo, resp.Branches[0], resp.Commit)
 	}
 	return resp, nil
-}
-
-// withNearest adds to the error of a file that does not exist the branch that has it, or else the nearest paths.
-func (l *lookup) withNearest(ctx context.Context, req *searchv1.GetFileRequest, err error) error {
-	if !isMissing(err) {
-		return err
-	}
-	if req.Branch != "" {
-		found, err := l.file(ctx, &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, MaxBytes: 1})
-		if err == nil && len(found.Branches) > 0 {
-			return searchapi.FileNotFound(req, found.Branches[0], nil)
-		}
-	}
-	return searchapi.FileNotFound(req, "", l.nearestPaths(ctx, req.Repo, req.Branch, req.Path))
 }
 
 // responseOverhead is room for the fields of a searcher's response besides its content, in bytes.

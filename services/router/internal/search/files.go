@@ -20,7 +20,7 @@ import (
 const (
 	// filesAtOnce is how many files of a request are read at the same time.
 	filesAtOnce = 4
-	// filesWithNearest is how many files that do not exist get the nearest names, each of which takes a search.
+	// filesWithNearest is how many files that do not exist get the nearest names, which take a search each, or a read from etcd.
 	filesWithNearest = 10
 	// answerFrame is the most bytes that a file takes in the answer besides its own fields.
 	answerFrame = 8 + searchapi.ContentField
@@ -59,7 +59,7 @@ func (s *Service) GetFiles(ctx context.Context, req *searchv1.GetFilesRequest) (
 	missing, room := 0, most-len(resp.RevisionToken)-answerFrame
 	for i, answer := range resp.Files {
 		err := failed[i]
-		if isMissing(err) && missing < filesWithNearest {
+		if status.Code(err) == codes.NotFound && missing < filesWithNearest {
 			missing++
 			err = l.withNearest(asking, asked[i], err)
 		}

@@ -2,15 +2,20 @@ package search_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
+	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -91,6 +96,34 @@ func TestSmallFilesAreWhole(t *testing.T) {
 		if n := len(resp.Files[i].GetFile().GetContent()); n < least {
 			t.Errorf("file %d: %d bytes, want at least %d", i, n, least)
 		}
+	}
+}
+
+// TestNearestOfManyRepos: only some of many repos that do not exist are looked for in etcd, and among the names of the others.
+func TestNearestOfManyRepos(t *testing.T) {
+	var reads atomic.Int64
+	c := start(t, 1, func(c *cluster) {
+		c.searchers[0].files[d(1)] = []*searchv1.FileMatch{file("fish", "a", 1)}
+		c.cfg.Status = func(context.Context, string) (*ingestv1.RepoStatus, error) {
+			reads.Add(1)
+			return nil, errors.New("there is none")
+		}
+	})
+	req := &searchv1.GetFilesRequest{}
+	for range 100 {
+		req.Files = append(req.Files, &searchv1.FileName{Repo: "fihs", Path: []byte("a")})
+	}
+	resp, err := c.GetFiles(access.With(t.Context(), access.Anyone), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, answer := range resp.Files {
+		if n := len(answer.GetError().GetNotFound().GetNearest()); n != 1 && i < 10 || n > 0 && i >= 10 {
+			t.Errorf("file %d has %d nearest names: %v", i, n, answer)
+		}
+	}
+	if n := reads.Load(); n != 10 {
+		t.Errorf("etcd is asked %d times", n)
 	}
 }
 

@@ -39,13 +39,10 @@ func (s *Service) lookup(ctx context.Context, method string, start time.Time, wa
 }
 
 // root is the root of a repo, which must have the branch unless it is empty, and the name of the branch. HEAD is that of the first one.
-func (l *lookup) root(ctx context.Context, repo, branch string) (root *catalogv1.Root, name string, err error) {
+func (l *lookup) root(repo, branch string) (root *catalogv1.Root, name string, err error) {
 	root, ok := l.layout.Root(repo)
 	if !ok {
-		if text := l.service.Unindexed(ctx, repo); text != "" {
-			return nil, "", searchapi.NotFound("repo", text, nil)
-		}
-		return nil, "", searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), l.layout.nearest(repo))
+		return nil, "", noRepo(repo, nil)
 	}
 	if branch == "" || slices.ContainsFunc(root.Branches, func(b *catalogv1.Branch) bool { return b.Name == branch }) {
 		return root, branch, nil
@@ -62,6 +59,36 @@ func (l *lookup) root(ctx context.Context, repo, branch string) (root *catalogv1
 		text += "; these are: " + all
 	}
 	return nil, "", searchapi.NotFound("branch", text, searchapi.Nearest(branch, names))
+}
+
+// noRepo is the error of a repo without a root.
+func noRepo(repo string, nearest []string) error {
+	return searchapi.NotFound("repo", fmt.Sprintf("no repo %q is published, or you may not see it", repo), nearest)
+}
+
+// withNearest adds to the error of a repo or a file that does not exist what its caller may have meant: why the repo has no root, or the
+// nearest names; the branch that has the file, or the nearest paths. The caller is charged for the names.
+func (l *lookup) withNearest(ctx context.Context, req *searchv1.GetFileRequest, err error) error {
+	if status.Code(err) != codes.NotFound {
+		return err
+	}
+	switch searchapi.FieldOf(err) {
+	case "repo":
+		defer l.ticket.computed(time.Now())
+		if text := l.service.Unindexed(ctx, req.Repo); text != "" {
+			return searchapi.NotFound("repo", text, nil)
+		}
+		return noRepo(req.Repo, l.layout.nearest(req.Repo))
+	case "path":
+		if req.Branch != "" {
+			found, err := l.file(ctx, &searchv1.GetFileRequest{Repo: req.Repo, Path: req.Path, MaxBytes: 1})
+			if err == nil && len(found.Branches) > 0 {
+				return searchapi.FileNotFound(req, found.Branches[0], nil)
+			}
+		}
+		return searchapi.FileNotFound(req, "", l.nearestPaths(ctx, req.Repo, req.Branch, req.Path))
+	}
+	return err
 }
 
 // listedBranches bounds the text that the error of an unknown branch has for all branches, in bytes.
@@ -143,9 +170,4 @@ func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, option
 	e.search(ctx, p, results, func(r *searchReply) { lists = append(lists, r.files) })
 	files, _ = results.merge(int(p.options.MaxFiles), lists...)
 	return files, e.coverage.Coverage().Complete, nil
-}
-
-// isMissing reports whether an error is that of a file or folder that does not exist, in a repo and on a branch that do.
-func isMissing(err error) bool {
-	return status.Code(err) == codes.NotFound && searchapi.FieldOf(err) == "path"
 }

@@ -35,9 +35,9 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 		return nil, err
 	}
 	defer l.end()
-	root, branch, err := l.root(asking, req.Repo, req.Branch)
+	root, branch, err := l.root(req.Repo, req.Branch)
 	if err != nil {
-		return nil, err
+		return nil, l.withNearest(asking, &searchv1.GetFileRequest{Repo: req.Repo}, err)
 	}
 	resp = &searchv1.ListTreeResponse{Branch: branch, RevisionToken: catalog.EncodeToken(l.layout.Revision)}
 	if resp.Branch == "" && len(root.Branches) > 0 {
