@@ -85,6 +85,15 @@ func TestKeysWithoutRegardToCase(t *testing.T) {
 	}
 }
 
+// hiding is an error whose callers get a status.
+type hiding struct {
+	public *status.Status
+	error
+}
+
+func (h hiding) GRPCStatus() *status.Status { return h.public }
+func (h hiding) Unwrap() error              { return h.error }
+
 func TestErrorsHaveFittingCodes(t *testing.T) {
 	for code, want := range map[codes.Code]int{
 		codes.InvalidArgument: 400, codes.Unimplemented: 501, codes.Unavailable: 503, codes.DeadlineExceeded: 504,
@@ -101,6 +110,10 @@ func TestErrorsHaveFittingCodes(t *testing.T) {
 	f := &fake{err: fmt.Errorf("ask: %w", context.DeadlineExceeded)}
 	if code, _ := post(t, f.handler().Search(), `{"Q":"x"}`); code != http.StatusGatewayTimeout {
 		t.Errorf("a deadline without a status: %d", code)
+	}
+	f = &fake{err: hiding{status.New(codes.DeadlineExceeded, "the reason"), fmt.Errorf("secret: %w", context.DeadlineExceeded)}}
+	if code, answer := post(t, f.handler().Search(), `{"Q":"x"}`); code != http.StatusGatewayTimeout || answer["Error"] != "the reason" {
+		t.Errorf("a deadline with a cause that is not for callers: %d, %v", code, answer)
 	}
 	f = &fake{err: errors.New("secret")}
 	if code, answer := post(t, f.handler().Search(), `{"Q":"x"}`); code != 500 || strings.Contains(fmt.Sprint(answer), "secret") {

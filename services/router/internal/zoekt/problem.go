@@ -96,10 +96,11 @@ func explain(err error) (code int, text string) {
 		return own.status, own.text
 	}
 	s, ok := status.FromError(err)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		s, ok = status.FromContextError(err), true
-	}
-	if !ok {
+	switch {
+	case ok: // what it wraps is for the log
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		s = status.FromContextError(err)
+	default:
 		return http.StatusInternalServerError, internalError
 	}
 	return searchapi.HTTPStatus(s.Code()), s.Message()
