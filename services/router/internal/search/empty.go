@@ -16,7 +16,7 @@ const searchedRepos = 20
 // empty returns what was searched and hints about the query, or nil if something matches or ctx
 // ends before all repos were looked at. The caller is charged for its time.
 func (e *execution) empty(ctx context.Context, p *searchPage) *searchv1.Empty {
-	if p.statistics.GetFilesMatched() > 0 || p.after != nil {
+	if p.statistics.GetFilesMatched() > 0 || p.after != nil || e.layout.Revision == 0 {
 		return nil
 	}
 	defer e.ticket.computed(time.Now())

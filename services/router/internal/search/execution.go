@@ -51,7 +51,8 @@ func (s *Service) parse(asked *question) (query.Q, fingerprint, error) {
 }
 
 // plan parses the query, waits for roots that are recent enough, resolves each
-// type:repo by asking searchers, and prunes the shards that cannot match.
+// type:repo by asking searchers, and prunes the shards that cannot match. It is the one place
+// that decides what becomes of a query whose time is over before: see unreached.
 func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, want *searchv1.Consistency, atLeast int64) (*execution, error) {
 	ctx, span := s.tracer.Start(ctx, "plan")
 	defer span.End()
@@ -60,15 +61,20 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 		return nil, err
 	}
 	ticket.explain.ends("parse")
-	layout, err := s.layouts.At(ctx, want, atLeast)
-	if err != nil {
-		return nil, err
+	layout, late := s.layouts.At(ctx, want, atLeast)
+	if layout == nil {
+		return nil, late
 	}
 	ticket.explain.ends("roots")
 	e := &execution{
 		service: s, ticket: ticket, asked: asked, fingerprint: fingerprint,
-		layout: layout, coverage: searchapi.OpenAccount(layout.shards),
+		layout: layout, tree: tree, coverage: searchapi.OpenAccount(layout.shards),
 	}
+	if late != nil {
+		return e.unreached(status.Convert(late).Message()), nil
+	}
+	ctx, cancel := e.within(ctx)
+	defer cancel()
 	memory, err := s.memoryFor(tree)
 	if err != nil {
 		return nil, err
@@ -76,16 +82,39 @@ func (s *Service) plan(ctx context.Context, ticket *ticket, asked *question, wan
 	defer memory.Close()
 	e.compiled = newExpressions(memory)
 	defer func() { e.compiled = expressions{} }()
-	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err != nil {
-		return nil, callError(ctx, "resolve type:repo", err)
+	if tree, err = query.ResolveRepos(tree, func(child query.Q) ([]string, error) { return e.resolve(ctx, child) }); err == nil {
+		e.answered, e.tree = false, tree
+		e.wanted, err = e.prune(ctx, tree)
 	}
-	e.answered, e.tree = false, tree
-	if e.wanted, err = e.prune(ctx, tree); err != nil {
-		return nil, err
+	switch {
+	case status.Code(err) == codes.DeadlineExceeded:
+		return e.unreached(searchapi.NoTurn), nil
+	case err != nil:
+		return nil, callError(ctx, "resolve type:repo", err)
 	}
 	ticket.explain.ends("plan")
 	span.SetAttributes(attribute.Int64("trawl.revision", layout.Revision), attribute.Int("trawl.shards", len(e.wanted)))
 	return e, nil
+}
+
+// within is ctx, with the timeout of the query.
+func (e *execution) within(ctx context.Context) (context.Context, context.CancelFunc) {
+	if e.asked.answer.Timeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, e.ticket.start.Add(e.asked.answer.Timeout))
+}
+
+// unreached is the execution of a query whose time is over before the first searcher of its answer is asked: none is, and every
+// shard counts as not reached. It is no error: the answer says that it is incomplete, and why.
+func (e *execution) unreached(why string) *execution {
+	all := e.layout.All()
+	e.wanted, e.answered = nil, false
+	e.coverage.Want(all)
+	for i := range all {
+		e.coverage.Uncovered(all[i].Digest, searchv1.UncoveredReason_UNCOVERED_REASON_DEADLINE, why)
+	}
+	return e
 }
 
 // prune starts a round of the account with the shards in which the tree can match.

@@ -28,11 +28,13 @@ const (
 // hints say what may be wrong with a query that finds nothing. They name only what the caller is
 // allowed to see. They end after nearestTime, all together, and when ctx ends.
 func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
-	ctx, cancel := context.WithTimeout(ctx, nearestTime)
-	defer cancel()
 	if e.asked == nil || e.asked.tree != nil {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, nearestTime)
+	defer cancel()
+	ctx, end := e.within(ctx)
+	defer end()
 	h := hinter{execution: e, text: e.asked.written, version: int(e.asked.version)}
 	if h.layout.repos == 0 {
 		return []*searchv1.Hint{{Text: "no repo that you may see is indexed yet: trawl index URL indexes one"}}

@@ -104,6 +104,17 @@ func (l *Layout) makeLazily() {
 	})
 }
 
+// outdated is the layout for a query that may not be answered from it. It has no revision, so that no caller
+// takes what it names for what was seen. It is nil without shards, for which an answer could not be incomplete.
+func (l *Layout) outdated() *Layout {
+	if l.shards == 0 {
+		return nil
+	}
+	o := *l
+	o.Revision = 0
+	return &o
+}
+
 // names are the names of the repos, ascending.
 func (l *Layout) names() iter.Seq[string] { return l.namesAfter("") }
 

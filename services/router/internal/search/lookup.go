@@ -154,8 +154,10 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 
 // search finds files of the layout for an answer that has none. Complete reports whether it searched everything.
 func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) (files []*searchv1.FileMatch, complete bool, err error) {
-	s := l.service.Session(nil)
-	s.layouts = &session{layout: l.layout}
+	fixed := &session{}
+	fixed.layout.Store(l.layout)
+	s := *l.service
+	s.layouts = fixed
 	p, err := s.newPage(req, searchapi.WithDefaults(options))
 	if err != nil {
 		return nil, false, err

@@ -108,21 +108,23 @@ func NewRoots(view *catalog.View) *Roots { return &Roots{view: view, grouping: m
 
 // At is the layout of the repos that the caller may see. It waits until ctx ends for
 // roots that meet the wanted consistency and are at least of the given revision. Its
-// error is a status.
+// error is a status. If these do not come in time, it also returns the layout that Layouts describes.
 func (r *Roots) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error) {
 	caller, err := access.From(ctx)
 	if err != nil {
 		return nil, status.Error(codes.Unauthenticated, err.Error())
 	}
 	snapshot, err := r.snapshot(ctx, want, atLeast)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		var g *snapshotLayouts
+		if g, err = r.group(ctx, snapshot); err == nil {
+			return g.visibleTo(caller), nil
+		}
 	}
-	g, err := r.group(ctx, snapshot)
-	if err != nil {
-		return nil, err
+	if last := r.last.Load(); last != nil && status.Code(err) == codes.DeadlineExceeded {
+		return last.visibleTo(caller).outdated(), err
 	}
-	return g.visibleTo(caller), nil
+	return nil, err
 }
 
 func (r *Roots) group(ctx context.Context, snapshot *catalog.Snapshot) (*snapshotLayouts, error) {
@@ -220,7 +222,7 @@ func rootsError(err error) error {
 	case errors.Is(err, catalog.ErrAway):
 		return withhold(codes.Unavailable, "etcd does not answer this router, and only etcd knows which roots are current: "+
 			"use bounded consistency, with a bound longer than the outage, to be answered from the roots that the router has", err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded: // which may pass a moment earlier in etcd
 		return withhold(codes.DeadlineExceeded, "roots that are recent enough did not come before the deadline"+after, err)
 	case errors.Is(err, context.Canceled):
 		return withhold(codes.Canceled, "the call was canceled while it waited for roots that are recent enough", err)

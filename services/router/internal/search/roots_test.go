@@ -1,11 +1,13 @@
 package search_test
 
 import (
+	"context"
 	"log/slog"
 	"testing"
 	"time"
 
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -50,6 +52,38 @@ func TestRootsAreAsRecentAsAsked(t *testing.T) {
 		}
 	}
 	checkTokens(t, roots)
+	lease, err := store.AcquireLease(t.Context(), "r", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest := d(1)
+	if _, err := store.Publish(t.Context(), lease, lease.Root(), &catalogv1.Root{
+		Repo: "r", Generation: 1, Epoch: lease.Desired().Epoch, Shards: []*catalogv1.ShardRef{{Digest: digest[:], SizeBytes: 1, Repos: 1}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	checkLate(t, roots)
+}
+
+// checkLate: when time is over there is a layout without a revision, so that the answer can say what was not reached.
+func checkLate(t *testing.T, roots *search.Roots) {
+	t.Helper()
+	late, cancel := context.WithTimeout(access.With(t.Context(), access.Anyone), -1)
+	defer cancel()
+	layout, err := roots.At(late, nil, 0) // the last layout has no shards
+	if status.Code(err) != codes.DeadlineExceeded || layout != nil {
+		t.Errorf("late, and without shards: %v, %v", layout, err)
+	}
+	if now, err := roots.At(access.With(t.Context(), access.Anyone), nil, 0); err != nil || len(now.All()) != 1 || now.Revision == 0 {
+		t.Fatalf("in time: %v, %v", now, err)
+	}
+	if layout, err = roots.At(late, nil, 0); status.Code(err) != codes.DeadlineExceeded || layout == nil || len(layout.All()) != 1 || layout.Revision != 0 {
+		t.Errorf("late: %v, %v", layout, err)
+	}
+	none := access.With(late, &sees{"none", func(string) bool { return false }})
+	if layout, err = roots.At(none, nil, 0); status.Code(err) != codes.DeadlineExceeded || layout != nil {
+		t.Errorf("late, for a caller who sees nothing: %v, %v", layout, err)
+	}
 }
 
 func checkTokens(t *testing.T, roots *search.Roots) {

@@ -36,7 +36,7 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 		return nil, err
 	}
 	defer end()
-	searching, stop := within(asking, start, e.asked.answer)
+	searching, stop := e.within(asking)
 	defer stop()
 	results := s.newFileSet()
 	var lists []*fileList
@@ -144,14 +144,6 @@ func (p *searchPage) shape(a query.Answer) {
 	p.left, p.selected = a.Count, searchapi.ApplyAnswer(p.options, a)
 	p.facets = make([]search.FacetCounts, len(p.options.Facets))
 	p.searcherOptions = searcherOptions(p.options)
-}
-
-// within is ctx, with the timeout of the query, which began at start.
-func within(ctx context.Context, start time.Time, a query.Answer) (context.Context, context.CancelFunc) {
-	if a.Timeout == 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithDeadline(ctx, start.Add(a.Timeout))
 }
 
 // searcherOptions ask a searcher for one file more than the page has, which shows

@@ -30,6 +30,9 @@ type Layouts interface {
 	// see. The error is a status.
 	//
 	// If the caller names a revision itself, At waits like Reach.
+	//
+	// If the time is over before such roots come, the error is DEADLINE_EXCEEDED, and At also returns the newest layout there is,
+	// as of revision 0, or nil if that has no shards: from it nothing may be answered but what was not reached.
 	At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error)
 	// Reach waits until ctx ends for the revision that the caller names itself, and fails
 	// at once if there is no such revision. Queries call it before admission, so that

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -108,38 +108,35 @@ func (s *Service) layout(ctx context.Context) (*Layout, error) {
 type session struct {
 	from Layouts
 	keep func(repo string, id uint32) bool
-
-	mu     sync.Mutex
-	layout *Layout
+	// layout is nil until a call has succeeded.
+	layout atomic.Pointer[Layout]
 }
 
 // Reach implements Layouts. The layout of a session does not change, so there is nothing
 // to wait for once there is one.
 func (s *session) Reach(ctx context.Context, want *searchv1.Consistency, atLeast int64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.layout != nil {
+	if s.layout.Load() != nil {
 		return nil
 	}
 	return s.from.Reach(ctx, want, atLeast)
 }
 
 // At implements Layouts. The first call that succeeds decides how recent the roots are.
-// Concurrent calls wait for it, as long as its caller does.
 func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast int64) (*Layout, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.layout != nil {
-		return s.layout, nil
+	if layout := s.layout.Load(); layout != nil {
+		return layout, nil
 	}
 	layout, err := s.from.At(ctx, want, atLeast)
-	if err != nil {
-		return nil, err
-	}
-	if s.keep != nil {
+	if layout != nil && s.keep != nil {
 		all := layout
 		layout = all.Only(func(repo string) bool { return s.keep(repo, all.id(repo)) })
 	}
-	s.layout = layout
-	return layout, nil
+	switch {
+	case layout == nil:
+		return nil, err
+	case err != nil:
+		return layout.outdated(), err
+	}
+	s.layout.CompareAndSwap(nil, layout)
+	return s.layout.Load(), nil
 }

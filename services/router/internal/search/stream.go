@@ -65,7 +65,7 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 		return err
 	}
 	defer end()
-	searching, stop := within(asking, start, e.asked.answer)
+	searching, stop := e.within(asking)
 	defer stop()
 	out := &pieces{to: to, execution: e, page: p, results: s.newFileSet()}
 	stopFirst := out.sendFirst()

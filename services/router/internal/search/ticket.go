@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -64,7 +65,7 @@ func (s *Service) admit(whole context.Context, method string, start time.Time, c
 // asking searchers. End must be called. The error is a status.
 func (s *Service) letIn(ctx context.Context, method string, start time.Time, class queryClass, want *searchv1.Consistency, atLeast int64) (asking context.Context, t *ticket, end func(), err error) {
 	whole, asking, cancel := s.cfg.Budget.split(ctx)
-	if err = s.layouts.Reach(asking, want, atLeast); err == nil {
+	if err = s.layouts.Reach(asking, want, atLeast); err == nil || status.Code(err) == codes.DeadlineExceeded { // which plan decides about
 		t, err = s.admit(whole, method, start, class)
 	}
 	if err != nil {

@@ -50,7 +50,9 @@ func benchmarkAnswer(b *testing.B, files []*searchv1.FileMatch) {
 	o := searchOptions{ChunkMatches: true}
 	show := func() *searchReply {
 		r := &searchReply{}
-		r.Result.Files = o.newView(newRoom(1<<30, &r.Result), "", testID).show(files)
+		v := o.newView(newRoom(1<<30, &r.Result), "")
+		v.id = testID
+		r.Result.Files = v.show(files)
 		return r
 	}
 	reply := show()

@@ -38,17 +38,18 @@ func (l Limits) search(ctx context.Context, answers Answers, q question, o *sear
 	if err != nil {
 		return nil, err
 	}
-	id, err := answers.RepoIDs(ctx)
-	if err != nil {
-		return nil, err
-	}
 	result := l.newResult(o, resp.Statistics, resp.Coverage)
 	result.Trawl.CountsAtLeast = !resp.Statistics.GetCountsExact()
 	var c choice
 	files := o.choose(&c, resp.Files)
 	result.FilesSkipped = c.skipped
 	room := newRoom(l.Bytes, result)
-	v := o.newView(room, q.links, id)
+	v := o.newView(room, q.links)
+	if len(files) > 0 {
+		if v.id, err = answers.RepoIDs(ctx); err != nil {
+			return nil, err
+		}
+	}
 	result.Files = v.show(files)
 	for repo, to := range v.linked {
 		result.RepoURLs[repo], result.LineFragments[repo] = to.file, to.line

@@ -18,14 +18,14 @@ type view struct {
 	// full: no more files are shown.
 	full  bool
 	links links
-	// id gives the ids of repos.
+	// id gives the ids of repos. It is asked for when there are files: what has none may be an answer that had no time.
 	id func(repo string) uint32
 	// linked are the links to the repos that are shown, if there are any.
 	linked map[string]repoLinks
 }
 
-func (o *searchOptions) newView(room *room, links links, id func(repo string) uint32) *view {
-	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, id: id, linked: map[string]repoLinks{}}
+func (o *searchOptions) newView(room *room, links links) *view {
+	return &view{o: o, room: room, left: o.MaxMatchDisplayCount, links: links, linked: map[string]repoLinks{}}
 }
 
 // take takes room for a file, and for the links to its repo.

@@ -40,13 +40,9 @@ func (s *Service) StreamSearch(req *webserverv1.StreamSearchRequest, stream grpc
 	if err != nil {
 		return err
 	}
-	id, err := answers.RepoIDs(ctx)
-	if err != nil {
-		return err
-	}
 	hold := options.FlushWallTime
 	options.FlushWallTime = 0 // it is not ignored here
-	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{}), "", id), flowing: hold <= 0}
+	out := &flow{ctx: ctx, answers: answers, stream: stream, options: options, view: options.newView(newRoom(s.limits.Bytes, &searchResult{}), ""), flowing: hold <= 0}
 	if hold > 0 {
 		timer := time.AfterFunc(hold, out.begin)
 		defer timer.Stop()
@@ -104,6 +100,11 @@ func (f *flow) release() {
 	f.held = nil
 	if f.err != nil || len(files) == 0 {
 		return
+	}
+	if f.view.id == nil {
+		if f.view.id, f.err = f.answers.RepoIDs(f.ctx); f.err != nil {
+			return
+		}
 	}
 	slices.SortFunc(files, func(a, b *searchv1.FileMatch) int { return search.Compare(searchapi.Key(a), searchapi.Key(b)) })
 	f.came.files += len(files)
