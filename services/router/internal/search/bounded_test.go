@@ -59,6 +59,36 @@ func TestLookingAtNamesEndsAndIsCharged(t *testing.T) {
 	}
 }
 
+// TestFewMissingReposAreNamed: an account of very many repos names as many shards as have few repos together, each with all of them, and
+// counts the others.
+func TestFewMissingReposAreNamed(t *testing.T) {
+	const perShard = 1000
+	for _, shards := range []int{1, namedRepos / perShard, namedRepos/perShard + 7} {
+		var roots []*catalogv1.Root
+		for i := range shards * perShard {
+			digest := searchapi.Digest{byte(i / perShard), 1}
+			roots = append(roots, &catalogv1.Root{Repo: fmt.Sprintf("host/%06d", i), Shards: []*catalogv1.ShardRef{{
+				Digest: digest[:], Repos: perShard, RepoNumber: uint32(i % perShard),
+			}}})
+		}
+		layout, err := NewLayout(1, roots)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := searchapi.NewAccount(layout.All()).Coverage()
+		layout.nameUncovered(c)
+		named := min(shards, namedRepos/perShard)
+		if len(c.Uncovered) != named || c.UncoveredLeftOut != uint64(shards-named) || c.NotReached != uint64(shards) {
+			t.Errorf("of %d shards %d are named, and %d left out", shards, len(c.Uncovered), c.UncoveredLeftOut)
+		}
+		for _, u := range c.Uncovered {
+			if len(u.Repos) != perShard {
+				t.Errorf("a shard of %d repos names %d", perShard, len(u.Repos))
+			}
+		}
+	}
+}
+
 // TestOneCallGroupsTheRoots: all queries after a publication share one layout.
 func TestOneCallGroupsTheRoots(t *testing.T) {
 	snapshot := &catalog.Snapshot{Revision: 1}

@@ -274,14 +274,15 @@ func callError(ctx context.Context, what string, err error) error {
 // account ends the execution with its coverage. It fails when the caller is gone,
 // when the caller requires a complete answer and there is none, and when searchers
 // refused the query and none answered. What a searcher found in a part of a shard
-// before the deadline is an answer.
+// before the deadline is an answer. The caller is charged for the names of the repos that are missing.
 func (e *execution) account(requireComplete bool) (*searchv1.Coverage, error) {
 	if err := e.ticket.whole.Err(); errors.Is(err, context.Canceled) {
 		return nil, status.FromContextError(err).Err()
 	}
+	defer e.ticket.computed(time.Now())
 	c := e.coverage.Coverage()
-	e.layout.nameUncovered(c)
 	e.service.metrics.count(c)
+	e.layout.nameUncovered(c)
 	if err := e.ticket.checkOverload(c); err != nil && (requireComplete || !e.answered) {
 		return nil, err
 	}

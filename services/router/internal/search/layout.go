@@ -271,18 +271,37 @@ func (l *Layout) plannedIn(shards []searchapi.Shard) func(repo string) bool {
 	}
 }
 
-// nameUncovered adds to the uncovered shards of an account the names of their repos.
+// namedRepos bounds the repos that an account names, unless a single shard has more.
+const namedRepos = 50_000
+
+// nameUncovered adds to the uncovered shards of an account the names of their repos. It leaves out the last shards if the names
+// are too many, and counts them.
 func (l *Layout) nameUncovered(c *searchv1.Coverage) {
 	if len(c.Uncovered) == 0 {
 		return
 	}
-	of := make(map[searchapi.Digest]*searchv1.UncoveredShard, len(c.Uncovered))
+	of := make(map[searchapi.Digest]*layoutShard, len(c.Uncovered))
 	for _, u := range c.Uncovered {
-		of[searchapi.Digest(u.Digest)] = u
+		of[searchapi.Digest(u.Digest)] = nil
+	}
+	for s := range l.table.all() {
+		if _, is := of[s.all.Digest]; is {
+			of[s.all.Digest] = s
+		}
 	}
 	uncovered := make([]*searchv1.UncoveredShard, pageShards*len(l.table.pages))
-	for s := range l.table.all() {
-		uncovered[s.all.Place] = of[s.all.Digest]
+	left := namedRepos
+	for i, u := range c.Uncovered {
+		s := of[searchapi.Digest(u.Digest)]
+		if s == nil {
+			continue
+		}
+		if left -= s.n; left < 0 && i > 0 {
+			c.UncoveredLeftOut += uint64(len(c.Uncovered) - i)
+			c.Uncovered = c.Uncovered[:i]
+			break
+		}
+		uncovered[s.all.Place] = u
 	}
 	for n, h := range l.holdings(func(n uint32) bool { return uncovered[n] != nil }) {
 		uncovered[n].Repos = append(uncovered[n].Repos, h.repo)
