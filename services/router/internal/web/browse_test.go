@@ -100,7 +100,8 @@ func TestLongFiles(t *testing.T) {
 func TestFolderPage(t *testing.T) {
 	h := pond().serve(t, false)
 	page := show(t, h, "/r/host/pond")
-	contains(t, page, `class="folder" href="/r/host/pond/-/a/"`, `href="/r/host/pond/-/go.mod"`, `href="/r/host/pond/-/strange%FFname"`, `strange<i class="x">\xff</i>name`, "8 files")
+	contains(t, page, `class="folder" href="/r/host/pond/-/a/"`, `href="/r/host/pond/-/go.mod"`, `href="/r/host/pond/-/strange%FFname"`, `strange<i class="x">\xff</i>name`, "8 files on this branch · 8 files on 2 branches")
+	contains(t, show(t, pond().serve(t, false), "/r/host/pond@dev"), "1 file on this branch · 8 files on 2 branches")
 	contains(t, show(t, h, "/r/host/pond/-/strange%FFname"), "1 line")
 	inside := show(t, h, "/r/host/pond@main/-/a/")
 	contains(t, inside, `href="/r/host/pond@main/-/a/b/"`, `href="/r/host/pond@main/-/a/fish.go"`, `href="/r/host/pond@main" data-item aria-label="The folder above"`)

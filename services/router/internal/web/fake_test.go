@@ -149,10 +149,11 @@ func (f *fake) ListTree(_ context.Context, req *searchv1.ListTreeRequest) (*sear
 		}
 		e := &searchv1.TreeEntry{Path: []byte(path), Kind: searchv1.TreeEntry_KIND_FILE}
 		if name, _, deeper := strings.Cut(below, "/"); deeper {
-			e.Path, e.Kind = []byte(string(req.Path)+name+"/"), searchv1.TreeEntry_KIND_FOLDER
+			e.Path, e.Kind, e.Files = []byte(string(req.Path)+name+"/"), searchv1.TreeEntry_KIND_FOLDER, 1
 		}
 		switch n := len(resp.Entries); {
 		case n > 0 && string(resp.Entries[n-1].Path) == string(e.Path):
+			resp.Entries[n-1].Files++
 		case n == int(req.MaxEntries):
 			resp.NextPageToken = []byte("more")
 		default:

@@ -227,6 +227,10 @@ func (l located) found(ctx context.Context, answers Answers, query string, blob 
 	ctx, cancel := context.WithTimeout(ctx, fileMarksTime)
 	defer cancel()
 	f := &foundHere{Query: query, URL: searchURL(query)}
+	if _, err := searchapi.Parse(query, syntaxVersion); err != nil { // by itself: its parentheses must not end those around it
+		f.Problem = problemOf(query, err).Text
+		return f
+	}
 	resp, err := answers.Search(ctx, &searchv1.SearchRequest{Query: inFile(withoutSelect(query), l.here(), l.path), Options: &searchv1.SearchOptions{
 		MaxFiles: 10, MaxMatchesPerFile: fileMarks, MaxBytes: answerBytes, SyntaxVersion: syntaxVersion,
 	}})

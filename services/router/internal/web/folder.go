@@ -27,6 +27,8 @@ type listing struct {
 	Entries []entry
 	// Partial says why entries may be missing; empty if none are.
 	Partial string
+	// files is the number of files in the folder and below it; unknown if it is partial.
+	files uint64
 	// readme is the path of the file that says what is in the folder; empty if there is none.
 	readme string
 }
@@ -60,6 +62,12 @@ func (p *Pages) folder(ctx context.Context, r *http.Request, answers Answers, l 
 		page.Up = l.at(folder(l.path)).address()
 	} else {
 		page.Facts = facts(l.entry, time.Now())
+		if n := len(l.entry.GetBranches()); n > 1 { // the facts are of all of them
+			page.Facts[0] += " on " + plural(n, "branch", "branches")
+			if page.Find == "" && page.Partial == "" {
+				page.Facts = slices.Insert(page.Facts, 0, plural(page.files, "file", "files")+" on this branch")
+			}
+		}
 	}
 	page.Readme = l.says(ctx, answers, page.readme)
 	return reply{status: http.StatusOK, template: "folder", data: page}
@@ -96,6 +104,7 @@ func list(ctx context.Context, answers Answers, l located, dir string) (of listi
 	var files []entry
 	for _, e := range tree.GetEntries() {
 		path, to := string(e.GetPath()), &files
+		of.files += max(e.GetFiles(), 1) // a file has none
 		if e.GetKind() == searchv1.TreeEntry_KIND_FOLDER {
 			to = &of.Entries
 		} else if isReadme().MatchString(path[len(dir):]) && !isMarkdown().MatchString(of.readme) {

@@ -59,7 +59,9 @@ func TestMatchesInAFile(t *testing.T) {
 		t.Error("matches of another version of the file are marked")
 	}
 	f.search = nil
-	contains(t, textOf(show(t, f.serve(t, false), "/r/host/pond/-/long.txt?q=(")), "The matches of ( are not marked:", "line 1\n")
+	for _, query := range []string{"(", "line )", "line ) or ( 2"} {
+		contains(t, textOf(show(t, f.serve(t, false), "/r/host/pond/-/long.txt?q="+url.QueryEscape(query))), "The matches of "+query+" are not marked:", "line 1\n")
+	}
 }
 
 // TestMoreMatches: the matches of a file that a page of results does not show are a link away.
