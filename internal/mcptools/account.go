@@ -106,10 +106,10 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 		}
 	}
 	var group errgroup.Group
-	var unknown, unmatched, cased []string
+	var unknown, outside, unmatched, cased []string
 	group.Go(func() (err error) { unknown, err = c.unknownRepos(ctx, scope, seen); return err })
 	if len(empty) > 0 {
-		group.Go(func() error { return c.addRepos(ctx, scope, tail, empty[0].resp) })
+		group.Go(func() (err error) { outside, err = c.addRepos(ctx, scope, tail.Coverage, empty[0].resp); return err })
 		group.Go(func() (err error) { unmatched, err = c.unmatched(ctx, scope); return err })
 		group.Go(func() error { cased = c.otherCase(ctx, empty); return nil })
 	}
@@ -122,9 +122,9 @@ func (c *call) account(ctx context.Context, scope Scope, list []*finding) (*resu
 	if len(unmatched) > 0 {
 		cased = nil // the patterns are not to blame
 	}
-	tail.Notes = slices.Concat(tail.Notes, unknown, unmatched, cased)
+	tail.Notes = slices.Concat(tail.Notes, outside, unknown, unmatched, cased)
 	for _, f := range empty {
-		tail.Notes = append(tail.Notes, f.hints()...)
+		tail.Notes = append(tail.Notes, f.hints(len(outside)+len(unmatched) > 0)...)
 	}
 	tail.trim(c.budget.tail())
 	return tail, nil
@@ -153,39 +153,38 @@ func (c *coverage) add(one *searchv1.Coverage, b budget) {
 const namedRepos = 20
 
 // addRepos adds the repos that were searched, if they are few, with their commits, if the list is of the
-// same state of the index as the answer. It adds a note if globs match none.
-func (c *call) addRepos(ctx context.Context, scope Scope, tail *result, resp *searchv1.SearchResponse) error {
+// same state of the index as the answer. It returns a note if globs match none.
+func (c *call) addRepos(ctx context.Context, scope Scope, cov *coverage, resp *searchv1.SearchResponse) (notes []string, err error) {
 	if !resp.GetCoverage().GetComplete() {
-		return nil
+		return nil, nil
 	}
 	list, err := c.api.List(ctx, &searchv1.ListRequest{
 		Query: scope.repos(), SyntaxVersion: syntaxVersion, MaxBytes: 1 << 20,
 		Consistency: &searchv1.Consistency{Level: &searchv1.Consistency_AtLeast{AtLeast: resp.GetRevisionToken()}},
 	})
 	if err != nil {
-		return fmt.Errorf("list the repos that were searched: %w", err)
+		return nil, fmt.Errorf("list the repos that were searched: %w", err)
 	}
 	if len(list.GetRepos()) == 0 && len(scope.exactRepos()) < len(scope.Repos) {
-		tail.Notes = append(tail.Notes, "no repo is in scope"+globNote)
+		notes = []string{"no repo is in scope" + globNote}
 	}
-	cov := tail.Coverage
 	cov.Repos, cov.AtLeast = len(list.GetRepos()), len(list.GetNextPageToken()) > 0
 	if e := resp.GetEmpty(); e != nil && e.GetRepos() < uint64(cov.Repos) { // the query rules out some of its scope
 		cov.Repos, cov.AtLeast = int(e.GetRepos()), false
-		return nil
+		return notes, nil
 	}
 	if !bytes.Equal(list.GetRevisionToken(), resp.GetRevisionToken()) {
-		return nil // a repo may have been indexed again in between
+		return notes, nil // a repo may have been indexed again in between
 	}
 	if len(list.GetRepos()) > namedRepos {
-		return nil
+		return notes, nil
 	}
 	for _, repo := range list.GetRepos() {
 		for _, b := range repo.GetBranches() {
 			cov.Commits = append(cov.Commits, repoCommit{shown(repo.GetName(), c.budget.names()), shown(b.GetName(), c.budget.names()), b.GetCommit()})
 		}
 	}
-	return nil
+	return notes, nil
 }
 
 // trim leaves out notes and names until r takes at most limit bytes.
@@ -203,13 +202,17 @@ func (r *result) trim(limit int) {
 	fits(most(len(all), func(n int) bool { return fits(n, missed, noted) }), missed, noted)
 }
 
-// hints suggests what may be wrong with the caller's own text if it finds nothing.
-func (f *finding) hints() (notes []string) {
+// hints suggests what may be wrong with the caller's own text if it finds nothing. OfScope: those that replace no term may be about the scope.
+func (f *finding) hints(ofScope bool) (notes []string) {
 	for _, h := range f.resp.GetEmpty().GetHints() {
 		instead := h.GetQuery()
 		switch {
 		case f.name != "":
 			instead = "" // the caller writes names
+		case instead == "":
+			if ofScope {
+				continue // the scope has notes of its own
+			}
 		case f.query != f.text && f.pattern == "":
 			own, anyCase := strings.CutSuffix(instead, " case:no")
 			own, same := strings.CutSuffix(own, strings.TrimPrefix(f.query, "("+f.text))

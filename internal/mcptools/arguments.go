@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +53,7 @@ func (s *Server) checkArguments(next mcp.MethodHandler) mcp.MethodHandler {
 		given := any(map[string]any{})
 		if err := decoder.Decode(&given); err == nil || len(call.Params.Arguments) == 0 {
 			given = withoutNulls(given)
-			wrong := misnamed(s.schemas[call.Params.Name], given, "")
+			wrong := mistaken(s.schemas[call.Params.Name], given, "")
 			if _, ok := given.(map[string]any); !ok && given != nil {
 				wrong = "the arguments are to be one object of JSON, not " + cut(string(call.Params.Arguments), 100)
 			}
@@ -97,8 +98,9 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// misnamed says which argument the schema does not have, or needs; it is empty if there is none. At is where the value is.
-func misnamed(s *jsonschema.Schema, value any, at string) string {
+// mistaken says which argument the schema does not have, or needs, or which number cannot be; it is empty if there is none. At is where the
+// value is.
+func mistaken(s *jsonschema.Schema, value any, at string) string {
 	switch v := value.(type) {
 	case map[string]any:
 		if s.Type != "object" {
@@ -114,7 +116,7 @@ func misnamed(s *jsonschema.Schema, value any, at string) string {
 				}
 				return fmt.Sprintf("there is no argument %q%s; these are: %s", cut(at+name, 100), near, strings.Join(names, ", "))
 			}
-			if wrong := misnamed(of, v[name], at+name+"."); wrong != "" {
+			if wrong := mistaken(of, v[name], at+name+"."); wrong != "" {
 				return wrong
 			}
 		}
@@ -128,9 +130,17 @@ func misnamed(s *jsonschema.Schema, value any, at string) string {
 			if s.Items == nil {
 				break
 			}
-			if wrong := misnamed(s.Items, item, fmt.Sprintf("%s[%d].", strings.TrimSuffix(at, "."), i)); wrong != "" {
+			if wrong := mistaken(s.Items, item, fmt.Sprintf("%s[%d].", strings.TrimSuffix(at, "."), i)); wrong != "" {
 				return wrong
 			}
+		}
+	case json.Number:
+		least := -math.MaxUint32
+		if s.Minimum != nil {
+			least = int(*s.Minimum)
+		}
+		if n, err := v.Float64(); s.Type == "integer" && (err != nil || n != math.Trunc(n) || n < float64(least) || n > math.MaxUint32) {
+			return fmt.Sprintf("%s is %s: want a whole number from %d to %d", strings.TrimSuffix(at, "."), cut(v.String(), 100), least, math.MaxUint32)
 		}
 	}
 	return ""

@@ -66,7 +66,11 @@ func grepFind(pattern string, in grepArgs) find {
 	}
 	f.literalHint = !in.Literal
 	f.pattern = content + query.Quote(pattern)
-	f.query, f.anyCase = join(f.pattern, "case:yes", in.query()), join(f.pattern, "case:no", in.query())
+	scope := in.query()
+	if scope != "" {
+		scope = "(case:auto " + scope + " )" // the case of the pattern is not that of globs
+	}
+	f.query, f.anyCase = join(f.pattern, "case:yes", scope), join(f.pattern, "case:no", scope)
 	if in.IgnoreCase {
 		f.query, f.anyCase = f.anyCase, ""
 	}

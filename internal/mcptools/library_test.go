@@ -168,8 +168,11 @@ func (l *library) Search(ctx context.Context, req *searchv1.SearchRequest) (*sea
 	}
 	if rest, ok := strings.CutPrefix(req.Query, `content:"$user"`); ok {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{
-			{Text: "the $ is the end of a line", Query: `content:"\\$user"` + rest}, {Text: "another term", Query: req.Query + " x"}, {Text: "no advice"},
+			{Text: "the $ is the end of a line", Query: `content:"\\$user"` + rest}, {Text: "another term", Query: req.Query + " x"}, {Text: "no term to replace"},
 		}}
+	}
+	if strings.HasPrefix(req.Query, "(type:file whale ) ") {
+		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "no term to replace"}}}
 	}
 	if req.Query == `b:"mian" type:file` {
 		resp.Empty = &searchv1.Empty{Hints: []*searchv1.Hint{{Text: "no such branch", Query: "b:main type:file"}}}
