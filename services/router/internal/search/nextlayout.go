@@ -22,12 +22,16 @@ func (l *Layout) Next(revision int64, chunks []*catalog.Chunk) (*Layout, error) 
 // that is deleted, or served from another shard since, counts as another: nobody knows
 // anymore who may see what the shard has of it.
 func (l *Layout) Only(keep func(repo string) bool) *Layout {
-	none := &Layout{restricted: true}
-	return none.nextOf(l, keep)
+	return (&Layout{restricted: true}).nextOf(l, named(keep))
+}
+
+// named is a condition on the name of a repo.
+func named(keep func(repo string) bool) func(catalog.Record) bool {
+	return func(r catalog.Record) bool { return keep(r.Repo) }
 }
 
 // nextOf is what Only would return for the same repos of a later layout.
-func (l *Layout) nextOf(whole *Layout, keep func(repo string) bool) *Layout {
+func (l *Layout) nextOf(whole *Layout, keep func(catalog.Record) bool) *Layout {
 	only, _ := next(l, whole.Revision, whole.chunks, func(c *chunk) *catalog.Chunk { return c.roots }, func(c, _ *chunk) (*chunk, error) {
 		return c.only(keep), nil // it cannot fail
 	})
@@ -244,10 +248,10 @@ func (l *Layout) count(s *layoutShard, n int) {
 }
 
 // only is the part of a chunk for which keep holds.
-func (c *chunk) only(keep func(repo string) bool) *chunk {
+func (c *chunk) only(keep func(catalog.Record) bool) *chunk {
 	part := &chunk{roots: c.roots, shards: c.shards, grams: c.grams, seen: make([]uint64, (c.roots.Len()+63)/64)}
 	for i, r := range c.roots.All() {
-		if c.n > 0 && c.has(i) && keep(r.Repo) {
+		if c.n > 0 && c.has(i) && keep(r) {
 			part.seen[i/64] |= 1 << (i % 64)
 			part.n++
 		}

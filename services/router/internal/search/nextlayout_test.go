@@ -178,7 +178,7 @@ func TestLayoutFollows(t *testing.T) {
 				case visible[who] == nil:
 					visible[who] = layout.Only(sees)
 				case e.rng.IntN(3) > 0: // not everybody asks at once
-					visible[who] = visible[who].nextOf(layout, sees)
+					visible[who] = visible[who].nextOf(layout, named(sees))
 				default:
 					continue
 				}

@@ -77,7 +77,7 @@ func (g *snapshotLayouts) visibleTo(p access.Principal) *Layout {
 	g.mu.Unlock()
 	v.once.Do(func() {
 		if before != nil {
-			v.layout.Store(before.nextOf(g.layout, p.Sees))
+			v.layout.Store(before.nextOf(g.layout, named(p.Sees)))
 		} else {
 			v.layout.Store(g.layout.Only(p.Sees))
 		}

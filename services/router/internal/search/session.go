@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -26,14 +28,51 @@ func (s *Service) Session(keep func(repo string, id uint32) bool) *Service {
 	return &own
 }
 
+// Looking begins to look at all repos for a caller who has not used up its allowance, without a searcher. Done charges the caller for
+// a processor since.
+func (s *Service) Looking(ctx context.Context) (done func(), err error) {
+	caller, began := callerOf(ctx), time.Now()
+	if err := s.usage.check(interactive, caller); err != nil {
+		return nil, err
+	}
+	return func() { take(s.usage.processor, caller, int(time.Since(began).Microseconds())) }, nil
+}
+
 // RepoNames returns the names that contain a text, of all repos that a search sees, ascending. It asks no
-// searcher.
+// searcher. The caller is charged for the time until it has seen them.
 func (s *Service) RepoNames(ctx context.Context, text string) (iter.Seq[string], error) {
 	layout, err := s.layout(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return layout.namesWith(text, false), nil
+	done, err := s.Looking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(string) bool) {
+		defer done()
+		layout.namesWith(text, false)(yield)
+	}, nil
+}
+
+// Identified are the repos that a search sees and that have an id from the operator, ascending by name. They end with ctx. It asks no searcher.
+func (s *Service) Identified(ctx context.Context) (iter.Seq2[uint32, string], error) {
+	layout, err := s.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return func(yield func(uint32, string) bool) {
+		for _, c := range layout.chunks {
+			if ctx.Err() != nil {
+				return
+			}
+			for r := range c.all() {
+				if id := r.ID(); id != 0 && !yield(id, r.Repo) {
+					return
+				}
+			}
+		}
+	}, nil
 }
 
 // NearestRepos are the names that differ least from one that does not exist, of the repos that a search sees. It asks no searcher.
@@ -42,6 +81,11 @@ func (s *Service) NearestRepos(ctx context.Context, name string) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
+	done, err := s.Looking(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	return layout.nearest(name), nil
 }
 
@@ -128,8 +172,7 @@ func (s *session) At(ctx context.Context, want *searchv1.Consistency, atLeast in
 	}
 	layout, err := s.from.At(ctx, want, atLeast)
 	if layout != nil && s.keep != nil {
-		all := layout
-		layout = all.Only(func(repo string) bool { return s.keep(repo, all.id(repo)) })
+		layout = (&Layout{restricted: true}).nextOf(layout, func(r catalog.Record) bool { return s.keep(r.Repo, r.ID()) })
 	}
 	switch {
 	case layout == nil:

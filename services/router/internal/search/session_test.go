@@ -2,13 +2,17 @@ package search_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/access"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/search"
@@ -80,6 +84,71 @@ func TestRepoNames(t *testing.T) {
 		if names, err := c.RepoNames(t.Context(), text); err != nil || strings.Join(slices.Collect(names), " ") != want {
 			t.Errorf("names with %q are not %q: %v", text, want, err)
 		}
+	}
+}
+
+// TestLookingAtReposIsCharged: who looks at the names of very many repos pays for it, and is refused when its allowance is used up.
+func TestLookingAtReposIsCharged(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		c.cfg.CallerProcessors = 1e-9 // a bucket of one microsecond
+		for i := range 5000 {
+			c.searchers[0].repos[d(1)] = append(c.searchers[0].repos[d(1)], &searchv1.RepoEntry{Name: fmt.Sprintf("host/%d", i)})
+		}
+	})
+	for i, look := range []func(context.Context) error{
+		func(ctx context.Context) error {
+			names, err := c.RepoNames(ctx, "")
+			if err == nil {
+				slices.Collect(names)
+			}
+			return err
+		},
+		func(ctx context.Context) error {
+			_, err := c.NearestRepos(ctx, "host/nowhere")
+			return err
+		},
+		func(ctx context.Context) error {
+			done, err := c.Looking(ctx)
+			if err == nil {
+				time.Sleep(time.Millisecond)
+				done()
+			}
+			return err
+		},
+	} {
+		ctx := access.With(t.Context(), &sees{fmt.Sprint("caller", i), func(string) bool { return true }})
+		if err := look(ctx); err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+		if err := look(ctx); !searchapi.IsOverloaded(err) {
+			t.Errorf("call %d, again: %v", i, err)
+		}
+	}
+}
+
+// TestIdentified: the repos with ids, of those that a session keeps.
+func TestIdentified(t *testing.T) {
+	c := start(t, 1, func(c *cluster) {
+		var roots []*catalogv1.Root
+		for i := range 1000 {
+			digest := d(1)
+			roots = append(roots, &catalogv1.Root{Repo: fmt.Sprintf("r%03d", i), Id: uint32(i % 500), Shards: []*catalogv1.ShardRef{{Digest: digest[:], Repos: 1000, RepoNumber: uint32(i)}}})
+		}
+		var err error
+		if c.layout, err = search.NewLayout(1, roots); err != nil {
+			t.Fatal(err)
+		}
+	})
+	ids, err := c.Session(func(_ string, id uint32) bool { return id%100 == 0 }).Identified(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for id, name := range ids {
+		got = append(got, fmt.Sprint(name, "=", id))
+	}
+	if want := "r100=100 r200=200 r300=300 r400=400 r600=100 r700=200 r800=300 r900=400"; strings.Join(got, " ") != want {
+		t.Errorf("got %v", got)
 	}
 }
 

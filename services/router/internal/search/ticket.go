@@ -75,12 +75,18 @@ func (s *Service) letIn(ctx context.Context, method string, start time.Time, cla
 	return asking, t, func() { t.end(); cancel() }, nil
 }
 
+// callerOf is the ID of the caller; empty if it is not known.
+func callerOf(ctx context.Context) string {
+	p, err := access.From(ctx)
+	if err != nil {
+		return ""
+	}
+	return p.ID()
+}
+
 // enter takes a slot, unless the caller has used up an allowance.
 func (s *Service) enter(ctx context.Context, class queryClass) (*slot, error) {
-	var caller string
-	if p, err := access.From(ctx); err == nil {
-		caller = p.ID()
-	}
+	caller := callerOf(ctx)
 	if err := s.usage.check(class, caller); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -31,14 +30,24 @@ type fake struct {
 	fetched []uint64
 	names   []string
 	err     error
+	// full is the error of a caller who has used up its allowance.
+	full error
 	// found is called after each file of a stream but the account.
 	found func(i int)
 	// listed is the last request for repos.
 	listed *searchv1.ListRequest
 }
 
-func (f *fake) RepoNames(ctx context.Context, _ string) (iter.Seq[string], error) {
-	return slices.Values(f.names), f.note(ctx)
+func (f *fake) Looking(context.Context) (func(), error) { return func() {}, f.full }
+
+func (f *fake) Identified(ctx context.Context) (iter.Seq2[uint32, string], error) {
+	return func(yield func(uint32, string) bool) {
+		for _, name := range f.names {
+			if id := testID(name); id != 0 && !yield(id, name) {
+				return
+			}
+		}
+	}, f.note(ctx)
 }
 
 func (f *fake) RepoIDs(ctx context.Context) (func(string) uint32, error) { return testID, f.note(ctx) }

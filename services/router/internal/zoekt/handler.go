@@ -27,8 +27,10 @@ type Answers interface {
 	// EachRepo passes all repos that a List finds to do, in batches.
 	EachRepo(ctx context.Context, req *searchv1.ListRequest, do func([]*searchv1.RepoEntry) error) (*searchv1.Coverage, error)
 	GetFile(ctx context.Context, req *searchv1.GetFileRequest) (*searchv1.GetFileResponse, error)
-	// RepoNames are the names that contain a text, of all repos that a search sees, ascending.
-	RepoNames(ctx context.Context, text string) (iter.Seq[string], error)
+	// Looking begins to look at all repos for the caller, who is charged for the time until done.
+	Looking(ctx context.Context) (done func(), err error)
+	// Identified are the repos that a search sees and to which the operator gave ids. They end with ctx.
+	Identified(ctx context.Context) (iter.Seq2[uint32, string], error)
 	// RepoIDs returns a function for the ids that the operator gave these repos; 0 where there is none.
 	RepoIDs(ctx context.Context) (func(repo string) uint32, error)
 }

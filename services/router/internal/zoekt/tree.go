@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -255,6 +256,11 @@ func (t *translation) withIDs(serialized []byte, field string) (*searchv1.Query,
 	if err != nil {
 		return nil, refuse(field, "not a serialized roaring bitmap: "+err.Error())
 	}
+	done, err := t.answers.Looking(t.ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if err := t.identify(); err != nil {
 		return nil, err
 	}
@@ -282,24 +288,26 @@ func parseIDs(serialized []byte) (*roaring.Bitmap, error) {
 	return set, set.Validate()
 }
 
-// identify gets all repos that have ids, once.
+// identify gets all repos that have ids, once. It fails when the time is over.
 func (t *translation) identify() error {
 	if t.known {
-		return nil
+		return t.over()
 	}
-	names, err := t.answers.RepoNames(t.ctx, "")
-	if err != nil {
-		return err
-	}
-	ids, err := t.answers.RepoIDs(t.ctx)
+	all, err := t.answers.Identified(t.ctx)
 	if err != nil {
 		return err
 	}
 	t.known = true
-	for name := range names {
-		if id := ids(name); id != 0 {
-			t.repos = append(t.repos, identified{id, name})
-		}
+	for id, name := range all {
+		t.repos = append(t.repos, identified{id, name})
+	}
+	return t.over()
+}
+
+// over is an error after the time of the translation.
+func (t *translation) over() error {
+	if err := t.ctx.Err(); err != nil {
+		return status.FromContextError(err).Err()
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
 package zoekt
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"google.golang.org/grpc/codes"
@@ -134,6 +136,15 @@ func TestNodesThatAreRefused(t *testing.T) {
 		}
 	}
 	unavailable := &fake{err: status.Error(codes.Unavailable, "no roots")}
+	full := &fake{full: searchapi.Overloaded("used up", time.Second)}
+	if _, err := translate(t.Context(), full, zoektQuery(t, `repo_ids {}`)); !searchapi.IsOverloaded(err) {
+		t.Errorf("for a caller who has used up its allowance: %v", err)
+	}
+	late, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	if _, err := translate(late, &fake{}, zoektQuery(t, `repo_ids {}`)); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("when the time is over: %v", err)
+	}
 	if _, err := translate(t.Context(), unavailable, zoektQuery(t, `repo_ids {}`)); status.Code(err) != codes.Unavailable {
 		t.Errorf("without roots: %v", err)
 	}
