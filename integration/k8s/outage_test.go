@@ -58,7 +58,8 @@ type asked struct {
 	err  error
 }
 
-// outage takes etcd away for two minutes. Callers get whole answers or refusals. Linearizable reads are
+// outage takes etcd away for two minutes. Callers get whole answers or refusals, or in the first seconds answers that say that they
+// reached nothing. Linearizable reads are
 // refused as soon as routers notice. Bounded reads are refused only without a grace period, once tokens may no
 // longer be accepted. The alert fires, and the canary notices.
 func (e *e2e) outage(grace time.Duration) {
