@@ -26,12 +26,11 @@ func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStat
 	if err := checkName(name); err != nil {
 		return nil, fmt.Errorf("read status: %w", err)
 	}
-	select {
-	case s.statuses <- struct{}{}:
-		defer func() { <-s.statuses }()
-	case <-ctx.Done():
-		return nil, fmt.Errorf("read status of %q: %w", name, context.Cause(ctx))
+	done, err := s.readStatus(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read status of %q: %w", name, err)
 	}
+	defer done()
 	state, err := s.readRepo(ctx, name)
 	if err != nil {
 		return nil, err
@@ -40,6 +39,36 @@ func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStat
 		return nil, fmt.Errorf("status of %q: %w", name, ErrNotFound)
 	}
 	return state.compose(), nil
+}
+
+// maxNames bounds what DesiredNames returns.
+const maxNames = 1000
+
+// DesiredNames are the names of the first 1000 desired repos, ascending. It waits as RepoStatus does.
+func (s *Store) DesiredNames(ctx context.Context) (names []string, err error) {
+	done, err := s.readStatus(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list names: %w", err)
+	}
+	defer done()
+	resp, err := s.client.Get(ctx, s.key(desiredKind, ""), clientv3.WithRange(s.end(desiredKind)), clientv3.WithKeysOnly(), clientv3.WithLimit(maxNames))
+	if err != nil {
+		return nil, fmt.Errorf("list names: %w", err)
+	}
+	for _, kv := range resp.Kvs {
+		names = append(names, s.name(desiredKind, kv.Key))
+	}
+	return names, nil
+}
+
+// readStatus waits until few others read, and returns what must be called after the read.
+func (s *Store) readStatus(ctx context.Context) (done func(), err error) {
+	select {
+	case s.statuses <- struct{}{}:
+		return func() { <-s.statuses }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
 // compose returns how far the newest request is. The desired record and the root

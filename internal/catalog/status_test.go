@@ -75,6 +75,16 @@ func putStatus(t *testing.T, s *catalog.Store, name string, status *catalogv1.St
 	}
 }
 
+func TestDesiredNames(t *testing.T) {
+	s := newStore(t)
+	for _, name := range []string{"b", "a/c", "a"} {
+		putDesired(t, s, name)
+	}
+	if names, err := s.DesiredNames(t.Context()); err != nil || !slices.Equal(names, []string{"a", "a/c", "b"}) {
+		t.Errorf("%v, %v", names, err)
+	}
+}
+
 func TestStatusIsOfTheNewestEpoch(t *testing.T) {
 	s := newStore(t)
 	if err := s.PutStatus(t.Context(), "repo", &catalogv1.Status{}, nil); !errors.Is(err, catalog.ErrNotDesired) {

@@ -303,7 +303,7 @@ func (r *Router) searchConfig(peers *fanout.Peers, store *catalog.Store) search.
 		Budget: search.Budget{Default: r.cfg.defaultTimeout(), Most: r.cfg.MaxTimeout},
 		Limits: search.Limits{MaxFiles: searchapi.MaxFiles, MaxBytes: searchapi.MaxBytes, QueryBytes: queryBytes},
 		Policy: fanout.Policy{CoverWait: coverWait, Pause: coverPause, Replicas: r.cfg.Replication},
-		Status: store.RepoStatus, Peers: peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
+		Status: store.RepoStatus, Names: store.DesiredNames, Peers: peers, MaxQueries: r.cfg.MaxQueries, CallerShare: r.cfg.CallerShare,
 		CallerProcessors: r.cfg.CallerProcessors, Live: r.live,
 	}
 }

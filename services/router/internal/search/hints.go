@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/regex"
+	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -123,7 +124,8 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 		return
 	}
 	defer memory.Close()
-	evaluate, err := newExpressions(memory).compile(q)
+	x := newExpressions(memory)
+	evaluate, err := x.compile(q)
 	if err != nil {
 		return
 	}
@@ -132,16 +134,37 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 		return
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
-	if text := h.service.Unindexed(ctx, likely); text != "" {
+	text := h.service.Unindexed(ctx, likely)
+	if r, ok := q.(*query.Repo); ok && text == "" {
+		text = h.unindexedLike(ctx, x.of[r].matcher)
+	}
+	if text != "" {
 		h.addf(t, "", "%s", text)
 		return
 	}
-	text, best := suggested(h.layout.nearest(likely))
+	near, best := suggested(h.layout.nearest(likely))
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
 	}
-	h.addf(t, instead, "no indexed repo that you may see has %s in its name%s", quoted(t.Value), text)
+	h.addf(t, instead, "no indexed repo that you may see has %s in its name%s", quoted(t.Value), near)
+}
+
+// unindexedLike is Unindexed for the first registered repo whose name an expression matches; none of those that a search sees does.
+func (h *hinter) unindexedLike(ctx context.Context, matcher regex.Matcher) string {
+	if h.service.cfg.Names == nil {
+		return ""
+	}
+	names, err := h.service.cfg.Names(ctx)
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		if _, _, matches := matcher.Find([]byte(name), 0); matches && access.Sees(ctx, name) {
+			return h.service.Unindexed(ctx, name)
+		}
+	}
+	return ""
 }
 
 // parse parses a term.

@@ -98,7 +98,7 @@ func (s *Service) Unindexed(ctx context.Context, repo string) string {
 	ctx, cancel := context.WithTimeout(ctx, nearestTime)
 	defer cancel()
 	status, err := s.cfg.Status(ctx, repo)
-	if err != nil {
+	if err != nil || status.GetGeneration() > 0 { // it has a root, which is newer than what is searched, or left out of it
 		return ""
 	}
 	shows := "shows more"

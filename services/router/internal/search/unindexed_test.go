@@ -25,7 +25,13 @@ func TestUnindexed(t *testing.T) {
 			if repo == "host/lake" || repo == hidden {
 				return &ingestv1.RepoStatus{Name: repo, State: ingestv1.State_STATE_FAILED}, nil
 			}
+			if repo == "host/sea" { // it is searched, but not in this session
+				return &ingestv1.RepoStatus{Name: repo, State: ingestv1.State_STATE_FAILED, Generation: 1}, nil
+			}
 			return nil, errors.New("there is none")
+		}
+		c.cfg.Names = func(context.Context) ([]string, error) {
+			return []string{hidden, "host/lake", "host/new", "host/pond", "host/sea"}, nil
 		}
 	})
 	ctx := access.With(t.Context(), &sees{"open", func(repo string) bool { return repo != hidden }})
@@ -33,6 +39,7 @@ func TestUnindexed(t *testing.T) {
 		"host/lake": `"host/lake" is registered, but cannot be searched yet: its state is failed; trawl repos status host/lake says why`,
 		"host/new":  `"host/new" is registered, but cannot be searched yet: its state is queued; trawl repos status host/new shows more`,
 		"host/none": "",
+		"host/sea":  "",
 		hidden:      "",
 	} {
 		found, err := c.Search(ctx, &searchv1.SearchRequest{Query: "x repo:^" + repo + "$"})
@@ -52,6 +59,15 @@ func TestUnindexed(t *testing.T) {
 		}
 		if status.Code(file) != codes.NotFound || status.Code(tree) != codes.NotFound {
 			t.Errorf("%s: %v, %v", repo, file, tree)
+		}
+	}
+	for filter, want := range map[string]string{"lak": `"host/lake" is registered`, "/n.w$": `"host/new" is registered`, "secret": "no indexed repo", "sea": "no indexed repo"} {
+		found, err := c.Search(ctx, &searchv1.SearchRequest{Query: "x r:" + filter})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hints := found.GetEmpty().GetHints(); len(hints) != 1 || !strings.Contains(hints[0].GetText(), want) {
+			t.Errorf("r:%s: %v", filter, hints)
 		}
 	}
 }
