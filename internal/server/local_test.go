@@ -194,6 +194,32 @@ func TestTakenStreams(t *testing.T) {
 	}
 }
 
+// TestLocalStreamAfterItsDeadline: what a handler says when its time is over, such as what it did not reach, comes to a local caller
+// who still waits, and not to one who left.
+func TestLocalStreamAfterItsDeadline(t *testing.T) {
+	s := run(t, &service{watch: func(_ *ingestv1.WatchRepoRequest, stream grpc.ServerStreamingServer[ingestv1.WatchRepoResponse]) error {
+		<-stream.Context().Done()
+		return stream.Send(&ingestv1.WatchRepoResponse{})
+	}}, asIs)
+	late, cancel := context.WithTimeout(t.Context(), -1)
+	defer cancel()
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for ctx, want := range map[context.Context]codes.Code{late: codes.OK, left: codes.Canceled} {
+		taken := 0
+		stream, err := ingestv1.NewIngestServiceClient(s.Local()).WatchRepo(ctx, &ingestv1.WatchRepoRequest{Name: "x"}, server.To(func(*ingestv1.WatchRepoResponse) error { taken++; return nil }))
+		if err == nil {
+			_, err = stream.Recv()
+		}
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		if status.Code(err) != want || (taken == 1) != (want == codes.OK) {
+			t.Errorf("%d messages, %v, want %v", taken, err, want)
+		}
+	}
+}
+
 // TestDrainWaitsForLocalCalls: a running call ends well, and a later one fails as if
 // the server were gone.
 func TestDrainWaitsForLocalCalls(t *testing.T) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"google.golang.org/grpc"
@@ -155,9 +156,10 @@ func (s directServer) SendHeader(md metadata.MD) error { return s.call.SetHeader
 // SetTrailer implements grpc.ServerStream.
 func (s directServer) SetTrailer(md metadata.MD) { _ = s.call.SetTrailer(md) } // never fails
 
-// SendMsg implements grpc.ServerStream.
+// SendMsg implements grpc.ServerStream. A caller who has not left takes what is sent after the deadline too, as it takes a
+// late answer that is no stream.
 func (s directServer) SendMsg(m any) error {
-	if err := s.serverCtx.Err(); err != nil {
+	if err := s.serverCtx.Err(); errors.Is(err, context.Canceled) {
 		return status.FromContextError(err).Err()
 	}
 	if s.refused == nil {

@@ -35,8 +35,10 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 	defer receiving.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	gone := make(chan struct{})
+	defer close(gone)
 	messages, ended := make(chan proto.Message), make(chan error, 1)
-	receiving.Go(func() { ended <- h.receive(ctx, route, req, messages) })
+	receiving.Go(func() { ended <- h.receive(ctx, route, req, messages, gone) })
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	out := &events{w: w, conn: http.NewResponseController(w)}
@@ -68,14 +70,15 @@ func (h *Handler) stream(ctx context.Context, w http.ResponseWriter, r *http.Req
 	}
 }
 
-// receive makes the call, passes on its messages until ctx ends, and returns the error that ends it.
-func (h *Handler) receive(ctx context.Context, route *route, req proto.Message, to chan<- proto.Message) error {
+// receive makes the call, passes on its messages until the caller is gone, and returns the error that ends it. The message with
+// the account may come after the deadline.
+func (h *Handler) receive(ctx context.Context, route *route, req proto.Message, to chan<- proto.Message, gone <-chan struct{}) error {
 	pass := func(m proto.Message) error {
 		select {
 		case to <- m:
 			return nil
-		case <-ctx.Done():
-			return status.FromContextError(ctx.Err()).Err()
+		case <-gone:
+			return status.FromContextError(context.Canceled).Err()
 		}
 	}
 	stream, err := h.conn.NewStream(ctx, route.stream, route.call, server.To(pass))

@@ -52,6 +52,19 @@ func TestEvents(t *testing.T) {
 			t.Errorf("no path in %s", w.Body)
 		}
 	})
+	synctest.Test(t, func(t *testing.T) {
+		f := &calls{each: func(ctx context.Context, n int, m proto.Message) error {
+			if n > 1 {
+				return io.EOF
+			}
+			<-ctx.Done() // its account takes no time
+			m.(*searchv1.StreamSearchResponse).Coverage = &searchv1.Coverage{NotReached: 1}
+			return nil
+		}}
+		if got := f.do(t, "GET", "/api/v1/search/stream?q=x&timeout=1ms", "").Body.String(); !strings.HasPrefix(got, "event: end\n") {
+			t.Errorf("an account after the deadline: %q", got)
+		}
+	})
 	f := &calls{each: func(_ context.Context, n int, _ proto.Message) error {
 		if n == 2 {
 			return status.Error(codes.Unavailable, "the reason")
