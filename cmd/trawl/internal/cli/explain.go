@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -47,7 +49,8 @@ func explain(err error) string {
 		return fmt.Sprintf("cannot reach Trawl at %s (%s); %s", call.addr, render.Safe([]byte(s.Message())), whyUnreachable(s.Message()))
 	}
 	var b strings.Builder
-	b.WriteString(render.Safe([]byte(s.Message())))
+	field := cmp.Or(searchapi.NotFoundOf(err).GetField(), "query") // a command line has no fields
+	b.WriteString(render.Safe([]byte(strings.TrimPrefix(s.Message(), field+": "))))
 	for _, detail := range s.Details() {
 		switch d := detail.(type) {
 		case *searchv1.QueryError:

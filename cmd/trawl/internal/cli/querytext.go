@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -40,13 +41,16 @@ func (q *queryFlags) text(args []string) (string, error) {
 	if len(patterns) == 0 && (q.fixed || q.word) && words != "" {
 		words, patterns = "", []string{words}
 	}
-	if words == "" && len(patterns) == 0 && !q.files {
+	if strings.TrimSpace(words) == "" && len(patterns) == 0 && !q.files {
 		return "", usageError{errors.New("the query is missing: give one, or --files to list files; see trawl search --help")}
 	}
 	if q.any && len(patterns) > 0 {
 		return "", usageError{errors.New("--any is for the words of a QUERY, which is a pattern with -F, -w or -e: leave them out")}
 	}
 	if err := q.checkGlobs(); err != nil {
+		return "", err
+	}
+	if _, err := languagesNamed(slices.Concat(q.types, q.notTypes)); err != nil {
 		return "", err
 	}
 	if err := checkExpressions("r:", q.repos); err != nil {

@@ -56,7 +56,8 @@ func TestFlagsBecomeTheQuery(t *testing.T) {
 		}
 	}
 	for _, args := range [][]string{nil, {"--heading", "--no-heading", "x"}, {"-0", "x"}, {"-C", "21", "x"}, {"-nN", "x"}, {"-t", "go"},
-		{"-g", "[", "x"}, {"-g", "{a", "x"}, {"-g", "!src/[a", "x"}, {"-g", "*.{c,h", "--files"}, {"-lc", "x"}, {"--files", "-c"}} {
+		{"-g", "[", "x"}, {"-g", "{a", "x"}, {"-g", "!src/[a", "x"}, {"-g", "*.{c,h", "--files"}, {"-lc", "x"}, {"--files", "-c"},
+		{""}, {" "}, {"-g", "!", "x"}, {"-t", "goo", "x"}, {"-T", "goo", "x"}} {
 		if exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, args...)...); exit != 2 || errs == "" {
 			t.Errorf("%q: exit %d: %s", args, exit, errs)
 		}
@@ -317,8 +318,8 @@ func TestCat(t *testing.T) {
 		exit            int
 	}{
 		{"host:80/r:a:b", "one\ntwo \x1b\n", "", 0},
-		{"host:80/r:a:c", "", `trawl: path: no file "a:c" in host:80/r on any branch; the nearest: "a:b"` + "\n", 1},
-		{"host:b", "", `trawl: repo: no repo "host" is published; the nearest: "boat\x1b"` + "\n", 1},
+		{"host:80/r:a:c", "", `trawl: no file "a:c" in host:80/r on any branch; the nearest: "a:b"` + "\n", 1},
+		{"host:b", "", `trawl: no repo "host" is published; the nearest: "boat\x1b"` + "\n", 1},
 		{"r", "", "want REPO:PATH", 2},
 		{":a:", "", "want REPO:PATH", 2},
 	} {

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -76,7 +76,7 @@ func (b *shardBuild) run(ctx context.Context, path, out string, branches []strin
 		return fmt.Errorf("opening %s: %w", path, err)
 	}
 	defer func() { err = errors.Join(err, src.Close()) }()
-	return writeFile(out, 0o666, func(file *os.File) error {
+	return writeFile(out, 0o666, func(file io.Writer) error {
 		w := bufio.NewWriterSize(file, 1<<20)
 		if err := b.write(ctx, w, src); err != nil {
 			return fmt.Errorf("building the shard: %w", err)

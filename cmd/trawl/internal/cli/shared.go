@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -55,6 +57,9 @@ func (f *patternFlags) caseFlag(flags *pflag.FlagSet, letters letterCase, name, 
 func (f *patternFlags) checkGlobs() error {
 	f.globs = slices.DeleteFunc(f.globs, func(glob string) bool { return glob == "" })
 	for _, glob := range f.globs {
+		if strings.TrimSpace(glob) == "!" {
+			return usageError{errors.New(`the glob "!" names nothing to leave out`)}
+		}
 		if err := query.CheckGlob(glob); err != nil {
 			return usageError{err}
 		}

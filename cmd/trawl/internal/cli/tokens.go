@@ -118,8 +118,8 @@ func (s *createSettings) handOut(p Process, text access.Text) error {
 		_, err := fmt.Fprintln(p.Out, string(text))
 		return err
 	}
-	return writeFile(s.Out, 0o600, func(file *os.File) error {
-		_, err := fmt.Fprintln(file, string(text))
+	return writeFile(s.Out, 0o600, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, string(text))
 		return err
 	})
 }
