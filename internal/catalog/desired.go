@@ -32,15 +32,11 @@ func (s *Store) PutDesired(ctx context.Context, d *catalogv1.Desired) (epoch uin
 // PutDesiredIf is PutDesired on a condition. If the repo was not desired, it counts among those of the
 // caller by, unless by is empty; see Puts. The condition gets the record that d
 // replaces, nil if there is none. It is called again if another caller was faster, so
-// it holds for the record that is replaced. Its error ends the call and is returned
-// as it is.
+// it holds for the record that is replaced, and it may change d to keep a part of that record. Its error ends the
+// call and is returned as it is.
 func (s *Store) PutDesiredIf(ctx context.Context, d *catalogv1.Desired, by string, condition func(old *catalogv1.Desired) error) (epoch uint64, revision int64, err error) {
 	if err := checkName(d.GetName()); err != nil {
 		return 0, 0, fmt.Errorf("put desired: %w", err)
-	}
-	// What the catalog adds later, such as times of requests, must not make a record too large.
-	if size := proto.Size(d); size > MaxDesiredBytes {
-		return 0, 0, fmt.Errorf("put desired of %q: %w: name, URL, branches and facts take %d bytes, at most %d", d.Name, ErrTooLarge, size, MaxDesiredBytes)
 	}
 	err = contend(ctx, "put desired of", d.Name, func() error {
 		epoch, revision, err = s.tryPutDesired(ctx, d, by, condition)
@@ -56,6 +52,10 @@ func (s *Store) tryPutDesired(ctx context.Context, d *catalogv1.Desired, by stri
 	}
 	if err := condition(old.desired.Record); err != nil {
 		return 0, 0, err
+	}
+	// What the catalog adds later, such as times of requests, must not make a record too large.
+	if size := proto.Size(d); size > MaxDesiredBytes {
+		return 0, 0, fmt.Errorf("put desired of %q: %w: name, URL, branches and facts take %d bytes, at most %d", d.Name, ErrTooLarge, size, MaxDesiredBytes)
 	}
 	next := proto.CloneOf(d)
 	next.FullEpoch = old.desired.Record.GetFullEpoch()

@@ -34,6 +34,7 @@ type scripted struct {
 	answer    *searchv1.SearchResponse
 	failure   error
 	statuses  []*ingestv1.RepoStatus
+	facts     *ingestv1.RepoFacts // of each repo
 	repos     []*searchv1.RepoEntry
 	before    []*searchv1.RepoEntry // the list of repos until one is put
 	searched  *searchv1.SearchRequest
@@ -212,7 +213,7 @@ func TestErrorsArePointedOut(t *testing.T) {
 		want    string
 	}{
 		{
-			"syntax", withDetails(t, codes.InvalidArgument, "expected )", protoadapt.MessageV1Of(&searchv1.QueryError{Position: 4, Expected: ")"})),
+			"syntax", withDetails(t, codes.InvalidArgument, "query: expected )", protoadapt.MessageV1Of(&searchv1.QueryError{Position: 4, Expected: ")"})),
 			"trawl: expected )\n  (é b\n     ^\n",
 		},
 		{
@@ -319,7 +320,7 @@ func (s *scripted) GetRepo(_ context.Context, req *ingestv1.GetRepoRequest) (*in
 	if req.GetName() == "xx" {
 		return nil, searchapi.NotFound("name", "there is no such repo", []string{"pond"})
 	}
-	return &ingestv1.GetRepoResponse{Status: s.statuses[0]}, nil
+	return &ingestv1.GetRepoResponse{Status: s.statuses[0], Branches: []string{"main", "v*"}, Facts: s.facts}, nil
 }
 
 func TestStaleRepos(t *testing.T) {
@@ -329,7 +330,7 @@ func TestStaleRepos(t *testing.T) {
 	}
 	s := &scripted{statuses: []*ingestv1.RepoStatus{
 		{Name: "x", State: ingestv1.State_STATE_FAILED, Reason: "no such branch", Freshness: seen}, {Name: "y", Freshness: seen}, {Name: "z", Freshness: seen},
-	}}
+	}, facts: &ingestv1.RepoFacts{Rank: 5, Archived: true, Meta: map[string]string{"team": "a"}}}
 	exit, out, errs := trawl(t, s, "repos", "--stale", "--older-than", "5m", "--limit", "2", "pre")
 	if exit != 0 || len(s.stale) != 2 || s.stale[1].GetPageSize() != 1 || s.stale[0].GetOlderThan().AsDuration() != 5*time.Minute || s.stale[0].GetPrefix() != "pre" {
 		t.Fatalf("exit %d, asked %v: %s", exit, s.stale, errs)

@@ -120,7 +120,7 @@ func audit(ctx context.Context, out io.Writer, c *gc.Collector, s gcSettings) er
 		}
 	}
 	if found[gc.Missing] != nil || found[gc.WrongSize] != nil || found[gc.WrongDigest] != nil {
-		return errors.New("objects in use are missing or damaged: index their repositories again with `trawl index`, after a `trawl delete` where only the digest is wrong")
+		return errors.New("objects in use are missing or damaged: `trawl repos reindex` of their repositories makes them anew")
 	}
 	return nil
 }

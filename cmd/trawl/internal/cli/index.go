@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -37,8 +38,8 @@ func newIndex(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index URL|PATH",
 		Short: "Index a Git repository, or bring its index up to date",
-		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched. Branches that the
-command does not name are no longer indexed, and without --rank the rank is 0; trawl repos reindex keeps them.
+		Long: `Index a Git repository, or bring its index up to date, and wait until it can be searched. A repository that is indexed already
+keeps what no flag changes.
 
 A PATH is a repository on the machine where Trawl runs, and must be allowed there.`,
 		Args: usageArgs(cobra.ExactArgs(1)),
@@ -51,21 +52,40 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 				return err
 			}
 			req := &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches}
-			if rank > 0 || id > 0 {
-				req.Facts = &ingestv1.RepoFacts{Rank: rank, Id: id}
-			}
 			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
+				if ranked := cmd.Flags().Changed("rank"); ranked || id > 0 {
+					if req.Facts, err = factsOf(ctx, c, req); err != nil {
+						return err
+					}
+					if req.Facts.Id = id; ranked {
+						req.Facts.Rank = rank
+					}
+				}
 				return index(ctx, c, p, req, noWait)
 			})
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
 	cmd.Flags().StringVar(&name, "name", "", "name to search it by, which needs a token with the scope admin; otherwise host and path of the URL")
-	cmd.Flags().StringArrayVarP(&branches, "branch", "b", nil, "`name` of a branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise the default branch")
+	cmd.Flags().StringArrayVarP(&branches, "branch", "b", nil, "`name` of a branch to index, a pattern as release/*, or a tag as refs/tags/v1; may be repeated; otherwise those of before, and the default branch of a new repository")
 	cmd.Flags().Uint32Var(&rank, "rank", 0, "how much the repository matters, up to 100; each ten add a point to the score of each file")
 	cmd.Flags().Uint32Var(&id, "id", 0, "`number` by which programs made for zoekt know the repository, which needs a token with the scope admin; otherwise it keeps the one it has")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
+}
+
+// factsOf are the facts of the repo that a request replaces; none if there is no such repo.
+func factsOf(ctx context.Context, c client, req *ingestv1.PutRepoRequest) (*ingestv1.RepoFacts, error) {
+	name, _ := origin.RepoName(req.GetUrl())
+	resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: cmp.Or(req.GetName(), name)})
+	switch {
+	case status.Code(err) == codes.NotFound || status.Code(err) == codes.InvalidArgument: // PutRepo says what is wrong
+	case err != nil:
+		return nil, err
+	case resp.GetFacts() != nil:
+		return resp.GetFacts(), nil
+	}
+	return &ingestv1.RepoFacts{}, nil
 }
 
 // noFolder is an argument that is neither a URL nor a folder that is here.
@@ -159,10 +179,24 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintf(p.Err, "%s: indexing goes on without this command\n", put.GetName())
+		} else if kept := keptBranches(ctx, c, put.GetName(), req); errors.Is(err, errIndexing) && kept != "" {
+			return fmt.Errorf("%w; its branches are those of before: %s; -b HEAD is the default branch alone", err, kept)
 		}
 		return err
 	}
 	return printIndexed(ctx, c, p, req, before, done, time.Since(began))
+}
+
+// keptBranches are the branches that a request without any has left as they were; empty if it names them, or if none were named before.
+func keptBranches(ctx context.Context, c client, name string, req *ingestv1.PutRepoRequest) string {
+	if len(req.GetBranches()) > 0 {
+		return ""
+	}
+	resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: name})
+	if err != nil {
+		return "" // the error of the request says more
+	}
+	return render.Safe([]byte(strings.Join(resp.GetBranches(), " ")))
 }
 
 // errIndexing is a request that ended without a published index.
@@ -238,9 +272,16 @@ func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRep
 				fmt.Fprintf(p.Err, "%s: there is no branch %s; it is left out\n", s.GetName(), render.Safe([]byte(want)))
 			}
 		}
+		if _, text, ok := strings.Cut(s.GetBuilt(), "; "); ok {
+			fmt.Fprintf(p.Err, "%s: %s\n", s.GetName(), render.Safe([]byte(text)))
+		}
+		hint := ""
+		if len(req.GetBranches()) > 0 {
+			hint = "; -b names each branch to index"
+		}
 		for _, b := range before.GetBranches() {
 			if !has(b.GetName()) {
-				fmt.Fprintf(p.Err, "%s: branch %s is no longer indexed; -b names each branch to index\n", s.GetName(), render.Safe([]byte(b.GetName())))
+				fmt.Fprintf(p.Err, "%s: branch %s is no longer indexed%s\n", s.GetName(), render.Safe([]byte(b.GetName())), hint)
 			}
 		}
 	}

@@ -6,13 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/proto"
+
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
 func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	published := func(epoch uint64, state ingestv1.State) *ingestv1.RepoStatus {
-		return &ingestv1.RepoStatus{Name: `example.org/an "odd" (r)`, State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5}
+		return &ingestv1.RepoStatus{Name: `example.org/an "odd" (r)`, State: state, Epoch: 2, PublishedEpoch: epoch, Generation: 5, Built: "full: first build; left out: x"}
 	}
 	s := &scripted{
 		statuses: []*ingestv1.RepoStatus{
@@ -31,6 +33,9 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	if exit != 0 || !strings.HasPrefix(out, `example.org/an "odd" (r): generation 5 in `) || !strings.HasSuffix(out, ", 1 document, 2.0 kB, index 1.0 kB\n") {
 		t.Errorf("exit %d, printed %q, %s", exit, out, errs)
 	}
+	if !strings.Contains(errs, ": left out: x\n") {
+		t.Errorf("nothing is said of what was left out: %q", errs)
+	}
 	if !strings.Contains(errs, "building") {
 		t.Errorf("no progress: %q", errs)
 	}
@@ -39,6 +44,26 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	}
 	if s.put.GetUrl() != dir || s.put.GetName() != "n" || len(s.put.GetBranches()) != 3 || s.put.GetBranches()[0] != "a,b" || s.put.GetFacts().GetRank() != 40 {
 		t.Errorf("asked for %v", s.put)
+	}
+}
+
+// TestIndexKeepsFacts: the facts of a repo that no flag names stay, those that programs gave included.
+func TestIndexKeepsFacts(t *testing.T) {
+	facts := &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 5, Id: 7}
+	for _, tt := range []struct {
+		args []string
+		want *ingestv1.RepoFacts
+	}{
+		{nil, nil}, // the router keeps them
+		{[]string{"--rank", "0"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}}},
+		{[]string{"--rank", "40"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 40}},
+		{[]string{"--id", "8"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 5, Id: 8}},
+	} {
+		s := &scripted{statuses: []*ingestv1.RepoStatus{{Name: "example.org/r", Epoch: 2, PublishedEpoch: 2}}, facts: proto.CloneOf(facts)}
+		exit, _, errs := trawl(t, s, append([]string{"index", "https://example.org/r.git"}, tt.args...)...)
+		if exit != 0 || !proto.Equal(s.put.GetFacts(), tt.want) || (s.put.GetFacts() == nil) != (tt.want == nil) {
+			t.Errorf("%v: exit %d, put %v, want %v\n%s", tt.args, exit, s.put.GetFacts(), tt.want, errs)
+		}
 	}
 }
 
@@ -64,7 +89,7 @@ func TestIndexNamesDroppedBranches(t *testing.T) {
 			statuses: []*ingestv1.RepoStatus{{Name: "example.org/r", Epoch: 2, PublishedEpoch: 2}},
 			before:   tt.before, repos: []*searchv1.RepoEntry{tt.after},
 		}
-		exit, _, errs := trawl(t, s, "index", "https://example.org/r.git")
+		exit, _, errs := trawl(t, s, "index", "https://example.org/r.git", "-b", "main", "-b", "release/*")
 		var dropped []string
 		for line := range strings.Lines(errs) {
 			if name, is := strings.CutSuffix(line, " is no longer indexed; -b names each branch to index\n"); is {
@@ -82,7 +107,7 @@ func TestIndexTellsWhyItFailed(t *testing.T) {
 		Name: "r", State: ingestv1.State_STATE_FAILED, Epoch: 2, Reason: "the repository is empty",
 	}}}
 	exit, _, errs := trawl(t, s, "index", "https://example.org/r")
-	if exit != 1 || !strings.Contains(errs, "not indexed: r: the repository is empty") {
+	if exit != 1 || !strings.Contains(errs, "not indexed: r: the repository is empty; its branches are those of before: main v*; -b HEAD is the default branch alone") {
 		t.Errorf("exit %d: %s", exit, errs)
 	}
 }

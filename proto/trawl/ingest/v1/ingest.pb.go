@@ -218,9 +218,10 @@ type PutRepoRequest struct {
 	Name string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	// Branches to index, as main, and tags, as refs/tags/v1; * stands for anything but a slash
 	// and ** for anything. Those that do not exist are left out, unless none does. Empty means
-	// the default branch.
+	// those of the last request for this repo, and HEAD, the default branch, for a new repo.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
-	// Further facts. Queries can ask for archived, fork, public and meta.KEY.
+	// Further facts, all of them; absent, a repo keeps those that it has. Queries can ask for archived, fork,
+	// public and meta.KEY.
 	Facts         *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -767,8 +768,11 @@ func (x *GetRepoRequest) GetName() string {
 
 // GetRepoResponse is the current status.
 type GetRepoResponse struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Status        *RepoStatus            `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Status *RepoStatus            `protobuf:"bytes,1,opt,name=status,proto3" json:"status,omitempty"`
+	// Branches and facts that were asked for, as in PutRepoRequest.
+	Branches      []string   `protobuf:"bytes,2,rep,name=branches,proto3" json:"branches,omitempty"`
+	Facts         *RepoFacts `protobuf:"bytes,3,opt,name=facts,proto3" json:"facts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -806,6 +810,20 @@ func (*GetRepoResponse) Descriptor() ([]byte, []int) {
 func (x *GetRepoResponse) GetStatus() *RepoStatus {
 	if x != nil {
 		return x.Status
+	}
+	return nil
+}
+
+func (x *GetRepoResponse) GetBranches() []string {
+	if x != nil {
+		return x.Branches
+	}
+	return nil
+}
+
+func (x *GetRepoResponse) GetFacts() *RepoFacts {
+	if x != nil {
+		return x.Facts
 	}
 	return nil
 }
@@ -1537,7 +1555,7 @@ type RepoStatus struct {
 	Attempts  uint32     `protobuf:"varint,11,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	Freshness *Freshness `protobuf:"bytes,12,opt,name=freshness,proto3" json:"freshness,omitempty"`
 	// For people: whether the served generation was built from changes, or in full and
-	// why.
+	// why, and after a semicolon which branches were left out and why.
 	Built string `protobuf:"bytes,13,opt,name=built,proto3" json:"built,omitempty"`
 	// When all content served now was last built anew rather than from changes; absent
 	// while unknown.
@@ -1889,9 +1907,11 @@ const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\x06shards\x18\x05 \x01(\rR\x06shards\"0\n" +
 	"\x0eGetRepoRequest\x12\x1e\n" +
 	"\x04name\x18\x01 \x01(\tB\n" +
-	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"F\n" +
+	"\xbaH\ar\x05\x10\x01(\x80\bR\x04name\"\x94\x01\n" +
 	"\x0fGetRepoResponse\x123\n" +
-	"\x06status\x18\x01 \x01(\v2\x1b.trawl.ingest.v1.RepoStatusR\x06status\"{\n" +
+	"\x06status\x18\x01 \x01(\v2\x1b.trawl.ingest.v1.RepoStatusR\x06status\x12\x1a\n" +
+	"\bbranches\x18\x02 \x03(\tR\bbranches\x120\n" +
+	"\x05facts\x18\x03 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"{\n" +
 	"\x10ListReposRequest\x12 \n" +
 	"\x06prefix\x18\x01 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x06prefix\x12%\n" +
 	"\tpage_size\x18\x02 \x01(\rB\b\xbaH\x05*\x03\x18\x90NR\bpageSize\x12\x1e\n" +
@@ -2061,47 +2081,48 @@ var file_trawl_ingest_v1_ingest_proto_depIdxs = []int32{
 	0,  // 3: trawl.ingest.v1.DeletionPlace.kind:type_name -> trawl.ingest.v1.PlaceKind
 	30, // 4: trawl.ingest.v1.DeletionPlace.within:type_name -> google.protobuf.Duration
 	26, // 5: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	26, // 6: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	30, // 7: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
-	26, // 8: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	26, // 9: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	25, // 10: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
-	25, // 11: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
-	31, // 12: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
-	1,  // 13: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
-	28, // 14: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
-	31, // 15: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
-	27, // 16: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
-	31, // 17: trawl.ingest.v1.RepoStatus.built_in_full_at:type_name -> google.protobuf.Timestamp
-	31, // 18: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
-	2,  // 19: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
-	31, // 20: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
-	31, // 21: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
-	3,  // 22: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
-	6,  // 23: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
-	8,  // 24: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
-	11, // 25: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
-	13, // 26: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
-	15, // 27: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
-	17, // 28: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
-	19, // 29: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
-	21, // 30: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
-	23, // 31: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
-	5,  // 32: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
-	7,  // 33: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
-	9,  // 34: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
-	12, // 35: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
-	14, // 36: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
-	16, // 37: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
-	18, // 38: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
-	20, // 39: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
-	22, // 40: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
-	24, // 41: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
-	32, // [32:42] is the sub-list for method output_type
-	22, // [22:32] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	4,  // 6: trawl.ingest.v1.GetRepoResponse.facts:type_name -> trawl.ingest.v1.RepoFacts
+	26, // 7: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	30, // 8: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
+	26, // 9: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	26, // 10: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	25, // 11: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
+	25, // 12: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
+	31, // 13: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
+	1,  // 14: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
+	28, // 15: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
+	31, // 16: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
+	27, // 17: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
+	31, // 18: trawl.ingest.v1.RepoStatus.built_in_full_at:type_name -> google.protobuf.Timestamp
+	31, // 19: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
+	2,  // 20: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
+	31, // 21: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
+	31, // 22: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
+	3,  // 23: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
+	6,  // 24: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
+	8,  // 25: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
+	11, // 26: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
+	13, // 27: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
+	15, // 28: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
+	17, // 29: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
+	19, // 30: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
+	21, // 31: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
+	23, // 32: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
+	5,  // 33: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
+	7,  // 34: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
+	9,  // 35: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
+	12, // 36: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
+	14, // 37: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
+	16, // 38: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
+	18, // 39: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
+	20, // 40: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
+	22, // 41: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
+	24, // 42: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
+	33, // [33:43] is the sub-list for method output_type
+	23, // [23:33] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_ingest_proto_init() }

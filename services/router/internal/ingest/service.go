@@ -86,17 +86,24 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		Name: name, Url: req.Url, Branches: req.Branches, Facts: req.Facts, RequestedAt: timestamppb.Now(),
 	}
 	bytes := proto.Size(desired)
-	if err := s.quota.take(ctx, bytes); err != nil {
-		return nil, err
-	}
-	if err := s.space.take(ctx, bytes); err != nil {
+	if err := s.charge(ctx, bytes); err != nil {
 		return nil, err
 	}
 	var refused error
 	isNew, caller := false, limited(ctx)
 	epoch, _, err := s.store.PutDesiredIf(ctx, desired, caller, func(old *catalogv1.Desired) error {
 		isNew = old == nil
-		switch refused = replaceable(old); {
+		if len(req.Branches) == 0 {
+			desired.Branches = old.GetBranches()
+		}
+		if req.Facts == nil {
+			desired.Facts = old.GetFacts()
+		}
+		refused = replaceable(old)
+		if size := proto.Size(desired); refused == nil && size >= bytes+unit { // what is kept is written, too
+			bytes, refused = size, s.charge(ctx, size-bytes)
+		}
+		switch {
 		case refused != nil:
 		case old == nil:
 			refused = s.space.add(ctx, caller)
@@ -115,6 +122,14 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	}
 	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch, Bulk: isNew}, s.log)
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
+}
+
+// charge counts bytes that a request puts.
+func (s *Service) charge(ctx context.Context, bytes int) error {
+	if err := s.quota.take(ctx, bytes); err != nil {
+		return err
+	}
+	return s.space.take(ctx, bytes)
 }
 
 // check validates the request and returns the name of its repo.
@@ -161,7 +176,11 @@ func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*i
 	if err != nil {
 		return nil, s.repoError(ctx, "get repo", req.Name, err)
 	}
-	return &ingestv1.GetRepoResponse{Status: repo}, nil
+	desired, err := s.store.GetDesired(ctx, req.Name)
+	if err != nil {
+		return nil, s.repoError(ctx, "get repo", req.Name, err)
+	}
+	return &ingestv1.GetRepoResponse{Status: repo, Branches: desired.Record.GetBranches(), Facts: desired.Record.GetFacts()}, nil
 }
 
 // defaultPage is the default size of a page of repos.
