@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,7 @@ func newJobsList(p Process) *cobra.Command {
 			return err
 		}
 		if asJSON {
-			return printLettersJSON(p.Out, letters)
+			return printMessages(p.Out, "jobs", letters...)
 		}
 		return printLetters(p.Out, letters)
 	})
@@ -127,23 +126,4 @@ func printLetters(out io.Writer, letters []*ingestv1.DeadLetter) error {
 			fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", render.Safe([]byte(l.GetName())), l.GetEpoch(), l.GetAttempts(), age(l), render.Safe([]byte(reason)))
 		}
 	})
-}
-
-type letterJSON struct {
-	Name      string    `json:"name"`
-	Epoch     uint64    `json:"epoch"`
-	Attempts  uint32    `json:"attempts"`
-	GivenUpAt time.Time `json:"given_up_at"`
-	Reason    string    `json:"reason"`
-}
-
-func printLettersJSON(out io.Writer, letters []*ingestv1.DeadLetter) error {
-	enc := json.NewEncoder(out)
-	for _, l := range letters {
-		row := letterJSON{l.GetName(), l.GetEpoch(), l.GetAttempts(), l.GetGivenUpAt().AsTime(), l.GetReason()}
-		if err := enc.Encode(row); err != nil {
-			return fmt.Errorf("printing the jobs: %w", err)
-		}
-	}
-	return nil
 }

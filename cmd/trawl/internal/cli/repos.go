@@ -1,18 +1,18 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
@@ -69,7 +69,7 @@ func newRepos(p Process) *cobra.Command {
 
 // noneNamed is the error about a prefix that no name has.
 func noneNamed(prefix string) error {
-	return fmt.Errorf("no repo has a name that begins with %q: trawl repos lists all", prefix)
+	return fmt.Errorf("no repo has a name that begins with %q, its host included: trawl repos lists all", prefix)
 }
 
 // repoRow is a desired repo and, once it has one, its published index.
@@ -198,60 +198,40 @@ func largest(all []*searchv1.LanguageShare, n int) []*searchv1.LanguageShare {
 	return sorted[:min(n, len(sorted))]
 }
 
-type repoJSON struct {
-	Name        string            `json:"name"`
-	URL         string            `json:"url"`
-	State       string            `json:"state"`
-	Reason      string            `json:"reason,omitempty"`
-	Generation  uint64            `json:"generation"`
-	Branches    map[string]string `json:"branches"`
-	Documents   uint64            `json:"documents"`
-	Content     uint64            `json:"content_bytes"`
-	Index       uint64            `json:"index_bytes"`
-	Shards      uint64            `json:"shards"`
-	Languages   map[string]uint64 `json:"language_bytes"`
-	Skipped     uint64            `json:"skipped_documents"`
-	PublishedAt string            `json:"published_at,omitempty"`
-	BehindSince string            `json:"behind_since,omitempty"`
-	Files       []skippedJSON     `json:"skipped_files,omitempty"`
-}
-
-// skippedJSON is a file of --skipped. Its path is bytes if it is no text.
-type skippedJSON struct {
-	Path      string `json:"path,omitempty"`
-	PathBytes []byte `json:"path_bytes,omitempty"`
-	Reason    string `json:"reason"`
-	Bytes     uint64 `json:"bytes"`
-}
-
+// printReposJSON prints each repo as a line of JSON: its status as in the API, with its index, if it has one, as index.
 func printReposJSON(out io.Writer, rows []repoRow) error {
-	enc := json.NewEncoder(out)
 	for _, r := range rows {
-		row := repoJSON{
-			Name: r.status.GetName(), URL: r.status.GetUrl(), State: searchapi.State(r.status.GetState()),
-			Reason: r.status.GetReason(), Generation: r.status.GetGeneration(), Branches: map[string]string{},
-			Documents: r.index.GetDocuments(), Content: r.index.GetContentBytes(), Index: r.index.GetIndexBytes(),
-			Shards: r.index.GetShards(), Languages: map[string]uint64{}, Skipped: r.index.GetSkippedDocuments(),
+		more := map[string]proto.Message{}
+		if r.index != nil {
+			for _, f := range r.index.GetSkippedFiles() {
+				f.PathText, _ = render.TextOrBytes(f.GetPath())
+			}
+			more["index"] = r.index
 		}
-		for _, b := range r.index.GetBranches() {
-			row.Branches[b.GetName()] = b.GetCommit()
+		if err := printRepoJSON(out, r.status, more); err != nil {
+			return err
 		}
-		for _, l := range r.index.GetLanguages() {
-			row.Languages[l.GetLanguage()] = l.GetBytes()
+	}
+	return nil
+}
+
+// printRepoJSON prints the status of a repo as a line of JSON, with more members.
+func printRepoJSON(out io.Writer, s *ingestv1.RepoStatus, more map[string]proto.Message) error {
+	var line bytes.Buffer
+	if err := printMessages(&line, "repository", s); err != nil {
+		return err
+	}
+	for name, m := range more {
+		line.Truncate(line.Len() - len("}\n"))
+		fmt.Fprintf(&line, ",%q:", name)
+		if err := printMessages(&line, name, m); err != nil {
+			return err
 		}
-		for _, f := range r.index.GetSkippedFiles() {
-			path, raw := render.TextOrBytes(f.GetPath())
-			row.Files = append(row.Files, skippedJSON{path, raw, searchapi.SkipReason(f.GetReason()), f.GetSizeBytes()})
-		}
-		if at := r.index.GetPublishedAt(); at != nil {
-			row.PublishedAt = at.AsTime().Format(time.RFC3339)
-		}
-		if since := r.status.GetFreshness().GetBehindSince(); since != nil {
-			row.BehindSince = since.AsTime().Format(time.RFC3339)
-		}
-		if err := enc.Encode(row); err != nil {
-			return fmt.Errorf("printing the repositories: %w", err)
-		}
+		line.Truncate(line.Len() - len("\n"))
+		line.WriteString("}\n")
+	}
+	if _, err := line.WriteTo(out); err != nil {
+		return fmt.Errorf("printing the repositories: %w", err)
 	}
 	return nil
 }

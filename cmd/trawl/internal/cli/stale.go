@@ -5,10 +5,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
@@ -90,7 +94,7 @@ func noneStale(ctx context.Context, c client, p Process, prefix string, f staleF
 
 func printStale(out io.Writer, repos []*ingestv1.RepoStatus, asJSON, head bool) error {
 	if asJSON {
-		return printMessages(out, "repositories", repos...)
+		return printMessages(out, "repositories", repos...) // as printReposJSON, without their indexes
 	}
 	return table(out, "repositories", func(w io.Writer) {
 		if head {
@@ -114,17 +118,20 @@ func newReposStatus(p Process) *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return printMessages(p.Out, "status", resp.GetStatus())
+			wanted := &ingestv1.GetRepoResponse{Branches: resp.GetBranches(), Facts: resp.GetFacts()}
+			return printRepoJSON(p.Out, resp.GetStatus(), map[string]proto.Message{"wanted": wanted})
 		}
-		return printStatus(p.Out, resp.GetStatus())
+		return printStatus(p.Out, resp)
 	})
 }
 
-func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
+func printStatus(out io.Writer, resp *ingestv1.GetRepoResponse) error {
+	s := resp.GetStatus()
 	f := s.GetFreshness()
 	return table(out, "status", func(w io.Writer) {
 		fmt.Fprintf(w, "name\t%s\n", render.Safe([]byte(s.GetName())))
 		fmt.Fprintf(w, "url\t%s\n", render.Safe([]byte(s.GetUrl())))
+		fmt.Fprintf(w, "wanted\t%s\n", render.Safe([]byte(wanted(resp))))
 		fmt.Fprintf(w, "state\t%s, request %d, %d published\n", searchapi.State(s.GetState()), s.GetEpoch(), s.GetPublishedEpoch())
 		if s.GetReason() != "" {
 			fmt.Fprintf(w, "reason\t%s\n", render.Safe([]byte(s.GetReason())))
@@ -141,6 +148,31 @@ func printStatus(out io.Writer, s *ingestv1.RepoStatus) error {
 		fmt.Fprintf(w, "indexed\t%s at %s\n", dash(f.GetIndexedCommit()), moment(f.GetIndexedAt()))
 		fmt.Fprintf(w, "lag\t%s\n", lag(s))
 	})
+}
+
+// wanted are the branches and facts that were asked for, in words.
+func wanted(r *ingestv1.GetRepoResponse) string {
+	list := []string{cmp.Or(strings.Join(r.GetBranches(), " "), "HEAD")}
+	facts := r.GetFacts()
+	if facts.GetRank() > 0 {
+		list = append(list, fmt.Sprint("rank ", facts.GetRank()))
+	}
+	if facts.GetId() > 0 {
+		list = append(list, fmt.Sprint("id ", facts.GetId()))
+	}
+	if facts.GetArchived() {
+		list = append(list, "archived")
+	}
+	if facts.GetFork() {
+		list = append(list, "fork")
+	}
+	if facts.GetPublic() {
+		list = append(list, "public")
+	}
+	for _, key := range slices.Sorted(maps.Keys(facts.GetMeta())) {
+		list = append(list, "meta."+key+" "+facts.GetMeta()[key])
+	}
+	return strings.Join(list, ", ")
 }
 
 // seenBy names what reported the newest commit.
