@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strconv"
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
@@ -176,7 +175,7 @@ func (b *Builder) add(d Document) error {
 		d.Size = uint64(len(d.Content))
 	}
 	if d.OID == nil {
-		d.OID = blobID(d.Content)
+		d.OID = docstore.ObjectID(d.Content, sha1.Size)
 	}
 	if c := bytes.Compare(d.Path, b.lastPath); c < 0 || c == 0 && bytes.Compare(d.OID, b.lastOID) <= 0 {
 		return ErrOrder
@@ -240,12 +239,4 @@ func (b *Builder) store(content []byte, language *symbols.Language) (blob uint32
 		return 0, err
 	}
 	return b.content.Blobs() - 1, b.collect.add(first, content, language)
-}
-
-// blobID returns Git's object id for content.
-func blobID(content []byte) []byte {
-	h := sha1.New()
-	h.Write([]byte("blob " + strconv.Itoa(len(content)) + "\x00"))
-	h.Write(content)
-	return h.Sum(nil)
 }

@@ -1,5 +1,12 @@
 package docstore
 
+import (
+	"crypto/sha1"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+)
+
 // Repo is what a shard knows of a repo.
 type Repo struct {
 	Name string
@@ -49,4 +56,20 @@ type Document struct {
 	// for all documents of a repo, and the id is the same for all documents of
 	// a blob.
 	OID []byte
+}
+
+// ObjectID returns the Git object id of a content, of size bytes: 20 or 32. There is none of another size.
+func ObjectID(content []byte, size int) []byte {
+	var h hash.Hash
+	switch size {
+	case sha1.Size:
+		h = sha1.New()
+	case sha256.Size:
+		h = sha256.New()
+	default:
+		return nil
+	}
+	fmt.Fprintf(h, "blob %d\x00", len(content))
+	h.Write(content)
+	return h.Sum(nil)
 }

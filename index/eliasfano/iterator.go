@@ -40,15 +40,3 @@ func (it *Iterator) Next() (uint64, bool) {
 	it.i++
 	return v, true
 }
-
-// Check reports whether an iterator and At agree on every value: in a list with damaged bits, a
-// lookup may not see what counting sees.
-func (l *List) Check() bool {
-	it := l.From(0)
-	for i := range l.n {
-		if v, ok := it.Next(); !ok || v != l.At(i) {
-			return false
-		}
-	}
-	return true
-}

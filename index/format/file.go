@@ -217,6 +217,11 @@ func (f *File) Decode(tag Tag) (Decoder, error) {
 	return s.Decoder()
 }
 
+// Corruptf returns an error for documents that contradict each other.
+func (f *File) Corruptf(reason string, args ...any) error {
+	return corruptf(f.name, "documents", -1, reason, args...)
+}
+
 // Need finds a section that a shard must have. Without it the shard is corrupt.
 func (f *File) Need(tag Tag) (Section, error) {
 	s, ok := f.Section(tag)

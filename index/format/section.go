@@ -65,9 +65,6 @@ func (s Section) Bytes(off, n int64) ([]byte, error) {
 // All returns the whole section. It is meant for small ones.
 func (s Section) All() ([]byte, error) { return s.Bytes(0, s.Len()) }
 
-// File returns the shard of the section; nil for the zero value.
-func (s Section) File() *File { return s.file }
-
 // Checked returns the whole section as All does, but without checking it: for
 // callers that have called All before.
 func (s Section) Checked() []byte {

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+
+	"github.com/trawl-search/trawl/index/docstore"
 )
 
 // Corpus is the text that queries search.
@@ -54,10 +56,7 @@ func (d *Document) Object() []byte {
 	if d.Skipped {
 		content = fmt.Appendf(nil, "\x00%s\x00%q", d.Path, d.Branches)
 	}
-	h := sha1.New()
-	fmt.Fprintf(h, "blob %d\x00", len(content))
-	h.Write(content)
-	return h.Sum(nil)
+	return docstore.ObjectID(content, sha1.Size)
 }
 
 // sort sorts the repos and their documents.

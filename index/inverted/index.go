@@ -124,31 +124,6 @@ func (x *Index) Superblocks() uint32 { return x.superblocks }
 // Postings returns the number of postings, the sum of DF over all terms.
 func (x *Index) Postings() uint64 { return x.postings }
 
-// check compares the table with blocks, which has for each superblock of the text the number of
-// blocks up to the last one in which a term starts, and the ends of all lists with the sections. It
-// reads no posting list.
-func (x *Index) check(blocks []uint8) error {
-	t, err := x.openedTable()
-	if err != nil {
-		return err
-	}
-	if uint64(len(blocks)) != uint64(x.superblocks) {
-		return x.table.Corruptf(4, "%d superblocks, not %d", x.superblocks, len(blocks))
-	}
-	for superblock, want := range blocks {
-		if got := t.blocks.at(uint32(superblock)); got != want {
-			return x.table.Corruptf(headSize, "terms start in %d blocks of superblock %d, not in %d", got, superblock, want)
-		}
-	}
-	if end := t.ends.At(t.ends.Len() - 1); end != uint64(x.lists.Len()) { // 0 without terms
-		return x.lists.Corruptf(int64(end), "the last list ends here, the section at %d", x.lists.Len())
-	}
-	if !t.ends.Check() {
-		return x.table.Corruptf(headSize, "list ends: select and rank disagree")
-	}
-	return nil
-}
-
 // Announce announces that lists will be looked up; see format.Announcer.
 func (x *Index) Announce() { x.table.Soon(0, x.table.Len()) }
 

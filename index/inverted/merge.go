@@ -14,9 +14,9 @@ import (
 // Gone is the place of an omitted superblock.
 const Gone = math.MaxUint32
 
-// Source is an n-gram index to merge, and where its text went.
+// Source is a file with an index to merge, and where its text went.
 type Source struct {
-	Index *Index
+	File *format.File
 	// Places has, for each superblock of the index, its number in the new one, or Gone. No two
 	// superblocks of all sources may have the same place.
 	Places []uint32
@@ -38,18 +38,14 @@ type MergeOptions struct {
 // lists of equal terms, in batches and concurrently. It keeps the lists, encoded, until all are
 // there, in memory as far as opts.Spill allows. The errors are those of w, Pace, the context and
 // temporary files, and *format.CorruptError of a source.
-func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) (err error) {
+func Merge(ctx context.Context, w *format.Writer, tags Tags, superblocks uint32, sources []Source, opts MergeOptions) error {
 	m := newMerger(tags, superblocks, opts)
-	defer func() { err = errors.Join(err, m.writer.close()) }()
-	for _, s := range sources {
-		if err := m.add(mergeSource{index: s.Index, places: s.Places}); err != nil {
+	return m.run(sources, func() error {
+		if err := m.mergeTerms(ctx); err != nil {
 			return err
 		}
-	}
-	if err := m.mergeTerms(ctx); err != nil {
-		return err
-	}
-	return m.writer.write(w)
+		return m.writer.write(w)
+	})
 }
 
 // merger merges indexes.
@@ -87,8 +83,33 @@ func newMerger(tags Tags, superblocks uint32, opts MergeOptions) *merger {
 	return &merger{opts: opts, blocks: blocks, writer: newWriter(tags, blocks, opts.Spill)}
 }
 
+// run opens the sources and merges them.
+func (m *merger) run(sources []Source, merge func() error) (err error) {
+	defer func() { err = errors.Join(err, m.writer.close()) }()
+	for _, s := range sources {
+		m.files = append(m.files, s.File)
+	}
+	return format.GuardFiles(m.files, func() error {
+		for _, s := range sources {
+			if err := m.add(s); err != nil {
+				return err
+			}
+		}
+		return merge()
+	})
+}
+
 // add adds a source, and takes over the counts of its superblocks.
-func (m *merger) add(s mergeSource) (err error) {
+func (m *merger) add(source Source) (err error) {
+	s := mergeSource{places: source.Places}
+	if !m.writer.tags.words() {
+		s.index, err = Open(source.File, m.writer.tags)
+	} else if s.words, err = OpenWords(source.File); err == nil {
+		s.index, s.stay = s.words.lists, make([]staying, s.words.Len())
+	}
+	if err != nil {
+		return err
+	}
 	if s.table, err = s.index.openedTable(); err != nil {
 		return err
 	}
@@ -100,10 +121,7 @@ func (m *merger) add(s mergeSource) (err error) {
 			m.blocks[place] = s.table.blocks.at(uint32(superblock))
 		}
 	}
-	if s.words != nil {
-		s.stay = make([]staying, s.words.Len())
-	}
-	m.sources, m.files = append(m.sources, s), append(m.files, s.index.table.File())
+	m.sources = append(m.sources, s)
 	return nil
 }
 

@@ -10,44 +10,33 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// WordSource is an index of words to merge, and where its text went.
-type WordSource struct {
-	Words *Words
-	// Places are as in Source.
-	Places []uint32
-}
-
 // MergeWords writes the index of words of a text of that many superblocks, whose parts are in the
 // sources. It is like Merge, and writes what a WordBuilder would write. ngrams lends its memory and
 // must be empty.
-func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []WordSource, ngrams *NgramBuilder, opts MergeOptions) (err error) {
+func MergeWords(ctx context.Context, w *format.Writer, superblocks uint32, sources []Source, ngrams *NgramBuilder, opts MergeOptions) error {
 	m := newMerger(wordTags, superblocks, opts)
-	defer func() { err = errors.Join(err, m.writer.close()) }()
-	for _, s := range sources {
-		if err := m.add(mergeSource{index: s.Words.lists, words: s.Words, places: s.Places}); err != nil {
+	return m.run(sources, func() error {
+		// The opaque superblocks are read first, to find damage there before the work is done.
+		opaque, err := m.opaque()
+		if err != nil {
 			return err
 		}
-	}
-	// The opaque superblocks are read first, to find damage there before the work is done.
-	opaque, err := m.opaque()
-	if err != nil {
-		return err
-	}
-	m.dictionary = newDictionaryWriter(w, ngrams)
-	if err := m.mergeTerms(ctx); err != nil {
-		return err
-	}
-	if err := m.dictionary.close(); err != nil {
-		return err
-	}
-	partLists, err := m.parts(ctx, w)
-	if err != nil {
-		return err
-	}
-	if err := m.writer.write(w); err != nil {
-		return err
-	}
-	return writeInfo(w, superblocks, opaque, partLists)
+		m.dictionary = newDictionaryWriter(w, ngrams)
+		if err := m.mergeTerms(ctx); err != nil {
+			return err
+		}
+		if err := m.dictionary.close(); err != nil {
+			return err
+		}
+		partLists, err := m.parts(ctx, w)
+		if err != nil {
+			return err
+		}
+		if err := m.writer.write(w); err != nil {
+			return err
+		}
+		return writeInfo(w, superblocks, opaque, partLists)
+	})
 }
 
 // parts writes the parts of the words that stay, and their posting lists, from those of the sources.
@@ -60,34 +49,30 @@ func (m *merger) parts(ctx context.Context, w *format.Writer) (lists uint32, err
 		}
 		return cmp.Or(ctx.Err(), err)
 	}
-	err = format.GuardFiles(m.files, func() error {
-		words := uint64(0)
-		for i := range m.sources {
-			s := &m.sources[i]
-			s.first = words
-			words += uint64(s.words.Len())
-			for number := range s.words.Blocks() {
-				if err := cmp.Or(ctx.Err(), s.words.Block(number, block)); err != nil {
-					return err
-				}
-				for j := range block.Len() {
-					if word := block.First + uint32(j); s.stay[word] != 0 {
-						b.add(s.first+uint64(word), block.Word(j), s.stay[word] == repeated)
-					}
+	words := uint64(0)
+	for i := range m.sources {
+		s := &m.sources[i]
+		s.first = words
+		words += uint64(s.words.Len())
+		for number := range s.words.Blocks() {
+			if err := cmp.Or(ctx.Err(), s.words.Block(number, block)); err != nil {
+				return 0, err
+			}
+			for j := range block.Len() {
+				if word := block.First + uint32(j); s.stay[word] != 0 {
+					b.add(s.first+uint64(word), block.Word(j), s.stay[word] == repeated)
 				}
 			}
 		}
-		lists, err = b.write(w, m.writer, func(to *partSums, holders []uint64) error {
-			for _, holder := range holders {
-				if err := m.addHolder(to, it, holder, pace); err != nil {
-					return err
-				}
+	}
+	return b.write(w, m.writer, func(to *partSums, holders []uint64) error {
+		for _, holder := range holders {
+			if err := m.addHolder(to, it, holder, pace); err != nil {
+				return err
 			}
-			return nil
-		})
-		return err
+		}
+		return nil
 	})
-	return lists, err
 }
 
 // addHolder adds the postings of a word to the sums of a part that it holds.
@@ -101,7 +86,7 @@ func (m *merger) addHolder(to *partSums, it *Iterator, holder uint64, pace func(
 	if err := pace(list); err != nil {
 		return err
 	}
-	err = to.addList(it, list, matches, func(superblock uint32) uint32 { return s.places[superblock] })
+	err = to.addList(it, list, matches, s.places)
 	if errors.Is(err, errPartCount) {
 		return s.index.lists.Corruptf(0, "%v", err)
 	}

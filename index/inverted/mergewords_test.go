@@ -69,13 +69,9 @@ func deal(t testing.TB, r *rand.Rand, b *inverted.WordBuilder, blobs [][]byte) (
 
 // merge merges the sources into a file with only the sections of words.
 func (s *split) merge(ctx context.Context, opts inverted.MergeOptions) ([]byte, error) {
-	var sources []inverted.WordSource
+	var sources []inverted.Source
 	for i, f := range s.files {
-		x, err := inverted.OpenWords(f)
-		if err != nil {
-			return nil, err
-		}
-		sources = append(sources, inverted.WordSource{Words: x, Places: s.places[i]})
+		sources = append(sources, inverted.Source{File: f, Places: s.places[i]})
 	}
 	var data bytes.Buffer
 	w := format.NewWriter(&data)

@@ -307,11 +307,11 @@ func (s *partSums) add(superblock uint32, matches partSum, count uint16, defined
 }
 
 // addList adds those postings of a word's list that have a place.
-func (s *partSums) addList(it *Iterator, list List, matches partSum, place func(superblock uint32) uint32) error {
+func (s *partSums) addList(it *Iterator, list List, matches partSum, places []uint32) error {
 	it.Reset(list)
 	for superblocks, counts := it.Block(); len(superblocks) > 0; superblocks, counts = it.Block() {
 		for i, superblock := range superblocks {
-			if to := place(superblock); to != Gone && !s.add(to, matches, counts[i], it.DefinedAt(i)) {
+			if to := places[superblock]; to != Gone && !s.add(to, matches, counts[i], it.DefinedAt(i)) {
 				return errPartCount
 			}
 		}
@@ -319,20 +319,22 @@ func (s *partSums) addList(it *Iterator, list List, matches partSum, place func(
 	return it.Err()
 }
 
-// runs calls f for the lists of all parts, in their order. add adds the postings of words to the sums of a part that they hold, see holderOf.
-// blocks has the block count of each superblock. f must not keep the run.
-func (b *partBuilder) runs(blocks []uint8, add func(to *partSums, holders []uint64) error, f func(part int, flag uint32, r *run) error) error {
+// write appends the lists of the parts to those of words, and writes the section of the parts. It returns how many lists there are. add adds the
+// postings of words to the sums of a part that they hold, see holderOf.
+func (b *partBuilder) write(w format.SectionWriter, to *writer, add func(to *partSums, holders []uint64) error) (n uint32, err error) {
 	lists := [...]struct {
 		flag, shift uint32
 		run
 	}{{flag: hasEnds}, {flag: hasInside, shift: insideShift}}
+	blocks := to.encoder.blocks
 	s := &partSums{make([]partSum, len(blocks)), make([]uint64, len(blocks)/64+1)}
+	data := make([]byte, 0, len(b.parts)*partEntry)
 	b.holders.sort(len(b.parts))
-	for part := range b.parts {
+	for part, text := range b.parts {
 		g, start, end := b.holders.run(uint32(part))
 		for holders := range g.parts(start, end) {
 			if err := add(s, holders); err != nil {
-				return err
+				return 0, err
 			}
 		}
 		for i := range lists {
@@ -352,37 +354,22 @@ func (b *partBuilder) runs(blocks []uint8, add func(to *partSums, holders []uint
 				s.sums[superblock] = 0
 			}
 		}
+		entry := uint32(0)
 		for i := range lists {
 			if len(lists[i].superblocks) == 0 {
 				continue
 			}
-			if err := f(part, lists[i].flag, &lists[i].run); err != nil {
-				return err
+			if err := to.append(&lists[i].run); err != nil {
+				return 0, err
 			}
+			if entry == 0 {
+				entry = n << partFlags
+			}
+			entry |= lists[i].flag
+			n++
 		}
-	}
-	return nil
-}
-
-// write appends the lists of the parts to those of words, and writes the section of the parts. It returns how many lists there are. add is that of
-// runs.
-func (b *partBuilder) write(w format.SectionWriter, lists *writer, add func(to *partSums, holders []uint64) error) (n uint32, err error) {
-	entries := make([]uint32, len(b.parts))
-	err = b.runs(lists.encoder.blocks, add, func(part int, flag uint32, r *run) error {
-		if entries[part] == 0 {
-			entries[part] = n << partFlags
-		}
-		entries[part] |= flag
-		n++
-		return lists.append(r)
-	})
-	if err != nil {
-		return 0, err
-	}
-	data := make([]byte, 0, len(entries)*partEntry)
-	for i, part := range b.parts {
-		data = append(append(data, part...), make([]byte, mostPart-len(part))...)
-		data = binary.LittleEndian.AppendUint32(data, entries[i])
+		data = append(append(data, text...), make([]byte, mostPart-len(text))...)
+		data = binary.LittleEndian.AppendUint32(data, entry)
 	}
 	if err := w.WriteSection(format.TagParts, format.Required, data); err != nil {
 		return 0, fmt.Errorf("write section %s: %w", format.TagParts, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// indexOf returns the index of words of n blobs, all with the same text.
-func indexOf(t *testing.T, text []byte, n int) *Words {
+// indexOf returns a file with the index of words of n blobs, all with the same text.
+func indexOf(t *testing.T, text []byte, n int) *format.File {
 	t.Helper()
 	b, units := NewWordBuilder(), (len(text)+4095)/4096
 	for i := range n {
@@ -21,8 +21,8 @@ func indexOf(t *testing.T, text []byte, n int) *Words {
 	return written(t, func(w *format.Writer) error { return b.Write(w, uint32(n*units), NewNgramBuilder()) })
 }
 
-// written opens the index of words that a function writes.
-func written(t *testing.T, write func(w *format.Writer) error) *Words {
+// written returns the file that a function writes.
+func written(t *testing.T, write func(w *format.Writer) error) *format.File {
 	t.Helper()
 	var file bytes.Buffer
 	w := format.NewWriter(&file)
@@ -33,6 +33,12 @@ func written(t *testing.T, write func(w *format.Writer) error) *Words {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return f
+}
+
+// opened opens the index of words in a file.
+func opened(t *testing.T, f *format.File) *Words {
+	t.Helper()
 	x, err := OpenWords(f)
 	if err != nil {
 		t.Fatal(err)
@@ -41,16 +47,16 @@ func written(t *testing.T, write func(w *format.Writer) error) *Words {
 }
 
 // mergedOf merges indexes, one after the other.
-func mergedOf(t *testing.T, w *format.Writer, sources ...*Words) error {
+func mergedOf(t *testing.T, w *format.Writer, files ...*format.File) error {
 	t.Helper()
-	var list []WordSource
+	var list []Source
 	superblocks := uint32(0)
-	for _, x := range sources {
+	for _, f := range files {
 		var places []uint32
-		for range x.Superblocks() {
+		for range opened(t, f).Superblocks() {
 			places, superblocks = append(places, superblocks), superblocks+1
 		}
-		list = append(list, WordSource{Words: x, Places: places})
+		list = append(list, Source{File: f, Places: places})
 	}
 	return MergeWords(t.Context(), w, superblocks, list, NewNgramBuilder(), MergeOptions{Processors: 1})
 }
@@ -83,8 +89,8 @@ func TestWordsThatHoldManyParts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			built := indexOf(t, c.text, 1)
 			merged := written(t, func(w *format.Writer) error { return mergedOf(t, w, built, built, built) })
-			for _, x := range []*Words{built, merged} {
-				if got := x.parts.Len() / partEntry; got != c.parts {
+			for _, f := range []*format.File{built, merged} {
+				if got := opened(t, f).parts.Len() / partEntry; got != c.parts {
 					t.Errorf("%d parts, not %d", got, c.parts)
 				}
 			}
@@ -100,11 +106,10 @@ func TestImpossibleCounts(t *testing.T) {
 	}
 	for _, superblocks := range []int{1, 7} {
 		for _, count := range []uint16{1, MaxCount / partWords, MaxCount/partWords + 1, 100, 512, 1024, MaxCount} {
-			x := indexOf(t, text, superblocks)
-			setCounts(t, x, count, superblocks)
+			f := withCounts(t, indexOf(t, text, superblocks), count, superblocks)
 			var file bytes.Buffer
 			w := format.NewWriter(&file)
-			err := errors.Join(mergedOf(t, w, x), w.Close())
+			err := errors.Join(mergedOf(t, w, f), w.Close())
 			if possible := int(count)*partWords <= MaxCount; (err == nil) != possible {
 				t.Errorf("%d times in each of %d superblocks: %v", count, superblocks, err)
 			} else if err != nil {
@@ -114,10 +119,11 @@ func TestImpossibleCounts(t *testing.T) {
 	}
 }
 
-// setCounts replaces the lists of all words by ones with a count in each superblock.
-func setCounts(t *testing.T, x *Words, count uint16, superblocks int) {
+// withCounts replaces the lists of all words by ones with a count in each superblock.
+func withCounts(t *testing.T, f *format.File, count uint16, superblocks int) *format.File {
 	t.Helper()
 	var lists []run
+	x := opened(t, f)
 	for number := range x.lists.terms {
 		var r run
 		for i := range superblocks {
@@ -128,9 +134,19 @@ func setCounts(t *testing.T, x *Words, count uint16, superblocks int) {
 		}
 		lists = append(lists, r)
 	}
-	hostile, err := openWords(t, writeWords(t, lists, uint32(superblocks)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.lists = hostile
+	hostile := writeWords(t, lists, uint32(superblocks))
+	return written(t, func(w *format.Writer) (err error) {
+		for _, info := range f.Sections() {
+			section, _ := f.Section(info.Tag)
+			data, readErr := section.All()
+			switch info.Tag {
+			case wordTags.Lists:
+				data = hostile[0]
+			case wordTags.Table:
+				data = hostile[1]
+			}
+			err = errors.Join(err, readErr, w.WriteSection(info.Tag, info.Flags, data))
+		}
+		return err
+	})
 }

@@ -164,34 +164,6 @@ func TestEveryFlippedByteOfWords(t *testing.T) {
 	})
 }
 
-// TestCheckOfWords compares tables with counts that do not belong to them.
-func TestCheckOfWords(t *testing.T) {
-	lists := []run{{[]uint32{0, 2}, []uint8{1, 6}, []uint16{1, 2}, []bool{false, true}}}
-	sections := writeWords(t, lists, 4)
-	for name, c := range map[string]struct {
-		blocks []uint8
-		damage func(*[2][]byte)
-		sound  bool
-	}{
-		"as it is":           {[]uint8{1, 0, 3, 0}, func(*[2][]byte) {}, true},
-		"other block counts": {[]uint8{1, 0, 2, 0}, func(*[2][]byte) {}, false},
-		"fewer superblocks":  {[]uint8{1, 0, 3}, func(*[2][]byte) {}, false},
-		"bytes after lists":  {[]uint8{1, 0, 3, 0}, func(s *[2][]byte) { s[0] = append(s[0], 0) }, false},
-	} {
-		damaged := [2][]byte{bytes.Clone(sections[0]), bytes.Clone(sections[1])}
-		c.damage(&damaged)
-		x, err := openWords(t, damaged)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := x.check(c.blocks); (err == nil) != c.sound {
-			t.Errorf("%s: %v", name, err)
-		} else {
-			checkCorrupt(t, err)
-		}
-	}
-}
-
 // TestCountsAreBounded: a word that starts more often than MaxCount in a superblock is corrupt.
 func TestCountsAreBounded(t *testing.T) {
 	for count, sound := range map[uint16]bool{MaxCount - 1: true, MaxCount: true, MaxCount + 1: false, 2*MaxCount - 1: false, 2 * MaxCount: false} {

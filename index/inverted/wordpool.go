@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/trawl-search/trawl/index/ngram"
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
@@ -74,11 +75,16 @@ func (p *wordPool) addTo(sums *partSums, number uint32, matches partSum) error {
 // WordBuilder collects the words of blobs and writes their index. Reset keeps its memory for the next
 // index. It is not safe for concurrent use.
 type WordBuilder struct {
-	scanner wordScanner
-	table   wordTable
-	pool    wordPool
-	opaque  []uint64
-	blocks  []uint8 // for each superblock, blocks up to the last one in which a word starts
+	table  wordTable
+	pool   wordPool
+	opaque []uint64
+	blocks []uint8 // for each superblock, blocks up to the last one in which a word starts
+
+	// Of one blob, or superblock.
+	local   local
+	bits    [ngram.SuperblockSize / 64]uint64
+	symbols []symbols.Symbol
+	defined []uint32
 
 	fetched uint32 // never read: it keeps the compiler from removing early reads
 
@@ -109,10 +115,23 @@ func (b *WordBuilder) Add(first uint32, blob []byte, opaque []uint32, language *
 		return fmt.Errorf("%w: superblock %d is not in [%d, %d)", ErrMisuse, first, len(b.blocks), MaxSuperblocks)
 	}
 	b.blocks = append(b.blocks, make([]uint8, first-uint32(len(b.blocks)))...)
-	b.scanner.scan(&b.table, blob, opaque, language, func(superblock uint32, words []localWord, opaque bool) {
-		if superblock += first; opaque {
-			b.opaque = append(b.opaque, uint64(superblock))
+	defined := b.definedIn(blob, language)
+	for start := 0; start < len(blob); start += ngram.SuperblockSize {
+		superblock := first + uint32(start/ngram.SuperblockSize)
+		n := 0
+		for n < len(defined) && int(defined[n]) < start+ngram.SuperblockSize {
+			n++
 		}
+		here := defined[:n]
+		defined = defined[n:]
+		if len(opaque) > 0 && first+opaque[0] == superblock {
+			opaque, b.opaque, b.blocks = opaque[1:], append(b.opaque, uint64(superblock)), append(b.blocks, 0)
+			continue
+		}
+		b.local.reset()
+		b.local.collect(&b.table, b.bits[:], blob, start)
+		b.local.define(&b.table, blob, here)
+		words := b.local.words[:b.local.n]
 		for i := range words {
 			b.fetched += b.table.fetch(uint32(words[i].hash))
 		}
@@ -122,6 +141,6 @@ func (b *WordBuilder) Add(first uint32, blob []byte, opaque []uint32, language *
 			b.pool.add(number, superblock, w.mask, w.count, w.defined)
 		}
 		b.blocks = append(b.blocks, blocksOf(words))
-	})
+	}
 	return nil
 }

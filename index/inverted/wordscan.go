@@ -8,49 +8,17 @@ import (
 	"github.com/trawl-search/trawl/index/symbols"
 )
 
-// wordScanner finds the words of blobs. It reuses its memory.
-type wordScanner struct {
-	local   local
-	bits    [ngram.SuperblockSize / 64]uint64
-	symbols []symbols.Symbol
-	defined []uint32
-}
-
-// scan calls each for the superblocks of a blob, with the distinct words that start there; opaque
-// superblocks have none. The table hashes the words.
-func (s *wordScanner) scan(t *wordTable, blob []byte, opaque []uint32, language *symbols.Language, each func(superblock uint32, words []localWord, opaque bool)) {
-	defined := s.definitions(blob, language)
-	for start := 0; start < len(blob); start += ngram.SuperblockSize {
-		superblock := uint32(start / ngram.SuperblockSize)
-		n := 0
-		for n < len(defined) && int(defined[n]) < start+ngram.SuperblockSize {
-			n++
-		}
-		here := defined[:n]
-		defined = defined[n:]
-		if len(opaque) > 0 && opaque[0] == superblock {
-			opaque = opaque[1:]
-			each(superblock, nil, true)
-			continue
-		}
-		s.local.reset()
-		s.local.collect(t, s.bits[:], blob, start)
-		s.local.define(t, blob, here)
-		each(superblock, s.local.words[:s.local.n], false)
-	}
-}
-
-// definitions returns where defined words start in a blob, ascending.
-func (s *wordScanner) definitions(blob []byte, language *symbols.Language) []uint32 {
-	s.symbols, s.defined = language.Append(s.symbols[:0], blob), s.defined[:0]
-	for _, found := range s.symbols {
+// definedIn returns where defined words start in a blob, ascending.
+func (b *WordBuilder) definedIn(blob []byte, language *symbols.Language) []uint32 {
+	b.symbols, b.defined = language.Append(b.symbols[:0], blob), b.defined[:0]
+	for _, found := range b.symbols {
 		for at := found.Start; at < found.End; at++ {
 			if ngram.IsWord(blob[at]) && (at == found.Start || !ngram.IsWord(blob[at-1])) {
-				s.defined = append(s.defined, at)
+				b.defined = append(b.defined, at)
 			}
 		}
 	}
-	return s.defined
+	return b.defined
 }
 
 // local has the distinct words of one superblock. A word occurs 2.4 times there on average, and the

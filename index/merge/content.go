@@ -20,8 +20,8 @@ func (m *merger) writeContent(w *format.Writer) error {
 		if err != nil {
 			return err
 		}
-		if in.indexed = words.Marked(); in.indexed { // otherwise its contents are indexed again by this version of the rules for definitions
-			m.indexes = append(m.indexes, index{in.File, in.places})
+		if in.indexed = words.Marked() && !m.afresh; in.indexed { // otherwise its contents are indexed again by this version of the rules for definitions
+			m.indexes = append(m.indexes, inverted.Source{File: in.File, Places: in.places})
 		}
 	}
 	content, err := docstore.NewContentWriter(w, m.opts.Effort, m.opts.Processors)

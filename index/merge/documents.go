@@ -99,14 +99,14 @@ func (in *input) place(blob, place uint32) (length uint32, err error) {
 	if in.places == nil {
 		n := in.content.Superblocks()
 		if int64(n) > in.File.Size() { // each has a unit of at least one byte
-			return 0, in.corruptf("%d superblocks in %d bytes", n, in.File.Size())
+			return 0, in.File.Corruptf("%d superblocks in %d bytes", n, in.File.Size())
 		}
 		in.places = slices.Repeat([]uint32{inverted.Gone}, int(n))
 	}
 	for i := range docstore.SuperblocksOf(uint64(length)) {
 		to := &in.places[first+i]
 		if *to != inverted.Gone {
-			return 0, in.corruptf("superblock %d has two blobs, or its blob two object ids", first+i)
+			return 0, in.File.Corruptf("superblock %d has two blobs, or its blob two object ids", first+i)
 		}
 		*to = place + i
 	}

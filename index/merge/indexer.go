@@ -29,7 +29,7 @@ type indexer struct {
 }
 
 // add indexes a blob whose superblocks have the places from place on. It will be in the last of the indexes, which flush adds.
-func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *symbols.Language) error {
+func (x *indexer) add(indexes *[]inverted.Source, content []byte, place uint32, language *symbols.Language) error {
 	if x.ngrams.MemoryUsed()+x.words.Memory() > x.memory {
 		if err := x.flush(indexes); err != nil {
 			return err
@@ -52,30 +52,39 @@ func (x *indexer) add(indexes *[]index, content []byte, place uint32, language *
 }
 
 // finish flushes after the last blob, and frees what is not needed any more.
-func (x *indexer) finish(indexes *[]index) error {
+func (x *indexer) finish(indexes *[]inverted.Source) error {
 	err := x.flush(indexes)
 	x.extract, x.words = nil, nil
 	return err
 }
 
 // flush adds the index of the contents since the last one, if there are any.
-func (x *indexer) flush(indexes *[]index) error {
+func (x *indexer) flush(indexes *[]inverted.Source) error {
 	if len(x.places) == 0 {
 		return nil
 	}
-	file, err := x.write()
+	file, err := writeTemporary(x.dir, x.write)
 	if err != nil {
 		return fmt.Errorf("write a temporary index: %w", err)
 	}
 	x.files = append(x.files, file)
-	*indexes = append(*indexes, index{file, x.places})
+	*indexes = append(*indexes, inverted.Source{File: file, Places: x.places})
 	x.places = nil
 	return nil
 }
 
-// write writes the index and opens it. It removes the name of its file.
-func (x *indexer) write() (f *format.File, err error) {
-	file, err := os.CreateTemp(x.dir, "index-")
+// write writes the index.
+func (x *indexer) write(w *format.Writer) error {
+	superblocks := uint32(len(x.places))
+	if err := x.ngrams.Write(w, inverted.ContentTags, superblocks); err != nil {
+		return err
+	}
+	return x.words.Write(w, superblocks, x.ngrams)
+}
+
+// writeTemporary opens a temporary file with the sections that write writes. It removes the name of the file.
+func writeTemporary(dir string, write func(*format.Writer) error) (f *format.File, err error) {
+	file, err := os.CreateTemp(dir, "index-")
 	if err != nil {
 		return nil, fmt.Errorf("make a temporary file: %w", err)
 	}
@@ -88,11 +97,7 @@ func (x *indexer) write() (f *format.File, err error) {
 	}()
 	buffer := bufio.NewWriterSize(file, 1<<20)
 	w := format.NewWriter(buffer)
-	superblocks := uint32(len(x.places))
-	if err := x.ngrams.Write(w, inverted.ContentTags, superblocks); err != nil {
-		return nil, err
-	}
-	if err := x.words.Write(w, superblocks, x.ngrams); err != nil {
+	if err := write(w); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(w.Close(), buffer.Flush()); err != nil {

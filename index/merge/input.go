@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
-	"github.com/trawl-search/trawl/index/format"
 )
 
 // input is an opened Input.
@@ -134,7 +133,7 @@ func (p *part) read() (err error) {
 		return err
 	}
 	if c := bytes.Compare(p.path, last); c < 0 || c == 0 && bytes.Compare(p.oid, lastOID) <= 0 {
-		return p.corruptf("document %d is out of order", p.doc)
+		return p.File.Corruptf("document %d is out of order", p.doc)
 	}
 	return nil
 }
@@ -156,15 +155,11 @@ func (p *part) branchesOf(doc uint32) ([]uint32, error) {
 	var branches []uint32
 	for _, b := range have {
 		if int(b) >= len(p.branches) {
-			return nil, p.corruptf("document %d is on branch %d of %d", doc, b, len(p.branches))
+			return nil, p.File.Corruptf("document %d is on branch %d of %d", doc, b, len(p.branches))
 		}
 		branches = append(branches, p.branches[b]...)
 	}
 	slices.Sort(branches)
 	p.sets[set] = branches
 	return branches, nil
-}
-
-func (in *input) corruptf(reason string, args ...any) error {
-	return &format.CorruptError{File: in.File.Name(), Section: "documents", Offset: -1, Reason: fmt.Sprintf(reason, args...)}
 }

@@ -71,25 +71,34 @@ const defaultMemory = 128 << 20
 // it returns an error, the output is useless. The error is that of the context, of Pace or of w,
 // ErrInputs, or a *format.CorruptError of an input.
 func Shards(ctx context.Context, w io.Writer, inputs []Input, opts Options) (build.Result, error) {
-	if opts.Processors <= 0 {
-		opts.Processors = runtime.GOMAXPROCS(0)
-	}
-	if opts.Memory <= 0 {
-		opts.Memory = defaultMemory
-	}
-	m := &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: inverted.NewNgramBuilder()}
+	m := newMerger(ctx, opts)
 	files := make([]*format.File, len(inputs))
 	for i := range inputs {
 		files[i] = inputs[i].File
 	}
-	err := format.GuardFiles(files, func() error { return m.run(w, inputs) })
+	var out *format.Writer
+	err := format.GuardFiles(files, func() error {
+		if err := m.open(inputs); err != nil {
+			return err
+		}
+		if err := m.plan(); err != nil {
+			return err
+		}
+		out = format.NewWriter(w)
+		if err := m.write(out); err != nil {
+			return err
+		}
+		return out.Close()
+	})
 	if err = errors.Join(err, m.close()); err != nil {
 		return build.Result{}, fmt.Errorf("merge %d shards: %w", len(inputs), err)
 	}
+	m.result.Size, m.result.SHA256 = out.Size(), out.Sum()
+	m.result.Languages = slices.Sorted(maps.Keys(m.langs))
 	return m.result, nil
 }
 
-// merger is one call of Shards.
+// merger is one call of Shards or Verify.
 type merger struct {
 	ctx    context.Context //nolint:containedctx // it lives as long as the call
 	opts   Options
@@ -103,19 +112,23 @@ type merger struct {
 
 	superblocks uint32 // of the blobs
 
-	indexes []index  // with the postings of the blobs
-	again   *indexer // for contents whose definitions other rules found; nil if there are none
+	indexes []inverted.Source // shards, and parts of one, with the n-grams and words of the blobs
+	again   *indexer          // for contents whose definitions other rules found; nil if there are none
+	afresh  bool              // all contents are indexed again
 	ngrams  *inverted.NgramBuilder
 }
 
-// index is a shard, or a part of one, with the n-grams and words of some contents.
-type index struct {
-	file   *format.File
-	places []uint32 // of its superblocks in the new shard
+func newMerger(ctx context.Context, opts Options) *merger {
+	if opts.Processors <= 0 {
+		opts.Processors = runtime.GOMAXPROCS(0)
+	}
+	if opts.Memory <= 0 {
+		opts.Memory = defaultMemory
+	}
+	return &merger{ctx: ctx, opts: opts, docs: docstore.NewDocsWriter(), oids: map[string]uint32{}, langs: map[string]bool{}, ngrams: inverted.NewNgramBuilder()}
 }
 
-// run does everything that reads the inputs.
-func (m *merger) run(w io.Writer, inputs []Input) error {
+func (m *merger) open(inputs []Input) error {
 	m.inputs = make([]*input, len(inputs))
 	for i, in := range inputs {
 		var err error
@@ -123,20 +136,16 @@ func (m *merger) run(w io.Writer, inputs []Input) error {
 			return err
 		}
 	}
-	if err := m.plan(); err != nil {
-		return err
-	}
-	out := format.NewWriter(w)
+	return nil
+}
+
+// write writes all sections.
+func (m *merger) write(w *format.Writer) error {
 	for _, write := range []func(*format.Writer) error{m.writeContent, m.docs.Close, m.writePostings, m.writeWords, m.writeNames} {
-		if err := write(out); err != nil {
+		if err := write(w); err != nil {
 			return err
 		}
 	}
-	if err := out.Close(); err != nil {
-		return err
-	}
-	m.result.Size, m.result.SHA256 = out.Size(), out.Sum()
-	m.result.Languages = slices.Sorted(maps.Keys(m.langs))
 	return nil
 }
 

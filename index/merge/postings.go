@@ -19,43 +19,14 @@ func (m *merger) mergeOptions() inverted.MergeOptions {
 	}
 }
 
-// guardIndexes runs a function that reads the indexes.
-func (m *merger) guardIndexes(fn func() error) error {
-	files := make([]*format.File, len(m.indexes))
-	for i := range m.indexes {
-		files[i] = m.indexes[i].file
-	}
-	return format.GuardFiles(files, fn)
-}
-
 // writePostings writes the n-gram index of the content.
 func (m *merger) writePostings(w *format.Writer) error {
-	return m.guardIndexes(func() error {
-		var sources []inverted.Source
-		for _, from := range m.indexes {
-			x, err := inverted.Open(from.file, inverted.ContentTags)
-			if err != nil {
-				return err
-			}
-			sources = append(sources, inverted.Source{Index: x, Places: from.places})
-		}
-		return inverted.Merge(m.ctx, w, inverted.ContentTags, m.superblocks, sources, m.mergeOptions())
-	})
+	return inverted.Merge(m.ctx, w, inverted.ContentTags, m.superblocks, m.indexes, m.mergeOptions())
 }
 
 // writeWords writes the index of words.
 func (m *merger) writeWords(w *format.Writer) error {
-	return m.guardIndexes(func() error {
-		var sources []inverted.WordSource
-		for _, from := range m.indexes {
-			x, err := inverted.OpenWords(from.file)
-			if err != nil {
-				return err
-			}
-			sources = append(sources, inverted.WordSource{Words: x, Places: from.places})
-		}
-		return inverted.MergeWords(m.ctx, w, m.superblocks, sources, m.ngrams, m.mergeOptions())
-	})
+	return inverted.MergeWords(m.ctx, w, m.superblocks, m.indexes, m.ngrams, m.mergeOptions())
 }
 
 // writeNames writes the n-gram index of the names. They are one text, in which windows reach from

@@ -5,6 +5,7 @@
 package shard
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/inverted"
+	"github.com/trawl-search/trawl/index/merge"
 )
 
 // Shard is an open shard. It is safe for concurrent use, but not after Close. Its parts must not be
@@ -85,6 +87,19 @@ func (s *Shard) Close() error { return s.file.Close() }
 // Guard runs f, which reads the shard. A fault of the mapping becomes an error.
 func (s *Shard) Guard(f func() error) error { return s.file.Guard(f) }
 
+// Verify reads the whole shard: every checksum, and every section, which must be what its documents make up. It returns the first fault,
+// which is format.ErrCorrupt, or the context's error. It needs room for another such shard in a temporary file.
+func (s *Shard) Verify(ctx context.Context) error {
+	if err := s.file.Verify(ctx); err != nil {
+		return fmt.Errorf("verify shard: %w", err)
+	}
+	return merge.Verify(ctx, s.file)
+}
+
+// Recheck checks bytes again that were found to be sound when they were first read; see
+// format.File.Recheck.
+func (s *Shard) Recheck(from int64) (next, read int64, err error) { return s.file.Recheck(from) }
+
 // Name returns the name of the shard's file.
 func (s *Shard) Name() string { return s.file.Name() }
 
@@ -99,5 +114,5 @@ func (s *Shard) ContentBytes() uint64 { return s.Content.Bytes() }
 
 // Corruptf returns the error for documents that contradict each other.
 func (s *Shard) Corruptf(reason string, args ...any) error {
-	return &format.CorruptError{File: s.Name(), Section: "documents", Reason: fmt.Sprintf(reason, args...)}
+	return s.file.Corruptf(reason, args...)
 }
