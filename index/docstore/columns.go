@@ -7,35 +7,6 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// listSpec says which list a section must hold: n+1 boundaries, or n values, below universe.
-type listSpec struct {
-	column   *eliasfano.Column
-	tag      format.Tag
-	n        int
-	universe uint64
-}
-
-// boundaries are the n+1 ascending numbers from 0 to last where n things start and end.
-func boundaries(column *eliasfano.Column, tag format.Tag, n uint32, last uint64) listSpec {
-	return listSpec{column: column, tag: tag, n: int(n) + 1, universe: last + 1}
-}
-
-// ordinals are n ascending numbers, each below count.
-func ordinals(column *eliasfano.Column, tag format.Tag, n, count uint32) listSpec {
-	return listSpec{column: column, tag: tag, n: int(n), universe: uint64(count)}
-}
-
-func openLists(f *format.File, lists ...listSpec) error {
-	for _, l := range lists {
-		s, err := f.Need(l.tag)
-		if err != nil {
-			return err
-		}
-		l.column.Init(s, l.n, l.universe)
-	}
-	return nil
-}
-
 // sectionWriter writes sections one after the other. The first error stays.
 type sectionWriter struct {
 	w   *format.Writer

@@ -1,6 +1,7 @@
 package docstore
 
 import (
+	"cmp"
 	"iter"
 	"math"
 
@@ -46,14 +47,10 @@ func OpenContent(f *format.File) (*Content, error) {
 	if err := c.units.open(f, unitTags{format.TagUnits, format.TagUnitOffsets, format.TagDictionaries}, info.superblocks, info.bytes); err != nil {
 		return nil, err
 	}
-	err = openLists(f,
-		boundaries(&c.lines, format.TagLines, info.superblocks, info.newlines),
-		boundaries(&c.starts, format.TagBlobStarts, info.blobs, info.bytes),
-		boundaries(&c.superblocks, format.TagBlobSuperblocks, info.blobs, uint64(info.superblocks)))
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
+	return c, cmp.Or(
+		c.lines.OpenBoundaries(f, format.TagLines, info.superblocks, info.newlines),
+		c.starts.OpenBoundaries(f, format.TagBlobStarts, info.blobs, info.bytes),
+		c.superblocks.OpenBoundaries(f, format.TagBlobSuperblocks, info.blobs, uint64(info.superblocks)))
 }
 
 // Announces reports whether announcing has any effect.

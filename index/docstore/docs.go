@@ -111,16 +111,16 @@ func (d *Docs) openRest(f *format.File) (err error) {
 		return err
 	}
 	i, blobs := &d.info, d.content.blobs
-	return openLists(f,
-		boundaries(&d.repoOffsets, format.TagRepoOffsets, i.repos, uint64(d.repoRecords.Len())),
-		boundaries(&d.repoDocs, format.TagRepoDocs, i.repos, uint64(i.docs)),
-		boundaries(&d.nameStarts, format.TagNameStarts, i.docs, i.names),
-		boundaries(&d.blobStarts, format.TagBlobStarts, blobs, d.content.bytes),
-		ordinals(&d.firstDocs, format.TagFirstDocs, blobs, i.docs),
-		ordinals(&d.repeatDocs, format.TagRepeatDocs, i.repeats, i.docs),
-		ordinals(&d.sharedBlobs, format.TagSharedBlobs, i.repeats, blobs),
-		ordinals(&d.skipDocs, format.TagSkipDocs, i.skips, i.docs),
-		boundaries(&d.branchSetOffsets, format.TagBranchSetOffsets, i.sets, uint64(d.branchSets.Len())))
+	return cmp.Or(
+		d.repoOffsets.OpenBoundaries(f, format.TagRepoOffsets, i.repos, uint64(d.repoRecords.Len())),
+		d.repoDocs.OpenBoundaries(f, format.TagRepoDocs, i.repos, uint64(i.docs)),
+		d.nameStarts.OpenBoundaries(f, format.TagNameStarts, i.docs, i.names),
+		d.blobStarts.OpenBoundaries(f, format.TagBlobStarts, blobs, d.content.bytes),
+		d.firstDocs.Open(f, format.TagFirstDocs, int(blobs), uint64(i.docs)),
+		d.repeatDocs.Open(f, format.TagRepeatDocs, int(i.repeats), uint64(i.docs)),
+		d.sharedBlobs.Open(f, format.TagSharedBlobs, int(i.repeats), uint64(blobs)),
+		d.skipDocs.Open(f, format.TagSkipDocs, int(i.skips), uint64(i.docs)),
+		d.branchSetOffsets.OpenBoundaries(f, format.TagBranchSetOffsets, i.sets, uint64(d.branchSets.Len())))
 }
 
 func (d *Docs) openArrays(f *format.File) error {

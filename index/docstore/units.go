@@ -165,12 +165,7 @@ func (u *units) open(f *format.File, tags unitTags, n uint32, total uint64) erro
 			return err
 		}
 	}
-	list, err := f.Need(tags.offsets)
-	if err != nil {
-		return err
-	}
-	u.offsets.Init(list, int(n)+1, size+1)
-	return nil
+	return u.offsets.OpenBoundaries(f, tags.offsets, n, size)
 }
 
 // announce announces that ascending units will be read; see format.Announcer. It ignores units that

@@ -7,7 +7,7 @@ import (
 )
 
 // Column is a section of a shard that is one list. Its first use reads it and checks its checksums.
-// After Init it is safe for concurrent use. It must not be copied.
+// After Open it is safe for concurrent use. It must not be copied.
 //
 // An open shard has many of them, so it keeps only what cannot be computed: 32 bytes.
 type Column struct {
@@ -20,10 +20,17 @@ type Column struct {
 	shape atomic.Uint32
 }
 
-// Init sets the section, and the number of values, at most MaxLen, and the universe that the list
-// must have; a list with others is corrupt.
-func (c *Column) Init(section format.Section, n int, universe uint64) {
-	c.section, c.n, c.universe = section, uint32(n), universe
+// Open finds the section, which a shard must have. Its list must have that number of values, at most MaxLen, and that universe; a list
+// with others is corrupt.
+func (c *Column) Open(f *format.File, tag format.Tag, n int, universe uint64) (err error) {
+	c.n, c.universe = uint32(n), universe
+	c.section, err = f.Need(tag)
+	return err
+}
+
+// OpenBoundaries is Open for the n+1 numbers from 0 to last where n things start and end.
+func (c *Column) OpenBoundaries(f *format.File, tag format.Tag, n uint32, last uint64) error {
+	return c.Open(f, tag, int(n)+1, last+1)
 }
 
 // List returns the list, which is valid until the shard is closed. It allocates nothing, but a

@@ -8,8 +8,8 @@ import (
 	"github.com/trawl-search/trawl/index/format"
 )
 
-// section makes a shard of one section.
-func section(t *testing.T, data []byte) format.Section {
+// shard makes a shard of one section.
+func shard(t *testing.T, data []byte) *format.File {
 	t.Helper()
 	var buf bytes.Buffer
 	w := format.NewWriter(&buf)
@@ -21,8 +21,7 @@ func section(t *testing.T, data []byte) format.Section {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := f.Section(format.TagLines)
-	return s
+	return f
 }
 
 func TestColumn(t *testing.T) {
@@ -31,7 +30,9 @@ func TestColumn(t *testing.T) {
 		t.Fatal(err)
 	}
 	var good Column
-	good.Init(section(t, data), 3, 9)
+	if err := good.Open(shard(t, data), format.TagLines, 3, 9); err != nil {
+		t.Fatal(err)
+	}
 	list, err := good.List()
 	if err != nil || list.At(1) != 7 {
 		t.Fatalf("%v %v", list, err)
@@ -49,7 +50,9 @@ func TestColumn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var bad Column
-			bad.Init(section(t, c.data), c.n, c.universe)
+			if err := bad.Open(shard(t, c.data), format.TagLines, c.n, c.universe); err != nil {
+				t.Fatal(err)
+			}
 			for range 2 { // the error stays
 				var corrupt *format.CorruptError
 				if _, err := bad.List(); !errors.As(err, &corrupt) || corrupt.Section != "LINE" || corrupt.File != "test.trawl" {

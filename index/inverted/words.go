@@ -2,6 +2,7 @@ package inverted
 
 import (
 	"bytes"
+	"cmp"
 	"iter"
 	"sort"
 
@@ -46,20 +47,11 @@ func OpenWords(f *format.File) (x *Words, err error) {
 	if err := x.readInfo(f); err != nil {
 		return nil, err
 	}
-	for _, column := range []struct {
-		column   *eliasfano.Column
-		tag      format.Tag
-		n        uint32
-		universe uint64
-	}{
-		{&x.offsets, format.TagLexiconOffsets, x.Blocks(), uint64(x.dictionary.Len()) + 1},
-		{&x.opaque, format.TagOpaque, x.opaques, uint64(x.Superblocks())},
-	} {
-		section, err := f.Need(column.tag)
-		if err != nil {
-			return nil, err
-		}
-		column.column.Init(section, int(column.n), column.universe)
+	err = cmp.Or(
+		x.offsets.Open(f, format.TagLexiconOffsets, int(x.Blocks()), uint64(x.dictionary.Len())+1),
+		x.opaque.Open(f, format.TagOpaque, int(x.opaques), uint64(x.Superblocks())))
+	if err != nil {
+		return nil, err
 	}
 	definitions, err := f.Decode(format.TagDefinitions)
 	if err != nil {
