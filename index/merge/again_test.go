@@ -19,8 +19,14 @@ import (
 // byOtherRules builds a shard that another version of the rules marked, which found no definitions.
 func byOtherRules(t *testing.T, repos []repository) *format.File {
 	t.Helper()
+	return withPostings(t, repos, repos)
+}
+
+// withPostings is byOtherRules with the posting lists of words of another shard.
+func withPostings(t *testing.T, repos, others []repository) *format.File {
+	t.Helper()
 	data, _ := shardOf(t, repos, build.Options{})
-	plain := slices.Clone(repos)
+	plain := slices.Clone(others)
 	for i := range plain {
 		plain[i].documents = slices.Clone(plain[i].documents)
 		for j := range plain[i].documents {
