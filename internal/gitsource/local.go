@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 const (
@@ -19,6 +21,8 @@ const (
 	maxStores = 64
 	// maxFolders bounds the folders that a local repository leads to: each is one that git may read.
 	maxFolders = 4096
+	// maxConfig bounds a file of configuration that is searched for includes, in bytes, and maxIncludes their number.
+	maxConfig, maxIncludes = 1 << 20, 64
 )
 
 // localRepo finds what git would read of a local repository. It resolves symbolic links
@@ -30,6 +34,8 @@ type localRepo struct {
 	policy origin.Policy
 	stores map[string]bool
 	own    int // stores that are not borrowed from, at most
+	// included counts the files that configuration includes.
+	included int
 	// folders are what git reads: folders of data, object stores, and where links lead.
 	folders []string
 }
@@ -72,6 +78,8 @@ func (l *localRepo) check(dir string) error {
 				return err
 			}
 		}
+		l.includes(filepath.Join(folder, "config"))
+		l.includes(filepath.Join(folder, "config.worktree"))
 	}
 	l.own++
 	return l.store(filepath.Join(common, "objects"))
@@ -111,6 +119,35 @@ func (l *localRepo) store(dir string) error {
 		}
 	}
 	return nil
+}
+
+// includePath matches a key path of git's configuration, with its value. Only those of includes matter, and others do no harm.
+var includePath = lazyregexp.New(`(?im)(?:^|\])[ \t]*path[ \t]*=[ \t]*(?:"([^"\n]*)"|([^#;"\r\n]*))`)
+
+// includes adds the files that a file of configuration includes, for git ends at one that it may not read. Those out of
+// the allowed folders are left out: git does not read each of them, as some have a condition.
+func (l *localRepo) includes(file string) {
+	info, err := os.Stat(file)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > maxConfig {
+		return // git will report it
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return
+	}
+	for _, m := range includePath().FindAllSubmatch(text, maxIncludes) {
+		path := strings.ReplaceAll(strings.TrimRight(string(m[1])+string(m[2]), " \t"), `\\`, `\`)
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(filepath.Dir(file), path)
+		}
+		resolved, err := filepath.EvalSymlinks(path)
+		if err != nil || l.included == maxIncludes || slices.Contains(l.folders, resolved) || l.policy.CheckResolvedFolder(resolved) != nil {
+			continue
+		}
+		l.included++
+		l.folders = append(l.folders, resolved)
+		l.includes(path)
+	}
 }
 
 // links checks every symbolic link at and below a path.

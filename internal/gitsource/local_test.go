@@ -11,6 +11,7 @@ import (
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/sandbox"
 	"github.com/trawl-search/trawl/internal/testrun"
 )
 
@@ -81,6 +82,37 @@ func TestNothingLeadsOutOfAllowedFolders(t *testing.T) {
 				t.Errorf("the error shows where it leads: %v", err)
 			}
 		})
+	}
+}
+
+// TestConfigurationIncludesFiles: git reads the files that a repository's configuration includes, as far as they are in allowed
+// folders. One outside that is included on a condition that does not hold is nothing to git.
+func TestConfigurationIncludesFiles(t *testing.T) {
+	if err := sandbox.Support(); err != nil {
+		t.Skip(err)
+	}
+	r, other := gitsourcetest.New(t), t.TempDir()
+	r.Files("main", "a", "1")
+	write(t, r.Dir, ".gitconfig", "[include] path = ../hooks # and more\n")
+	write(t, filepath.Dir(r.Dir), "hooks", "[include]\n\tpath = \""+other+"/with space\"\n")
+	write(t, other, "with space", "[core]\n\tabbrev = 7\n")
+	r.Git("config", "include.path", "../.gitconfig")
+	r.Git("config", "extensions.worktreeConfig", "true")
+	r.Git("config", "--worktree", "include.path", other+"/none")
+	within := newFetcher(t, func(c *FetchConfig) { c.Folders = []string{filepath.Dir(r.Dir), other} })
+	if got := fetchAll(t, within, filepath.Join(t.TempDir(), "m"), r.Dir); got["a@main"] != "1" {
+		t.Errorf("within the allowed folders: %v", got)
+	}
+	if got := openRepository(t, r.Dir, Limits{}).Total(); got != 1 {
+		t.Errorf("opened: %d documents", got)
+	}
+	alone := newFetcher(t, func(c *FetchConfig) { c.Folders = []string{filepath.Dir(r.Dir)} })
+	_, err := alone.Branches(t.Context(), r.Dir, nil)
+	wantFailure(t, err, Refused, "includes")
+	r.Git("config", "--unset", "include.path")
+	r.Git("config", "includeIf.gitdir:/elsewhere/.path", other+"/with space")
+	if branches, err := alone.Branches(t.Context(), r.Dir, nil); err != nil || len(branches) != 1 {
+		t.Errorf("on a condition that does not hold: %v, %v", branches, err)
 	}
 }
 
