@@ -122,6 +122,8 @@ var messages = sync.OnceValue(func() []message {
 		{Refused, regexp.MustCompile(`transport '[^']*' not allowed`), "the transport is not allowed"},
 		{Refused, regexp.MustCompile(`unable to access '[^':]*': Permission denied`), "the repository's configuration is in a file that may not be read, " +
 			"perhaps one that it includes: allow the folder of that file, or remove the include"},
+		{Refused, regexp.MustCompile(`unknown repository extension|Expected git repo version`), "the repository has a format that git, " +
+			"as it is installed where Trawl runs, does not know: install a newer git there"},
 		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
 			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
 			`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +

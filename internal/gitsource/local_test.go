@@ -116,6 +116,22 @@ func TestConfigurationIncludesFiles(t *testing.T) {
 	}
 }
 
+// TestNewerFormat: a repository that this git cannot read needs another git, and no further attempt.
+func TestNewerFormat(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	config := filepath.Join(r.Dir, ".git", "config")
+	text, err := os.ReadFile(config)
+	must(t, err)
+	for _, format := range []string{"repositoryformatversion = 1\n[extensions]\n\tunheardOf = x\n", "repositoryformatversion = 99\n"} {
+		must(t, os.WriteFile(config, []byte(strings.Replace(string(text), "repositoryformatversion = 0\n", "", 1)+"[core]\n\t"+format), 0o600))
+		_, err = newFetcher(t, local(r)).Branches(t.Context(), r.Dir, nil)
+		wantFailure(t, err, Refused, "newer git")
+		_, err = OpenRepository(t.Context(), r.Dir, nil, Limits{})
+		wantFailure(t, err, Refused, "newer git")
+	}
+}
+
 // bare makes a bare repository with the branches of another one, and with links to its objects or none.
 func bare(t *testing.T, dir, other string, linked bool) {
 	t.Helper()

@@ -36,7 +36,7 @@ func IsRepository(dir string) bool {
 		return true
 	}
 	for _, name := range []string{"HEAD", "objects", "refs"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err != nil { // HEAD may be a link to a branch that has no file
 			return false
 		}
 	}

@@ -360,7 +360,12 @@ func TestOpen(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(r.Dir, "in"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for dir, isRepo := range map[string]bool{r.Dir: true, filepath.Join(r.Dir, ".git"): true, filepath.Join(r.Dir, "in"): false} {
+	linked := filepath.Join(t.TempDir(), "linked.git") // old versions of git make HEAD a link, here to a branch that is packed
+	r.Git("clone", "-q", "--bare", r.Dir, linked)
+	r.Git("--git-dir="+linked, "pack-refs", "--all")
+	must(t, os.Remove(filepath.Join(linked, "HEAD")))
+	must(t, os.Symlink("refs/heads/main", filepath.Join(linked, "HEAD")))
+	for dir, isRepo := range map[string]bool{r.Dir: true, filepath.Join(r.Dir, ".git"): true, filepath.Join(r.Dir, "in"): false, linked: true} {
 		s, err := Open(t.Context(), dir, nil, Limits{})
 		if err != nil {
 			t.Fatal(err)

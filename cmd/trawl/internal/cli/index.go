@@ -150,7 +150,7 @@ func absolute(arg string) (string, error) {
 // clone a part of a repository, though its commands work in one.
 func repositoryOf(folder string) (root string) {
 	holds := func(dir, name string) bool {
-		_, err := os.Stat(filepath.Join(dir, name))
+		_, err := os.Lstat(filepath.Join(dir, name)) // HEAD may be a link to a branch that has no file
 		return err == nil
 	}
 	for dir := folder; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {

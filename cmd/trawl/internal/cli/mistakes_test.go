@@ -76,10 +76,13 @@ func TestFoldersToIndex(t *testing.T) {
 	if err := os.MkdirAll("repo/a/b", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, repo := range []string{"plain", "repo/.git", "repo/a/bare.git", "repo/a/bare.git/HEAD"} {
+	for _, repo := range []string{"plain", "repo/.git", "repo/a/bare.git", "repo/a/bare.git/HEAD", "repo/a/packed.git"} {
 		if err := os.Mkdir(repo, 0o700); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Symlink("refs/heads/main", "repo/a/packed.git/HEAD"); err != nil {
+		t.Fatal(err)
 	}
 	if exit, _, errs := run(t, nil, "index", ""); exit != 2 || errs != "trawl: the URL or path is empty: a dot is the working directory\n" {
 		t.Errorf("nothing: exit %d: %s", exit, errs)
@@ -97,7 +100,7 @@ func TestFoldersToIndex(t *testing.T) {
 			t.Errorf("%s: exit %d: %s", arg, exit, errs)
 		}
 	}
-	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere", "repo", "repo/a/bare.git"} { // the router decides
+	for _, arg := range []string{"https://host/a", "git@host:a", "host:a", "/srv/elsewhere", "repo", "repo/a/bare.git", "repo/a/packed.git"} { // the router decides
 		if _, _, errs := run(t, nil, "index", arg, "--addr", "127.0.0.1:1"); !strings.Contains(errs, "cannot reach Trawl") {
 			t.Errorf("%s: %s", arg, errs)
 		}
