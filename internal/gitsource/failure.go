@@ -102,7 +102,7 @@ type message struct {
 // more specific come first. They are compiled when git first fails: most commands run no git.
 var messages = sync.OnceValue(func() []message {
 	return []message{
-		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded`), "the indexer's disk is full"},
+		{NoSpace, regexp.MustCompile(`No space left on device|Disk quota exceeded|Out of diskspace|couldn't write '[^']*\.lock'`), "the indexer's disk is full"},
 		{Moved, regexp.MustCompile(`couldn't find remote ref`), "a branch was deleted meanwhile"},
 		{Moved, regexp.MustCompile(`upload-pack: not our ref`), "a branch or tag names an object that the repository does not have"},
 		{Refused, regexp.MustCompile(`trying to write non-commit object`), "a branch names an object that is not a commit: delete the branch, or index the others by name"},

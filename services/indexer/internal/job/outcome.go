@@ -64,7 +64,9 @@ func (w *Worker) resolveFailure(ctx context.Context, d *queue.Delivery, lease *c
 		return Postponed, queue.Later(err, leasedWait)
 	case errors.Is(err, catalog.ErrLeaseLost), errors.Is(err, catalog.ErrStale):
 		return Postponed, queue.Later(err, time.Second)
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), isSource && fail.Kind == gitsource.NoSpace:
+	case isSource && fail.Kind == gitsource.NoSpace:
+		return w.postpone(ctx, d, lease, err, noSpaceWait)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return w.postpone(ctx, d, lease, fmt.Errorf("the indexer's disk is full: %w", err), noSpaceWait)
 	case isStore:
 		return w.postpone(ctx, d, lease, err, brokenWait)
