@@ -48,7 +48,8 @@ func (l *localRepo) submodules(gitDir string) (folders []string, err error) {
 }
 
 // fetchSubmodules fetches the commits of submodules that the branches name from the folders that
-// have them. It leaves out those that no folder has.
+// have them. It leaves out those that no folder has, or that git cannot read there: a submodule that is not whole
+// does not keep the rest out.
 func (s *session) fetchSubmodules(ctx context.Context, mirror string, branches []docstore.Branch) error {
 	if len(s.submodules) == 0 {
 		return nil
@@ -71,27 +72,41 @@ func (s *session) fetchSubmodules(ctx context.Context, mirror string, branches [
 		}
 	}
 	for _, folder := range s.submodules {
-		asked := strings.NewReader(strings.Join(slices.Sorted(maps.Keys(wanted)), "\n") + "\n")
-		// Without a working tree named here git looks for that of the submodule, which may be gone.
-		out, err := s.remote(ctx, "", asked, nil, "--git-dir="+folder, "--work-tree="+folder, "cat-file", "--buffer", "--batch-check=%(objectname) %(objecttype)")
-		if err != nil {
+		err := s.fetchSubmodule(ctx, mirror, folder, wanted)
+		if fail, ok := errors.AsType[*Failure](err); err != nil && (!ok || slices.Contains([]Kind{NoSpace, TimedOut, TooLarge, Killed}, fail.Kind)) {
 			return err
-		}
-		var refs strings.Builder
-		for line := range strings.Lines(string(out)) {
-			if commit, ok := strings.CutSuffix(line, " commit\n"); ok {
-				fmt.Fprintf(&refs, "+%s:%s%[1]s\n", commit, submoduleRefs)
-				delete(wanted, commit)
-			}
-		}
-		if refs.Len() > 0 {
-			if err := s.fetchRefs(ctx, mirror, folder, refs.String(), nil, "--depth=1"); err != nil {
-				return err
-			}
 		}
 		if len(wanted) == 0 {
 			return nil
 		}
+	}
+	return nil
+}
+
+// fetchSubmodule fetches those of the wanted commits that a folder has, and takes them off the wanted ones.
+func (s *session) fetchSubmodule(ctx context.Context, mirror, folder string, wanted map[string]bool) error {
+	asked := strings.NewReader(strings.Join(slices.Sorted(maps.Keys(wanted)), "\n") + "\n")
+	// Without a working tree named here git looks for that of the submodule, which may be gone.
+	out, err := s.remote(ctx, "", asked, nil, "--git-dir="+folder, "--work-tree="+folder, "cat-file", "--buffer", "--batch-check=%(objectname) %(objecttype)")
+	if err != nil {
+		return err
+	}
+	var refs strings.Builder
+	var found []string
+	for line := range strings.Lines(string(out)) {
+		if commit, ok := strings.CutSuffix(line, " commit\n"); ok {
+			fmt.Fprintf(&refs, "+%s:%s%[1]s\n", commit, submoduleRefs)
+			found = append(found, commit)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	if err := s.fetchRefs(ctx, mirror, folder, refs.String(), nil, "--depth=1"); err != nil {
+		return err
+	}
+	for _, commit := range found {
+		delete(wanted, commit)
 	}
 	return nil
 }

@@ -61,6 +61,47 @@ func TestSubmodulesOfALocalRepository(t *testing.T) {
 	}
 }
 
+// TestBrokenSubmodules: a submodule that git cannot read is left out, and its repository and the other submodules are not. If
+// another folder has its commit, its files come from there.
+func TestBrokenSubmodules(t *testing.T) {
+	for what, damage := range map[string]func(t *testing.T, folder string){
+		"a clone that was interrupted": func(t *testing.T, folder string) {
+			must(t, os.RemoveAll(folder))
+			write(t, folder, "HEAD", "ref: refs/heads/main\n")
+		},
+		"HEAD": func(t *testing.T, folder string) { write(t, folder, "HEAD", "x\n") },
+		"a format of later": func(t *testing.T, folder string) {
+			write(t, folder, "config", "[core]\n\trepositoryformatversion = 99\n\tbare = true\n")
+		},
+		"an object is gone": func(t *testing.T, folder string) {
+			blobs, err := filepath.Glob(filepath.Join(folder, "objects", "56", "*")) // of the content 1
+			must(t, err)
+			must(t, os.Remove(blobs[0]))
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			lib, other, r := gitsourcetest.New(t), gitsourcetest.New(t), gitsourcetest.New(t)
+			lib.Files("main", "l.c", "1")
+			other.Files("main", "o.c", "2")
+			r.Git("submodule", "--quiet", "add", lib.Dir, "lib")
+			r.Git("submodule", "--quiet", "add", other.Dir, "other")
+			write(t, r.Dir, "a", "own")
+			r.Git("add", "-A")
+			r.Git("commit", "-q", "-m", "x")
+			damage(t, filepath.Join(r.Dir, ".git", "modules", "lib"))
+			mirror := filepath.Join(t.TempDir(), "m")
+			got := fetchAll(t, newFetcher(t, local(r)), mirror, r.Dir)
+			if got["a@main"] != "own" || got["other/o.c@main"] != "2" || got["lib/l.c@main"] != "" {
+				t.Errorf("got %v", got)
+			}
+			r.Git("clone", "-q", "--bare", lib.Dir, filepath.Join(r.Dir, ".git", "modules", "lib2"))
+			if got := fetchAll(t, newFetcher(t, local(r)), mirror, r.Dir); got["lib/l.c@main"] != "1" {
+				t.Errorf("with another clone: %v", got)
+			}
+		})
+	}
+}
+
 // TestSubmodulesStayWithinTheirFolders: what is kept as a submodule leads no further than the repository.
 func TestSubmodulesStayWithinTheirFolders(t *testing.T) {
 	secret, r := gitsourcetest.New(t), gitsourcetest.New(t)
