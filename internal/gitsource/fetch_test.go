@@ -1,12 +1,14 @@
 package gitsource
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,12 +161,20 @@ func TestBranchesThatLookLikeLeftovers(t *testing.T) {
 	}
 }
 
+// TestFetchCompacts: neither the packs of a mirror nor what git says of it at each fetch grow with the number of pushes, and a push
+// of a commit that the mirror forgot brings it back.
 func TestFetchCompacts(t *testing.T) {
 	r := gitsourcetest.New(t)
 	f := newFetcher(t, local(r))
 	mirror := filepath.Join(t.TempDir(), "mirror.git")
+	noise := make([]byte, 100_000) // a pack of it stays as it is
+	rand.NewChaCha8([32]byte{}).Read(noise)
+	first := ""
 	for i := range maxPacks + 2 {
-		r.Files("main", "a", fmt.Sprint(i))
+		before := r.Files("main", "a", fmt.Sprint(i-1), "b", string(noise))
+		r.Files("main", "a", fmt.Sprint(i), "b", string(noise))
+		r.Git("update-ref", "refs/heads/main", r.Git("commit-tree", "-m", "y", "-p", before, "main^{tree}"))
+		first = cmp.Or(first, r.Git("rev-parse", "main"))
 		if got := fetchAll(t, f, mirror, r.Dir)["a@main"]; got != fmt.Sprint(i) {
 			t.Fatalf("round %d: got %q", i, got)
 		}
@@ -172,6 +182,17 @@ func TestFetchCompacts(t *testing.T) {
 	packs, _ := filepath.Glob(filepath.Join(mirror, "objects/pack/*.pack"))
 	if len(packs) > maxPacks {
 		t.Errorf("%d packs", len(packs))
+	}
+	shallow, err := os.ReadFile(filepath.Join(mirror, "shallow"))
+	if lines := strings.Count(string(shallow), "\n"); err != nil || lines != 2 {
+		t.Errorf("%d commits without history, want that of the compaction and the one since: %v", lines, err)
+	}
+	r.Git("update-ref", "refs/heads/main", first)
+	if got := fetchAll(t, f, mirror, r.Dir)["a@main"]; got != "0" {
+		t.Errorf("after a push of an old commit: got %q", got)
+	}
+	if out, err := exec.CommandContext(t.Context(), "git", "--git-dir="+mirror, "fsck", "--connectivity-only").CombinedOutput(); err != nil {
+		t.Errorf("git fsck: %v: %s", err, out)
 	}
 }
 

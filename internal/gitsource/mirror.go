@@ -398,8 +398,42 @@ func (s *session) repack(ctx context.Context, mirror string) error {
 	if outgrown(packs) {
 		how = "-a"
 	}
-	_, err = s.local(ctx, mirror, nil, "repack", how, "-d", "-q", "--threads=1")
-	return err
+	if _, err = s.local(ctx, mirror, nil, "repack", how, "-d", "-q", "--threads=1"); err != nil {
+		return err
+	}
+	return s.pruneShallow(ctx, mirror)
+}
+
+// pruneShallow reduces the mirror's list of commits without history to those that refs name. Git itself keeps a commit there for as
+// long as the mirror has the object, and sends the whole list at each fetch: after 20,000 pushes that is a megabyte.
+func (s *session) pruneShallow(ctx context.Context, mirror string) error {
+	out, err := s.local(ctx, mirror, nil, "rev-list", "--no-walk", "--all")
+	if err != nil {
+		return err
+	}
+	named := make(map[string]bool)
+	for commit := range strings.Lines(string(out)) {
+		named[commit] = true
+	}
+	file := filepath.Join(mirror, "shallow")
+	list, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // all commits are without history by themselves
+	}
+	if err != nil {
+		return err
+	}
+	var kept strings.Builder
+	for commit := range strings.Lines(string(list)) {
+		if named[commit] {
+			kept.WriteString(commit)
+		}
+	}
+	half := filepath.Join(mirror, "tmp_shallow")
+	if err := os.WriteFile(half, []byte(kept.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(half, file)
 }
 
 // outgrown reports whether the largest file is no larger than the others together.
