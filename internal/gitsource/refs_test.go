@@ -205,6 +205,23 @@ func TestBranchesAreNamedAsInGit(t *testing.T) {
 	}
 }
 
+// TestLongBranchNames: a branch whose name is too long for a file, as others can hold it, does not keep the others out.
+func TestLongBranchNames(t *testing.T) {
+	r := gitsourcetest.New(t)
+	commit, long := r.Files("main", "a", "1"), strings.Repeat("b", 250)
+	packed := "# pack-refs with: peeled fully-peeled sorted \n"
+	for _, branch := range []string{long, long + "b", "main"} {
+		packed += commit + " refs/heads/" + branch + "\n"
+	}
+	write(t, r.Dir, ".git/packed-refs", packed)
+	f := newFetcher(t, local(r))
+	if got, want := fetchAll(t, f, filepath.Join(t.TempDir(), "m"), r.Dir, "**"), "1"; got["a@main,"+long] != want {
+		t.Errorf("got %v", got)
+	}
+	_, err := f.Branches(t.Context(), r.Dir, []string{long + "b"})
+	wantFailure(t, err, Refused, "more than 250 bytes")
+}
+
 // TestBranchPatterns: a pattern stands for the branches that it matches at the time, the default branch first.
 func TestBranchPatterns(t *testing.T) {
 	r := gitsourcetest.New(t)

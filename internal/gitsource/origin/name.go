@@ -111,9 +111,13 @@ func MatchBranch(want []string, name string) bool {
 	return slices.ContainsFunc(want, func(w string) bool { return MatchPattern(BranchRef(w), BranchRef(name)) })
 }
 
+// maxBranchPart is how many bytes a component of a branch's name may have. Git keeps a branch in a file of its name, and adds .lock to that
+// while it writes; the names of files have 255 bytes at most.
+const maxBranchPart = 255 - len(".lock")
+
 // CheckBranch reports, as a *RuleError, whether s cannot name a branch or tag, by the
 // rules of git-check-ref-format(1). "HEAD" is allowed, see BranchRef. Names that are not UTF-8
-// or hold control characters are refused although git allows them.
+// or hold control characters, and components that are too long for a file, are refused although git allows them.
 func CheckBranch(s string) error {
 	if err := checkText(RuleBranch, "the branch name", s, MaxName); err != nil {
 		return err
@@ -131,6 +135,9 @@ func CheckBranch(s string) error {
 	for part := range strings.SplitSeq(ref, "/") {
 		if part == "" || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock") {
 			return broken(RuleBranch, "a component of the branch name is empty, starts with a dot or ends in .lock")
+		}
+		if len(part) > maxBranchPart {
+			return broken(RuleBranch, "a component of the branch name has more than %d bytes", maxBranchPart)
 		}
 	}
 	return nil

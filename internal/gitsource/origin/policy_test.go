@@ -335,14 +335,14 @@ func TestNamesThatMeet(t *testing.T) {
 }
 
 func TestCheckBranch(t *testing.T) {
-	for _, ok := range []string{"main", "HEAD", "a/b", "release-1.2", "größe", "a.b", "@", "refs/heads/main", "refs/heads/-x", "refs/heads/HEAD", "refs/tags/v1", "tags/v1"} {
+	for _, ok := range []string{"main", "HEAD", "a/b", "release-1.2", "größe", "a.b", "@", "refs/heads/main", "refs/heads/-x", "refs/heads/HEAD", "refs/tags/v1", "tags/v1", strings.Repeat("a", 250) + "/b"} {
 		if err := CheckBranch(ok); err != nil {
 			t.Errorf("%q: %v", ok, err)
 		}
 	}
 	for _, bad := range []string{
 		"", "-x", "--upload-pack=x", "a b", "a..b", "a:b", "+a:b", "a^", "a~1", "a*", "a[", "a\\b", "a?", "/a", "a/", "a//b",
-		".a", "a/.b", "a.lock", "a.", "a@{1}", "refs/x", "refs/heads/", "refs/tags", "refs/pull/1/head", "refs/heads/.a", "a\nb", "a\x7f", "\xff", strings.Repeat("a", MaxName+1),
+		".a", "a/.b", "a.lock", "a.", "a@{1}", "refs/x", "refs/heads/", "refs/tags", "refs/pull/1/head", "refs/heads/.a", "a\nb", "a\x7f", "\xff", strings.Repeat("a", MaxName+1), "b/" + strings.Repeat("a", 251),
 	} {
 		if CheckBranch(bad) == nil {
 			t.Errorf("%q is accepted", bad)
