@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/encoding/prototext"
 	"pgregory.net/rapid"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -48,6 +49,48 @@ func startEmpty(t *testing.T) *cluster {
 			return query == "" || strings.HasSuffix(query, " case:no") && !strings.Contains(query, "nowhere")
 		}
 	})
+}
+
+// TestFactsCountRepos: an empty answer counts the repos whose facts pass, which searchers say, unless one of them does not say so.
+func TestFactsCountRepos(t *testing.T) {
+	c := startEmpty(t)
+	s := c.searchers[0]
+	var asked []string
+	s.describes = func(req *searchv1.ListRequest, _ searchapi.Digest, repo string) *searchv1.RepoEntry {
+		asked = append(asked, prototext.MarshalOptions{}.Format(req.Tree))
+		if repo != "host/pond" {
+			return nil
+		}
+		return &searchv1.RepoEntry{Name: repo}
+	}
+	tree := func(text string) string {
+		t.Helper()
+		q := &searchv1.Query{}
+		if err := prototext.Unmarshal([]byte(text), q); err != nil {
+			t.Fatal(err)
+		}
+		return prototext.MarshalOptions{}.Format(q)
+	}
+	for query, want := range map[string]string{
+		"x archived:yes": `and {queries {all: true} queries {fact {kind: KIND_ARCHIVED value: true}}}`,
+		"x -(y fork:no)": `and {queries {all: true} queries {not {and {queries {all: false} queries {fact {kind: KIND_FORK}}}}}}`,
+		"x meta.team:infra r:pond|lake (public:yes or b:main)": `and {queries {all: true} queries {meta {key: "team" expression: "infra"}} queries {repo: "pond|lake"} queries {or {queries {fact {kind: KIND_PUBLIC value: true}} queries {branch {name: "main"}}}}}`,
+	} {
+		asked = nil
+		empty := c.ask(t, query, 1).GetEmpty()
+		if empty.GetRepos() != 1 || len(empty.GetSearched()) != 1 || empty.Searched[0].Name != "host/pond" || len(asked) == 0 || asked[0] != tree(want) {
+			t.Errorf("%s: %v, asked for %v", query, empty, asked)
+		}
+	}
+	if empty := c.ask(t, "x r:host", 1).GetEmpty(); empty.GetRepos() != 2 {
+		t.Errorf("without facts: %v", empty)
+	}
+	s.mu.Lock()
+	s.lacks[d(2)] = reasonCorrupt
+	s.mu.Unlock()
+	if empty := c.ask(t, "x archived:yes", 1).GetEmpty(); empty.GetRepos() != 2 {
+		t.Errorf("while a shard does not say: %v", empty)
+	}
 }
 
 // TestHints: an empty answer says what may be wrong with the query, and how it was probably meant.

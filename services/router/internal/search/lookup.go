@@ -152,22 +152,27 @@ func (l *lookup) nearestPaths(ctx context.Context, repo, branch string, missing 
 	return searchapi.Nearest(name, slices.Compact(names))
 }
 
-// search finds files of the layout for an answer that has none. Complete reports whether it searched everything.
-func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) (files []*searchv1.FileMatch, complete bool, err error) {
+// plan plans a query of the layout.
+func (l *lookup) plan(ctx context.Context, asked *question) (*execution, error) {
 	fixed := &session{}
 	fixed.layout.Store(l.layout)
 	s := *l.service
 	s.layouts = fixed
-	p, err := s.newPage(req, searchapi.WithDefaults(options))
+	return s.plan(ctx, l.ticket, asked, nil, 0)
+}
+
+// search finds files of the layout for an answer that has none. Complete reports whether it searched everything.
+func (l *lookup) search(ctx context.Context, req *searchv1.SearchRequest, options *searchv1.SearchOptions) (files []*searchv1.FileMatch, complete bool, err error) {
+	p, err := l.service.newPage(req, searchapi.WithDefaults(options))
 	if err != nil {
 		return nil, false, err
 	}
-	e, err := s.plan(ctx, l.ticket, p.asked, nil, 0)
+	e, err := l.plan(ctx, p.asked)
 	if err != nil {
 		return nil, false, err
 	}
 	p.shape(e.asked.answer)
-	results := s.newFileSet()
+	results := l.service.newFileSet()
 	var lists []*fileList
 	e.search(ctx, p, results, func(r *searchReply) { lists = append(lists, r.files) })
 	files, _ = results.merge(int(p.options.MaxFiles), lists...)
