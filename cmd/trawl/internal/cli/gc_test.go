@@ -121,7 +121,7 @@ func TestGC(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.gc(1, `"problem":"missing"`, "--audit", "--json")
-	s.gc(1, "trawl index", "--audit")
+	s.gc(1, "trawl repos reindex", "--audit")
 }
 
 // TestNoBucketThere: what reads a bucket that others have filled makes none where there is none.
