@@ -109,7 +109,8 @@ func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]do
 
 // Fetch fetches the branches of the remote repository at url into the bare repository
 // at mirror, which it creates if needed. It returns the branches in the order given,
-// with their present commits. It fetches the newest commit of each, without history. It
+// with their present commits, but for those that name no commit of the repository: they are left out, unless the first is one. It
+// fetches the newest commit of each, without history. It
 // replaces a mirror that is damaged, or that accumulated too many bytes. Progress may be
 // nil; it is called on another goroutine, never concurrently.
 //
@@ -161,10 +162,10 @@ func (f *Fetcher) fetchOnce(ctx context.Context, mirror, url string, branches []
 			return err
 		}
 		defer s.watchSize(ctx, mirror)()
-		if err := s.fetch(ctx, mirror, branches, progress); err != nil {
+		branches, err := s.fetch(ctx, mirror, branches, progress)
+		if err != nil {
 			return err
 		}
-		var err error
 		if fetched, err = s.commits(ctx, mirror, branches); err != nil {
 			return err
 		}

@@ -349,6 +349,19 @@ func TestBrokenRefs(t *testing.T) {
 	_, err = f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "blob"}, {Name: "main"}}, nil)
 	wantFailure(t, err, Refused, "not a commit")
 	broken("missing", strings.Repeat("1", 40)+"\n")
+	broken("other", strings.Repeat("1", 40)+"\n")
+	fetch := func(want ...string) ([]docstore.Branch, error) {
+		all, err := f.Branches(t.Context(), r.Dir, want)
+		if err != nil {
+			return nil, err
+		}
+		return f.Fetch(t.Context(), mirror, r.Dir, all, nil)
+	}
+	if got, err := fetch("**"); err != nil || len(got) != 1 || got[0].Name != "main" {
+		t.Errorf("beside broken branches: %v, %v", got, err)
+	}
+	_, err = fetch("missing", "main")
+	wantFailure(t, err, Moved, "names an object") // it is the first branch
 	before, err := os.Stat(mirror)
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 )
 
 // errNoSpace is the system's error for a full disk.
@@ -279,8 +280,8 @@ func removeLeftovers(mirror string) error {
 	})
 }
 
-// fetch fetches the newest commits of the branches into the mirror.
-func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
+// fetch fetches the newest commits of the branches into the mirror, and returns those that it fetched; see without.
+func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
 	var refs, copied strings.Builder
 	for _, b := range branches {
 		ref := mirrorRef(b.Name)
@@ -293,7 +294,7 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		// all checks: git checks nothing that comes from a server of plain files.
 		history := filepath.Join(mirror, "tmp_history")
 		if err := errors.Join(os.RemoveAll(history), initBare(history, branches)); err != nil {
-			return err
+			return nil, err
 		}
 		if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {
 			err = s.fetchRefs(ctx, mirror, history, copied.String(), progress, "--depth=1")
@@ -301,9 +302,40 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		err = errors.Join(err, os.RemoveAll(history))
 	}
 	if err != nil {
-		return err
+		if rest := s.without(ctx, branches, err); rest != nil {
+			return s.fetch(ctx, mirror, rest, progress)
+		}
+		return nil, err
 	}
-	return s.repack(ctx, mirror)
+	return branches, s.repack(ctx, mirror)
+}
+
+// noCommit is the end of git's messages about a ref that names an object that the repository does not have, or one that is no commit.
+var noCommit = lazyregexp.New(`(?:not our ref|trying to write non-commit object) ([0-9a-f]{40,64})`)
+
+// without returns the branches without those that a fetch failed for, since what they name is no commit, so that the others can be fetched.
+// It returns nil if a branch may have moved meanwhile, and for the first branch: no other one may stand for it.
+func (s *session) without(ctx context.Context, branches []docstore.Branch, err error) (rest []docstore.Branch) {
+	found := noCommit().FindStringSubmatch(err.Error())
+	if found == nil || branches[0].Commit == found[1] {
+		return nil
+	}
+	var broken []string
+	for _, b := range branches {
+		if b.Commit == found[1] {
+			broken = append(broken, b.Name)
+		} else {
+			rest = append(rest, b)
+		}
+	}
+	if len(broken) == 0 {
+		return nil
+	}
+	now, err := s.listRefs(ctx, broken)
+	if err != nil || slices.ContainsFunc(broken, func(name string) bool { return now.commits[origin.BranchRef(name)] != found[1] }) {
+		return nil
+	}
+	return rest
 }
 
 // fetchRefs fetches the given refspecs, one a line, from the remote repository or from one that this

@@ -50,7 +50,7 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 		"documents", built.Documents, "bytes", built.ContentBytes)
 	root := &catalogv1.Root{
 		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
-		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String(),
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String() + t.leftOut,
 		BuiltInFullAt: began, Sketch: built.Sketch,
 	}
 	if old := t.lease.Root(); method.kind == delta {

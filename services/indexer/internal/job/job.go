@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -211,6 +213,8 @@ type task struct {
 	status   *reporter
 	// alone: no other job runs in this indexer meanwhile.
 	alone bool
+	// leftOut says which branches are left out, after what is built.
+	leftOut string
 	// member is the repo's part of a shard that it shares, nil if it has none.
 	member *member
 }
@@ -234,14 +238,38 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 			t.packs.leave(t.member)
 		}
 	}()
-	if branches, err = t.fetch(ctx, dir, branches); err != nil {
+	fetched, err := t.fetch(ctx, dir, branches)
+	if err != nil {
 		return "", err
 	}
-	next, err := t.build(ctx, dir, branches)
+	if next := t.unchanged(fetched); next != nil && t.isStored(ctx, next) { // what changed was left out again
+		return Unchanged, t.publish(ctx, next)
+	}
+	t.leftOut = leftOut(branches, fetched)
+	next, err := t.build(ctx, dir, fetched)
 	if err != nil {
 		return "", err
 	}
 	return Published, t.publish(ctx, next)
+}
+
+// leftOut says which branches could not be fetched; it is empty if all were.
+func leftOut(branches, fetched []docstore.Branch) string {
+	var names []string
+	for _, b := range branches {
+		if !slices.ContainsFunc(fetched, func(f docstore.Branch) bool { return f.Name == b.Name }) {
+			names = append(names, strconv.Quote(b.Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	const most = 10
+	text := "; left out, as it names no commit of the repository: " + strings.Join(names[:min(len(names), most)], ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // noteSeen records the newest commit for the freshness that users see, unless the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,6 +85,22 @@ func (e *env) checkManifest(root *catalogv1.Root, skipped uint64) {
 	}
 	if !proto.Equal(m.GetRoot(), want) || m.GetSkippedDocuments() != skipped {
 		e.t.Errorf("manifest %v, want root %v", &m, want)
+	}
+}
+
+// TestBrokenBranch: a branch that names no commit is left out and named, and a request that finds it again publishes nothing new.
+func TestBrokenBranch(t *testing.T) {
+	r, e := newRepo(t, nil)
+	r.Files("main", "a", "text")
+	ref := filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), "refs", "heads", "broken")
+	if err := os.WriteFile(ref, []byte(strings.Repeat("1", 40)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		root := e.done(e.want(r.Dir, "**"))
+		if len(root.GetBranches()) != 1 || root.GetGeneration() != 1 || root.GetBuilt() != `full: first build; left out, as it names no commit of the repository: "broken"` {
+			t.Errorf("published %v", root)
+		}
 	}
 }
 
