@@ -10,7 +10,7 @@ CLI := github.com/trawl-search/trawl/cmd/trawl/internal/cli
 LDFLAGS := -s -w -X $(CLI).version=$(VERSION) -X $(CLI).builtFrom=$(COMMIT)
 BUF := $(GO) tool -modfile=tools/go.mod buf
 GOTESTSUM := $(GO) tool -modfile=tools/go.mod gotestsum
-LINT := $(GO) tool -modfile=tools/go.mod golangci-lint
+LINT := $(GO) tool -modfile=$(CURDIR)/tools/go.mod golangci-lint
 
 # The binary is static. Only the race detector needs cgo. One set of flags for everything, since the
 # Go command compiles every package again for each set. Others, such as -run or -race, do not come in from outside.
@@ -217,7 +217,7 @@ bench-test: ## Test the benchmarks, which are a module of their own
 
 .PHONY: lint
 lint: ## Run the linters of .golangci.yml, go vet among them
-	@$(LINT) run ./...; status=$$?; cd bench && $(GO) tool -modfile=../tools/go.mod golangci-lint run ./... && exit $$status
+	@status=0; for module in . bench tools; do (cd $$module && $(LINT) run ./...) || status=1; done; exit $$status
 
 .PHONY: check-sums
 check-sums: ## Fail if protos or generated code changed since make generate

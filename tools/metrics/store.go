@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,7 +58,7 @@ func (s *Store) Add(ctx context.Context, page []byte, at time.Time, pod string) 
 	app := s.Appender(ctx)
 	for {
 		entry, err := p.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return app.Commit()
 		}
 		if err != nil {

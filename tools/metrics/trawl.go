@@ -48,7 +48,7 @@ func (t *Trawl) StartCanary(address string) (*Trawl, error) {
 
 // start runs the binary, and waits until a role reports its address.
 func (t *Trawl) start(role string, args ...string) error {
-	t.cmd = exec.Command(t.Binary, append(args, "--log-level", "info", "--log-format", "json")...)
+	t.cmd = exec.CommandContext(context.Background(), t.Binary, append(args, "--log-level", "info", "--log-format", "json")...)
 	var in *io.PipeWriter
 	t.out, in = io.Pipe()
 	t.cmd.Stdout, t.cmd.Stderr = in, in
@@ -80,7 +80,7 @@ func (t *Trawl) await(role string) error {
 		var said struct{ Msg, Component, GRPC, HTTP string }
 		if json.Unmarshal(lines.Bytes(), &said) == nil && said.Msg == "serving" && said.Component == role {
 			t.Addr, t.Metrics = said.GRPC, "http://"+said.HTTP+"/metrics"
-			go io.Copy(io.Discard, t.out)
+			go func() { _, _ = io.Copy(io.Discard, t.out) }() // until the process has ended
 			return nil
 		}
 	}
@@ -102,8 +102,7 @@ func (t *Trawl) Stop() error {
 		return fmt.Errorf("stop trawl: %w", err)
 	}
 	err := <-t.ended
-	t.out.Close()
-	return err
+	return errors.Join(err, t.out.Close())
 }
 
 // Repository makes a Git repository in a folder from files.
