@@ -51,9 +51,11 @@ func (m *merger) verify(f *format.File) error {
 	if err := m.checkObjects(m.inputs[0]); err != nil {
 		return err
 	}
-	if err := m.plan(); errors.Is(err, format.ErrCorrupt) || m.ctx.Err() != nil {
+	switch err := m.plan(); {
+	case err == nil:
+	case errors.Is(err, format.ErrCorrupt) || m.ctx.Err() != nil:
 		return err
-	} else if err != nil { // what cannot be written cannot have been written
+	default: // what cannot be written cannot have been written
 		return f.Corruptf("%v", err)
 	}
 	anew, err := writeTemporary(m.opts.TempDir, m.write)
