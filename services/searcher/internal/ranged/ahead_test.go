@@ -2,6 +2,7 @@ package ranged
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -35,6 +36,16 @@ func (g *gate) await(n int) {
 	}
 }
 
+// far is a distance of blocks that are not read together.
+const far = near + 1
+
+// beginRead begins to read a block, which starts the downloads of what was announced.
+func beginRead(v *view, block, grain int64) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- v.read(context.Background(), make([]byte, grain), block*grain) }()
+	return done
+}
+
 // TestAnnouncedBlocksComeTogether: what a view announces is downloaded at the same time and only once, also without room on the disk,
 // and it need not be read.
 func TestAnnouncedBlocksComeTogether(t *testing.T) {
@@ -46,17 +57,68 @@ func TestAnnouncedBlocksComeTogether(t *testing.T) {
 		g := newGate()
 		w.source.breakBy(g.hold)
 		v := w.view(o)
-		for _, block := range []int64{3, 50, 10, 3, 80} {
+		for _, block := range []int64{3, 50, 20, 3, 80} {
 			v.soon(block*grain, grain)
 		}
+		done := beginRead(v, 3, grain)
 		g.await(4)
 		close(g.opened)
-		for _, block := range []int64{3, 10, 50, 3} {
+		must(t, <-done)
+		for _, block := range []int64{3, 20, 50, 3} {
 			must(t, v.read(t.Context(), make([]byte, grain), block*grain))
 		}
 		w.settle()
 		if n := w.source.reads.Load(); n != 4 {
 			t.Errorf("%d reads of four blocks", n)
+		}
+		v.close()
+		w.shut(o)
+		w.Close()
+	}
+}
+
+// start does what the next read does first.
+func (v *view) start() {
+	v.cache.mu.Lock()
+	defer v.cache.mu.Unlock()
+	v.lookAhead()
+}
+
+// TestNearBlocksShareARead: announced blocks that are near each other come with one read, in whatever order they were announced, with those between them
+// unless one of these is there.
+func TestNearBlocksShareARead(t *testing.T) {
+	const grain = disk.Page
+	content := noise(rand.New(rand.NewPCG(1, 9)), 200*grain)
+	for name, c := range map[string]struct {
+		there, announced []int64
+		reads            int64
+		blocks           int64
+	}{
+		"neighbours":        {announced: []int64{4, 3, 5}, reads: 1, blocks: 3},
+		"near":              {announced: []int64{20 + near, 20, 20 - near}, reads: 1, blocks: 2*near + 1},
+		"far":               {announced: []int64{20, 20 + far}, reads: 2, blocks: 2},
+		"long":              {announced: []int64{0, 8, 16, 24, 32, 40, 48, 56, 64}, reads: 2, blocks: 58},
+		"one between them":  {there: []int64{12}, announced: []int64{10, 14}, reads: 2, blocks: 2},
+		"the first is here": {there: []int64{10}, announced: []int64{10, 14}, reads: 1, blocks: 1},
+	} {
+		w := newWorld(t, t.TempDir(), 1000*disk.Page, grain)
+		o := w.openNoise(t, "shard", content)
+		before := w.view(o)
+		for _, block := range c.there {
+			must(t, before.read(t.Context(), make([]byte, grain), block*grain))
+		}
+		before.close()
+		w.settle()
+		reads, bytes := w.source.reads.Load(), w.source.bytes.Load()
+		v := w.view(o)
+		for _, block := range c.announced {
+			v.soon(block*grain, grain)
+		}
+		must(t, v.read(t.Context(), make([]byte, grain), c.announced[0]*grain))
+		w.settle()
+		reads, blocks := w.source.reads.Load()-reads, (w.source.bytes.Load()-bytes)/grain
+		if reads != c.reads || blocks != c.blocks {
+			t.Errorf("%s: %d reads of %d blocks, want %d of %d", name, reads, blocks, c.reads, c.blocks)
 		}
 		v.close()
 		w.shut(o)
@@ -71,15 +133,22 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	w := newWorld(t, t.TempDir(), 1, grain)
 	defer w.Close()
 	w.searchMemory = share * grain
-	content := noise(rand.New(rand.NewPCG(1, 3)), 30*grain)
+	content := noise(rand.New(rand.NewPCG(1, 3)), 15*far*grain)
 	o := w.openNoise(t, "shard", content)
 	g := newGate()
 	w.source.breakBy(g.hold)
 	v := w.view(o)
-	for block := int64(0); block < 30; block += 2 {
+	for block := int64(0); block < 15*far; block += far {
 		v.soon(block*grain, grain)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- v.read(ctx, make([]byte, 1), 0) }()
 	g.await(share)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("the read: %v", err)
+	}
 	if n := len(v.held); n != share {
 		t.Errorf("%d reads are on their way", n)
 	}
@@ -90,11 +159,11 @@ func TestAnnouncedBlocksAreBounded(t *testing.T) {
 	}
 	w.source.breakBy(nil)
 	v = w.view(o)
-	for block := int64(0); block < 30; block += 2 {
+	for block := int64(0); block < 15*far; block += far {
 		v.soon(block*grain, grain)
 	}
 	p := make([]byte, 1)
-	for block := int64(0); block < 30; block += 2 {
+	for block := int64(0); block < 15*far; block += far {
 		must(t, v.read(t.Context(), p, block*grain))
 		if n := len(v.holds); n > share {
 			t.Errorf("a view holds %d blocks", n)
@@ -122,6 +191,7 @@ func TestViewsShareTheMemory(t *testing.T) {
 		}
 		for _, v := range all {
 			v.soon(0, 3*grain)
+			v.start()
 			if n := len(v.holds); n > want {
 				t.Errorf("one of %d views holds %d blocks", views, n)
 			}
@@ -142,7 +212,7 @@ func TestEvictedBlocksComeTogether(t *testing.T) {
 	w := newWorld(t, t.TempDir(), limit, grain)
 	defer w.Close()
 	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 8)), 40*grain))
-	blocks, p := []int64{3, 10, 20, 30}, make([]byte, grain)
+	blocks, p := []int64{3, 13, 23, 33}, make([]byte, grain)
 	before := w.view(o)
 	for _, block := range blocks {
 		must(t, before.read(t.Context(), p, block*grain))
@@ -153,6 +223,7 @@ func TestEvictedBlocksComeTogether(t *testing.T) {
 	for _, block := range blocks {
 		v.soon(block*grain, grain)
 	}
+	v.start()
 	if n := w.source.reads.Load(); n != 4 {
 		t.Errorf("%d reads of four blocks", n)
 	}
@@ -161,8 +232,7 @@ func TestEvictedBlocksComeTogether(t *testing.T) {
 	w.mu.Unlock()
 	g := newGate()
 	w.source.breakBy(g.hold)
-	done := make(chan error, 1)
-	go func() { done <- v.read(t.Context(), p, blocks[0]*grain) }()
+	done := beginRead(v, blocks[0], grain)
 	g.await(len(blocks))
 	close(g.opened)
 	must(t, <-done)

@@ -39,13 +39,14 @@ func must(t tb, err error) {
 // source is a bucket whose ranged reads a test can break.
 type source struct {
 	bucket.Bucket
-	reads atomic.Int64
+	reads, bytes atomic.Int64
 	// broken changes what a read returns; nil changes nothing.
 	broken atomic.Pointer[func(ctx context.Context, r io.ReadCloser) (io.ReadCloser, error)]
 }
 
 func (s *source) GetRange(ctx context.Context, key string, off, n int64) (io.ReadCloser, error) {
 	s.reads.Add(1)
+	s.bytes.Add(n)
 	r, err := s.Bucket.GetRange(ctx, key, off, n)
 	if broken := s.broken.Load(); broken != nil && err == nil {
 		return (*broken)(ctx, r)

@@ -10,8 +10,12 @@ import (
 	"github.com/trawl-search/trawl/services/searcher/internal/disk"
 )
 
-// longestRun bounds the blocks of one ranged read.
-const longestRun = 64
+const (
+	// longestRun bounds the blocks of one ranged read.
+	longestRun = 64
+	// near is how far apart two announced blocks are at most that come with one ranged read: a request costs more than the blocks between them.
+	near = 8
+)
 
 // flight is one ranged read of adjacent blocks. Views hold it to copy its bytes; if the last one leaves before it has them, it
 // is cancelled. Data and err may be read once done is closed. Holders is guarded by the cache's mutex.

@@ -107,17 +107,6 @@ func (o *object) span(first, last uint32) (off, n int64) {
 // tailSize is the disk space of the tail.
 func (o *object) tailSize() int64 { return disk.Rounded(o.Size - int64(o.tail)*o.grain) }
 
-// missing returns the last block of the run of missing ones from first on, at most last. Callers hold
-// the cache's mutex.
-func (o *object) missing(first, last uint32) uint32 {
-	for at := first + 1; at <= last; at++ {
-		if o.slots[at].block != nil || o.flights[at] != nil {
-			return at - 1
-		}
-	}
-	return last
-}
-
 // remove unmaps and removes the file, which may be gone.
 func (o *object) remove() error {
 	gone := os.Remove(o.file.Name())

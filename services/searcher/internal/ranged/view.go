@@ -25,9 +25,9 @@ type view struct {
 	held []*holding // oldest first
 	// holds has the blocks that are held.
 	holds map[uint32]*holding
-	// announced are the numbers of blocks that the view will read and that were missing. Those in present were on the disk when they were announced. They are
-	// announced again once one of them is missed, since it was evicted and others may have been.
-	announced, present []uint32
+	// announced are the numbers of blocks that the view will read. Those that were announced before its last read are in ahead, unless they are on their way.
+	// Those in present were on the disk then. They are announced again once one of them is missed, since it was evicted and others may have been.
+	announced, ahead, present []uint32
 	// seen has a bit for each block that was announced, so that announcing it again takes no lock. used has one for each that was read.
 	seen []atomic.Uint32
 	used []uint32
@@ -49,7 +49,7 @@ func (c *Cache) view(o *object) *view {
 func (v *view) close() {
 	v.cache.mu.Lock()
 	v.cache.views--
-	v.announced, v.present = nil, nil
+	v.announced, v.ahead, v.present = nil, nil, nil
 	for _, h := range v.held {
 		v.drop(h)
 	}
@@ -100,7 +100,6 @@ func (v *view) copy(ctx context.Context, p []byte, off int64, number uint32) err
 	for {
 		c.mu.Lock()
 		b, fl := v.find(number, number)
-		v.lookAhead()
 		c.mu.Unlock()
 		if fl != nil {
 			if err := fl.wait(ctx); err != nil {
@@ -140,32 +139,45 @@ func (fl *flight) wait(ctx context.Context) error {
 	return fl.err
 }
 
-// find returns the block on the disk, or the flight that brings it. A missing one is downloaded together with those after
+// find returns the block on the disk, or the flight that brings it. One that is missing and was not announced is downloaded together with those after
 // it that are missing, up to last. Callers hold mu.
 func (v *view) find(number, last uint32) (*block, *flight) {
+	c, o := v.cache, v.object
+	if v.holds[number] == nil && o.slots[number].block == nil {
+		v.announced, v.present = append(v.announced, v.present...), nil
+	}
+	v.lookAhead()
 	v.used[number/32] |= 1 << (number % 32)
 	if h := v.holds[number]; h != nil {
 		h.read = true
 		return nil, h.flight
 	}
-	c, o := v.cache, v.object
 	if b := o.slots[number].block; b != nil {
 		c.metrics.hits.Inc()
 		b.freq = min(b.freq+1, mostFreq)
 		return b, nil
 	}
 	c.metrics.misses.Inc()
-	v.announced, v.present = append(v.announced, v.present...), nil
 	fl := o.flights[number]
 	if fl == nil {
 		for last+1 < v.tail && last-number < longestRun && v.isUsed(last+1) {
 			last++ // the view reads again what was evicted, and probably what follows it
 		}
-		fl = c.launch(o, number, o.missing(number, last))
+		fl = c.launch(o, number, v.missing(number, last))
 	}
 	v.release(fl.blocks, true)
 	v.hold(fl).read = true
 	return nil, fl
+}
+
+// missing returns the last block of the run of missing ones from first on, at most last. Callers hold mu.
+func (v *view) missing(first, last uint32) uint32 {
+	for at := first + 1; at <= last; at++ {
+		if v.object.slots[at].block != nil || v.object.flights[at] != nil || v.holds[at] != nil {
+			return at - 1
+		}
+	}
+	return last
 }
 
 // isUsed reports whether the view has read of a block. Callers hold mu.
@@ -219,8 +231,8 @@ func (v *view) room() int {
 	return max(share, 1) - len(v.holds)
 }
 
-// soon starts to download the missing blocks of bytes that the view is about to read. It is a
-// format.Soon.
+// soon notes blocks that the view is about to read. Its next read starts to download those that are missing: what is announced up to then shares
+// requests. It is a format.Soon.
 func (v *view) soon(off, n int64) {
 	first, last := uint32(off/v.object.grain), uint32((off+n-1)/v.object.grain)
 	for first <= last && v.seen[first/32].Load()>>(first%32)&1 != 0 {
@@ -236,34 +248,47 @@ func (v *view) soon(off, n int64) {
 			v.announced = append(v.announced, at)
 		}
 	}
-	v.lookAhead()
 }
 
 // lookAhead starts to download announced blocks, as far as the view may hold them. The
-// others stay announced until the view reads again. Callers hold mu.
+// others stay ahead until the view reads again. Callers hold mu.
 func (v *view) lookAhead() {
 	c, o := v.cache, v.object
-	for len(v.announced) > 0 {
-		first, n := v.announced[0], 1
+	slices.Sort(v.announced)
+	v.ahead, v.announced = append(v.ahead, v.announced...), v.announced[:0]
+	for len(v.ahead) > 0 {
+		first := v.ahead[0]
 		switch {
 		case v.holds[first] != nil || v.isUsed(first):
-			v.announced = v.announced[1:]
+			v.ahead = v.ahead[1:]
 			continue
 		case o.slots[first].block != nil:
-			v.announced, v.present = v.announced[1:], append(v.present, first)
+			v.ahead, v.present = v.ahead[1:], append(v.present, first)
 			continue
 		}
-		for n < min(len(v.announced), longestRun) && v.announced[n] == first+uint32(n) {
-			n++
-		}
+		n := v.together()
 		v.release(n, false)
 		if n = min(n, v.room()); n < 1 {
 			return
 		}
 		fl := o.flights[first]
 		if fl == nil {
-			fl = c.launch(o, first, o.missing(first, first+uint32(n)-1))
+			fl = c.launch(o, first, first+uint32(n)-1)
 		}
 		v.hold(fl)
 	}
+}
+
+// together returns how many blocks one read brings from the first one ahead on: up to the last of those ahead that are near each other and have only missing
+// blocks in between. Callers hold mu.
+func (v *view) together() int {
+	first := v.ahead[0]
+	last := first
+	for _, next := range v.ahead[1:] {
+		if next < last || next-last > near || next-first >= longestRun || v.missing(last, next) != next {
+			break
+		}
+		last = next
+	}
+	return int(last-first) + 1
 }
