@@ -183,8 +183,8 @@ func (s *search) announceText(text []docstore.Run) error {
 	return s.content.AnnounceSuperblocks(slices.Values(joined.numbers()))
 }
 
-// wholeSuperblocks is how many superblocks of a content are announced that is probably read whole.
-const wholeSuperblocks = 32
+// wholeSuperblocks is how many superblocks of a content are announced that is probably read whole: of few is the rest waited for.
+const wholeSuperblocks = 256
 
 // around returns a superblock of a content, which has those of [first, end), and its neighbours: lines, words and matches cross the borders, and
 // neighbours are mostly in the same block.
@@ -193,11 +193,11 @@ func around(at, first, end uint32) docstore.Run {
 }
 
 // mostCandidatesAhead and leastCandidatesAhead bound how many of the candidates in the queue are announced before the search takes the first. A search for few
-// documents takes few. Later it announces as many as it has taken, up to longQueueAhead: one that has taken many without finding the best will take many more.
+// documents takes few. Later it announces twice as many as it has taken, up to longQueueAhead: one that has taken many without finding the best will take many more.
 const (
 	mostCandidatesAhead  = 64
 	leastCandidatesAhead = 8
-	longQueueAhead       = 512
+	longQueueAhead       = 1024
 )
 
 // announceQueue announces the text that the next candidates of the queue may need.
@@ -209,7 +209,7 @@ func (s *search) announceQueue() error {
 	if q.taken < q.announceAt || !s.content.Announces() {
 		return nil
 	}
-	ahead = min(max(ahead, q.taken), longQueueAhead)
+	ahead = min(max(ahead, 2*q.taken), longQueueAhead)
 	q.announceAt = q.taken + ahead/2
 	return s.announceCandidates(heap.First(q.waiting, ahead, compareCandidates))
 }

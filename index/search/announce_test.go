@@ -121,3 +121,23 @@ func TestOpaqueTextIsAnnounced(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeContentsAreAnnounced: contents that are read whole come at once, also large ones.
+func TestWholeContentsAreAnnounced(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
+	for i := range 30 {
+		var content []byte
+		for len(content) < 300_000 {
+			content = fmt.Appendf(content, "// %x\n", random.Uint64())
+		}
+		content = fmt.Appendf(content, "func needle() {}\n")
+		repo.Documents = append(repo.Documents, indextest.Document{Path: fmt.Sprintf("%02d.go", i), Branches: repo.Branches, Language: "Go", Content: content})
+	}
+	whole := buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}})
+	opts := search.Options{Mode: search.TopK, MaxFiles: 50, MaxMatchesPerFile: 10}
+	without, _ := waits(t, whole, "sym:needle", opts, false)
+	if with, _ := waits(t, whole, "sym:needle", opts, true); with > 10 {
+		t.Errorf("it waits %d times, %d without announcements", with, without)
+	}
+}
