@@ -1,9 +1,16 @@
 package job
 
 import (
+	"fmt"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
+
+	"github.com/trawl-search/trawl/internal/gitsource"
+	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 func TestClip(t *testing.T) {
@@ -11,6 +18,23 @@ func TestClip(t *testing.T) {
 		got := clip(reason)
 		if !utf8.ValidString(got) || len(got) > maxReason+10 {
 			t.Errorf("%d bytes, valid %v", len(got), utf8.ValidString(got))
+		}
+	}
+}
+
+// TestFullDiskIsSaidOnce: a full disk is named once and is no attempt, whoever finds it.
+func TestFullDiskIsSaidOnce(t *testing.T) {
+	r, e := newRepo(t, nil)
+	d := e.want(r.Dir)
+	d.NumDelivered = e.Attempts
+	lease, err := e.Store.AcquireLease(t.Context(), repoName, time.Minute)
+	testrun.Must(t, err)
+	for _, full := range []error{
+		&gitsource.Failure{Kind: gitsource.NoSpace, Reason: "the indexer's disk is full"}, fmt.Errorf("write a shard: %w", syscall.ENOSPC),
+	} {
+		outcome, err := e.resolveFailure(t.Context(), d, lease, full)
+		if reason := e.status().GetReason(); outcome != Postponed || queue.IsPermanent(err) || strings.Count(reason, "disk is full") != 1 {
+			t.Errorf("%v: %s, %v: %s", full, outcome, err, reason)
 		}
 	}
 }

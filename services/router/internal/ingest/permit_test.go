@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -16,7 +15,6 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -270,59 +268,6 @@ func TestIDsAreGivenByAdministrators(t *testing.T) {
 		if is, err := d.store.GetDesired(t.Context(), "git.example.com/a"); is.Record.GetFacts().GetId() != step.is {
 			t.Errorf("%s: the id is %d, %v", step.what, is.Record.GetFacts().GetId(), err)
 		}
-	}
-}
-
-// TestPutRepoKeeps: a request without branches or facts keeps those of the one before, and their bytes count.
-func TestPutRepoKeeps(t *testing.T) {
-	d := newDesk(t)
-	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
-	caller := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
-	const url, name = "https://git.example.com/a", "git.example.com/a"
-	facts := &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "x"}, Rank: 20, Id: 7}
-	for _, step := range []struct {
-		who      context.Context
-		put      *ingestv1.PutRepoRequest
-		branches string
-		facts    *ingestv1.RepoFacts
-	}{
-		{admin, &ingestv1.PutRepoRequest{Branches: []string{"main", "v*"}, Facts: facts}, "main v*", facts},
-		{caller, &ingestv1.PutRepoRequest{}, "main v*", facts},
-		{caller, &ingestv1.PutRepoRequest{Branches: []string{"HEAD"}}, "HEAD", facts},
-		{caller, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Fork: true}}, "HEAD", &ingestv1.RepoFacts{Fork: true, Id: 7}},
-	} {
-		step.put.Url = url
-		if _, err := d.PutRepo(step.who, step.put); err != nil {
-			t.Fatalf("%v: %v", step.put, err)
-		}
-		got, err := d.GetRepo(step.who, &ingestv1.GetRepoRequest{Name: name})
-		if err != nil || strings.Join(got.GetBranches(), " ") != step.branches || !proto.Equal(got.GetFacts(), step.facts) {
-			t.Errorf("after %v: %v, %v", step.put, got, err)
-		}
-	}
-	large := strings.Repeat("x", 900)
-	meta := map[string]string{}
-	for i := range 14 {
-		meta[strconv.Itoa(i)] = large
-	}
-	if _, err := d.PutRepo(admin, &ingestv1.PutRepoRequest{Url: url, Facts: &ingestv1.RepoFacts{Meta: meta}}); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	for range 30 {
-		if err == nil {
-			err = d.put(caller, "", url)
-		}
-	}
-	if status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("what is kept does not count: %v", err)
-	}
-	branches := make([]string, 1000)
-	for i := range branches {
-		branches[i] = fmt.Sprint("branch", i)
-	}
-	if _, err := d.PutRepo(admin, &ingestv1.PutRepoRequest{Url: url, Branches: branches}); status.Code(err) != codes.InvalidArgument {
-		t.Errorf("branches and the facts that are kept take more than a record may: %v", err)
 	}
 }
 
