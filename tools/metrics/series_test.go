@@ -180,7 +180,7 @@ func alternatives(s *parser.VectorSelector) (sets [][]*labels.Matcher) {
 				next = append(next, append(slices.Clone(set), m))
 				continue
 			}
-			for _, word := range strings.Split(m.Value, "|") {
+			for word := range strings.SplitSeq(m.Value, "|") {
 				next = append(next, append(slices.Clone(set), labels.MustNewMatcher(labels.MatchEqual, m.Name, word)))
 			}
 		}

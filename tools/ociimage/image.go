@@ -83,7 +83,7 @@ func (i *Image) cache() string {
 }
 
 // Write writes the image as a tar archive of an OCI image layout.
-func (i *Image) Write(w io.Writer) error {
+func (i *Image) Write(w io.Writer) (err error) {
 	all := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, p := range i.Platforms {
 		image, err := i.image(p)
@@ -98,7 +98,7 @@ func (i *Image) Write(w io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("make a folder for the layout: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	files, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return fmt.Errorf("begin the layout: %w", err)

@@ -40,7 +40,7 @@ func unpacked(t *testing.T, text []byte) (contents map[string][]byte, headers ma
 	contents, headers = map[string][]byte{}, map[string]*tar.Header{}
 	for r := tar.NewReader(bytes.NewReader(text)); ; {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return contents, headers
 		}
 		if err != nil {

@@ -99,7 +99,7 @@ func TestLookingAtReposIsCharged(t *testing.T) {
 		func(ctx context.Context) error {
 			names, err := c.RepoNames(ctx, "")
 			if err == nil {
-				slices.Collect(names)
+				_ = slices.Collect(names)
 			}
 			return err
 		},
