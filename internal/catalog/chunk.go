@@ -125,11 +125,11 @@ func (c *Chunk) Find(repo string) (i int, r Record, found bool) {
 	}
 }
 
-// ChunksOf divides roots, which must be in ascending order of repo, and only reads them. They must be such that Protobuf can encode them.
+// ChunksOf divides roots, which must be in ascending order of repo and are only read.
 func ChunksOf(roots iter.Seq[*catalogv1.Root]) []*Chunk {
 	var b chunkBuilder
 	for root := range roots {
-		b.fill(fieldsOf(root))
+		b.fill(root)
 	}
 	return b.finish()
 }
@@ -137,7 +137,7 @@ func ChunksOf(roots iter.Seq[*catalogv1.Root]) []*Chunk {
 // change is the new root of a repo, nil if there is none any more.
 type change struct {
 	repo string
-	root *rootFields
+	root *catalogv1.Root
 }
 
 // changed are the chunks after changes, in ascending order of repo. It does not change the list.

@@ -1,11 +1,13 @@
 package catalog
 
 import (
-	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"slices"
+	"strings"
 	"unique"
+
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 )
 
 // chunkBuilder makes chunks, one after the other.
@@ -19,9 +21,6 @@ type chunkBuilder struct {
 	most        uint32
 	// record is being written, and languages those of its next shard.
 	record, languages []byte
-	// root, overlay, commit, hex and url are memory for one root after the other.
-	root                      rootFields
-	overlay, commit, hex, url []byte
 	// from is the chunk that records are copied from. For each of its words and shards, copied has one more than its number
 	// here, 0 as long as none was copied.
 	from   *Chunk
@@ -31,18 +30,17 @@ type chunkBuilder struct {
 // numbered are values in the order of their first use.
 type numbered[T comparable] struct {
 	list []unique.Handle[T]
-	of   map[T]uint64
+	of   map[unique.Handle[T]]uint64
 }
 
-func (n *numbered[T]) number(value T) uint64 {
-	i, known := n.of[value]
+func (n *numbered[T]) number(h unique.Handle[T]) uint64 {
+	i, known := n.of[h]
 	if !known {
 		if n.of == nil {
-			n.of = make(map[T]uint64)
+			n.of = make(map[unique.Handle[T]]uint64)
 		}
-		h := unique.Make(value)
 		i = uint64(len(n.list))
-		n.list, n.of[h.Value()] = append(n.list, h), i
+		n.list, n.of[h] = append(n.list, h), i
 	}
 	return i
 }
@@ -64,7 +62,7 @@ func (b *chunkBuilder) chunk() *Chunk {
 }
 
 // fill adds a root to the chunks that are made.
-func (b *chunkBuilder) fill(root *rootFields) {
+func (b *chunkBuilder) fill(root *catalogv1.Root) {
 	if b.put(root); b.n == mostInChunk || len(b.names)+len(b.code) >= fullChunk {
 		b.full = append(b.full, b.chunk())
 	}
@@ -79,91 +77,72 @@ func (b *chunkBuilder) finish() (chunks []*Chunk) {
 	return chunks
 }
 
-// add adds the record that was written, of the repo whose name was just appended.
-func (b *chunkBuilder) add(name int) {
+// add adds the record that was written.
+func (b *chunkBuilder) add(repo string) {
 	if b.n%placeEvery == 0 {
-		b.every = append(b.every, place{uint32(len(b.names) - name), uint32(len(b.code))})
+		b.every = append(b.every, place{uint32(len(b.names)), uint32(len(b.code))})
 	}
 	b.n++
-	b.names = append(b.names, '\n')
-	b.code = binary.AppendUvarint(b.code, uint64(name))
+	b.names = append(append(b.names, repo...), '\n')
+	b.code = binary.AppendUvarint(b.code, uint64(len(repo)))
 	b.code = append(binary.AppendUvarint(b.code, uint64(len(b.record))), b.record...)
 	b.record = b.record[:0]
 }
 
 // put adds a root.
-func (b *chunkBuilder) put(root *rootFields) {
-	shards := oncePerShard(root.shards)
-	b.begin(len(shards), root.id)
-	for i := range shards {
-		s := &shards[i]
-		b.overlay = b.overlay[:0]
-		if places := root.places[s.places.from:s.places.to]; len(s.hidden)+len(places) > 0 {
-			b.overlay = binary.AppendUvarint(b.overlay, uint64(len(places)))
-			for _, place := range places {
-				b.overlay = binary.AppendUvarint(b.overlay, uint64(place))
+func (b *chunkBuilder) put(root *catalogv1.Root) {
+	shards := oncePerShard(root.Shards)
+	b.begin(len(shards), root.Id)
+	for _, ref := range shards {
+		shard := Shard{Digest: string(ref.Digest), Key: ref.Key, SizeBytes: ref.SizeBytes, Repos: ref.Repos}
+		var overlay []byte
+		if len(ref.Hidden)+len(ref.Branches) > 0 {
+			overlay = binary.AppendUvarint(nil, uint64(len(ref.Branches)))
+			for _, place := range ref.Branches {
+				overlay = binary.AppendUvarint(overlay, uint64(place))
 			}
-			b.overlay = append(b.overlay, s.hidden...)
+			overlay = append(overlay, ref.Hidden...)
 		}
-		for _, language := range root.languages[s.languages.from:s.languages.to] {
-			b.language(b.text(language))
+		for _, language := range ref.Languages {
+			b.language(b.words.number(unique.Make(language)))
 		}
-		b.held(b.shard(s), s.number, reader(b.overlay))
+		b.held(b.shards.number(unique.Make(shard)), ref.RepoNumber, reader(overlay))
 	}
-	b.number(uint64(len(root.branches)))
-	for _, branch := range root.branches {
-		commit, isHex := branch.commit, uint64(0)
-		raw, err := hex.AppendDecode(b.commit[:0], commit)
-		b.commit, b.hex = raw, hex.AppendEncode(b.hex[:0], raw)
-		if err == nil && bytes.Equal(b.hex, commit) {
+	b.number(uint64(len(root.Branches)))
+	for _, branch := range root.Branches {
+		commit, isHex := []byte(branch.Commit), uint64(0)
+		if raw, err := hex.DecodeString(branch.Commit); err == nil && hex.EncodeToString(raw) == branch.Commit {
 			commit, isHex = raw, 1
 		}
-		b.branch(b.text(branch.name), 2*uint64(len(commit))+isHex, reader(commit))
+		b.branch(b.words.number(unique.Make(branch.Name)), 2*uint64(len(commit))+isHex, reader(commit))
 	}
-	b.number(root.generation)
-	b.number(root.published.millis())
-	if len(root.url) == 0 {
+	b.number(root.Generation)
+	published := int64(0)
+	if root.PublishedAt != nil {
+		published = max(root.PublishedAt.AsTime().UnixMilli(), 0)
+	}
+	b.number(uint64(published))
+	if root.Url == "" {
 		b.number(0)
 	} else {
-		b.url = b.url[:0]
-		before, after, named := bytes.Cut(root.url, root.repo)
-		if b.url = append(b.url, before...); named {
-			b.url = append(append(b.url, nameInURL...), after...)
-		}
-		b.number(1 + b.text(b.url))
+		b.number(1 + b.words.number(unique.Make(strings.Replace(root.Url, root.Repo, nameInURL, 1))))
 	}
-	b.names = append(b.names, root.repo...)
-	b.add(len(root.repo))
-}
-
-// text is the number of a word. A chunk has few different ones, which are looked up without a copy; so are its shards.
-func (b *chunkBuilder) text(word []byte) uint64 {
-	if i, known := b.words.of[string(word)]; known {
-		return i
-	}
-	return b.words.number(string(word))
-}
-
-func (b *chunkBuilder) shard(s *shardFields) uint64 {
-	if i, known := b.shards.of[Shard{Digest: string(s.digest), Key: string(s.key), SizeBytes: s.size, Repos: s.repos}]; known {
-		return i
-	}
-	return b.shards.number(Shard{Digest: string(s.digest), Key: string(s.key), SizeBytes: s.size, Repos: s.repos})
+	b.add(root.Repo)
 }
 
 // nameInURL stands for the name of the repo in its URL. No URL has it.
 const nameInURL = "\x00"
 
-// oncePerShard are the shards without those that an earlier one names.
-func oncePerShard(shards []shardFields) []shardFields {
-	if len(shards) < 2 {
-		return shards
+// oncePerShard are the references without those to a shard that an earlier one names.
+func oncePerShard(refs []*catalogv1.ShardRef) []*catalogv1.ShardRef {
+	if len(refs) < 2 {
+		return refs
 	}
-	var once []shardFields
-	seen := make(map[string]bool, len(shards))
-	for _, s := range shards {
-		if !seen[string(s.digest)] {
-			seen[string(s.digest)], once = true, append(once, s)
+	var once []*catalogv1.ShardRef
+	seen := make(map[string]bool, len(refs))
+	for _, ref := range refs {
+		if !seen[string(ref.Digest)] {
+			seen[string(ref.Digest)], once = true, append(once, ref)
 		}
 	}
 	return once
@@ -197,8 +176,7 @@ func (b *chunkBuilder) copy(r Record) {
 	} else {
 		b.number(1 + b.word(url-1))
 	}
-	b.names = append(b.names, r.Repo...)
-	b.add(len(r.Repo))
+	b.add(r.Repo)
 }
 
 // word is the number of a word of the chunk that records are copied from.
@@ -209,7 +187,7 @@ func (b *chunkBuilder) word(i uint64) uint64 {
 // copied is the number of a value of the chunk that records are copied from.
 func copied[T comparable](to *numbered[T], known []uint64, values []unique.Handle[T], i uint64) uint64 {
 	if known[i] == 0 {
-		known[i] = 1 + to.number(values[i].Value())
+		known[i] = 1 + to.number(values[i])
 	}
 	return known[i] - 1
 }

@@ -1,11 +1,12 @@
 package catalog
 
 import (
-	"bytes"
+	"iter"
 	"slices"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/trawl-search/trawl/internal/catalog/follow"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
@@ -49,11 +50,8 @@ func (v *View) merge(old *Snapshot, u follow.Update) []*Chunk {
 		return v.listed.finish()
 	}
 	var changes []change
-	for _, kv := range u.Puts {
-		root := &rootFields{}
-		if v.decode(kv, root) {
-			changes = append(changes, change{string(root.repo), root})
-		}
+	for root := range v.decode(u.Puts) {
+		changes = append(changes, change{root.Repo, root})
 	}
 	for _, key := range u.Deletes {
 		if name, ok := strings.CutPrefix(key, v.store.key(rootKind, "")); ok {
@@ -67,18 +65,36 @@ func (v *View) merge(old *Snapshot, u follow.Update) []*Chunk {
 	return changed(old.chunks, changes)
 }
 
-// decode reads the root of a key into f, if it is one; the range also holds the clock. It logs a root that cannot be decoded.
-func (v *View) decode(kv *mvccpb.KeyValue, f *rootFields) bool {
-	name, ok := bytes.CutPrefix(kv.Key, v.prefix)
-	if !ok {
-		return false
+// decode returns the roots among the keys; the range also holds the clock. It logs and
+// skips a root that cannot be decoded.
+func (v *View) decode(kvs []*mvccpb.KeyValue) iter.Seq[*catalogv1.Root] {
+	return func(yield func(*catalogv1.Root) bool) {
+		for _, kv := range kvs {
+			name, ok := strings.CutPrefix(string(kv.Key), v.store.key(rootKind, ""))
+			if !ok {
+				continue
+			}
+			root := &catalogv1.Root{}
+			err := proto.Unmarshal(kv.Value, root)
+			if err != nil || root.Repo != name {
+				v.logger.Error("root left out", "repo", name, "holds", root.Repo, "error", err)
+				continue
+			}
+			if v.bare {
+				root = bare(root)
+			}
+			if !yield(root) {
+				return
+			}
+		}
 	}
-	if err := f.read(kv.Value); err != nil || !bytes.Equal(f.repo, name) {
-		v.logger.Error("root left out", "repo", string(name), "holds", string(f.repo), "error", err)
-		return false
+}
+
+// bare returns a root with its name and shards alone.
+func bare(root *catalogv1.Root) *catalogv1.Root {
+	shards := make([]*catalogv1.ShardRef, len(root.Shards))
+	for i, s := range root.Shards {
+		shards[i] = &catalogv1.ShardRef{Digest: s.Digest, Key: s.Key, SizeBytes: s.SizeBytes, Repos: s.Repos}
 	}
-	if v.bare {
-		f.bare()
-	}
-	return true
+	return &catalogv1.Root{Repo: root.Repo, Shards: shards}
 }

@@ -24,8 +24,6 @@ type View struct {
 	cancel context.CancelFunc
 	// bare says that of roots only the names and shards are kept.
 	bare bool
-	// prefix begins the keys of roots.
-	prefix []byte
 	// listed are the roots of a listing so far. Only the following goroutine has them.
 	listed chunkBuilder
 	ended  sync.WaitGroup
@@ -54,7 +52,7 @@ func NewShardView(ctx context.Context, store *Store, logger *slog.Logger) *View 
 
 func newView(ctx context.Context, store *Store, logger *slog.Logger, bare bool) *View {
 	ctx, cancel := context.WithCancel(ctx)
-	v := &View{store: store, logger: logger, cancel: cancel, bare: bare, prefix: []byte(store.key(rootKind, "")), snapshot: newSnapshot(0, nil)}
+	v := &View{store: store, logger: logger, cancel: cancel, bare: bare, snapshot: newSnapshot(0, nil)}
 	v.follower = &follow.Follower{
 		Client: store.client, Keys: store.rootRange(), Clock: store.clockKey(), Log: logger, Page: v.page, Apply: v.apply, Lost: v.lose,
 	}
@@ -162,10 +160,8 @@ func (v *View) page(kvs []*mvccpb.KeyValue, first bool) {
 	if first {
 		v.listed = chunkBuilder{}
 	}
-	for _, kv := range kvs {
-		if root := &v.listed.root; v.decode(kv, root) {
-			v.listed.fill(root)
-		}
+	for root := range v.decode(kvs) {
+		v.listed.fill(root)
 	}
 }
 
