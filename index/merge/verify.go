@@ -101,7 +101,7 @@ func (m *merger) checkObjects(in *input) error {
 func isTextOf(text, oid []byte) bool {
 	const mark = "\ufeff"
 	is := func(object []byte) bool { return bytes.Equal(docstore.ObjectID(object, len(oid)), oid) }
-	if is(text) || is(append([]byte(mark), text...)) || bytes.ContainsRune(text, utf8.RuneError) {
+	if is(text) || is(append([]byte(mark), text...)) || utf8.Valid(text) && bytes.ContainsRune(text, utf8.RuneError) {
 		return true
 	}
 	var little, big []byte

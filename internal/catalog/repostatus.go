@@ -11,6 +11,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
 
@@ -23,22 +24,28 @@ const statusReads = 8
 // RepoStatus returns how far a repo is, as of one revision; ErrNotFound if the repo
 // is not desired. While statusReads others read, it waits.
 func (s *Store) RepoStatus(ctx context.Context, name string) (*ingestv1.RepoStatus, error) {
+	status, _, err := s.Repo(ctx, name)
+	return status, err
+}
+
+// Repo returns what RepoStatus returns, and the desired record of that revision.
+func (s *Store) Repo(ctx context.Context, name string) (*ingestv1.RepoStatus, *catalogv1.Desired, error) {
 	if err := checkName(name); err != nil {
-		return nil, fmt.Errorf("read status: %w", err)
+		return nil, nil, fmt.Errorf("read status: %w", err)
 	}
 	done, err := s.readStatus(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read status of %q: %w", name, err)
+		return nil, nil, fmt.Errorf("read status of %q: %w", name, err)
 	}
 	defer done()
 	state, err := s.readRepo(ctx, name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if state.desired.Record == nil {
-		return nil, fmt.Errorf("status of %q: %w", name, ErrNotFound)
+		return nil, nil, fmt.Errorf("status of %q: %w", name, ErrNotFound)
 	}
-	return state.compose(), nil
+	return state.compose(), state.desired.Record, nil
 }
 
 // maxNames bounds what DesiredNames returns.

@@ -93,8 +93,10 @@ func (r *refs) add(ref, value string) {
 			r.head = ref
 		}
 		r.commits[r.head] = value
-	default:
+	case strings.HasPrefix(ref, tagPrefix):
 		r.commits[strings.TrimSuffix(ref, "^{}")] = value
+	case !strings.HasSuffix(ref, "^{}"): // a branch that names a tag is none, as git fetches no such branch
+		r.commits[ref] = value
 	}
 }
 

@@ -66,6 +66,8 @@ type Failure struct {
 	Reason string
 	// Err is the cause, nil if there is none.
 	Err error
+	// objects are those that git named as ones that the repository does not have, or that are no commits.
+	objects []string
 }
 
 // Error implements error.
@@ -148,7 +150,11 @@ func explain(stderr string, cause error) error {
 	}
 	for _, s := range messages() {
 		if s.match.MatchString(stderr) {
-			return failure(s.kind, cause, withDetail(s.reason, said))
+			f := &Failure{Kind: s.kind, Reason: withDetail(s.reason, said), Err: cause}
+			for _, m := range noCommit().FindAllStringSubmatch(stderr, -1) {
+				f.objects = append(f.objects, m[1])
+			}
+			return f
 		}
 	}
 	return failure(Unknown, cause, withDetail("git failed", said))

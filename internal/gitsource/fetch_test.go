@@ -360,6 +360,16 @@ func TestBrokenRefs(t *testing.T) {
 	if got, err := fetch("**"); err != nil || len(got) != 1 || got[0].Name != "main" {
 		t.Errorf("beside broken branches: %v, %v", got, err)
 	}
+	r.Git("tag", "-a", "-m", "t", "t", "main")
+	broken("tag", r.Git("rev-parse", "t")+"\n")
+	for i := range 30 { // git says more than a reason repeats
+		broken(fmt.Sprintf("good%d", i), r.Git("rev-parse", "main")+"\n")
+		r.Git("update-ref", fmt.Sprintf("refs/tags/blob%d", i), r.Git("rev-parse", "main:a"))
+		broken(fmt.Sprintf("bad%d", i), r.Git("rev-parse", "main:a")+"\n")
+	}
+	if got, err := fetch("main", "**"); err != nil || len(got) != 31 {
+		t.Errorf("beside very many broken branches: %v, %v", got, err)
+	}
 	_, err = fetch("missing", "main")
 	wantFailure(t, err, Moved, "names an object") // it is the first branch
 	before, err := os.Stat(mirror)

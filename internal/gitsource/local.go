@@ -144,6 +144,9 @@ func (l *localRepo) includes(file string) {
 		if err != nil || l.included == maxIncludes || slices.Contains(l.folders, resolved) || l.policy.CheckResolvedFolder(resolved) != nil {
 			continue
 		}
+		if info, err := os.Stat(resolved); err != nil || !info.Mode().IsRegular() {
+			continue // git would wait at a pipe
+		}
 		l.included++
 		l.folders = append(l.folders, resolved)
 		l.includes(path)

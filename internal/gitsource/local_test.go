@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
@@ -114,6 +115,10 @@ func TestConfigurationIncludesFiles(t *testing.T) {
 	if branches, err := alone.Branches(t.Context(), r.Dir, nil); err != nil || len(branches) != 1 {
 		t.Errorf("on a condition that does not hold: %v, %v", branches, err)
 	}
+	must(t, syscall.Mkfifo(filepath.Join(r.Dir, "pipe"), 0o600))
+	r.Git("config", "include.path", "../pipe")
+	_, err = within.Branches(t.Context(), r.Dir, nil)
+	wantFailure(t, err, Refused, "includes") // git would wait for who writes to it
 }
 
 // TestNewerFormat: a repository that this git cannot read needs another git, and no further attempt.

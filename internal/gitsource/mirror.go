@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -115,6 +116,25 @@ func removeLeftovers(mirror string) error {
 
 // fetch fetches the newest commits of the branches into the mirror, and returns those that it fetched; see without.
 func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) ([]docstore.Branch, error) {
+	for round := 0; ; round++ {
+		err := s.fetchBranches(ctx, mirror, branches, progress)
+		if err == nil {
+			return branches, s.repack(ctx, mirror)
+		}
+		rest := s.without(ctx, branches, err)
+		if rest == nil || round == brokenRounds {
+			return nil, err
+		}
+		branches = rest
+	}
+}
+
+// brokenRounds bounds how often a fetch is repeated without branches that cannot be fetched. git names all that are no commits at once, but
+// only one whose object is missing.
+const brokenRounds = 8
+
+// fetchBranches fetches branches, all of them or none.
+func (s *session) fetchBranches(ctx context.Context, mirror string, branches []docstore.Branch, progress func(Progress)) error {
 	var refs, copied strings.Builder
 	for _, b := range branches {
 		ref := mirrorRef(b.Name)
@@ -122,25 +142,19 @@ func (s *session) fetch(ctx context.Context, mirror string, branches []docstore.
 		fmt.Fprintf(&copied, "+%s:%[1]s\n", ref)
 	}
 	err := s.fetchRefs(ctx, mirror, s.url, refs.String(), progress, "--depth=1")
-	if hasReason(err, notShallowReason) {
-		// The history comes first, then the mirror fetches the newest commits from it as from any server, with
-		// all checks: git checks nothing that comes from a server of plain files.
-		history := filepath.Join(mirror, "tmp_history")
-		if err := errors.Join(os.RemoveAll(history), initBare(history, branches)); err != nil {
-			return nil, err
-		}
-		if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {
-			err = s.fetchRefs(ctx, mirror, history, copied.String(), progress, "--depth=1")
-		}
-		err = errors.Join(err, os.RemoveAll(history))
+	if !hasReason(err, notShallowReason) {
+		return err
 	}
-	if err != nil {
-		if rest := s.without(ctx, branches, err); rest != nil {
-			return s.fetch(ctx, mirror, rest, progress)
-		}
-		return nil, err
+	// The history comes first, then the mirror fetches the newest commits from it as from any server, with
+	// all checks: git checks nothing that comes from a server of plain files.
+	history := filepath.Join(mirror, "tmp_history")
+	if err := errors.Join(os.RemoveAll(history), initBare(history, branches)); err != nil {
+		return err
 	}
-	return branches, s.repack(ctx, mirror)
+	if err = s.fetchRefs(ctx, history, s.url, refs.String(), nil); err == nil {
+		err = s.fetchRefs(ctx, mirror, history, copied.String(), progress, "--depth=1")
+	}
+	return errors.Join(err, os.RemoveAll(history))
 }
 
 // noCommit is the end of git's messages about a ref that names an object that the repository does not have, or one that is no commit.
@@ -149,14 +163,14 @@ var noCommit = lazyregexp.New(`(?:not our ref|trying to write non-commit object)
 // without returns the branches without those that a fetch failed for, since what they name is no commit, so that the others can be fetched.
 // It returns nil if a branch may have moved meanwhile, and for the first branch: no other one may stand for it.
 func (s *session) without(ctx context.Context, branches []docstore.Branch, err error) (rest []docstore.Branch) {
-	found := noCommit().FindStringSubmatch(err.Error())
-	if found == nil || branches[0].Commit == found[1] {
+	fail, ok := errors.AsType[*Failure](err)
+	if !ok || slices.Contains(fail.objects, branches[0].Commit) {
 		return nil
 	}
-	var broken []string
+	broken := map[string]string{}
 	for _, b := range branches {
-		if b.Commit == found[1] {
-			broken = append(broken, b.Name)
+		if slices.Contains(fail.objects, b.Commit) {
+			broken[b.Name] = b.Commit
 		} else {
 			rest = append(rest, b)
 		}
@@ -164,9 +178,14 @@ func (s *session) without(ctx context.Context, branches []docstore.Branch, err e
 	if len(broken) == 0 {
 		return nil
 	}
-	now, err := s.listRefs(ctx, broken)
-	if err != nil || slices.ContainsFunc(broken, func(name string) bool { return now.commits[origin.BranchRef(name)] != found[1] }) {
+	now, err := s.listRefs(ctx, slices.Collect(maps.Keys(broken)))
+	if err != nil {
 		return nil
+	}
+	for name, commit := range broken {
+		if now.commits[origin.BranchRef(name)] != commit {
+			return nil
+		}
 	}
 	return rest
 }

@@ -139,7 +139,7 @@ func mistaken(s *jsonschema.Schema, value any, at string) string {
 		if s.Minimum != nil {
 			least = int(*s.Minimum)
 		}
-		if n, err := v.Float64(); s.Type == "integer" && (err != nil || n != math.Trunc(n) || n < float64(least) || n > math.MaxUint32) {
+		if n, err := v.Float64(); s.Type == "integer" && (err != nil || n != math.Trunc(n) || math.Signbit(n) && least >= 0 || n < float64(least) || n > math.MaxUint32) {
 			return fmt.Sprintf("%s is %s: want a whole number from %d to %d", strings.TrimSuffix(at, "."), cut(v.String(), 100), least, math.MaxUint32)
 		}
 	}

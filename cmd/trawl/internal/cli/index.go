@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -268,7 +269,7 @@ func printIndexed(ctx context.Context, c client, p Process, req *ingestv1.PutRep
 			return slices.ContainsFunc(r.GetBranches(), func(b *searchv1.BranchEntry) bool { return origin.MatchBranch([]string{want}, b.GetName()) })
 		}
 		for _, want := range req.GetBranches() {
-			if want != "HEAD" && !has(want) {
+			if want != "HEAD" && !has(want) && !strings.Contains(s.GetBuilt(), strconv.Quote(want)) { // which says why it is left out
 				fmt.Fprintf(p.Err, "%s: there is no branch %s; it is left out\n", s.GetName(), render.Safe([]byte(want)))
 			}
 		}

@@ -146,12 +146,16 @@ func newShardVerify(p Process) *cobra.Command {
 		Short: "Read all of a shard and check every checksum and every structure",
 		Args:  named(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			var failed error
 			for _, path := range args {
 				if err := verifyShard(cmd.Context(), p, path); err != nil {
-					return err
+					failed = errors.Join(failed, err)
+				}
+				if cmd.Context().Err() != nil {
+					break
 				}
 			}
-			return nil
+			return failed
 		},
 	}
 }

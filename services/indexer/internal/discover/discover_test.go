@@ -316,7 +316,7 @@ func TestOnlyWhatMovedIsEnqueued(t *testing.T) {
 		if got := w.take(); !slices.Equal(got, []string{"git.example.com/acme/b:2"}) {
 			t.Errorf("b moved, and %q were enqueued", got)
 		}
-		b, err := w.Store.RepoStatus(t.Context(), "git.example.com/acme/b")
+		b, err := w.Store.RepoStatus(w.t.Context(), "git.example.com/acme/b")
 		if f := b.GetFreshness(); err != nil || f.GetSeenCommit() != "c2" || f.GetIndexedCommit() != "c1" || f.GetSeenBy() != ingestv1.SeenBy_SEEN_BY_POLL || f.GetBehindSince() == nil {
 			t.Errorf("b moved, and the status shows %v, %v", f, err)
 		}

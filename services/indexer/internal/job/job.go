@@ -242,16 +242,18 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return "", err
 	}
+	t.leftOut = leftOut(branches, fetched)
 	if next := t.unchanged(fetched); next != nil && t.isStored(ctx, next) { // what changed was left out again
 		return Unchanged, t.publish(ctx, next)
 	}
-	t.leftOut = leftOut(branches, fetched)
 	next, err := t.build(ctx, dir, fetched)
 	if err != nil {
 		return "", err
 	}
 	return Published, t.publish(ctx, next)
 }
+
+const leftOutText = "; left out, as it names no commit of the repository: "
 
 // leftOut says which branches could not be fetched; it is empty if all were.
 func leftOut(branches, fetched []docstore.Branch) string {
@@ -265,7 +267,7 @@ func leftOut(branches, fetched []docstore.Branch) string {
 		return ""
 	}
 	const most = 10
-	text := "; left out, as it names no commit of the repository: " + strings.Join(names[:min(len(names), most)], ", ")
+	text := leftOutText + strings.Join(names[:min(len(names), most)], ", ")
 	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
@@ -299,6 +301,8 @@ func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 	}
 	next := proto.CloneOf(old.Record)
 	next.Epoch, next.Id = t.desired.GetEpoch(), t.desired.GetFacts().GetId()
+	built, _, _ := strings.Cut(next.Built, leftOutText)
+	next.Built = built + t.leftOut
 	return next
 }
 

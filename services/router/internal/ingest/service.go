@@ -93,11 +93,15 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	isNew, caller := false, limited(ctx)
 	epoch, _, err := s.store.PutDesiredIf(ctx, desired, caller, func(old *catalogv1.Desired) error {
 		isNew = old == nil
+		kept := &catalogv1.Desired{}
+		if old != nil && origin.MayShareName(old.Url, req.Url) { // those of another repository say nothing of this one
+			kept = old
+		}
 		if len(req.Branches) == 0 {
-			desired.Branches = old.GetBranches()
+			desired.Branches = kept.Branches
 		}
 		if req.Facts == nil {
-			desired.Facts = old.GetFacts()
+			desired.Facts = kept.Facts
 		}
 		refused = replaceable(old)
 		if size := proto.Size(desired); refused == nil && size >= bytes+unit { // what is kept is written, too
@@ -172,15 +176,11 @@ func (s *Service) GetRepo(ctx context.Context, req *ingestv1.GetRepoRequest) (*i
 	if !access.Sees(ctx, req.Name) {
 		return nil, s.noRepo(ctx, req.Name)
 	}
-	repo, err := s.store.RepoStatus(ctx, req.Name)
+	repo, desired, err := s.store.Repo(ctx, req.Name)
 	if err != nil {
 		return nil, s.repoError(ctx, "get repo", req.Name, err)
 	}
-	desired, err := s.store.GetDesired(ctx, req.Name)
-	if err != nil {
-		return nil, s.repoError(ctx, "get repo", req.Name, err)
-	}
-	return &ingestv1.GetRepoResponse{Status: repo, Branches: desired.Record.GetBranches(), Facts: desired.Record.GetFacts()}, nil
+	return &ingestv1.GetRepoResponse{Status: repo, Branches: desired.Branches, Facts: desired.Facts}, nil
 }
 
 // defaultPage is the default size of a page of repos.

@@ -1,6 +1,7 @@
 package ingest_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -66,8 +67,10 @@ func TestPutRepoKeeps(t *testing.T) {
 		{caller, &ingestv1.PutRepoRequest{}, "main v*", facts},
 		{caller, &ingestv1.PutRepoRequest{Branches: []string{"HEAD"}}, "HEAD", facts},
 		{caller, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Fork: true}}, "HEAD", &ingestv1.RepoFacts{Fork: true, Id: 7}},
+		{admin, &ingestv1.PutRepoRequest{Url: "https://git.example.com/b", Name: name}, "", &ingestv1.RepoFacts{Id: 7}}, // another repository
+		{admin, &ingestv1.PutRepoRequest{Name: name}, "", &ingestv1.RepoFacts{Id: 7}},
 	} {
-		step.put.Url = url
+		step.put.Url = cmp.Or(step.put.Url, url)
 		if _, err := d.PutRepo(step.who, step.put); err != nil {
 			t.Fatalf("%v: %v", step.put, err)
 		}

@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
@@ -34,7 +33,7 @@ func (s *Service) GetFile(ctx context.Context, req *searchv1.GetFileRequest) (re
 	if resp, err = l.file(asking, req); err != nil {
 		return nil, l.withNearest(asking, req, err)
 	}
-	resp.RevisionToken = catalog.EncodeToken(l.layout.Revision)
+	resp.RevisionToken = l.layout.token()
 	content := resp.Content
 	resp.Content = nil
 	besides := proto.Size(resp) + searchapi.ContentField

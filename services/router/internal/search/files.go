@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -36,7 +35,7 @@ func (s *Service) GetFiles(ctx context.Context, req *searchv1.GetFilesRequest) (
 		return nil, err
 	}
 	defer l.end()
-	resp = &searchv1.GetFilesResponse{Files: make([]*searchv1.FileAnswer, len(req.Files)), RevisionToken: catalog.EncodeToken(l.layout.Revision)}
+	resp = &searchv1.GetFilesResponse{Files: make([]*searchv1.FileAnswer, len(req.Files)), RevisionToken: l.layout.token()}
 	asked, failed := make([]*searchv1.GetFileRequest, len(req.Files)), make([]error, len(req.Files))
 	most := s.cfg.Limits.bytes(req.MaxBytes)
 	share := contentRoom(most / len(req.Files))

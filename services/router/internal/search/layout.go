@@ -104,6 +104,14 @@ func (l *Layout) makeLazily() {
 	})
 }
 
+// token is the revision token of an answer; empty if the layout is outdated.
+func (l *Layout) token() []byte {
+	if l.Revision == 0 {
+		return nil
+	}
+	return catalog.EncodeToken(l.Revision)
+}
+
 // outdated is the layout for a query that may not be answered from it. It has no revision, so that no caller
 // takes what it names for what was seen. It is nil without shards, for which an answer could not be incomplete.
 func (l *Layout) outdated() *Layout {

@@ -36,7 +36,7 @@ func (s *Service) List(ctx context.Context, req *searchv1.ListRequest) (resp *se
 	}
 	maxBytes := s.cfg.Limits.bytes(req.MaxBytes)
 	repos := resp.Repos
-	resp.Repos, resp.RevisionToken = nil, catalog.EncodeToken(l.layout.Revision)
+	resp.Repos, resp.RevisionToken = nil, l.layout.token()
 	resp.Coverage = searchapi.TrimCoverage(l.coverage, maxBytes/2)
 	room := maxBytes - proto.Size(resp) - tokenRoom
 	fit := searchapi.Fitting(repos, room)
@@ -67,7 +67,7 @@ func (s *Service) StreamList(req *searchv1.StreamListRequest, stream grpc.Server
 		return err
 	}
 	return stream.Send(&searchv1.StreamListResponse{
-		Coverage: searchapi.TrimCoverage(l.coverage, lastPiece), RevisionToken: catalog.EncodeToken(l.layout.Revision),
+		Coverage: searchapi.TrimCoverage(l.coverage, lastPiece), RevisionToken: l.layout.token(),
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/search"
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -56,7 +55,7 @@ func (s *Service) searchFor(ctx context.Context, req *searchv1.SearchRequest, wr
 	}
 	p.finish(start, e.layout, coverage)
 	resp = &searchv1.SearchResponse{
-		Statistics: p.statistics, Coverage: coverage, RevisionToken: catalog.EncodeToken(e.layout.Revision), Facets: p.counted(), Selected: p.selected,
+		Statistics: p.statistics, Coverage: coverage, RevisionToken: e.layout.token(), Facets: p.counted(), Selected: p.selected,
 		Empty: e.empty(asking, p),
 	}
 	p.explain.ends("merge")

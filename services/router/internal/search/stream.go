@@ -11,7 +11,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
@@ -82,7 +81,7 @@ func (s *Service) stream(ctx context.Context, search *searchv1.SearchRequest, cl
 	}
 	p.finish(start, e.layout, coverage)
 	return to.send(&searchv1.StreamSearchResponse{
-		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: catalog.EncodeToken(e.layout.Revision),
+		Statistics: p.statistics, Coverage: searchapi.TrimCoverage(coverage, lastPiece), RevisionToken: e.layout.token(),
 		Cut: out.reason(), Explanation: p.explain.explained(e.layout, lastPiece),
 		Facets: p.counted(), Selected: p.selected, Empty: e.empty(asking, p),
 	})

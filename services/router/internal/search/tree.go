@@ -8,7 +8,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 	"github.com/trawl-search/trawl/services/router/internal/fanout"
@@ -39,7 +38,7 @@ func (s *Service) ListTree(ctx context.Context, req *searchv1.ListTreeRequest) (
 	if err != nil {
 		return nil, l.withNearest(asking, &searchv1.GetFileRequest{Repo: req.Repo}, err)
 	}
-	resp = &searchv1.ListTreeResponse{Branch: branch, RevisionToken: catalog.EncodeToken(l.layout.Revision)}
+	resp = &searchv1.ListTreeResponse{Branch: branch, RevisionToken: l.layout.token()}
 	if resp.Branch == "" && len(root.Branches) > 0 {
 		resp.Branch = root.Branches[0].Name
 	}

@@ -146,7 +146,11 @@ func (v *view) find(number, last uint32) (*block, *flight) {
 	if v.holds[number] == nil && o.slots[number].block == nil {
 		v.announced, v.present = append(v.announced, v.present...), nil
 	}
-	v.lookAhead()
+	if v.seen[number/32].Load()>>(number%32)&1 != 0 {
+		v.lookAhead() // it shares a request with what was announced near it
+	} else {
+		defer v.lookAhead() // it comes first
+	}
 	v.used[number/32] |= 1 << (number % 32)
 	if h := v.holds[number]; h != nil {
 		h.read = true
