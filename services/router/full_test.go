@@ -28,8 +28,8 @@ const smallQuota = 24 << 20
 func TestIngestTokensLeaveSpace(t *testing.T) {
 	branches := func(each int) (all []string) {
 		for size := 0; size < catalog.MaxDesiredBytes-1000; size += each + 3 {
-			name := fmt.Sprint("b", size)
-			all = append(all, name+strings.Repeat("x", each-len(name)))
+			name := fmt.Sprint("b", size, "/")
+			all = append(all, name+strings.Repeat(strings.Repeat("x", 99)+"/", each)[:each-len(name)-1]+"x") // no component is too long for a file
 		}
 		return all
 	}
