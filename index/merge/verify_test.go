@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/trawl-search/trawl/index/build"
+	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/index/indextest"
 	"github.com/trawl-search/trawl/index/merge"
@@ -46,5 +47,20 @@ func TestVerifyComparesPostingsOfOtherRules(t *testing.T) {
 	}
 	if err := merge.Verify(context(), withPostings(t, repos, of("alpha beta beta\n"))); !errors.As(err, &corrupt) || corrupt.Section != format.TagWordPostings.String() {
 		t.Errorf("postings of another content: %v", err)
+	}
+}
+
+// TestVerifyHoldsContentsAgainstTheirIDs: a content that is not that of its Git object is damage, also if it is not UTF-8. Only a text that may have been
+// decoded from other bytes is taken as it is.
+func TestVerifyHoldsContentsAgainstTheirIDs(t *testing.T) {
+	for content, sound := range map[string]bool{"caf\xe9 one\n": false, "plain\n": false, "decoded \ufffd\n": true} {
+		data, _ := shardOf(t, []repository{{
+			record:    docstore.Repo{Name: "r", Branches: []docstore.Branch{{Name: "main"}}},
+			documents: []document{{path: "a", content: []byte(content), branches: []string{"main"}, oid: gitID([]byte("another\n"))}},
+		}}, build.Options{})
+		err := merge.Verify(t.Context(), open(t, "built", data))
+		if sound != (err == nil) || err != nil && !errors.Is(err, format.ErrCorrupt) {
+			t.Errorf("%q: %v", content, err)
+		}
 	}
 }

@@ -102,6 +102,14 @@ func TestBrokenBranch(t *testing.T) {
 			t.Errorf("published %v", root)
 		}
 	}
+	testrun.Must(t, os.Remove(ref))
+	if root := e.done(e.want(r.Dir, "**")); root.GetGeneration() != 1 || root.GetBuilt() != "full: first build" {
+		t.Errorf("without the branch: %v", root)
+	}
+	testrun.Must(t, os.WriteFile(ref, []byte(strings.Repeat("2", 40)+"\n"), 0o600))
+	if root := e.done(e.want(r.Dir, "**")); root.GetGeneration() != 1 || !strings.HasSuffix(root.GetBuilt(), `"broken"`) {
+		t.Errorf("with the branch again: %v", root)
+	}
 }
 
 func TestUpdate(t *testing.T) {

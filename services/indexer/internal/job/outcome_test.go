@@ -22,7 +22,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-// TestFullDiskIsSaidOnce: a full disk is named once and is no attempt, whoever finds it.
+// TestFullDiskIsSaidOnce: the reason names a full disk once, and it does not count as an attempt, whether git or the indexer finds it.
 func TestFullDiskIsSaidOnce(t *testing.T) {
 	r, e := newRepo(t, nil)
 	d := e.want(r.Dir)

@@ -74,10 +74,10 @@ func (l *lookup) withNearest(ctx context.Context, req *searchv1.GetFileRequest, 
 	}
 	switch searchapi.FieldOf(err) {
 	case "repo":
-		defer l.ticket.computed(time.Now())
 		if text := l.service.Unindexed(ctx, req.Repo); text != "" {
 			return searchapi.NotFound("repo", text, nil)
 		}
+		defer l.ticket.computed(time.Now()) // not for waiting for etcd
 		return noRepo(req.Repo, l.layout.nearest(req.Repo))
 	case "path":
 		if req.Branch != "" {

@@ -180,7 +180,7 @@ func TestTimeIsOverBeforeASearcherIsAsked(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*stuckCluster)
 		query  string
-		// answered is when the answer comes, and anew says that it has no revision.
+		// answered is when the answer comes, and anew says that it has no token.
 		answered time.Duration
 		anew     bool
 	}{
@@ -199,6 +199,9 @@ func TestTimeIsOverBeforeASearcherIsAsked(t *testing.T) {
 					s := newService(t, search.Config{Budget: search.Budget{Default: time.Minute, Most: time.Minute}, MaxQueries: 1}, cluster, cluster)
 					check := func(door string, files int, coverage *searchv1.Coverage, token []byte, err error) {
 						t.Helper()
+						if !require && (len(token) == 0) != c.anew {
+							t.Errorf("%s: token %q", door, token)
+						}
 						revision, _ := catalog.DecodeToken(token)
 						switch {
 						case require && (status.Code(err) != codes.DeadlineExceeded || len(status.Convert(err).Details()) == 0):
