@@ -205,6 +205,61 @@ func TestViewsShareTheMemory(t *testing.T) {
 	}
 }
 
+// TestJoinedBlocksAreHeldUntilRead: announced blocks that came with one read are held until all of them were read, although others wait for their room.
+func TestJoinedBlocksAreHeldUntilRead(t *testing.T) {
+	const grain, share = 2 * disk.Page, 8
+	w := newWorld(t, t.TempDir(), 1, grain)
+	defer w.Close()
+	w.searchMemory = share * grain
+	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 5)), 40*grain))
+	v := w.view(o)
+	for _, block := range []int64{0, 4, 20, 22, 23} {
+		v.soon(block*grain, grain)
+	}
+	for _, block := range []int64{0, 20, 22, 4, 23} {
+		must(t, v.read(t.Context(), make([]byte, grain), block*grain))
+		w.settle()
+	}
+	if n := w.source.reads.Load(); n != 3 { // 0 to 4, 20 to 22, and 23, for which there was no room
+		t.Errorf("%d reads, want 3", n)
+	}
+	v.close()
+	w.shut(o)
+}
+
+// TestReadsOfOthersAreBounded: a view holds no read of another view that is larger than its own share.
+func TestReadsOfOthersAreBounded(t *testing.T) {
+	const grain = 2 * disk.Page
+	w := newWorld(t, t.TempDir(), 1, grain)
+	defer w.Close()
+	w.memory = 64 * grain
+	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 6)), 40*grain))
+	g := newGate()
+	w.source.breakBy(g.hold)
+	first := w.view(o)
+	first.soon(0, 9*grain)
+	first.start()
+	views := []*view{first}
+	for range 31 {
+		views = append(views, w.view(o))
+	}
+	for _, v := range views[1:] {
+		v.soon(0, 4*grain)
+		v.start()
+		if n := len(v.holds); n > 2 {
+			t.Errorf("one of %d views holds %d blocks", len(views), n)
+		}
+	}
+	close(g.opened)
+	got := make([]byte, 4*grain)
+	must(t, views[1].read(t.Context(), got, 0))
+	for _, v := range views {
+		v.close()
+	}
+	w.settle()
+	w.shut(o)
+}
+
 // TestEvictedBlocksComeTogether: blocks that were on the disk when they were announced, and are evicted before they are read, are downloaded at the
 // same time once the first is missed.
 func TestEvictedBlocksComeTogether(t *testing.T) {

@@ -22,9 +22,9 @@ type view struct {
 	tail uint32
 	own  bool
 
-	held []*holding // oldest first
+	held []*flight // oldest first
 	// holds has the blocks that are held.
-	holds map[uint32]*holding
+	holds map[uint32]*flight
 	// announced are the numbers of blocks that the view will read. Those that were announced before its last read are in ahead, unless they are on their way.
 	// Those in present were on the disk then. They are announced again once one of them is missed, since it was evicted and others may have been.
 	announced, ahead, present []uint32
@@ -33,25 +33,19 @@ type view struct {
 	used []uint32
 }
 
-// holding is a flight that a view holds. Read is set if the view has read of it.
-type holding struct {
-	*flight
-	read bool
-}
-
 func (c *Cache) view(o *object) *view {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.views++
-	return &view{cache: c, object: o, tail: uint32(len(o.slots)), holds: make(map[uint32]*holding), seen: make([]atomic.Uint32, (len(o.slots)+31)/32), used: make([]uint32, (len(o.slots)+31)/32)}
+	return &view{cache: c, object: o, tail: uint32(len(o.slots)), holds: make(map[uint32]*flight), seen: make([]atomic.Uint32, (len(o.slots)+31)/32), used: make([]uint32, (len(o.slots)+31)/32)}
 }
 
 func (v *view) close() {
 	v.cache.mu.Lock()
 	v.cache.views--
 	v.announced, v.ahead, v.present = nil, nil, nil
-	for _, h := range v.held {
-		v.drop(h)
+	for _, fl := range v.held {
+		v.drop(fl)
 	}
 	v.held = nil
 	v.cache.mu.Unlock()
@@ -146,15 +140,14 @@ func (v *view) find(number, last uint32) (*block, *flight) {
 	if v.holds[number] == nil && o.slots[number].block == nil {
 		v.announced, v.present = append(v.announced, v.present...), nil
 	}
-	if v.seen[number/32].Load()>>(number%32)&1 != 0 {
+	if v.isAnnounced(number) {
 		v.lookAhead() // it shares a request with what was announced near it
 	} else {
 		defer v.lookAhead() // it comes first
 	}
 	v.used[number/32] |= 1 << (number % 32)
-	if h := v.holds[number]; h != nil {
-		h.read = true
-		return nil, h.flight
+	if fl := v.holds[number]; fl != nil {
+		return nil, fl
 	}
 	if b := o.slots[number].block; b != nil {
 		c.metrics.hits.Inc()
@@ -170,7 +163,7 @@ func (v *view) find(number, last uint32) (*block, *flight) {
 		fl = c.launch(o, number, v.missing(number, last))
 	}
 	v.release(fl.blocks, true)
-	v.hold(fl).read = true
+	v.hold(fl)
 	return nil, fl
 }
 
@@ -184,31 +177,42 @@ func (v *view) missing(first, last uint32) uint32 {
 	return last
 }
 
+// isAnnounced reports whether the view was told that it will read of a block. It takes no lock.
+func (v *view) isAnnounced(number uint32) bool { return v.seen[number/32].Load()>>(number%32)&1 != 0 }
+
 // isUsed reports whether the view has read of a block. Callers hold mu.
 func (v *view) isUsed(number uint32) bool { return v.used[number/32]>>(number%32)&1 != 0 }
 
-// hold needs mu.
-func (v *view) hold(fl *flight) *holding {
-	fl.holders++
-	h := &holding{flight: fl}
-	v.held = append(v.held, h)
-	for n := range uint32(fl.blocks) {
-		v.holds[fl.first+n] = h
+// isRead reports whether the view has read all blocks of a flight that it announced. Callers hold mu.
+func (v *view) isRead(fl *flight) bool {
+	for number := fl.first; number < fl.first+uint32(fl.blocks); number++ {
+		if v.isAnnounced(number) && !v.isUsed(number) {
+			return false
+		}
 	}
-	return h
+	return true
+}
+
+// hold needs mu.
+func (v *view) hold(fl *flight) {
+	fl.holders++
+	v.held = append(v.held, fl)
+	for n := range uint32(fl.blocks) {
+		v.holds[fl.first+n] = fl
+	}
 }
 
 // drop ends the hold of a flight. If nobody else holds one that has not landed, it is cancelled. Callers hold mu and remove it from
 // held.
-func (v *view) drop(h *holding) {
-	for n := range uint32(h.blocks) {
-		if v.holds[h.first+n] == h { // not of a later flight, after the block was evicted
-			delete(v.holds, h.first+n)
+func (v *view) drop(fl *flight) {
+	for n := range uint32(fl.blocks) {
+		if v.holds[fl.first+n] == fl { // not a later flight, after the block was evicted
+			delete(v.holds, fl.first+n)
 		}
 	}
-	if h.holders--; h.holders == 0 && !h.landed() {
-		h.cancel()
-		v.cache.ground(h.flight)
+	if fl.holders--; fl.holders == 0 && !fl.landed() {
+		fl.cancel()
+		v.cache.ground(fl)
 	}
 }
 
@@ -219,10 +223,10 @@ func (v *view) release(blocks int, unread bool) {
 		if all && !unread {
 			return
 		}
-		v.held = slices.DeleteFunc(v.held, func(h *holding) bool {
-			gone := v.room() < blocks && (h.read || all) && h.landed()
+		v.held = slices.DeleteFunc(v.held, func(fl *flight) bool {
+			gone := v.room() < blocks && fl.landed() && (all || v.isRead(fl))
 			if gone {
-				v.drop(h)
+				v.drop(fl)
 			}
 			return gone
 		})
@@ -239,7 +243,7 @@ func (v *view) room() int {
 // requests. It is a format.Soon.
 func (v *view) soon(off, n int64) {
 	first, last := uint32(off/v.object.grain), uint32((off+n-1)/v.object.grain)
-	for first <= last && v.seen[first/32].Load()>>(first%32)&1 != 0 {
+	for first <= last && v.isAnnounced(first) {
 		first++
 	}
 	if first > last {
@@ -270,14 +274,17 @@ func (v *view) lookAhead() {
 			v.ahead, v.present = v.ahead[1:], append(v.present, first)
 			continue
 		}
-		n := v.together()
-		v.release(n, false)
-		if n = min(n, v.room()); n < 1 {
-			return
-		}
 		fl := o.flights[first]
 		if fl == nil {
+			n := v.together()
+			v.release(n, false)
+			if n = min(n, v.room()); n < 1 {
+				return
+			}
 			fl = c.launch(o, first, first+uint32(n)-1)
+		} else if v.release(fl.blocks, false); v.room() < fl.blocks {
+			v.ahead = v.ahead[1:] // another view, with more room, started it
+			continue
 		}
 		v.hold(fl)
 	}
