@@ -214,6 +214,7 @@ func (s *search) hit(c *candidate) (err error) {
 // placeRanges takes over where the ranges of a hit are, which is among the best.
 func (s *search) placeRanges(h *hit) error {
 	g, most := &s.gathered, s.opts.MaxMatchesPerFile
+	texts := len(g.content) + len(g.inWords)
 	switch {
 	case h.onPath:
 		for _, sp := range settle(g.name) {
@@ -231,13 +232,13 @@ func (s *search) placeRanges(h *hit) error {
 			return s.ended
 		}
 	}
-	switch len(h.inWords) {
-	case 0:
-		h.ranges = min(len(h.marks), most)
-	case 1:
-		h.ranges = min(h.matches, most)
-	default: // those of several atoms may overlap
+	switch {
+	case texts > 1 && !h.onPath: // they may overlap; whether that is known by now depends on documents that a caller may not see
 		h.ranges = min(1, most)
+	case len(h.inWords) > 0:
+		h.ranges = min(h.matches, most)
+	default:
+		h.ranges = min(len(h.marks), most)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 // TestCutShowsNothingHidden: whether files are left out for want of room does not depend on what a repo holds that the caller may not see.
 func TestCutShowsNothingHidden(t *testing.T) {
 	cut, left := 0, 0
-	for seed := range testrun.Rounds[uint64](4, 40) {
+	for seed := range testrun.Rounds[uint64](40, 300) {
 		rnd := rand.New(rand.NewPCG(seed, 8))
 		one := commonWords(seed)
 		one.Repos = one.Repos[:2]
@@ -121,7 +121,7 @@ func TestCutShowsNothingHidden(t *testing.T) {
 		for i, c := range []*indextest.Corpus{one, other} {
 			shards[i] = openShard(t, buildShard(t, c))
 		}
-		for _, text := range []string{"foo", "x", "c:foo c:x", "foo or x", "food", "f:go", "go c:k"} {
+		for _, text := range []string{"foo", "x", "c:foo c:x", "foo or x", "food", "f:go", "go c:k", "foo x go", "/fo+/ x", "(foo|x).*go", "foo -rarely"} {
 			q := prepare(t, parse(t, text))
 			for range 20 {
 				opts := search.Options{
