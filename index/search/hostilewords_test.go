@@ -326,7 +326,7 @@ func FuzzHostileWords(f *testing.F) {
 	sections := copiedSections(f, data)
 	var tags []string
 	for _, info := range sound.Sections() {
-		if tag := info.Tag.String(); tag[0] == 'W' {
+		if tag := info.Tag.String(); tag[0] == 'W' && info.Length > 0 {
 			tags = append(tags, tag)
 		}
 	}
