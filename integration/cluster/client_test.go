@@ -32,16 +32,16 @@ type routerClient struct {
 	ingest ingestv1.IngestServiceClient
 }
 
-func newRouterClient(t *testing.T, router *node, token access.Text) *routerClient {
+func newRouterClient(t *testing.T, router *node, token access.Text, opts ...grpc.DialOption) *routerClient {
 	t.Helper()
-	conn, err := grpc.NewClient(router.address(t, "7430/tcp"), grpc.WithTransportCredentials(insecure.NewCredentials()),
+	conn, err := grpc.NewClient(router.address(t, "7430/tcp"), append(opts, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithPerRPCCredentials(access.Exposed{Text: token}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(80<<20)),
 		// Call a router again as soon as it is back.
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1, MaxDelay: 50 * time.Millisecond},
 			MinConnectTimeout: time.Second,
-		}))
+		}))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -235,7 +236,7 @@ func (s *small) readNothing() (stop func()) {
 	var client []*routerClient
 	token := s.newToken("unread", "search")
 	for range 4 {
-		c := newRouterClient(s.t, s.node, token)
+		c := newRouterClient(s.t, s.node, token, grpc.WithStaticStreamWindowSize(64<<10), grpc.WithStaticConnWindowSize(16<<20)) // a larger window would hold the answers here
 		client = append(client, c)
 		for i := range 250 {
 			method, request := searchv1.SearchService_GetFile_FullMethodName, proto.Message(&searchv1.GetFileRequest{Repo: r.name, Path: []byte("large")})
@@ -244,12 +245,19 @@ func (s *small) readNothing() (stop func()) {
 				request = &searchv1.StreamSearchRequest{Search: &searchv1.SearchRequest{Query: "nobody", Options: &searchv1.SearchOptions{MaxMatchesPerFile: 1 << 20}}}
 			}
 			calls.Go(func() {
-				for ctx.Err() == nil { // a stream that is refused or cut off is opened again
-					stream, err := c.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, method)
-					if err == nil && stream.SendMsg(request) == nil && stream.CloseSend() == nil {
-						_, _ = stream.Header() // an error means that it was refused
+				for ctx.Err() == nil {
+					call, end := context.WithTimeout(ctx, time.Minute)
+					stream, err := c.NewStream(call, &grpc.StreamDesc{ServerStreams: true}, method)
+					if err == nil {
+						err = errors.Join(stream.SendMsg(request), stream.CloseSend())
 					}
-					select {
+					if err == nil {
+						if head, _ := stream.Header(); len(head) > 0 { // the answer has begun
+							<-call.Done()
+						}
+					}
+					end()
+					select { // one that is refused is opened again soon
 					case <-ctx.Done():
 					case <-time.After(time.Second):
 					}
@@ -273,7 +281,7 @@ func (s *small) fillEtcd() {
 	defer filler.Close()
 	branches := make([]string, 15)
 	for i := range branches {
-		branches[i] = fmt.Sprint(i, strings.Repeat("b", 1000))
+		branches[i] = fmt.Sprint(i, strings.Repeat("/"+strings.Repeat("b", 199), 5))
 	}
 	refused := 0
 	for i := 0; refused < 100; i++ {
