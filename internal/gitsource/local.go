@@ -3,6 +3,7 @@ package gitsource
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ type localRepo struct {
 	policy origin.Policy
 	stores map[string]bool
 	own    int // stores that are not borrowed from, at most
-	// included counts the files that configuration includes.
+	// included counts the keys of configuration that include a file.
 	included int
 	// folders are what git reads: folders of data, object stores, and where links lead.
 	folders []string
@@ -73,10 +74,13 @@ func (l *localRepo) check(dir string) error {
 		}
 	}
 	for _, folder := range []string{dir, common} {
-		for _, name := range []string{"HEAD", "config", "packed-refs", "shallow", "refs"} {
-			if err := l.links(filepath.Join(folder, name)); err != nil {
+		for _, name := range []string{"HEAD", "config", "config.worktree", "packed-refs", "shallow"} {
+			if err := l.links(filepath.Join(folder, name), 0); err != nil {
 				return err
 			}
+		}
+		if err := l.links(filepath.Join(folder, "refs"), fs.ModeDir); err != nil {
+			return err
 		}
 		l.includes(filepath.Join(folder, "config"))
 		l.includes(filepath.Join(folder, "config.worktree"))
@@ -97,7 +101,7 @@ func (l *localRepo) store(dir string) error {
 	if l.stores[dir] = true; len(l.stores)-l.own > maxStores {
 		return failure(Refused, nil, "the repository borrows objects from too many others")
 	}
-	if err := l.links(dir); err != nil {
+	if err := l.links(dir, fs.ModeDir); err != nil {
 		return err
 	}
 	text, err := readPointer(filepath.Join(dir, "info", "alternates"))
@@ -121,8 +125,8 @@ func (l *localRepo) store(dir string) error {
 	return nil
 }
 
-// includePath matches a key path of git's configuration, with its value. Only those of includes matter, and others do no harm.
-var includePath = lazyregexp.New(`(?im)(?:^|\])[ \t]*path[ \t]*=[ \t]*(?:"([^"\n]*)"|([^#;"\r\n]*))`)
+// configLine matches a line of git's configuration: the name of a section that begins there, and the value of a key path, quoted or not.
+var configLine = lazyregexp.New(`(?im)^[ \t]*(?:\[([^\s"\]]*)[ \t]*(?:"(?:\\.|[^"\\\n])*")?\][ \t]*)?(?:path[ \t]*=[ \t]*(?:"([^"\n]*)"|([^#;"\r\n]*)))?`)
 
 // includes adds the files that a file of configuration includes, for git ends at one that it may not read. Those out of
 // the allowed folders are left out: git does not read each of them, as some have a condition.
@@ -135,35 +139,50 @@ func (l *localRepo) includes(file string) {
 	if err != nil {
 		return
 	}
-	for _, m := range includePath().FindAllSubmatch(text, maxIncludes) {
-		path := strings.ReplaceAll(strings.TrimRight(string(m[1])+string(m[2]), " \t"), `\\`, `\`)
+	section := ""
+	for _, m := range configLine().FindAllStringSubmatch(string(text), -1) {
+		if m[1] != "" {
+			section = strings.ToLower(m[1])
+		}
+		path := strings.ReplaceAll(strings.TrimRight(m[2]+m[3], " \t"), `\\`, `\`)
+		if path == "" || section != "include" && section != "includeif" || l.included == maxIncludes {
+			continue
+		}
+		l.included++
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(filepath.Dir(file), path)
 		}
 		resolved, err := filepath.EvalSymlinks(path)
-		if err != nil || l.included == maxIncludes || slices.Contains(l.folders, resolved) || l.policy.CheckResolvedFolder(resolved) != nil {
+		if err != nil || slices.Contains(l.folders, resolved) || l.policy.CheckResolvedFolder(resolved) != nil {
 			continue
 		}
 		if info, err := os.Stat(resolved); err != nil || !info.Mode().IsRegular() {
 			continue // git would wait at a pipe
 		}
-		l.included++
 		l.folders = append(l.folders, resolved)
 		l.includes(path)
 	}
 }
 
-// links checks every symbolic link at and below a path.
-func (l *localRepo) links(path string) error {
+// links checks every symbolic link at and below a path, and that nothing but plain files is there, and folders if other
+// is fs.ModeDir. At a pipe or a device git would wait.
+func (l *localRepo) links(path string, other fs.FileMode) error {
 	return filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
 		if l.ctx.Err() != nil {
 			return l.ctx.Err()
 		}
 		if err == nil && d.Type()&fs.ModeSymlink != 0 {
-			_, err = l.resolve(path)
+			var info fs.FileInfo
+			if path, err = l.resolve(path); err == nil {
+				info, err = os.Stat(path)
+				d = fs.FileInfoToDirEntry(info)
+			}
 		}
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return nil
+		case err == nil && d.Type()&^other != 0:
+			return failure(Refused, nil, fmt.Sprintf("%q in the repository's data is not a plain file", filepath.Base(path)))
 		}
 		return err
 	})

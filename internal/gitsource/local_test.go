@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/gitsource/origin"
@@ -119,6 +120,67 @@ func TestConfigurationIncludesFiles(t *testing.T) {
 	r.Git("config", "include.path", "../pipe")
 	_, err = within.Branches(t.Context(), r.Dir, nil)
 	wantFailure(t, err, Refused, "includes") // git would wait for who writes to it
+}
+
+// TestOnlyIncludesAreFollowed: of the keys named path only those of include and includeIf name files that git reads.
+func TestOnlyIncludesAreFollowed(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	must(t, err)
+	var config strings.Builder
+	for i := range 2 * maxIncludes {
+		config.WriteString("[mergetool \"m" + strconv.Itoa(i) + "\"]\n\tcmd = x\n\tpath = tool\n")
+	}
+	config.WriteString(`[include] path = a # and more
+	path=b
+[INCLUDEIF "gitdir:\"]/x/"]
+	; path = tool
+	key = value
+	Path = "c"
+[includeIf "onbranch:main"] # [mergetool]
+	path = d ; and more
+[core]
+	path = tool
+[submodule "include"] path = tool
+	path = tool
+`)
+	write(t, dir, "config", config.String())
+	for _, name := range []string{"a", "b", "c", "d", "tool"} {
+		write(t, dir, name, "")
+	}
+	local := localRepo{ctx: t.Context(), policy: origin.Policy{Folders: []string{dir}}, stores: map[string]bool{}}
+	local.includes(filepath.Join(dir, "config"))
+	if got, want := strings.Join(local.folders, " "), strings.ReplaceAll("D/a D/b D/c D/d", "D", dir); got != want {
+		t.Errorf("git may read %s, want %s", got, want)
+	}
+}
+
+// TestOnlyPlainFiles: a pipe or a folder where git looks for a file of a local repository is named at once. git would wait for who writes
+// to a pipe.
+func TestOnlyPlainFiles(t *testing.T) {
+	pipe := func(path string) error { return syscall.Mkfifo(path, 0o600) }
+	folder := func(path string) error { return os.Mkdir(path, 0o755) }
+	linked := func(path string) error { return errors.Join(pipe(path+".pipe"), os.Symlink(path+".pipe", path)) }
+	for what, c := range map[string]struct {
+		put   func(path string) error
+		names []string
+	}{
+		"pipe": {pipe, []string{
+			"HEAD", "config", "packed-refs", "shallow", "commondir", "objects", "objects/info/alternates", "objects/pack/pack-x.idx", "refs/heads/x",
+		}},
+		"folder": {folder, []string{"HEAD", "config", "packed-refs", "shallow", "commondir", "objects/info/alternates"}},
+		"link":   {linked, []string{"HEAD", "refs/heads/x"}},
+	} {
+		for _, name := range c.names {
+			r := gitsourcetest.New(t)
+			r.Files("main", "a", "1")
+			path := filepath.Join(r.Dir, ".git", name)
+			must(t, errors.Join(os.RemoveAll(path), os.MkdirAll(filepath.Dir(path), 0o755)))
+			must(t, c.put(path))
+			t.Logf("%s at %s", what, name)
+			_, err := newFetcher(t, func(cfg *FetchConfig) { local(r)(cfg); cfg.Timeout = time.Minute }).Branches(t.Context(), r.Dir, nil)
+			wantFailure(t, err, Refused, "plain file")
+		}
+	}
 }
 
 // TestNewerFormat: a repository that this git cannot read needs another git, and no further attempt.
