@@ -126,10 +126,12 @@ var messages = sync.OnceValue(func() []message {
 			"perhaps one that it includes: allow the folder of that file, or remove the include"},
 		{Refused, regexp.MustCompile(`unknown repository extension|Expected git repo version`), "the repository has a format that git, " +
 			"as it is installed where Trawl runs, does not know: install a newer git there"},
+		{Unreachable, regexp.MustCompile(`not valid: is this a git repository|bad line length character|invalid server response|expected flush after`),
+			"the host answers git with something else, such as a page to log in, or for maintenance"},
 		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +
 			`no route to host|network is unreachable|early EOF|RPC failed|unexpected disconnect|hung up|` +
 			`returned error: (408|429|5\d\d)|failed to connect|couldn't connect|recv failure|transfer closed|` +
-			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed`), "the host cannot be reached"},
+			`operation too slow|gnutls|SSL|certificate|response 50\d|connection closed|empty reply`), "the host cannot be reached"},
 		{Refused, regexp.MustCompile(`from promisor remote|lazy fetching disabled`), "the repository is a partial clone that lacks files of the branch: index the repository " +
 			"that it was cloned from, or check the branch out in it"},
 		{Refused, regexp.MustCompile(`fsck error`), "the repository has a folder or commit that git itself would not write, and that an index cannot hold: " +

@@ -364,6 +364,39 @@ func TestServerThatIsDown(t *testing.T) {
 	}
 }
 
+// TestAnswersThatAreNotGit: a page in place of git's answer is a host that cannot be reached, and never a repository. To git an
+// empty page is a server of plain files that has none: a failure, too.
+func TestAnswersThatAreNotGit(t *testing.T) {
+	const advertisement = "application/x-git-upload-pack-advertisement"
+	for _, answer := range []struct {
+		mime, body string
+		kind       Kind
+	}{
+		{"text/html", "<html>\n<body>Please log in</body>\n</html>\n", Unreachable},
+		{"text/html", "\n", Unreachable},
+		{advertisement, "<html>Please log in</html>\n", Unreachable},
+		{advertisement, "", Unreachable},
+		{advertisement, "0000", Unreachable},
+		{advertisement, "001e# service=git-upload-pack\n0000000eversion 2\n", Unreachable},
+		{"", "", Unreachable}, // the connection ends
+		{"text/plain", "", Empty},
+		{"text/html", "ok", Empty},
+	} {
+		_, url, config := httpRepo(t, func(http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if answer.mime == "" {
+					panic(http.ErrAbortHandler)
+				}
+				w.Header().Set("Content-Type", answer.mime)
+				_, _ = w.Write([]byte(answer.body))
+			})
+		})
+		t.Logf("%+v", answer)
+		_, err := newFetcher(t, config).Branches(t.Context(), url, nil)
+		wantFailure(t, err, answer.kind, "the ")
+	}
+}
+
 // TestEgressIsNotForOthers asks the proxy for a connection without its password.
 func TestEgressIsNotForOthers(t *testing.T) {
 	e, err := openEgress(origin.Policy{}, origin.Remote{Scheme: "https", Host: "git.example"}, 1, func(error) {})
