@@ -61,10 +61,10 @@ const (
 	// MaxAttempts is the number of attempts after which a temporary failure is final. The
 	// queue gives up a job after as many deliveries.
 	MaxAttempts = 5
-	// retryFailed is the time after which a failed request is tried again. It doubles with each
-	// failure, up to a day: a host that was away is soon indexed, and a repo that is gone
-	// costs little.
-	retryFailed = time.Hour
+	// retryFailed is the time after which a failed request is tried again, and retryUnreachable that if its
+	// host cannot be reached. It doubles with each failure, up to a day: a repo stays behind for about as long again
+	// as its host was away. Other failures mostly need a person, or cost a fetch or an indexer.
+	retryFailed, retryUnreachable = time.Hour, time.Minute
 )
 
 // Validate implements config.Settings.

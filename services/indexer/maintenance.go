@@ -31,7 +31,7 @@ func (x *Indexer) maintain(ctx context.Context, store *catalog.Store, fetcher *g
 	defer following.Wait()
 	following.Go(func() { live.Run(ctx) })
 	reconciler := reconcile.Reconciler{
-		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: retryFailed,
+		Store: store, Queue: x.deps.Queue, Every: x.cfg.ReconcileEvery, RetryFailed: retryFailed, RetryUnreachable: retryUnreachable,
 		Metrics: x.reconciled, Log: log,
 	}
 	collector := gc.Collector{Store: store, Bucket: x.deps.Bucket, Config: x.cfg.GC, Metrics: x.garbage, Log: log}

@@ -452,7 +452,9 @@ type Root struct {
 	Id uint32 `protobuf:"varint,14,opt,name=id,proto3" json:"id,omitempty"`
 	// First four bytes of the object ids of up to 8 contents, as of the last full build, by which
 	// similar repos are found: a content of many bytes is likely to be one of them.
-	Sketch        []uint32 `protobuf:"fixed32,15,rep,packed,name=sketch,proto3" json:"sketch,omitempty"`
+	Sketch []uint32 `protobuf:"fixed32,15,rep,packed,name=sketch,proto3" json:"sketch,omitempty"`
+	// Branches that were wanted and are left out, as they name no commit of the repository.
+	LeftOut       []*Branch `protobuf:"bytes,16,rep,name=left_out,json=leftOut,proto3" json:"left_out,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -588,6 +590,13 @@ func (x *Root) GetId() uint32 {
 func (x *Root) GetSketch() []uint32 {
 	if x != nil {
 		return x.Sketch
+	}
+	return nil
+}
+
+func (x *Root) GetLeftOut() []*Branch {
+	if x != nil {
+		return x.LeftOut
 	}
 	return nil
 }
@@ -1501,7 +1510,9 @@ type Status struct {
 	// The running attempt, or the next one if none runs, has its indexer to itself.
 	Alone bool `protobuf:"varint,8,opt,name=alone,proto3" json:"alone,omitempty"`
 	// How many indexers in a row were lost while the request had them to itself.
-	Lost          uint32 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
+	Lost uint32 `protobuf:"varint,9,opt,name=lost,proto3" json:"lost,omitempty"`
+	// It has failed because its host cannot be reached, and is tried again soon.
+	Unreachable   bool `protobuf:"varint,10,opt,name=unreachable,proto3" json:"unreachable,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1597,6 +1608,13 @@ func (x *Status) GetLost() uint32 {
 		return x.Lost
 	}
 	return 0
+}
+
+func (x *Status) GetUnreachable() bool {
+	if x != nil {
+		return x.Unreachable
+	}
+	return false
 }
 
 // Searcher is a live searcher, kept under its etcd lease.
@@ -1841,7 +1859,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"SourceCopy\x12\x1a\n" +
 	"\brevision\x18\x01 \x01(\x03R\brevision\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x16\n" +
-	"\x06stored\x18\x03 \x01(\bR\x06stored\"\x88\x04\n" +
+	"\x06stored\x18\x03 \x01(\bR\x06stored\"\xbd\x04\n" +
 	"\x04Root\x12\x12\n" +
 	"\x04repo\x18\x01 \x01(\tR\x04repo\x12\x1e\n" +
 	"\n" +
@@ -1860,7 +1878,8 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\x05built\x18\f \x01(\tR\x05built\x12C\n" +
 	"\x10built_in_full_at\x18\r \x01(\v2\x1a.google.protobuf.TimestampR\rbuiltInFullAt\x12\x0e\n" +
 	"\x02id\x18\x0e \x01(\rR\x02id\x12\x16\n" +
-	"\x06sketch\x18\x0f \x03(\aR\x06sketch\"4\n" +
+	"\x06sketch\x18\x0f \x03(\aR\x06sketch\x123\n" +
+	"\bleft_out\x18\x10 \x03(\v2\x18.trawl.catalog.v1.BranchR\aleftOut\"4\n" +
 	"\x06Branch\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06commit\x18\x02 \x01(\tR\x06commit\"\x85\x04\n" +
@@ -1936,7 +1955,7 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"\awithout\x18\b \x03(\tR\awithout\"S\n" +
 	"\x0fDrainedSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x120\n" +
-	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xb8\x02\n" +
+	"\x05since\x18\x02 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\"\xda\x02\n" +
 	"\x06Status\x12,\n" +
 	"\x05state\x18\x01 \x01(\x0e2\x16.trawl.ingest.v1.StateR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x14\n" +
@@ -1947,7 +1966,9 @@ const file_trawl_catalog_v1_catalog_proto_rawDesc = "" +
 	"updated_at\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\tupdatedAt\x12\x1a\n" +
 	"\bfailures\x18\a \x01(\rR\bfailures\x12\x14\n" +
 	"\x05alone\x18\b \x01(\bR\x05alone\x12\x12\n" +
-	"\x04lost\x18\t \x01(\rR\x04lost\"\xde\x01\n" +
+	"\x04lost\x18\t \x01(\rR\x04lost\x12 \n" +
+	"\vunreachable\x18\n" +
+	" \x01(\bR\vunreachable\"\xde\x01\n" +
 	"\bSearcher\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x1a\n" +
@@ -2026,28 +2047,29 @@ var file_trawl_catalog_v1_catalog_proto_depIdxs = []int32{
 	7,  // 11: trawl.catalog.v1.Root.shards:type_name -> trawl.catalog.v1.ShardRef
 	21, // 12: trawl.catalog.v1.Root.published_at:type_name -> google.protobuf.Timestamp
 	21, // 13: trawl.catalog.v1.Root.built_in_full_at:type_name -> google.protobuf.Timestamp
-	5,  // 14: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
-	0,  // 15: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
-	10, // 16: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
-	12, // 17: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
-	21, // 18: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
-	21, // 19: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
-	21, // 20: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
-	24, // 21: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
-	24, // 22: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
-	24, // 23: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
-	21, // 24: trawl.catalog.v1.DrainedSearcher.since:type_name -> google.protobuf.Timestamp
-	25, // 25: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
-	26, // 26: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
-	21, // 27: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
-	21, // 28: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
-	21, // 29: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
-	21, // 30: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
-	31, // [31:31] is the sub-list for method output_type
-	31, // [31:31] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	6,  // 14: trawl.catalog.v1.Root.left_out:type_name -> trawl.catalog.v1.Branch
+	5,  // 15: trawl.catalog.v1.Manifest.root:type_name -> trawl.catalog.v1.Root
+	0,  // 16: trawl.catalog.v1.Manifest.desired:type_name -> trawl.catalog.v1.Desired
+	10, // 17: trawl.catalog.v1.Condemned.objects:type_name -> trawl.catalog.v1.CondemnedObject
+	12, // 18: trawl.catalog.v1.Compaction.inputs:type_name -> trawl.catalog.v1.CompactionInput
+	21, // 19: trawl.catalog.v1.Compaction.planned_at:type_name -> google.protobuf.Timestamp
+	21, // 20: trawl.catalog.v1.Compaction.not_before:type_name -> google.protobuf.Timestamp
+	21, // 21: trawl.catalog.v1.Pack.made_at:type_name -> google.protobuf.Timestamp
+	24, // 22: trawl.catalog.v1.Collection.own_within:type_name -> google.protobuf.Duration
+	24, // 23: trawl.catalog.v1.Collection.shared_within:type_name -> google.protobuf.Duration
+	24, // 24: trawl.catalog.v1.Disk.within:type_name -> google.protobuf.Duration
+	21, // 25: trawl.catalog.v1.DrainedSearcher.since:type_name -> google.protobuf.Timestamp
+	25, // 26: trawl.catalog.v1.Status.state:type_name -> trawl.ingest.v1.State
+	26, // 27: trawl.catalog.v1.Status.progress:type_name -> trawl.ingest.v1.Progress
+	21, // 28: trawl.catalog.v1.Status.updated_at:type_name -> google.protobuf.Timestamp
+	21, // 29: trawl.catalog.v1.Searcher.started_at:type_name -> google.protobuf.Timestamp
+	21, // 30: trawl.catalog.v1.Token.created_at:type_name -> google.protobuf.Timestamp
+	21, // 31: trawl.catalog.v1.Token.expires_at:type_name -> google.protobuf.Timestamp
+	32, // [32:32] is the sub-list for method output_type
+	32, // [32:32] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_trawl_catalog_v1_catalog_proto_init() }

@@ -228,7 +228,7 @@ func (o *organisation) appears() {
 // waits: as long as the queue has the jobs, it gets no more of them.
 func (o *organisation) waits() {
 	r := reconcile.Reconciler{
-		Store: o.Store, Queue: o.queue, Every: time.Minute, RetryFailed: time.Hour,
+		Store: o.Store, Queue: o.queue, Every: time.Minute, RetryFailed: time.Hour, RetryUnreachable: time.Minute,
 		Metrics: reconcile.NewMetrics(prometheus.NewRegistry()), Log: slog.New(slog.DiscardHandler),
 	}
 	testrun.Must(o.t, r.Pass(o.t.Context(), time.Now().Add(time.Hour)))

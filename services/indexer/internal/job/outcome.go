@@ -95,7 +95,10 @@ func (w *Worker) postpone(ctx context.Context, d *queue.Delivery, lease *catalog
 // fail makes the failure final. If the status cannot be written, the job is delivered
 // again, so that the failure does not go unnoticed.
 func (w *Worker) fail(ctx context.Context, d *queue.Delivery, lease *catalog.Lease, err error) (Outcome, error) {
-	noted := w.writeStatus(ctx, d, lease, &catalogv1.Status{State: ingestv1.State_STATE_FAILED, Reason: err.Error()})
+	fail, isSource := errors.AsType[*gitsource.Failure](err)
+	noted := w.writeStatus(ctx, d, lease, &catalogv1.Status{
+		State: ingestv1.State_STATE_FAILED, Reason: err.Error(), Unreachable: isSource && fail.Kind == gitsource.Unreachable,
+	})
 	if noted != nil && !errors.Is(noted, catalog.ErrStale) && !errors.Is(noted, catalog.ErrNotDesired) {
 		return Postponed, queue.Later(errors.Join(err, noted), brokenWait)
 	}

@@ -38,3 +38,18 @@ func TestFullDiskIsSaidOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestUnreachableHostsAreTriedSoon: the status says of a failure that a host may soon answer again, and of no other.
+func TestUnreachableHostsAreTriedSoon(t *testing.T) {
+	r, e := newRepo(t, nil)
+	d := e.want(r.Dir)
+	lease, err := e.Store.AcquireLease(t.Context(), repoName, time.Minute)
+	testrun.Must(t, err)
+	for kind := gitsource.Unknown; kind <= gitsource.Killed; kind++ {
+		d.NumDelivered = e.Attempts
+		outcome, _ := e.resolveFailure(t.Context(), d, lease, &gitsource.Failure{Kind: kind, Reason: "away"})
+		if s := e.status(); s.GetUnreachable() != (kind == gitsource.Unreachable) || outcome == Failed != (kind != gitsource.NoSpace) {
+			t.Errorf("kind %d: %s, %v", kind, outcome, s)
+		}
+	}
+}

@@ -23,7 +23,7 @@ const (
 	// maxWait bounds the time between two attempts to enqueue one request.
 	maxWait = time.Hour
 	// maxRetry bounds the time between two attempts at a request that fails, unless
-	// RetryFailed is longer.
+	// RetryFailed or RetryUnreachable is longer.
 	maxRetry = 24 * time.Hour
 )
 
@@ -44,11 +44,11 @@ type Reconciler struct {
 	// Every is the time between two passes, plus or minus a quarter. It is also the age
 	// at which a request is first enqueued again.
 	Every time.Duration
-	// RetryFailed is the time after which a failed request is tried again. It doubles
-	// with each failure of the request, up to a day.
-	RetryFailed time.Duration
-	Metrics     *Metrics
-	Log         *slog.Logger
+	// RetryFailed is the time after which a failed request is tried again, and RetryUnreachable
+	// that if its host cannot be reached. It doubles with each failure of the request, up to a day.
+	RetryFailed, RetryUnreachable time.Duration
+	Metrics                       *Metrics
+	Log                           *slog.Logger
 
 	pending map[string]pending
 }
@@ -80,7 +80,7 @@ func (r *Reconciler) Run(ctx context.Context) {
 //
 // As long as the queue has a job for each of these, it has lost none, and enqueuing them again would only make a long queue longer: of 20,000 new
 // repos, 11,400 had 42,900 jobs after a quarter of an hour, and a push waited behind all of them. Jobs of other requests may stand in place of a lost one,
-// until they are done.
+// until they are done. A failed request has no job, and is enqueued when it is due.
 func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
 	depth, err := r.Queue.Depth(ctx) // before the list, from which more requests may be published
 	if err != nil {
@@ -91,8 +91,9 @@ func (r *Reconciler) Pass(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if depth.Jobs == 0 || depth.Jobs < queued {
-		for _, d := range outstanding {
+	lost := depth.Jobs == 0 || depth.Jobs < queued
+	for _, d := range outstanding {
+		if lost || r.pending[d.GetName()].failed { // which has no job
 			if err := r.requeue(ctx, now, d); err != nil {
 				return err
 			}
@@ -206,15 +207,19 @@ func (r *Reconciler) due(ctx context.Context, now time.Time, d *catalogv1.Desire
 	}
 	status := stored.Record
 	if failed := status.GetState() == ingestv1.State_STATE_FAILED && status.GetEpoch() == d.GetEpoch(); failed {
-		return now.Sub(status.GetUpdatedAt().AsTime()) >= r.retryAfter(status.GetFailures()), true, nil
+		return now.Sub(status.GetUpdatedAt().AsTime()) >= r.retryAfter(status), true, nil
 	}
 	givenUp, err := r.noteGivenUp(ctx, d, status)
 	return !givenUp, givenUp, err
 }
 
-// retryAfter returns the wait after the nth failure of a request.
-func (r *Reconciler) retryAfter(failures uint32) time.Duration {
-	return wait.Double(r.RetryFailed, max(failures, 1)-1, max(maxRetry, r.RetryFailed))
+// retryAfter returns the wait after the newest failure of a request.
+func (r *Reconciler) retryAfter(status *catalogv1.Status) time.Duration {
+	first := r.RetryFailed
+	if status.GetUnreachable() {
+		first = r.RetryUnreachable
+	}
+	return wait.Double(first, max(status.GetFailures(), 1)-1, max(maxRetry, first))
 }
 
 // noteGivenUp writes a failure into the status of a repo whose job is a dead letter

@@ -76,7 +76,8 @@ func newReconciler(t *testing.T) (*Reconciler, *noted) {
 	q := &noted{}
 	metrics := NewMetrics(prometheus.NewRegistry())
 	return &Reconciler{
-		Store: catalog.New(e.Client(), ""), Queue: q, Every: time.Minute, RetryFailed: time.Hour, Metrics: metrics, Log: slog.New(slog.DiscardHandler),
+		Store: catalog.New(e.Client(), ""), Queue: q, Every: time.Minute, RetryFailed: time.Hour, RetryUnreachable: time.Minute,
+		Metrics: metrics, Log: slog.New(slog.DiscardHandler),
 	}, q
 }
 
@@ -158,35 +159,39 @@ func TestRequestOfAClockAhead(t *testing.T) {
 }
 
 // TestFailuresBackOff: a request that fails again and again is tried less and less often, also
-// under another leader.
+// under another leader: one whose host cannot be reached soon, and any other after an hour.
 func TestFailuresBackOff(t *testing.T) {
 	r, q := newReconciler(t)
-	start := time.Now()
-	if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "bad", RequestedAt: timestamppb.New(start)}); err != nil {
-		t.Fatal(err)
-	}
-	at := start
-	for i, hours := range []int{1, 2, 4, 8, 16, 24, 24} {
-		want := time.Duration(hours) * time.Hour
-		err := r.Store.PutStatus(t.Context(), "bad", &catalogv1.Status{
-			State: ingestv1.State_STATE_FAILED, Epoch: 1, UpdatedAt: timestamppb.New(at),
-		}, nil)
+	for unreachable, waits := range map[bool][]time.Duration{
+		false: {time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 16 * time.Hour, 24 * time.Hour, 24 * time.Hour},
+		true:  {time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 16 * time.Minute, 32 * time.Minute, 64 * time.Minute},
+	} {
+		at := time.Now()
+		epoch, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: "bad", RequestedAt: timestamppb.New(at)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []struct {
-			after time.Duration
-			jobs  int
-		}{{want - time.Minute, 0}, {want, 1}} {
-			r.pending = nil // another one leads
-			if err := r.Pass(t.Context(), at.Add(c.after)); err != nil {
+		for i, want := range waits {
+			err := r.Store.PutStatus(t.Context(), "bad", &catalogv1.Status{
+				State: ingestv1.State_STATE_FAILED, Epoch: epoch, UpdatedAt: timestamppb.New(at), Unreachable: unreachable,
+			}, nil)
+			if err != nil {
 				t.Fatal(err)
 			}
-			if jobs := q.take(); len(jobs) != c.jobs {
-				t.Errorf("failure %d, after %v: enqueued %v", i+1, c.after, jobs)
+			for _, c := range []struct {
+				after time.Duration
+				jobs  int
+			}{{want - time.Second, 0}, {max(want, r.Every), 1}} { // no request is looked at before Every
+				r.pending = nil // another one leads
+				if err := r.Pass(t.Context(), at.Add(c.after)); err != nil {
+					t.Fatal(err)
+				}
+				if jobs := q.take(); len(jobs) != c.jobs {
+					t.Errorf("unreachable %v, failure %d, after %v: enqueued %v", unreachable, i+1, c.after, jobs)
+				}
 			}
+			at = at.Add(want)
 		}
-		at = at.Add(want)
 	}
 }
 
@@ -348,6 +353,36 @@ func TestLongQueueGetsNoLonger(t *testing.T) {
 	pass("b:1", "c:1", "d:1", "e:1") // one of them was lost
 	q.depth = 0
 	pass()
+}
+
+// TestFailedRequestsBesideALongQueue: a failed request is tried again in time while other jobs wait, of which the queue has lost none.
+func TestFailedRequestsBesideALongQueue(t *testing.T) {
+	r, q := newReconciler(t)
+	start := time.Now()
+	for _, name := range []string{"failed", "waits"} {
+		if _, _, err := r.Store.PutDesired(t.Context(), &catalogv1.Desired{Name: name, RequestedAt: timestamppb.New(start)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := r.Store.PutStatus(t.Context(), "failed", &catalogv1.Status{State: ingestv1.State_STATE_FAILED, Epoch: 1, UpdatedAt: timestamppb.New(start)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.depth = 1
+	for minute := 2; minute < 60; minute++ {
+		if err := r.Pass(t.Context(), start.Add(time.Duration(minute)*time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := q.take(); !slices.Equal(got, []string{"waits:1"}) { // at the first pass it was not known which has no job
+		t.Errorf("before its time: enqueued %v", got)
+	}
+	if err := r.Pass(t.Context(), start.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if got := q.take(); !slices.Equal(got, []string{"failed:1"}) {
+		t.Errorf("enqueued %v", got)
+	}
 }
 
 // TestRequestsOfNewReposAreBulk: a request that was lost takes its turn with others of its kind.
