@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -85,7 +86,7 @@ func (r *repoState) compose() *ingestv1.RepoStatus {
 	out := &ingestv1.RepoStatus{
 		Name: desired.GetName(), Url: desired.GetUrl(), Epoch: desired.GetEpoch(),
 		PublishedEpoch: root.GetEpoch(), Generation: root.GetGeneration(),
-		State: ingestv1.State_STATE_QUEUED, UpdatedAt: desired.GetRequestedAt(), Freshness: r.freshness(), Built: root.GetBuilt(),
+		State: ingestv1.State_STATE_QUEUED, UpdatedAt: desired.GetRequestedAt(), Freshness: r.freshness(), Built: root.GetBuilt() + leftOut(root.GetLeftOut()),
 		BuiltInFullAt: root.GetBuiltInFullAt(), FullBuildPending: r.fullBuildPending(),
 	}
 	if root != nil {
@@ -100,6 +101,23 @@ func (r *repoState) compose() *ingestv1.RepoStatus {
 		out.UpdatedAt = later(out.UpdatedAt, root.PublishedAt)
 	}
 	return out
+}
+
+// leftOut says which branches a root leaves out; it is empty if there are none.
+func leftOut(branches []*catalogv1.Branch) string {
+	if len(branches) == 0 {
+		return ""
+	}
+	const most = 10
+	var names []string
+	for _, b := range branches[:min(len(branches), most)] {
+		names = append(names, strconv.Quote(b.GetName()))
+	}
+	text := "; left out, as it names no commit of the repository: " + strings.Join(names, ", ")
+	if more := len(branches) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // followStatus copies a status of the newest request. One that claims to be

@@ -58,11 +58,6 @@ func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Br
 	case errors.Is(err, ErrNoCommit), errors.Is(err, ErrManyChanges):
 		return nil, err
 	}
-	for _, b := range slices.Concat(old, branches) {
-		if strings.HasPrefix(b.Name, tagPrefix) && c.isFile(ctx, b.Commit) {
-			return nil, fmt.Errorf("%w: git compares no tags of single files", ErrManyChanges)
-		}
-	}
 	return nil, asFailure(err)
 }
 

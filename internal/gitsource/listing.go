@@ -88,19 +88,10 @@ func (r *Repository) tree(ctx context.Context, commit string, l *listing, sizes 
 		}
 		return nil
 	}, args...)
-	switch {
-	case err != nil && len(tree) == 0 && r.isFile(ctx, commit):
-		return nil, nil
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	return inOrder(tree), nil
-}
-
-// isFile reports whether a tag's object is a single file.
-func (r *Repository) isFile(ctx context.Context, oid string) bool {
-	kind, err := r.git(ctx, nil, "cat-file", "-t", oid)
-	return err == nil && strings.TrimSpace(string(kind)) == "blob"
 }
 
 // records runs git and passes its output to each, record by record, without the byte that

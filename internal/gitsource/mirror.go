@@ -333,7 +333,7 @@ func outgrown(files []string) bool {
 
 // commits returns the branches with their commits in the mirror. They may have moved
 // since listRefs. A tag of a folder counts as a commit of it, and one of a single
-// file, which patterns may select, as a commit without files.
+// file, which patterns may select, is left out unless nothing else is left.
 func (s *session) commits(ctx context.Context, mirror string, branches []docstore.Branch) ([]docstore.Branch, error) {
 	if fetched := loose(mirror, branches); fetched != nil {
 		return fetched, nil
@@ -347,18 +347,17 @@ func (s *session) commits(ctx context.Context, mirror string, branches []docstor
 		return nil, err
 	}
 	lines := strings.Split(string(out), "\n")
-	fetched, single := slices.Clone(branches), 0
+	var fetched []docstore.Branch
 	for i, b := range branches {
 		commit, kind, _ := strings.Cut(lines[i], " ")
 		if !hexOID(commit) {
 			return nil, failure(Damaged, nil, fmt.Sprintf("branch %q did not arrive", b.Name))
 		}
-		if kind == "blob" {
-			single++
+		if kind != "blob" {
+			fetched = append(fetched, docstore.Branch{Name: b.Name, Commit: commit})
 		}
-		fetched[i].Commit = commit
 	}
-	if single > 0 && single == len(branches) {
+	if len(fetched) == 0 {
 		return nil, failure(NoBranch, nil, fmt.Sprintf("%s is a single file; name the tags that are commits", branches[0].Name))
 	}
 	return fetched, nil

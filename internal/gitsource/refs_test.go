@@ -34,7 +34,6 @@ func TestRefsAreBranchesAndTags(t *testing.T) {
 	r.Git("tag", "-a", "-m", "x", "v3", "refs/tags/v2")
 	r.Git("update-ref", "refs/tags/HEAD", "refs/heads/main")
 	r.Git("update-ref", "refs/tags/folder", r.Git("rev-parse", "refs/remotes/origin/main^{tree}"))
-	r.Git("update-ref", "refs/tags/x/file", r.Blob("1"))
 	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
 	branches := map[string]string{
 		"a@main": "1", "a@dev": "2", "a@refs/heads/HEAD": "3", "a@refs/heads/refs/heads/main": "4", "a@refs/heads/refs/tags/v1": "5",
@@ -57,10 +56,6 @@ func TestRefsAreBranchesAndTags(t *testing.T) {
 			"a@refs/tags/HEAD,refs/tags/folder": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2",
 		}},
 		{[]string{"HEAD", "refs/tags/v*"}, map[string]string{"a@main": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2"}},
-		{[]string{"refs/tags/x/*", "main"}, map[string]string{"a@main": "1"}},
-		{[]string{"refs/tags/**"}, map[string]string{
-			"a@refs/tags/HEAD,refs/tags/folder": "1", "a@refs/tags/v1,refs/tags/v2,refs/tags/v3": "2",
-		}},
 		{[]string{"main", "gone", "refs/tags/gone", "gone/*"}, map[string]string{"a@main": "1"}},
 		{[]string{"gone", "dev"}, map[string]string{"a@dev": "2"}},
 	} {
@@ -68,8 +63,30 @@ func TestRefsAreBranchesAndTags(t *testing.T) {
 			t.Errorf("%q: %v, want %v", tt.want, got, tt.got)
 		}
 	}
-	_, err := f.Fetch(t.Context(), mirror, r.Dir, []docstore.Branch{{Name: "refs/tags/x/file"}}, nil)
-	wantFailure(t, err, NoBranch, "a single file")
+}
+
+// TestTagsOfSingleFilesAreLeftOut: a tag that names a file has no files to index, wherever it stands among the branches.
+func TestTagsOfSingleFilesAreLeftOut(t *testing.T) {
+	r := gitsourcetest.New(t)
+	r.Files("main", "a", "1")
+	r.Git("update-ref", "refs/tags/file", r.Blob("1"))
+	r.Git("tag", "-a", "-m", "x", "of-tag", "refs/tags/file")
+	r.Git("update-ref", "refs/tags/v1", "main")
+	f, mirror := newFetcher(t, local(r)), filepath.Join(t.TempDir(), "m")
+	fetch := func(want ...string) ([]docstore.Branch, error) {
+		listed, err := f.Branches(t.Context(), r.Dir, want)
+		must(t, err)
+		return f.Fetch(t.Context(), mirror, r.Dir, listed, nil)
+	}
+	for _, want := range [][]string{{"refs/tags/*"}, {"refs/tags/v1", "refs/tags/*"}} {
+		if got, err := fetch(want...); err != nil || len(got) != 1 || got[0].Name != "refs/tags/v1" {
+			t.Errorf("%q: %v, %v", want, got, err)
+		}
+	}
+	for _, want := range [][]string{{"refs/tags/file"}, {"refs/tags/of-tag", "refs/tags/file"}} {
+		_, err := fetch(want...)
+		wantFailure(t, err, NoBranch, "a single file")
+	}
 }
 
 // TestDetachedHead: what is checked out is indexed as HEAD when it is not on a branch.

@@ -48,6 +48,8 @@ type world struct {
 	// heads are the commits of repositories by URL; missing ones cannot be reached.
 	heads  map[string]string
 	polled []string
+	// broken is what the branch broken of each repository names, which roots leave out; empty: there is none.
+	broken string
 	// asked counts the operations on etcd twice: before and after each.
 	asked int
 	// etcd is the error of all operations on etcd.
@@ -126,7 +128,11 @@ func (w *world) Branches(_ context.Context, url string, _ []string) ([]docstore.
 	if w.heads[url] == "" {
 		return nil, &gitsource.Failure{Kind: gitsource.Unreachable, Reason: "the host cannot be reached"}
 	}
-	return []docstore.Branch{{Name: "main", Commit: w.heads[url]}}, nil
+	branches := []docstore.Branch{{Name: "main", Commit: w.heads[url]}}
+	if w.broken != "" {
+		branches = append(branches, docstore.Branch{Name: "broken", Commit: w.broken})
+	}
+	return branches, nil
 }
 
 func spec(name string) *ingestv1.Source {
@@ -202,6 +208,7 @@ func (w *world) publish(name, commit string) {
 	}
 	_, err = w.Store.Publish(w.t.Context(), lease, lease.Root(), &catalogv1.Root{
 		Repo: name, Generation: lease.NextGeneration(), Epoch: lease.Desired().GetEpoch(), Branches: []*catalogv1.Branch{{Name: "main", Commit: commit}},
+		LeftOut: []*catalogv1.Branch{{Name: "broken", Commit: w.broken}},
 	})
 	if err := errors.Join(err, lease.Release(w.t.Context())); err != nil {
 		w.t.Fatal(err)

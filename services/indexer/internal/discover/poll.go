@@ -155,7 +155,8 @@ func (l *look) pollOne(ctx context.Context, p polled, release func(), unreachabl
 		return err
 	}
 	l.Metrics.polled.Inc()
-	indexed := gitsource.Branches(p.root.GetBranches())
+	indexed, leftOut := gitsource.Branches(p.root.GetBranches()), gitsource.Branches(p.root.GetLeftOut())
+	branches = slices.DeleteFunc(branches, func(b docstore.Branch) bool { return slices.Contains(leftOut, b) })
 	if slices.Equal(branches, indexed) {
 		return nil
 	}

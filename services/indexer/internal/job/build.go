@@ -50,20 +50,25 @@ func (t *task) build(ctx context.Context, dir string, branches []docstore.Branch
 		"documents", built.Documents, "bytes", built.ContentBytes)
 	root := &catalogv1.Root{
 		Repo: t.desired.GetName(), Generation: t.lease.NextGeneration(), Shards: slices.Concat(kept, built.Shards),
-		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String() + t.leftOut,
-		BuiltInFullAt: began, Sketch: built.Sketch,
+		Epoch: t.desired.GetEpoch(), PublishedAt: timestamppb.Now(), Url: t.desired.GetUrl(), Id: t.desired.GetFacts().GetId(), Inputs: t.inputs(), Built: method.String(),
+		BuiltInFullAt: began, Sketch: built.Sketch, Branches: records(branches), LeftOut: records(t.leftOut),
 	}
 	if old := t.lease.Root(); method.kind == delta {
 		root.BuiltInFullAt, root.Sketch = old.Record.GetBuiltInFullAt(), old.Record.GetSketch()
-	}
-	for _, b := range branches {
-		root.Branches = append(root.Branches, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
 	}
 	manifest := &catalogv1.Manifest{Root: root, BuilderVersion: t.Version, Desired: t.desired}
 	for _, ref := range root.GetShards() {
 		manifest.SkippedDocuments += ref.GetLiveSkippedDocuments()
 	}
 	return root, shardio.PutManifest(ctx, t.Bucket, t.lease.Fence(), manifest)
+}
+
+// records is the inverse of gitsource.Branches.
+func records(branches []docstore.Branch) (records []*catalogv1.Branch) {
+	for _, b := range branches {
+		records = append(records, &catalogv1.Branch{Name: b.Name, Commit: b.Commit})
+	}
+	return records
 }
 
 // buildShards builds the documents that changed, or all of them if a delta is not

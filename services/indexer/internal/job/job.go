@@ -13,8 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -213,8 +211,8 @@ type task struct {
 	status   *reporter
 	// alone: no other job runs in this indexer meanwhile.
 	alone bool
-	// leftOut says which branches are left out, after what is built.
-	leftOut string
+	// leftOut are the wanted branches that name no commit of the repository.
+	leftOut []docstore.Branch
 	// member is the repo's part of a shard that it shares, nil if it has none.
 	member *member
 }
@@ -242,7 +240,9 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 	if err != nil {
 		return "", err
 	}
-	t.leftOut = leftOut(branches, fetched)
+	t.leftOut = slices.DeleteFunc(slices.Clone(branches), func(b docstore.Branch) bool {
+		return slices.ContainsFunc(fetched, func(f docstore.Branch) bool { return f.Name == b.Name })
+	})
 	if next := t.unchanged(fetched); next != nil && t.isStored(ctx, next) { // what changed was left out again
 		return Unchanged, t.publish(ctx, next)
 	}
@@ -251,27 +251,6 @@ func (t *task) run(ctx context.Context) (Outcome, error) {
 		return "", err
 	}
 	return Published, t.publish(ctx, next)
-}
-
-const leftOutText = "; left out, as it names no commit of the repository: "
-
-// leftOut says which branches could not be fetched; it is empty if all were.
-func leftOut(branches, fetched []docstore.Branch) string {
-	var names []string
-	for _, b := range branches {
-		if !slices.ContainsFunc(fetched, func(f docstore.Branch) bool { return f.Name == b.Name }) {
-			names = append(names, strconv.Quote(b.Name))
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	const most = 10
-	text := leftOutText + strings.Join(names[:min(len(names), most)], ", ")
-	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
 }
 
 // noteSeen records the newest commit for the freshness that users see, unless the
@@ -300,9 +279,7 @@ func (t *task) unchanged(branches []docstore.Branch) *catalogv1.Root {
 		return nil
 	}
 	next := proto.CloneOf(old.Record)
-	next.Epoch, next.Id = t.desired.GetEpoch(), t.desired.GetFacts().GetId()
-	built, _, _ := strings.Cut(next.Built, leftOutText)
-	next.Built = built + t.leftOut
+	next.Epoch, next.Id, next.LeftOut = t.desired.GetEpoch(), t.desired.GetFacts().GetId(), records(t.leftOut)
 	return next
 }
 

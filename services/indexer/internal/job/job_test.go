@@ -88,28 +88,30 @@ func (e *env) checkManifest(root *catalogv1.Root, skipped uint64) {
 	}
 }
 
-// TestBrokenBranch: a branch that names no commit is left out and named, and a request that finds it again publishes nothing new.
+// TestBrokenBranch: a branch that names no commit is left out and named, as is a tag of a single file, and a request that finds it again
+// publishes nothing new.
 func TestBrokenBranch(t *testing.T) {
 	r, e := newRepo(t, nil)
 	r.Files("main", "a", "text")
-	ref := filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), "refs", "heads", "broken")
-	if err := os.WriteFile(ref, []byte(strings.Repeat("1", 40)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		root := e.done(e.want(r.Dir, "**"))
-		if len(root.GetBranches()) != 1 || root.GetGeneration() != 1 || root.GetBuilt() != `full: first build; left out, as it names no commit of the repository: "broken"` {
-			t.Errorf("published %v", root)
+	done := func(built string) {
+		t.Helper()
+		root := e.done(e.want(r.Dir, "**", "refs/tags/*"))
+		status, err := e.Store.RepoStatus(t.Context(), repoName)
+		if err != nil || len(root.GetBranches()) != 1 || root.GetGeneration() != 1 || status.GetBuilt() != "full: first build"+built {
+			t.Errorf("%s, %v: published %v", status.GetBuilt(), err, root)
 		}
 	}
+	ref := filepath.Join(r.Git("rev-parse", "--absolute-git-dir"), "refs", "heads", "broken")
+	testrun.Must(t, os.WriteFile(ref, []byte(strings.Repeat("1", 40)+"\n"), 0o600))
+	const why = "; left out, as it names no commit of the repository: "
+	for range 2 {
+		done(why + `"broken"`)
+	}
 	testrun.Must(t, os.Remove(ref))
-	if root := e.done(e.want(r.Dir, "**")); root.GetGeneration() != 1 || root.GetBuilt() != "full: first build" {
-		t.Errorf("without the branch: %v", root)
-	}
+	done("")
+	r.Git("tag", "file", "main:a")
 	testrun.Must(t, os.WriteFile(ref, []byte(strings.Repeat("2", 40)+"\n"), 0o600))
-	if root := e.done(e.want(r.Dir, "**")); root.GetGeneration() != 1 || !strings.HasSuffix(root.GetBuilt(), `"broken"`) {
-		t.Errorf("with the branch again: %v", root)
-	}
+	done(why + `"broken", "refs/tags/file"`)
 }
 
 func TestUpdate(t *testing.T) {
