@@ -71,7 +71,7 @@ func NewFile(name string, data []byte) (*File, error) {
 // mapFile maps the whole file; nil if it is empty, because an empty file cannot
 // be mapped.
 func mapFile(path string) ([]byte, error) {
-	file, err := os.Open(path)
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for a writer
 	if err != nil {
 		return nil, fmt.Errorf("open shard: %w", err)
 	}

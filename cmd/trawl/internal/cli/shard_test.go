@@ -94,6 +94,21 @@ func TestShardVerifyAndDump(t *testing.T) {
 	}
 }
 
+// TestShardIsAFile: what is no file is named as such at once. Opening a pipe would wait for a writer.
+func TestShardIsAFile(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, "/dev/null", t.TempDir()} {
+		for _, args := range [][]string{{"verify", path}, {"dump", path}, {"search", path, "x"}} {
+			if exit, out, errs := run(t, nil, append([]string{"shard"}, args...)...); exit != 1 || out != "" || !strings.Contains(errs, path+": not a regular file") {
+				t.Errorf("%v: exit %d: %s%s", args, exit, out, errs)
+			}
+		}
+	}
+}
+
 func TestShardBuildLeavesNothingOfAFailure(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.trawl")
