@@ -55,10 +55,11 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 
 // plain is the text of an error of protojson about a body, without its name and its varying spaces.
 func plain(body []byte, err error) string {
-	if strings.HasSuffix(err.Error(), io.ErrUnexpectedEOF.Error()) && json.Valid(body) {
-		return `a \u escape is one half of a character, without the other` // protojson looks for the other half beyond the end
-	}
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
+	// The only escapes that encoding/json knows and protojson refuses. It looks for the other half beyond the end.
+	if (strings.Contains(text, `): invalid escape code "`) || strings.HasSuffix(text, io.ErrUnexpectedEOF.Error())) && json.Valid(body) {
+		return `a \u escape is one half of a character, without the other`
+	}
 	return strings.TrimPrefix(text, "proto: ")
 }
 
