@@ -3,7 +3,6 @@ package access
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,7 +18,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/limits"
@@ -279,24 +277,10 @@ func (g *Guard) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	g.answer(w, r, code, status.Convert(err))
 }
 
-// answer sends an error in a form that combines zoekt's interface and google.rpc.Status. Then
-// it closes the connection, since the request was not read.
+// answer sends an error, and closes the connection, since the request was not read.
 func (g *Guard) answer(w http.ResponseWriter, r *http.Request, code int, s *status.Status) {
-	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Connection", "close")
-	w.WriteHeader(code)
-	body := struct {
-		Error   string
-		Code    codes.Code        `json:"code"`
-		Message string            `json:"message"`
-		Details []json.RawMessage `json:"details"`
-	}{s.Message(), s.Code(), s.Message(), []json.RawMessage{}}
-	for _, detail := range s.Proto().GetDetails() {
-		if text, err := protojson.Marshal(detail); err == nil { // else its type is one that this program does not know
-			body.Details = append(body.Details, text)
-		}
-	}
-	if err := json.NewEncoder(w).Encode(body); err != nil {
+	if err := delivery.WriteError(w, code, s); err != nil {
 		g.log.DebugContext(r.Context(), "send a refusal", "error", err) // the caller has gone
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/trawl-search/trawl/internal/fair"
 )
@@ -93,30 +94,38 @@ func (w *writer) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// refuse sends the error instead of an answer that has not begun, in a form that combines
-// zoekt's interface and google.rpc.Status. An answer that has begun is cut off.
+// refuse sends the error instead of an answer that has not begun. An answer that has begun is cut off.
 func (w *writer) refuse() {
 	if w.sent {
 		w.cut = true
 		return
 	}
-	w.code = http.StatusTooManyRequests
+	w.sent = true
 	header := w.Header()
 	header.Del("Content-Length")
 	header.Del("Content-Encoding")
-	header.Set("Content-Type", "application/json")
 	header.Set("Retry-After", strconv.Itoa(int(retryAfter.Seconds())))
-	w.sendHeader()
 	w.extend()
-	s := status.Convert(w.err)
-	body, err := json.Marshal(struct {
+	_ = WriteError(w.ResponseWriter, http.StatusTooManyRequests, status.Convert(w.err))
+}
+
+// WriteError sends an error as the whole answer, in a form that combines zoekt's interface and google.rpc.Status. It fails only if the
+// caller has gone.
+func WriteError(w http.ResponseWriter, code int, s *status.Status) error {
+	body := struct {
 		Error   string
-		Code    codes.Code `json:"code"`
-		Message string     `json:"message"`
-	}{s.Message(), s.Code(), s.Message()})
-	if err == nil {
-		_, _ = w.ResponseWriter.Write(body) // an error means that the caller has gone
+		Code    codes.Code        `json:"code"`
+		Message string            `json:"message"`
+		Details []json.RawMessage `json:"details"`
+	}{s.Message(), s.Code(), s.Message(), []json.RawMessage{}}
+	for _, detail := range s.Proto().GetDetails() {
+		if text, err := protojson.Marshal(detail); err == nil { // else its type is one that this program does not know
+			body.Details = append(body.Details, text)
+		}
 	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	return json.NewEncoder(w).Encode(body) //nolint:wrapcheck // it is that of Write
 }
 
 // Flush implements http.Flusher.

@@ -5,9 +5,13 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime/debug"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/internal/delivery"
 	"github.com/trawl-search/trawl/internal/fair"
 )
 
@@ -26,7 +30,7 @@ func (s *Server) newHTTP() *http.Server {
 		ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	})))
 	return &http.Server{
-		Handler:           s.answers.HTTP(http.MaxBytesHandler(withoutSniffing(s.certifiedHTTP(s.gateHTTP())), s.cfg.Limits.BodyBytes)),
+		Handler:           s.answers.HTTP(http.MaxBytesHandler(withoutSniffing(withoutEncodings(s.certifiedHTTP(s.gateHTTP()))), s.cfg.Limits.BodyBytes)),
 		MaxHeaderBytes:    maxHeaderBytes,
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
@@ -64,6 +68,23 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 func withoutSniffing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// withoutEncodings refuses bodies with a Content-Encoding: what a small one becomes would have no bound.
+func withoutEncodings(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, encoding := range r.Header.Values("Content-Encoding") {
+			if encoding == "" || strings.EqualFold(encoding, "identity") {
+				continue
+			}
+			w.Header().Set("Accept-Encoding", "identity")
+			w.Header().Set("Connection", "close") // the request was not read
+			why := status.Newf(codes.InvalidArgument, "the body has the Content-Encoding %.100q: send it without one", encoding)
+			_ = delivery.WriteError(w, http.StatusUnsupportedMediaType, why) // an error means that the caller has gone
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }

@@ -159,12 +159,8 @@ func (h *Handler) send(w http.ResponseWriter, r *http.Request, code int, m proto
 	}
 }
 
-// readBody reads the whole body of a request. No encoding of it is supported: what a small body becomes would have no bound.
+// readBody reads the whole body of a request.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		return nil, refused(http.StatusUnsupportedMediaType, codes.InvalidArgument, "the body has the Content-Encoding %.100q: send it without one", encoding)
-	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.limits.BodyBytes))
 	switch {
 	case err == nil:

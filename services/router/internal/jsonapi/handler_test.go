@@ -123,19 +123,6 @@ func TestRequestsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestEncodedBody: a body with an encoding is refused as such, whatever it holds.
-func TestEncodedBody(t *testing.T) {
-	for encoding, want := range map[string]int{"": 200, "identity": 200, "gzip": 415, "br, gzip": 415} {
-		f := &calls{}
-		r, w := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/v1/search", strings.NewReader(`{"query":"x"}`)), httptest.NewRecorder()
-		r.Header.Set("Content-Encoding", encoding)
-		f.handler(t).ServeHTTP(w, r)
-		if w.Code != want || (f.asked != nil) != (want == 200) || want == 415 && w.Header().Get("Accept-Encoding") != "identity" {
-			t.Errorf("%q: %d %s, called %v", encoding, w.Code, w.Body, f.asked)
-		}
-	}
-}
-
 // TestHead: a HEAD is a GET whose answer is not sent. That of a stream ends with its first event.
 func TestHead(t *testing.T) {
 	for _, path := range []string{"/api/v1/search?q=x", "/api/v1/search/stream?q=x"} {

@@ -121,18 +121,6 @@ func TestErrorsHaveFittingCodes(t *testing.T) {
 	}
 }
 
-// TestEncodedBody: a body with an encoding is refused as such.
-func TestEncodedBody(t *testing.T) {
-	for encoding, want := range map[string]int{"identity": 200, "gzip": 415} {
-		f := found()
-		r, w := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/api/search", strings.NewReader(`{"Q":"x"}`)), httptest.NewRecorder()
-		r.Header.Set("Content-Encoding", encoding)
-		if f.handler().Search().ServeHTTP(w, r); w.Code != want {
-			t.Errorf("%s: %d %s", encoding, w.Code, w.Body)
-		}
-	}
-}
-
 func TestMaxWallTime(t *testing.T) {
 	for _, c := range []struct {
 		opts  string

@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -61,10 +60,6 @@ func refused(status int, format string, args ...any) error {
 // decode reads the first JSON value of the body. It ignores the case of keys, unknown
 // keys, and what follows the value.
 func decode(w http.ResponseWriter, r *http.Request, into any) error {
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		w.Header().Set("Accept-Encoding", "identity")
-		return refused(http.StatusUnsupportedMediaType, "the body has the Content-Encoding %.100q: send it without one", encoding)
-	}
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody)).Decode(into)
 	var large *http.MaxBytesError
 	switch {
