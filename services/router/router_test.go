@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/trawl-search/trawl/internal/catalog"
 	"github.com/trawl-search/trawl/internal/embedded"
@@ -120,6 +121,7 @@ func TestPutRepoRules(t *testing.T) {
 		"name":               {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Name: "a/../b"}, "name"},
 		"branch":             {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Branches: []string{"-x"}}, "branches"},
 		"rank":               {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", Facts: &ingestv1.RepoFacts{Rank: 101}}, "facts.rank"},
+		"fact":               {&ingestv1.PutRepoRequest{Url: "https://github.com/a/b", FactsMask: &fieldmaskpb.FieldMask{Paths: []string{"size"}}}, "facts_mask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := r.ingest.PutRepo(t.Context(), c.req)

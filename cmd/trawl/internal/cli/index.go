@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	"github.com/trawl-search/trawl/index/query"
@@ -35,6 +36,7 @@ func newIndex(p Process) *cobra.Command {
 		branches []string
 		rank, id uint32
 		noWait   bool
+		given    fieldmaskpb.FieldMask
 	)
 	cmd := &cobra.Command{
 		Use:   "index URL|PATH",
@@ -53,17 +55,15 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 				return err
 			}
 			req := &ingestv1.PutRepoRequest{Url: url, Name: name, Branches: branches}
-			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error {
-				if ranked := cmd.Flags().Changed("rank"); ranked || id > 0 {
-					if req.Facts, err = factsOf(ctx, c, req); err != nil {
-						return err
-					}
-					if req.Facts.Id = id; ranked {
-						req.Facts.Rank = rank
-					}
+			for _, fact := range []string{"rank", "id"} {
+				if cmd.Flags().Changed(fact) {
+					given.Paths = append(given.Paths, fact)
 				}
-				return index(ctx, c, p, req, noWait)
-			})
+			}
+			if len(given.Paths) > 0 {
+				req.Facts, req.FactsMask = &ingestv1.RepoFacts{Rank: rank, Id: id}, &given
+			}
+			return withClient(cmd.Context(), addr, func(ctx context.Context, c client) error { return index(ctx, c, p, req, noWait) })
 		},
 	}
 	addressFlag(cmd.Flags(), p, &addr)
@@ -73,20 +73,6 @@ A PATH is a repository on the machine where Trawl runs, and must be allowed ther
 	cmd.Flags().Uint32Var(&id, "id", 0, "`number` by which programs made for zoekt know the repository, which needs a token with the scope admin; otherwise it keeps the one it has")
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "return once the request is safe, before it is indexed")
 	return cmd
-}
-
-// factsOf are the facts of the repo that a request replaces; none if there is no such repo.
-func factsOf(ctx context.Context, c client, req *ingestv1.PutRepoRequest) (*ingestv1.RepoFacts, error) {
-	name, _ := origin.RepoName(req.GetUrl())
-	resp, err := c.ingest.GetRepo(ctx, &ingestv1.GetRepoRequest{Name: cmp.Or(req.GetName(), name)})
-	switch {
-	case status.Code(err) == codes.NotFound || status.Code(err) == codes.InvalidArgument: // PutRepo says what is wrong
-	case err != nil:
-		return nil, err
-	case resp.GetFacts() != nil:
-		return resp.GetFacts(), nil
-	}
-	return &ingestv1.RepoFacts{}, nil
 }
 
 // noFolder is an argument that is neither a URL nor a folder that is here.

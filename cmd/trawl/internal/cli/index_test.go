@@ -3,6 +3,7 @@ package cli
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,22 +48,22 @@ func TestIndexWaitsForItsOwnRequest(t *testing.T) {
 	}
 }
 
-// TestIndexKeepsFacts: the facts of a repo that no flag names stay, those that programs gave included.
-func TestIndexKeepsFacts(t *testing.T) {
-	facts := &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 5, Id: 7}
+// TestIndexGivesFactsOfFlags: the request names the facts that flags give, and the router keeps the others.
+func TestIndexGivesFactsOfFlags(t *testing.T) {
 	for _, tt := range []struct {
-		args []string
-		want *ingestv1.RepoFacts
+		args  []string
+		facts *ingestv1.RepoFacts
+		given []string
 	}{
-		{nil, nil}, // the router keeps them
-		{[]string{"--rank", "0"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}}},
-		{[]string{"--rank", "40"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 40}},
-		{[]string{"--id", "8"}, &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "a"}, Rank: 5, Id: 8}},
+		{nil, nil, nil},
+		{[]string{"--rank", "0"}, &ingestv1.RepoFacts{}, []string{"rank"}},
+		{[]string{"--rank", "40"}, &ingestv1.RepoFacts{Rank: 40}, []string{"rank"}},
+		{[]string{"--id", "8", "--rank", "0"}, &ingestv1.RepoFacts{Id: 8}, []string{"rank", "id"}},
 	} {
-		s := &scripted{statuses: []*ingestv1.RepoStatus{{Name: "example.org/r", Epoch: 2, PublishedEpoch: 2}}, facts: proto.CloneOf(facts)}
-		exit, _, errs := trawl(t, s, append([]string{"index", "https://example.org/r.git"}, tt.args...)...)
-		if exit != 0 || !proto.Equal(s.put.GetFacts(), tt.want) || (s.put.GetFacts() == nil) != (tt.want == nil) {
-			t.Errorf("%v: exit %d, put %v, want %v\n%s", tt.args, exit, s.put.GetFacts(), tt.want, errs)
+		s := &scripted{}
+		exit, _, errs := trawl(t, s, append([]string{"index", "--no-wait", "https://example.org/r.git"}, tt.args...)...)
+		if exit != 0 || !proto.Equal(s.put.GetFacts(), tt.facts) || (s.put.GetFacts() == nil) != (tt.facts == nil) || !slices.Equal(s.put.GetFactsMask().GetPaths(), tt.given) {
+			t.Errorf("%v: exit %d, put %v, want %v of %v\n%s", tt.args, exit, s.put, tt.given, tt.facts, errs)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	durationpb "google.golang.org/protobuf/types/known/durationpb"
+	fieldmaskpb "google.golang.org/protobuf/types/known/fieldmaskpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -220,9 +221,10 @@ type PutRepoRequest struct {
 	// and ** for anything. Those that do not exist are left out, unless none does. Empty means
 	// those of the last request for this repo, and HEAD, the default branch, for a new repo.
 	Branches []string `protobuf:"bytes,3,rep,name=branches,proto3" json:"branches,omitempty"`
-	// Further facts, all of them; absent, a repo keeps those that it has. Queries can ask for archived, fork,
-	// public and meta.KEY.
-	Facts         *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
+	// Further facts; absent, a repo keeps those that it has. Queries can ask for archived, fork, public and meta.KEY.
+	Facts *RepoFacts `protobuf:"bytes,4,opt,name=facts,proto3" json:"facts,omitempty"`
+	// Facts that the request gives, by the names of their fields; the repo keeps the others. Without one, facts are all of them.
+	FactsMask     *fieldmaskpb.FieldMask `protobuf:"bytes,5,opt,name=facts_mask,json=factsMask,proto3" json:"facts_mask,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -281,6 +283,13 @@ func (x *PutRepoRequest) GetBranches() []string {
 func (x *PutRepoRequest) GetFacts() *RepoFacts {
 	if x != nil {
 		return x.Facts
+	}
+	return nil
+}
+
+func (x *PutRepoRequest) GetFactsMask() *fieldmaskpb.FieldMask {
+	if x != nil {
+		return x.FactsMask
 	}
 	return nil
 }
@@ -1866,13 +1875,15 @@ var File_trawl_ingest_v1_ingest_proto protoreflect.FileDescriptor
 
 const file_trawl_ingest_v1_ingest_proto_rawDesc = "" +
 	"\n" +
-	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xb0\x01\n" +
+	"\x1ctrawl/ingest/v1/ingest.proto\x12\x0ftrawl.ingest.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1cgoogle/api/annotations.proto\x1a\x1egoogle/protobuf/duration.proto\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x9b\x02\n" +
 	"\x0ePutRepoRequest\x12\x1c\n" +
 	"\x03url\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01(\x80 R\x03url\x12\x1c\n" +
 	"\x04name\x18\x02 \x01(\tB\b\xbaH\x05r\x03(\x80\bR\x04name\x120\n" +
 	"\bbranches\x18\x03 \x03(\tB\x14\xbaH\x11\x92\x01\x0e\x10\x80\b\x18\x01\"\ar\x05\x10\x01(\x80\bR\bbranches\x120\n" +
-	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\"\x8d\x02\n" +
+	"\x05facts\x18\x04 \x01(\v2\x1a.trawl.ingest.v1.RepoFactsR\x05facts\x12i\n" +
+	"\n" +
+	"facts_mask\x18\x05 \x01(\v2\x1a.google.protobuf.FieldMaskB.\xbaH+\xe2\x01(\x12\barchived\x12\x04fork\x12\x06public\x12\x04meta\x12\x04rank\x12\x02idR\tfactsMask\"\x8d\x02\n" +
 	"\tRepoFacts\x12\x1a\n" +
 	"\barchived\x18\x01 \x01(\bR\barchived\x12\x12\n" +
 	"\x04fork\x18\x02 \x01(\bR\x04fork\x12\x16\n" +
@@ -2071,58 +2082,60 @@ var file_trawl_ingest_v1_ingest_proto_goTypes = []any{
 	(*Freshness)(nil),               // 27: trawl.ingest.v1.Freshness
 	(*Progress)(nil),                // 28: trawl.ingest.v1.Progress
 	nil,                             // 29: trawl.ingest.v1.RepoFacts.MetaEntry
-	(*durationpb.Duration)(nil),     // 30: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil),   // 31: google.protobuf.Timestamp
+	(*fieldmaskpb.FieldMask)(nil),   // 30: google.protobuf.FieldMask
+	(*durationpb.Duration)(nil),     // 31: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil),   // 32: google.protobuf.Timestamp
 }
 var file_trawl_ingest_v1_ingest_proto_depIdxs = []int32{
 	4,  // 0: trawl.ingest.v1.PutRepoRequest.facts:type_name -> trawl.ingest.v1.RepoFacts
-	29, // 1: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
-	10, // 2: trawl.ingest.v1.GetDeletionResponse.places:type_name -> trawl.ingest.v1.DeletionPlace
-	0,  // 3: trawl.ingest.v1.DeletionPlace.kind:type_name -> trawl.ingest.v1.PlaceKind
-	30, // 4: trawl.ingest.v1.DeletionPlace.within:type_name -> google.protobuf.Duration
-	26, // 5: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	4,  // 6: trawl.ingest.v1.GetRepoResponse.facts:type_name -> trawl.ingest.v1.RepoFacts
-	26, // 7: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	30, // 8: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
-	26, // 9: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
-	26, // 10: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
-	25, // 11: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
-	25, // 12: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
-	31, // 13: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
-	1,  // 14: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
-	28, // 15: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
-	31, // 16: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
-	27, // 17: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
-	31, // 18: trawl.ingest.v1.RepoStatus.built_in_full_at:type_name -> google.protobuf.Timestamp
-	31, // 19: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
-	2,  // 20: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
-	31, // 21: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
-	31, // 22: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
-	3,  // 23: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
-	6,  // 24: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
-	8,  // 25: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
-	11, // 26: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
-	13, // 27: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
-	15, // 28: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
-	17, // 29: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
-	19, // 30: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
-	21, // 31: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
-	23, // 32: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
-	5,  // 33: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
-	7,  // 34: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
-	9,  // 35: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
-	12, // 36: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
-	14, // 37: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
-	16, // 38: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
-	18, // 39: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
-	20, // 40: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
-	22, // 41: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
-	24, // 42: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
-	33, // [33:43] is the sub-list for method output_type
-	23, // [23:33] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	30, // 1: trawl.ingest.v1.PutRepoRequest.facts_mask:type_name -> google.protobuf.FieldMask
+	29, // 2: trawl.ingest.v1.RepoFacts.meta:type_name -> trawl.ingest.v1.RepoFacts.MetaEntry
+	10, // 3: trawl.ingest.v1.GetDeletionResponse.places:type_name -> trawl.ingest.v1.DeletionPlace
+	0,  // 4: trawl.ingest.v1.DeletionPlace.kind:type_name -> trawl.ingest.v1.PlaceKind
+	31, // 5: trawl.ingest.v1.DeletionPlace.within:type_name -> google.protobuf.Duration
+	26, // 6: trawl.ingest.v1.GetRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	4,  // 7: trawl.ingest.v1.GetRepoResponse.facts:type_name -> trawl.ingest.v1.RepoFacts
+	26, // 8: trawl.ingest.v1.ListReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	31, // 9: trawl.ingest.v1.ListStaleReposRequest.older_than:type_name -> google.protobuf.Duration
+	26, // 10: trawl.ingest.v1.ListStaleReposResponse.repos:type_name -> trawl.ingest.v1.RepoStatus
+	26, // 11: trawl.ingest.v1.WatchRepoResponse.status:type_name -> trawl.ingest.v1.RepoStatus
+	25, // 12: trawl.ingest.v1.ListDeadLettersResponse.letters:type_name -> trawl.ingest.v1.DeadLetter
+	25, // 13: trawl.ingest.v1.GetDeadLetterResponse.letter:type_name -> trawl.ingest.v1.DeadLetter
+	32, // 14: trawl.ingest.v1.DeadLetter.given_up_at:type_name -> google.protobuf.Timestamp
+	1,  // 15: trawl.ingest.v1.RepoStatus.state:type_name -> trawl.ingest.v1.State
+	28, // 16: trawl.ingest.v1.RepoStatus.progress:type_name -> trawl.ingest.v1.Progress
+	32, // 17: trawl.ingest.v1.RepoStatus.updated_at:type_name -> google.protobuf.Timestamp
+	27, // 18: trawl.ingest.v1.RepoStatus.freshness:type_name -> trawl.ingest.v1.Freshness
+	32, // 19: trawl.ingest.v1.RepoStatus.built_in_full_at:type_name -> google.protobuf.Timestamp
+	32, // 20: trawl.ingest.v1.Freshness.seen_at:type_name -> google.protobuf.Timestamp
+	2,  // 21: trawl.ingest.v1.Freshness.seen_by:type_name -> trawl.ingest.v1.SeenBy
+	32, // 22: trawl.ingest.v1.Freshness.indexed_at:type_name -> google.protobuf.Timestamp
+	32, // 23: trawl.ingest.v1.Freshness.behind_since:type_name -> google.protobuf.Timestamp
+	3,  // 24: trawl.ingest.v1.IngestService.PutRepo:input_type -> trawl.ingest.v1.PutRepoRequest
+	6,  // 25: trawl.ingest.v1.IngestService.DeleteRepo:input_type -> trawl.ingest.v1.DeleteRepoRequest
+	8,  // 26: trawl.ingest.v1.IngestService.GetDeletion:input_type -> trawl.ingest.v1.GetDeletionRequest
+	11, // 27: trawl.ingest.v1.IngestService.GetRepo:input_type -> trawl.ingest.v1.GetRepoRequest
+	13, // 28: trawl.ingest.v1.IngestService.ListRepos:input_type -> trawl.ingest.v1.ListReposRequest
+	15, // 29: trawl.ingest.v1.IngestService.ListStaleRepos:input_type -> trawl.ingest.v1.ListStaleReposRequest
+	17, // 30: trawl.ingest.v1.IngestService.WatchRepo:input_type -> trawl.ingest.v1.WatchRepoRequest
+	19, // 31: trawl.ingest.v1.IngestService.ListDeadLetters:input_type -> trawl.ingest.v1.ListDeadLettersRequest
+	21, // 32: trawl.ingest.v1.IngestService.GetDeadLetter:input_type -> trawl.ingest.v1.GetDeadLetterRequest
+	23, // 33: trawl.ingest.v1.IngestService.RetryDeadLetter:input_type -> trawl.ingest.v1.RetryDeadLetterRequest
+	5,  // 34: trawl.ingest.v1.IngestService.PutRepo:output_type -> trawl.ingest.v1.PutRepoResponse
+	7,  // 35: trawl.ingest.v1.IngestService.DeleteRepo:output_type -> trawl.ingest.v1.DeleteRepoResponse
+	9,  // 36: trawl.ingest.v1.IngestService.GetDeletion:output_type -> trawl.ingest.v1.GetDeletionResponse
+	12, // 37: trawl.ingest.v1.IngestService.GetRepo:output_type -> trawl.ingest.v1.GetRepoResponse
+	14, // 38: trawl.ingest.v1.IngestService.ListRepos:output_type -> trawl.ingest.v1.ListReposResponse
+	16, // 39: trawl.ingest.v1.IngestService.ListStaleRepos:output_type -> trawl.ingest.v1.ListStaleReposResponse
+	18, // 40: trawl.ingest.v1.IngestService.WatchRepo:output_type -> trawl.ingest.v1.WatchRepoResponse
+	20, // 41: trawl.ingest.v1.IngestService.ListDeadLetters:output_type -> trawl.ingest.v1.ListDeadLettersResponse
+	22, // 42: trawl.ingest.v1.IngestService.GetDeadLetter:output_type -> trawl.ingest.v1.GetDeadLetterResponse
+	24, // 43: trawl.ingest.v1.IngestService.RetryDeadLetter:output_type -> trawl.ingest.v1.RetryDeadLetterResponse
+	34, // [34:44] is the sub-list for method output_type
+	24, // [24:34] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_trawl_ingest_v1_ingest_proto_init() }

@@ -14,14 +14,14 @@ import (
 )
 
 // permit reports whether the caller may have the repository at a URL indexed under a
-// name and with facts, and returns the condition on a repo of this name that is there already.
+// name, and returns the condition on its facts and on a repo of this name that is there already.
 //
 // The indexer fetches with its own credentials, which may reach repositories that the caller may
 // not see. So the caller must see both the name and the repository at the URL, by the name that its
 // URL implies. Only an administrator may give it another name, or a name another URL. Only an
 // administrator may raise a rank, since ranks order everybody's answers, or give an id, by which programs know the repo. No error
 // depends on which repos there are, except those that the caller sees.
-func permit(ctx context.Context, name, url string, facts *ingestv1.RepoFacts) (replaceable func(old *catalogv1.Desired) error, err error) {
+func permit(ctx context.Context, name, url string) (replaceable func(old *catalogv1.Desired, facts *ingestv1.RepoFacts) error, err error) {
 	caller, err := access.From(ctx)
 	if err != nil || !caller.Sees(name) {
 		return nil, searchapi.FieldError(codes.PermissionDenied, "name", fmt.Sprintf("your token does not allow a repo named %q", name))
@@ -43,7 +43,7 @@ func permit(ctx context.Context, name, url string, facts *ingestv1.RepoFacts) (r
 		return nil, searchapi.FieldError(codes.PermissionDenied, "name",
 			fmt.Sprintf("the repository at this URL is %q: leave out the name, or use a token with the scope admin to give it another one", own))
 	}
-	return func(old *catalogv1.Desired) error {
+	return func(old *catalogv1.Desired, facts *ingestv1.RepoFacts) error {
 		if facts.GetRank() > old.GetFacts().GetRank() {
 			return searchapi.FieldError(codes.PermissionDenied, "facts.rank",
 				fmt.Sprintf("raising the rank of %q needs a token with the scope admin: it orders everybody's answers", name))
@@ -60,4 +60,4 @@ func permit(ctx context.Context, name, url string, facts *ingestv1.RepoFacts) (r
 	}, nil
 }
 
-func anyRepo(*catalogv1.Desired) error { return nil }
+func anyRepo(*catalogv1.Desired, *ingestv1.RepoFacts) error { return nil }

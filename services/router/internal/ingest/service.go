@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -78,7 +79,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	if err != nil {
 		return nil, err
 	}
-	replaceable, err := permit(ctx, name, req.Url, req.Facts)
+	replaceable, err := permit(ctx, name, req.Url)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +101,8 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		if len(req.Branches) == 0 {
 			desired.Branches = kept.Branches
 		}
-		if req.Facts == nil {
-			desired.Facts = kept.Facts
-		}
-		refused = replaceable(old)
+		desired.Facts = merge(kept.Facts, req)
+		refused = replaceable(old, desired.Facts)
 		if size := proto.Size(desired); refused == nil && size >= bytes+unit { // what is kept is written, too
 			bytes, refused = size, s.charge(ctx, size-bytes)
 		}
@@ -126,6 +125,27 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 	}
 	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch, Bulk: isNew}, s.log)
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
+}
+
+// merge returns the facts of a repo after a request: those that it gives, and the others as the repo has them.
+func merge(kept *ingestv1.RepoFacts, req *ingestv1.PutRepoRequest) *ingestv1.RepoFacts {
+	switch {
+	case len(req.FactsMask.GetPaths()) > 0:
+	case req.Facts != nil:
+		return req.Facts
+	default:
+		return kept
+	}
+	merged := &ingestv1.RepoFacts{}
+	proto.Merge(merged, kept)
+	to, from := merged.ProtoReflect(), req.Facts.ProtoReflect()
+	for _, name := range req.FactsMask.Paths {
+		field := to.Descriptor().Fields().ByName(protoreflect.Name(name))
+		if to.Clear(field); from.Has(field) {
+			to.Set(field, from.Get(field))
+		}
+	}
+	return merged
 }
 
 // charge counts bytes that a request puts.

@@ -8,11 +8,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/fieldmaskpb"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -50,13 +52,19 @@ func TestNearestReposTakeAdmission(t *testing.T) {
 	}
 }
 
-// TestPutRepoKeeps: a request without branches or facts keeps those of the one before, and their bytes count.
+// TestPutRepoKeeps: a request keeps the branches and facts of the one before that it does not give, and their bytes count.
 func TestPutRepoKeeps(t *testing.T) {
 	d := newDesk(t)
 	admin := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeAdmin}})
 	caller := d.as(access.Spec{Allow: []string{"**"}, Scopes: []access.Scope{access.ScopeIngest}})
 	const url, name = "https://git.example.com/a", "git.example.com/a"
 	facts := &ingestv1.RepoFacts{Archived: true, Meta: map[string]string{"team": "x"}, Rank: 20, Id: 7}
+	given := func(names ...string) *fieldmaskpb.FieldMask { return &fieldmaskpb.FieldMask{Paths: names} }
+	withRank := func(rank uint32) *ingestv1.RepoFacts {
+		other := proto.CloneOf(facts)
+		other.Rank = rank
+		return other
+	}
 	for _, step := range []struct {
 		who      context.Context
 		put      *ingestv1.PutRepoRequest
@@ -66,6 +74,10 @@ func TestPutRepoKeeps(t *testing.T) {
 		{admin, &ingestv1.PutRepoRequest{Branches: []string{"main", "v*"}, Facts: facts}, "main v*", facts},
 		{caller, &ingestv1.PutRepoRequest{}, "main v*", facts},
 		{caller, &ingestv1.PutRepoRequest{Branches: []string{"HEAD"}}, "HEAD", facts},
+		{admin, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Rank: 30}, FactsMask: given("rank")}, "HEAD", withRank(30)},
+		{caller, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Rank: 40, Id: 9, Archived: true}, FactsMask: given("archived")}, "HEAD", withRank(30)},
+		{admin, &ingestv1.PutRepoRequest{FactsMask: given("rank")}, "HEAD", withRank(0)},
+		{admin, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Rank: 20, Id: 7}, FactsMask: given("id", "rank")}, "HEAD", facts},
 		{caller, &ingestv1.PutRepoRequest{Facts: &ingestv1.RepoFacts{Fork: true}}, "HEAD", &ingestv1.RepoFacts{Fork: true, Id: 7}},
 		{admin, &ingestv1.PutRepoRequest{Url: "https://git.example.com/b", Name: name}, "", &ingestv1.RepoFacts{Id: 7}}, // another repository
 		{admin, &ingestv1.PutRepoRequest{Name: name}, "", &ingestv1.RepoFacts{Id: 7}},
@@ -79,6 +91,22 @@ func TestPutRepoKeeps(t *testing.T) {
 			t.Errorf("after %v: %v, %v", step.put, got, err)
 		}
 	}
+	var puts sync.WaitGroup
+	for _, put := range []*ingestv1.PutRepoRequest{
+		{Url: url, Facts: &ingestv1.RepoFacts{Rank: 50}, FactsMask: given("rank")}, {Url: url, Facts: &ingestv1.RepoFacts{Id: 5}, FactsMask: given("id")},
+		{Url: url, Facts: &ingestv1.RepoFacts{Fork: true}, FactsMask: given("fork", "meta")}, {Url: url, Branches: []string{"dev"}},
+	} {
+		puts.Go(func() {
+			if _, err := d.PutRepo(admin, put); err != nil {
+				t.Errorf("%v: %v", put, err)
+			}
+		})
+	}
+	puts.Wait()
+	got, err := d.GetRepo(admin, &ingestv1.GetRepoRequest{Name: name})
+	if want := (&ingestv1.RepoFacts{Rank: 50, Id: 5, Fork: true}); err != nil || !proto.Equal(got.GetFacts(), want) || !slices.Equal(got.GetBranches(), []string{"dev"}) {
+		t.Errorf("after several requests at once: %v, %v, want %v", got, err, want)
+	}
 	large := strings.Repeat("x", 900)
 	meta := map[string]string{}
 	for i := range 14 {
@@ -87,7 +115,6 @@ func TestPutRepoKeeps(t *testing.T) {
 	if _, err := d.PutRepo(admin, &ingestv1.PutRepoRequest{Url: url, Facts: &ingestv1.RepoFacts{Meta: meta}}); err != nil {
 		t.Fatal(err)
 	}
-	var err error
 	for range 30 {
 		if err == nil {
 			err = d.put(caller, "", url)
