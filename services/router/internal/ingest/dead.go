@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/trawl-search/trawl/internal/access"
@@ -78,7 +77,7 @@ func (s *Service) RetryDeadLetter(ctx context.Context, req *ingestv1.RetryDeadLe
 		s.forget(ctx, req.Name)
 	}
 	if err != nil {
-		return nil, storeError("retry dead letter", err)
+		return nil, storeError(ctx, "retry dead letter", err)
 	}
 	if repo.PublishedEpoch < repo.Epoch {
 		if err := s.retry(ctx, repo); err != nil {
@@ -94,7 +93,7 @@ func (s *Service) retry(ctx context.Context, repo *ingestv1.RepoStatus) error {
 	queued := &catalogv1.Status{State: ingestv1.State_STATE_QUEUED, Epoch: repo.Epoch, UpdatedAt: timestamppb.Now()}
 	err := s.store.PutStatus(ctx, repo.Name, queued, nil)
 	if err != nil && !errors.Is(err, catalog.ErrStale) { // stale: there is a newer request
-		return storeError("retry dead letter", err)
+		return storeError(ctx, "retry dead letter", err)
 	}
 	// The attempt keeps the queue from dropping the job as a duplicate.
 	job := queue.Job{Repo: repo.Name, Epoch: repo.Epoch, Attempt: uint64(time.Now().UnixMilli())}
@@ -128,14 +127,10 @@ var errNoLetter = sync.OnceValue(func() error {
 	return searchapi.FieldError(codes.NotFound, "name", "the repo has no job that was given up")
 })
 
-// queueError is the status of an error of the queue. The queue has its own timeout, so a
-// deadline error of it does not mean that the caller's deadline has passed.
+// queueError is the status of an error of the queue.
 func queueError(ctx context.Context, what string, err error) error {
-	switch {
-	case errors.Is(err, queue.ErrNoLetter):
+	if errors.Is(err, queue.ErrNoLetter) {
 		return errNoLetter()
-	case ctx.Err() != nil:
-		return status.FromContextError(ctx.Err()).Err()
 	}
-	return status.Errorf(codes.Unavailable, "%s: %v", what, err)
+	return backendError(ctx, what, "the queue", err)
 }

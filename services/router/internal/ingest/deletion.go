@@ -26,7 +26,7 @@ func (s *Service) GetDeletion(ctx context.Context, req *ingestv1.GetDeletionRequ
 	}
 	d, err := s.store.Deletion(ctx, req.Name, revision)
 	if err != nil {
-		return nil, storeError("get deletion", err)
+		return nil, storeError(ctx, "get deletion", err)
 	}
 	if revision > d.Read {
 		return nil, ruleError("revision_token", errors.New("the token is of another cluster, or this cluster has lost its data since"))
@@ -52,7 +52,7 @@ func (s *Service) deletedAt(ctx context.Context, req *ingestv1.GetDeletionReques
 		return 0, errNoDeletion()
 	}
 	if err != nil {
-		return 0, storeError("get deletion", err)
+		return 0, storeError(ctx, "get deletion", err)
 	}
 	return revision, nil
 }

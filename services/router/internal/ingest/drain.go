@@ -32,7 +32,7 @@ func (s *Admin) ListSearchers(ctx context.Context, _ *adminv1.ListSearchersReque
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
 	if err != nil {
-		return nil, storeError("list searchers", err)
+		return nil, storeError(ctx, "list searchers", err)
 	}
 	return &adminv1.ListSearchersResponse{Searchers: searchers(census)}, nil
 }
@@ -81,7 +81,7 @@ func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherReq
 	}
 	census, err := membership.TakeCensus(ctx, s.etcd, s.store.Prefix())
 	if err != nil {
-		return nil, storeError("drain searcher", err)
+		return nil, storeError(ctx, "drain searcher", err)
 	}
 	var known []string
 	for _, s := range searchers(census) {
@@ -100,7 +100,7 @@ func (s *Admin) DrainSearcher(ctx context.Context, req *adminv1.DrainSearcherReq
 		return nil, status.Errorf(codes.FailedPrecondition, "no other searcher would take the shards of %q: start one first", req.Id)
 	}
 	if err := membership.SetDrained(ctx, s.etcd, s.store.Prefix(), req.Id, !req.Undo); err != nil {
-		return nil, storeError("drain searcher", err)
+		return nil, storeError(ctx, "drain searcher", err)
 	}
 	return &adminv1.DrainSearcherResponse{Remaining: uint32(remaining), Replication: uint32(s.replication)}, nil
 }

@@ -32,7 +32,7 @@ func (s *Admin) ListLimits(ctx context.Context, _ *adminv1.ListLimitsRequest) (*
 	}
 	set, err := s.limits.Store.List(ctx)
 	if err != nil {
-		return nil, storeError("list limits", err)
+		return nil, storeError(ctx, "list limits", err)
 	}
 	for _, l := range limits.All() {
 		if _, ok := set[string(l.Name)]; !ok {
@@ -89,7 +89,7 @@ func (s *Admin) SetLimit(ctx context.Context, req *adminv1.SetLimitRequest) (*ad
 	case errors.Is(err, limits.ErrValue):
 		return nil, searchapi.FieldError(codes.InvalidArgument, "value", err.Error())
 	case err != nil:
-		return nil, storeError("set limit", err)
+		return nil, storeError(ctx, "set limit", err)
 	}
 	s.log.InfoContext(ctx, "limit changed", "limit", key.String(), "before", before, "value", req.Value, "caller", caller)
 	return &adminv1.SetLimitResponse{Before: before}, nil
@@ -101,7 +101,7 @@ func (s *Admin) tokenID(ctx context.Context, key limits.Key, unset bool) (string
 	if unset {
 		set, err := s.limits.Store.List(ctx)
 		if err != nil {
-			return "", storeError("list limits", err)
+			return "", storeError(ctx, "list limits", err)
 		}
 		if _, ok := set[key.String()]; ok {
 			return key.Token, nil
@@ -109,7 +109,7 @@ func (s *Admin) tokenID(ctx context.Context, key limits.Key, unset bool) (string
 	}
 	tokens, err := s.limits.Tokens.List(ctx)
 	if err != nil {
-		return "", storeError("list tokens", err)
+		return "", storeError(ctx, "list tokens", err)
 	}
 	var named, names []string
 	for _, t := range tokens {

@@ -13,7 +13,6 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/timestamppb"
@@ -121,7 +120,7 @@ func (s *Service) PutRepo(ctx context.Context, req *ingestv1.PutRepoRequest) (*i
 		return nil, refused
 	}
 	if err != nil {
-		return nil, storeError("put repo", err)
+		return nil, storeError(ctx, "put repo", err)
 	}
 	queue.Wake(ctx, s.jobs, queue.Job{Repo: name, Epoch: epoch, Bulk: isNew}, s.log)
 	return &ingestv1.PutRepoResponse{Name: name, Epoch: epoch}, nil
@@ -219,7 +218,7 @@ func (s *Service) ListRepos(ctx context.Context, req *ingestv1.ListReposRequest)
 	for after, more := req.After, true; more; {
 		var repos []*ingestv1.RepoStatus
 		if repos, more, err = s.store.ListRepoStatus(ctx, req.Prefix, after, limit+1); err != nil {
-			return nil, storeError("list repos", err)
+			return nil, storeError(ctx, "list repos", err)
 		}
 		for _, repo := range repos {
 			if after = repo.Name; !access.Sees(ctx, repo.Name) {
@@ -253,7 +252,7 @@ func (s *Service) repoError(ctx context.Context, what, name string, err error) e
 	if errors.Is(err, catalog.ErrNotFound) {
 		return s.noRepo(ctx, name)
 	}
-	return storeError(what, err)
+	return storeError(ctx, what, err)
 }
 
 const noRepoText = "there is no such repo, or you may not see it"
@@ -261,17 +260,28 @@ const noRepoText = "there is no such repo, or you may not see it"
 // errNoRepo is noRepo without the names that are near.
 var errNoRepo = sync.OnceValue(func() error { return searchapi.FieldError(codes.NotFound, "name", noRepoText) })
 
-// storeError is the status of an error of the catalog.
-func storeError(what string, err error) error {
+// storeError is the status of an error of the catalog, or of another store in etcd.
+func storeError(ctx context.Context, what string, err error) error {
 	switch {
 	case errors.Is(err, catalog.ErrNotFound):
 		return errNoRepo()
 	case errors.Is(err, catalog.ErrName), errors.Is(err, catalog.ErrTooLarge):
 		return searchapi.FieldError(codes.InvalidArgument, "name", err.Error())
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		return status.FromContextError(err).Err()
 	}
-	return status.Errorf(codes.Unavailable, "%s: %v", what, err)
+	return backendError(ctx, what, "etcd", err)
+}
+
+// backendError is the status of an error of etcd or of the queue, whose text is for the log. These have timeouts of their own, so a deadline
+// error of them does not mean that the caller's deadline has passed.
+func backendError(ctx context.Context, what, backend string, err error) error {
+	code, words := codes.Unavailable, "does not answer, or cannot do it now: try again later; the router's log has the cause"
+	switch ended := ctx.Err(); {
+	case errors.Is(ended, context.DeadlineExceeded):
+		code, words = codes.DeadlineExceeded, "did not answer before the deadline of the call"
+	case ended != nil:
+		code, words = codes.Canceled, "had not answered when the call was canceled"
+	}
+	return searchapi.Withhold(code, what+": "+backend+" "+words, err)
 }
 
 func ruleError(field string, err error) error {

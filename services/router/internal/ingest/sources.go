@@ -36,7 +36,7 @@ func (s *Sources) ApplySources(ctx context.Context, req *ingestv1.ApplySourcesRe
 	}
 	done, err := s.store.ApplySources(ctx, req.Sources)
 	if err != nil {
-		return nil, storeError("apply sources", err)
+		return nil, storeError(ctx, "apply sources", err)
 	}
 	return &ingestv1.ApplySourcesResponse{Added: done.Added, Changed: done.Changed, Removed: done.Removed}, nil
 }
@@ -49,11 +49,11 @@ func (s *Sources) ListSources(ctx context.Context, _ *ingestv1.ListSourcesReques
 	resp := &ingestv1.ListSourcesResponse{}
 	for entry, err := range s.store.ListSources(ctx) {
 		if err != nil {
-			return nil, storeError("list sources", err)
+			return nil, storeError(ctx, "list sources", err)
 		}
 		one, err := s.status(ctx, entry)
 		if err != nil {
-			return nil, storeError("list sources", err)
+			return nil, storeError(ctx, "list sources", err)
 		}
 		resp.Sources = append(resp.Sources, one)
 	}
@@ -83,22 +83,22 @@ func (s *Sources) GetSource(ctx context.Context, req *ingestv1.GetSourceRequest)
 		var names []string
 		for other, err := range s.store.ListSources(ctx) {
 			if err != nil {
-				return nil, storeError("list sources", err)
+				return nil, storeError(ctx, "list sources", err)
 			}
 			names = append(names, other.Record.GetSpec().GetName())
 		}
 		return nil, searchapi.NotFound("name", fmt.Sprintf("there is no source %q", req.Name), searchapi.Nearest(req.Name, names))
 	}
 	if err != nil {
-		return nil, storeError("get source", err)
+		return nil, storeError(ctx, "get source", err)
 	}
 	now, err := s.status(ctx, source)
 	if err != nil {
-		return nil, storeError("get source", err)
+		return nil, storeError(ctx, "get source", err)
 	}
 	n, err := s.store.SourceProgress(ctx, req.Name)
 	if err != nil {
-		return nil, storeError("get source", err)
+		return nil, storeError(ctx, "get source", err)
 	}
 	return &ingestv1.GetSourceResponse{Status: now, Repos: n.Repos, Published: n.Published, Failed: n.Failed}, nil
 }

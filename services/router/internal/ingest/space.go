@@ -10,6 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/internal/access"
 	"github.com/trawl-search/trawl/internal/catalog"
@@ -35,7 +37,7 @@ const (
 )
 
 // errNotCounted means that etcd did not list what callers have added.
-var errNotCounted = errors.New("this router has just started and does not know yet what callers have added: try again soon")
+var errNotCounted = status.Error(codes.Unavailable, "this router has just started and does not know yet what callers have added: try again soon")
 
 // Space knows how much of etcd's space is used, and by whom. It keeps a part free, and callers from
 // using up the rest. It is safe for concurrent use.
@@ -134,11 +136,14 @@ func (s *Space) add(ctx context.Context, caller string) error {
 	if caller == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, countTimeout, errNotCounted)
+	counting, cancel := context.WithTimeoutCause(ctx, countTimeout, errNotCounted)
 	defer cancel()
-	added, err := s.puts.Count(ctx, caller)
+	added, err := s.puts.Count(counting, caller)
+	if errors.Is(err, errNotCounted) {
+		return errNotCounted
+	}
 	if err != nil {
-		return storeError("put repo", err)
+		return storeError(ctx, "put repo", err)
 	}
 	if added < maxRepos {
 		return nil

@@ -35,7 +35,7 @@ func (s *Service) ListStaleRepos(ctx context.Context, req *ingestv1.ListStaleRep
 	for name, more := "", true; more; {
 		var repos []*ingestv1.RepoStatus
 		if repos, more, err = s.store.ListRepoStatus(ctx, req.Prefix, name, 0); err != nil {
-			return nil, storeError("list stale repos", err)
+			return nil, storeError(ctx, "list stale repos", err)
 		}
 		for _, repo := range repos {
 			name = repo.Name

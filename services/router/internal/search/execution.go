@@ -268,7 +268,7 @@ func callError(ctx context.Context, what string, err error) error {
 	if ctx.Err() != nil {
 		return status.FromContextError(ctx.Err()).Err()
 	}
-	return withhold(codes.Internal, what+" failed, and the router's log has the cause", err)
+	return searchapi.Withhold(codes.Internal, what+" failed, and the router's log has the cause", err)
 }
 
 // account ends the execution with its coverage. It fails when the caller is gone,

@@ -149,7 +149,7 @@ func (r *Roots) group(ctx context.Context, snapshot *catalog.Snapshot) (*snapsho
 	}
 	layout, err := last.layout.Next(snapshot.Revision, snapshot.Chunks())
 	if err != nil {
-		return nil, withhold(codes.DataLoss, "the roots cannot be read", err)
+		return nil, searchapi.Withhold(codes.DataLoss, "the roots cannot be read", err)
 	}
 	g := &snapshotLayouts{from: snapshot, layout: layout, visible: make(map[string]*visibleLayout), before: last.earlier()}
 	r.last.Store(g)
@@ -220,12 +220,12 @@ func rootsError(err error) error {
 	const after = "; use bounded consistency to answer without waiting"
 	switch {
 	case errors.Is(err, catalog.ErrAway):
-		return withhold(codes.Unavailable, "etcd does not answer this router, and only etcd knows which roots are current: "+
+		return searchapi.Withhold(codes.Unavailable, "etcd does not answer this router, and only etcd knows which roots are current: "+
 			"use bounded consistency, with a bound longer than the outage, to be answered from the roots that the router has", err)
 	case errors.Is(err, context.DeadlineExceeded), status.Code(err) == codes.DeadlineExceeded: // which may pass a moment earlier in etcd
-		return withhold(codes.DeadlineExceeded, "roots that are recent enough did not come before the deadline"+after, err)
+		return searchapi.Withhold(codes.DeadlineExceeded, "roots that are recent enough did not come before the deadline"+after, err)
 	case errors.Is(err, context.Canceled):
-		return withhold(codes.Canceled, "the call was canceled while it waited for roots that are recent enough", err)
+		return searchapi.Withhold(codes.Canceled, "the call was canceled while it waited for roots that are recent enough", err)
 	}
-	return withhold(codes.Unavailable, "etcd does not say which roots are recent enough"+after, err)
+	return searchapi.Withhold(codes.Unavailable, "etcd does not say which roots are recent enough"+after, err)
 }

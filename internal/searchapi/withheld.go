@@ -1,4 +1,4 @@
-package search
+package searchapi
 
 import (
 	"google.golang.org/grpc/codes"
@@ -12,8 +12,8 @@ type withheld struct {
 	cause  error
 }
 
-// withhold makes an error that shows callers only the words, and the log also the cause.
-func withhold(code codes.Code, words string, cause error) error {
+// Withhold makes an error that shows callers only the words, and the log also the cause.
+func Withhold(code codes.Code, words string, cause error) error {
 	return &withheld{status.New(code, words), cause}
 }
 
