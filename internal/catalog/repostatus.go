@@ -52,21 +52,21 @@ func (s *Store) Repo(ctx context.Context, name string) (*ingestv1.RepoStatus, *c
 // maxNames bounds what DesiredNames returns.
 const maxNames = 1000
 
-// DesiredNames are the names of the first 1000 desired repos, ascending. It waits as RepoStatus does.
-func (s *Store) DesiredNames(ctx context.Context) (names []string, err error) {
+// DesiredNames are the names of the first 1000 desired repos, ascending, and whether there are more. It waits as RepoStatus does.
+func (s *Store) DesiredNames(ctx context.Context) (names []string, more bool, err error) {
 	done, err := s.readStatus(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list names: %w", err)
+		return nil, false, fmt.Errorf("list names: %w", err)
 	}
 	defer done()
 	resp, err := s.client.Get(ctx, s.key(desiredKind, ""), clientv3.WithRange(s.end(desiredKind)), clientv3.WithKeysOnly(), clientv3.WithLimit(maxNames))
 	if err != nil {
-		return nil, fmt.Errorf("list names: %w", err)
+		return nil, false, fmt.Errorf("list names: %w", err)
 	}
 	for _, kv := range resp.Kvs {
 		names = append(names, s.name(desiredKind, kv.Key))
 	}
-	return names, nil
+	return names, resp.More, nil
 }
 
 // readStatus waits until few others read, and returns what must be called after the read.

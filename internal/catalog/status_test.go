@@ -80,8 +80,14 @@ func TestDesiredNames(t *testing.T) {
 	for _, name := range []string{"b", "a/c", "a"} {
 		putDesired(t, s, name)
 	}
-	if names, err := s.DesiredNames(t.Context()); err != nil || !slices.Equal(names, []string{"a", "a/c", "b"}) {
-		t.Errorf("%v, %v", names, err)
+	if names, more, err := s.DesiredNames(t.Context()); err != nil || more || !slices.Equal(names, []string{"a", "a/c", "b"}) {
+		t.Errorf("%v, %v, %v", names, more, err)
+	}
+	for i := range 1000 {
+		putDesired(t, s, fmt.Sprintf("c/%04d", i))
+	}
+	if names, more, err := s.DesiredNames(t.Context()); err != nil || !more || len(names) != 1000 || names[999] != "c/0996" {
+		t.Errorf("of 1003: %d, %v, %v", len(names), more, err)
 	}
 }
 

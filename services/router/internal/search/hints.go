@@ -134,9 +134,9 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 		return
 	}
 	likely := strings.NewReplacer(`\`, "", "^", "", "$", "", "(?i)", "", ".*", "").Replace(t.Value)
-	text := h.service.Unindexed(ctx, likely)
+	text, partly := h.service.Unindexed(ctx, likely), ""
 	if r, ok := q.(*query.Repo); ok && text == "" {
-		text = h.unindexedLike(ctx, x.of[r].matcher)
+		text, partly = h.unindexedLike(ctx, x.of[r].matcher)
 	}
 	if text != "" {
 		h.addf(t, "", "%s", text)
@@ -147,24 +147,28 @@ func (h *hinter) repo(ctx context.Context, t query.Term) {
 	if len(best) > 0 {
 		instead = t.Field + query.Quote("^"+regexp.QuoteMeta(best[0])+"$")
 	}
-	h.addf(t, instead, "no indexed repo that you may see has %s in its name%s", quoted(t.Value), near)
+	h.addf(t, instead, "no indexed repo that you may see has %s in its name%s%s", quoted(t.Value), near, partly)
 }
 
-// unindexedLike is Unindexed for the first registered repo whose name an expression matches; none of those that a search sees does.
-func (h *hinter) unindexedLike(ctx context.Context, matcher regex.Matcher) string {
+// unindexedLike is Unindexed for the first registered repo whose name an expression matches; none of those that a search sees does. Without
+// one, partly says if not all were looked at, which is only for callers who see all.
+func (h *hinter) unindexedLike(ctx context.Context, matcher regex.Matcher) (text, partly string) {
 	if h.service.cfg.Names == nil {
-		return ""
+		return "", ""
 	}
-	names, err := h.service.cfg.Names(ctx)
+	names, more, err := h.service.cfg.Names(ctx)
 	if err != nil {
-		return ""
+		return "", ""
 	}
 	for _, name := range names {
 		if _, _, matches := matcher.Find([]byte(name), 0); matches && access.Sees(ctx, name) {
-			return h.service.Unindexed(ctx, name)
+			return h.service.Unindexed(ctx, name), ""
 		}
 	}
-	return ""
+	if caller, err := access.From(ctx); more && err == nil && access.SeesAll(caller) {
+		partly = fmt.Sprintf("; only the first %d registered repos were looked at for one without an index", len(names))
+	}
+	return "", partly
 }
 
 // parse parses a term.

@@ -76,8 +76,8 @@ type Config struct {
 	Live *limits.Live
 	// Status is how far the indexing of a registered repo is, or an error; nil: that is not known.
 	Status func(ctx context.Context, repo string) (*ingestv1.RepoStatus, error)
-	// Names are the names of the first registered repos; nil: they are not known.
-	Names func(ctx context.Context) ([]string, error)
+	// Names are the names of the first registered repos, and whether there are more; nil: they are not known.
+	Names func(ctx context.Context) (names []string, more bool, err error)
 	// Peers is what the router knows of its searchers. The caller forgets those that left.
 	Peers *fanout.Peers
 }
