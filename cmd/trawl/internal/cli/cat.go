@@ -23,7 +23,7 @@ func newCat(p Process) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat REPO:PATH...",
 		Short: "Print files as they are indexed",
-		Long: `Print files as they are indexed, named as trawl search prints them, or by their own bytes:
+		Long: `Print files as they are indexed, named as trawl search prints them, also REPO@BRANCH:PATH, or by their own bytes:
 
   trawl search -l -0 -F 'struct pond' | xargs -0 trawl cat
 
@@ -67,7 +67,7 @@ func missing(err error) error {
 	return err
 }
 
-// forFile calls do for the file named REPO:PATH, in its own bytes or as it is printed. Repos and paths may hold colons: the first
+// forFile calls do for the file named REPO:PATH, or REPO@BRANCH:PATH if no branch is given, in its own bytes or as it is printed. Repos and paths may hold colons: the first
 // split that names a file counts. If none does, the error is that of a split whose repo exists, or else of the first.
 func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error {
 	var missing error
@@ -78,6 +78,9 @@ func forFile(name, branch string, do func(*searchv1.GetFileRequest) error) error
 			}
 			req := &searchv1.GetFileRequest{Repo: name[:at], Path: []byte(name[at+1:]), Branch: branch}
 			err := do(req)
+			if repo, on, ok := strings.Cut(req.Repo, "@"); ok && branch == "" && searchapi.FieldOf(err) == "repo" {
+				err = do(&searchv1.GetFileRequest{Repo: repo, Path: req.Path, Branch: on})
+			}
 			if status.Code(err) != codes.NotFound || searchapi.FieldOf(err) == "branch" {
 				return err
 			}

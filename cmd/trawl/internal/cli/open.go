@@ -78,21 +78,21 @@ func pageOf(ctx context.Context, c client, name, branch string) (at string, err 
 			continue
 		}
 		if tried++; forFile(name[:at], branch, exists) == nil {
-			return searchapi.PageOfLine(found.GetRepo(), branch, string(found.GetPath()), int(line)), nil
+			return searchapi.PageOfLine(found.GetRepo(), found.GetBranch(), string(found.GetPath()), int(line)), nil
 		}
 	}
 	err = forFile(name, branch, exists)
 	switch {
 	case err == nil:
-		return searchapi.PageOf(found.GetRepo(), branch, string(found.GetPath())), nil
+		return searchapi.PageOf(found.GetRepo(), found.GetBranch(), string(found.GetPath())), nil
 	case searchapi.FieldOf(err) == "path":
 		folder := forFile(name, branch, func(req *searchv1.GetFileRequest) error {
 			found = req
-			_, err := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: req.GetRepo(), Path: req.GetPath(), Branch: branch, MaxEntries: 1})
+			_, err := c.search.ListTree(ctx, &searchv1.ListTreeRequest{Repo: req.GetRepo(), Path: req.GetPath(), Branch: req.GetBranch(), MaxEntries: 1})
 			return err
 		})
 		if folder == nil {
-			return searchapi.PageOf(found.GetRepo(), branch, strings.TrimSuffix(string(found.GetPath()), "/")+"/"), nil
+			return searchapi.PageOf(found.GetRepo(), found.GetBranch(), strings.TrimSuffix(string(found.GetPath()), "/")+"/"), nil
 		}
 	}
 	// The name of a repo may have a colon, as with a port.

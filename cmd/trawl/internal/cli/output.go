@@ -174,7 +174,7 @@ func (l *lineFlags) printer(p Process, headings bool, link render.Link) (printer
 		return render.NewPaths(io.Discard, io.Discard, false, false, false), nil
 	case l.filesAlone():
 		paths := render.NewPaths(p.Out, p.Err, color, l.count, l.null)
-		paths.Link, paths.Raw = link, l.null && !isTerminal(p.Out)
+		paths.Link, paths.Raw, paths.Branches = link, l.null && !isTerminal(p.Out), isTerminal(p.Out)
 		return paths, nil
 	case l.json:
 		out = render.NewJSON(p.Out)

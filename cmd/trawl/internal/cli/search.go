@@ -45,9 +45,10 @@ With -F or -w the QUERY is one pattern, as that of -e is, and fields such as lan
 to look.
 
 A terminal gets the best files, each with a heading. Anything else gets every file, one match a line, as grep prints them:
-REPO:PATH:LINE:TEXT. On a terminal, control characters are escaped. Any other output gets TEXT in its own bytes; of one file that
-are the lines of 100,000 matches, and a warning if it has more. The exit status is 0 if something was found, 1 if there is
-nothing, and 2 if the search failed, or found nothing in the part that it could search.`,
+REPO:PATH:LINE:TEXT. On a terminal, control characters are escaped, and a file is REPO@BRANCH:PATH if its content on another branch
+was printed before. Any other output gets TEXT in its own bytes; of one file that are the lines of 100,000 matches, and a warning if
+it has more. The exit status is 0 if something was found, 1 if there is nothing, and 2 if the search failed, or found nothing in the
+part that it could search.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text, err := query.text(args)
 			if err != nil {

@@ -37,6 +37,8 @@ type Lines struct {
 	w      io.Writer
 	style  LineStyle
 	groups int
+	known  contents
+	on     string // the branch of the file that is being printed, if it is printed
 }
 
 // NewLines returns a printer to w that warns on warnings.
@@ -47,6 +49,9 @@ func NewLines(w, warnings io.Writer, style LineStyle) *Lines {
 // File prints the lines of one file. The error is the writer's.
 func (l *Lines) File(f *searchv1.FileMatch) error {
 	var b strings.Builder
+	if !l.style.Raw {
+		l.on = l.known.otherBranch(f)
+	}
 	l.groups += l.file(&b, f)
 	if _, err := io.WriteString(l.w, b.String()); err != nil {
 		return err
@@ -138,20 +143,7 @@ func (l *Lines) text(b *strings.Builder, s style, text []byte) {
 }
 
 func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) {
-	place(b, l.style.Color, l.style.Link, f)
-}
-
-// place prints REPO:PATH in the form of Name.
-func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch) {
-	repo, path := []byte(f.GetRepo()), f.GetPath()
-	if whole := f.GetRepo() + ":" + string(path); Name([]byte(whole)) != whole {
-		repo, path = escaped(repo), escaped(path)
-	}
-	link.linked(b, f, 0, func(b *strings.Builder) {
-		paint(b, color, styleRepo, repo)
-		b.WriteByte(':')
-		paint(b, color, stylePath, path)
-	})
+	place(b, l.style.Color, l.style.Link, f, l.on)
 }
 
 // notes is where a printer for other programs says what a reader must know.

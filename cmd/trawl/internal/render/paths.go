@@ -14,12 +14,15 @@ type Paths struct {
 	Link Link
 	// Raw prints names in their own bytes instead of the form of Name, and without colours and links. It is not for terminals.
 	Raw bool
+	// Branches adds the branch to a file of which another content was printed before.
+	Branches bool
 
 	notes
 	w     io.Writer
 	color bool
 	count bool
 	end   string
+	known contents
 }
 
 // NewPaths returns a printer to w that warns on warnings. With count it adds the number of matches of each
@@ -35,10 +38,14 @@ func NewPaths(w, warnings io.Writer, color, count, null bool) *Paths {
 // File prints one file. The error is the writer's.
 func (p *Paths) File(f *searchv1.FileMatch) error {
 	var b strings.Builder
+	branch := ""
+	if p.Branches {
+		branch = p.known.otherBranch(f)
+	}
 	if p.Raw {
 		b.WriteString(f.GetRepo() + ":" + string(f.GetPath()))
 	} else {
-		place(&b, p.color, p.Link, f)
+		place(&b, p.color, p.Link, f, branch)
 	}
 	switch {
 	case p.count && p.end == "\n":

@@ -102,6 +102,42 @@ func TestMatchOfALineBreak(t *testing.T) {
 	}
 }
 
+// TestBranchesOfOneFile: on a terminal a file with another content on another branch is told apart from the one that was printed before it.
+// Other programs get names without branches.
+func TestBranchesOfOneFile(t *testing.T) {
+	file := func(path, blob string, branches ...string) *searchv1.FileMatch {
+		return &searchv1.FileMatch{Repo: "r", Path: []byte(path), Blob: []byte(blob), Branches: branches, Chunks: []*searchv1.ChunkMatch{{
+			Content: []byte("x\ny\n"), ContentStart: location(0, 1), Ranges: []*searchv1.Range{match(0, 1)},
+		}}}
+	}
+	files := []*searchv1.FileMatch{file("f", "1", "main"), file("g", "1", "main"), file("f", "2", "dev\x1b", "old"), file("f", "1", "main"), file("f", "3")}
+	for _, tt := range []struct {
+		raw, paths bool
+		want       string
+	}{
+		{false, false, "r:f:1:x\nr:f-2-y\nr:g:1:x\nr:g-2-y\nr@dev\\x1b:f:1:x\nr@dev\\x1b:f-2-y\nr:f:1:x\nr:f-2-y\nr:f:1:x\nr:f-2-y\n"},
+		{true, false, "r:f:1:x\nr:f-2-y\nr:g:1:x\nr:g-2-y\nr:f:1:x\nr:f-2-y\nr:f:1:x\nr:f-2-y\nr:f:1:x\nr:f-2-y\n"},
+		{false, true, "r:f\nr:g\nr@dev\\x1b:f\nr:f\nr:f\n"},
+		{true, true, "r:f\nr:g\nr:f\nr:f\nr:f\n"},
+	} {
+		var out bytes.Buffer
+		print := NewLines(&out, &out, LineStyle{Raw: tt.raw}).File
+		if tt.paths {
+			paths := NewPaths(&out, &out, false, false, false)
+			paths.Branches = !tt.raw
+			print = paths.File
+		}
+		for _, f := range files {
+			if err := print(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out.String() != tt.want {
+			t.Errorf("%+v: got\n%swant\n%s", tt, out.String(), tt.want)
+		}
+	}
+}
+
 // TestLinesForPrograms: other programs get the bytes of lines, and hear of matches that they do not get.
 func TestLinesForPrograms(t *testing.T) {
 	f := &searchv1.FileMatch{Repo: "r", Path: []byte("f\xff"), MatchCount: 3, Chunks: []*searchv1.ChunkMatch{{
