@@ -35,7 +35,7 @@ func TestEncodedBodies(t *testing.T) {
 		if err != nil || resp.StatusCode != tt.want {
 			t.Errorf("%q: %d %s, %v", tt.encodings, resp.StatusCode, text, err)
 		}
-		if tt.want == 200 || resp.StatusCode == 200 {
+		if tt.want == http.StatusOK || resp.StatusCode == http.StatusOK {
 			continue
 		}
 		var refusal struct {

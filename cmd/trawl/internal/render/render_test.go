@@ -121,14 +121,14 @@ func TestBranchesOfOneFile(t *testing.T) {
 		{true, true, "r:f\nr:g\nr:f\nr:f\nr:f\n"},
 	} {
 		var out bytes.Buffer
-		print := NewLines(&out, &out, LineStyle{Raw: tt.raw}).File
+		show := NewLines(&out, &out, LineStyle{Raw: tt.raw}).File
 		if tt.paths {
 			paths := NewPaths(&out, &out, false, false, false)
 			paths.Branches = !tt.raw
-			print = paths.File
+			show = paths.File
 		}
 		for _, f := range files {
-			if err := print(f); err != nil {
+			if err := show(f); err != nil {
 				t.Fatal(err)
 			}
 		}

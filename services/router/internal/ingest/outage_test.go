@@ -20,15 +20,9 @@ import (
 	"github.com/trawl-search/trawl/services/router/internal/ingest"
 )
 
-// TestEtcdFails: callers get a plain sentence with a code, whatever etcd says, and the log gets what it says.
-func TestEtcdFails(t *testing.T) {
-	var failure error
-	client := etcdtest.New().Client(func(context.Context) error { return failure })
-	store := catalog.New(client, "")
-	repos := ingest.New(store, letters{t: t}, ingest.Config{Policy: origin.Policy{Schemes: []string{"https"}}, PerMinute: 1, Admit: everybody, NearestRepos: pond}, space(store), nil, slog.New(slog.DiscardHandler))
-	admin := ingest.NewAdmin(client, repos, 1, ingest.Limits{Store: limits.NewStore(client, ""), Tokens: access.NewStore(client, "")})
-	sources := ingest.NewSources(store, origin.Policy{Schemes: []string{"https"}})
-	calls := map[string]func(context.Context) error{
+// callsOf are calls that read or change what is in etcd, by what their errors say that they do.
+func callsOf(repos *ingest.Service, admin *ingest.Admin, sources *ingest.Sources) map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
 		"put repo": func(ctx context.Context) error {
 			_, err := repos.PutRepo(ctx, &ingestv1.PutRepoRequest{Url: "https://git.example.com/a"})
 			return err
@@ -82,6 +76,17 @@ func TestEtcdFails(t *testing.T) {
 			return err
 		},
 	}
+}
+
+// TestEtcdFails: callers get a plain sentence with a code, whatever etcd says, and the log gets what it says.
+func TestEtcdFails(t *testing.T) {
+	var failure error
+	client := etcdtest.New().Client(func(context.Context) error { return failure })
+	store := catalog.New(client, "")
+	repos := ingest.New(store, letters{t: t}, ingest.Config{Policy: origin.Policy{Schemes: []string{"https"}}, PerMinute: 1, Admit: everybody, NearestRepos: pond}, space(store), nil, slog.New(slog.DiscardHandler))
+	admin := ingest.NewAdmin(client, repos, 1, ingest.Limits{Store: limits.NewStore(client, ""), Tokens: access.NewStore(client, "")})
+	sources := ingest.NewSources(store, origin.Policy{Schemes: []string{"https"}})
+	calls := callsOf(repos, admin, sources)
 	ended, cancel := context.WithTimeout(t.Context(), 0)
 	defer cancel()
 	for _, tt := range []struct {
