@@ -211,3 +211,24 @@ func TestUnreachableReposHoldUpNoOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestBranchesThatAreLeftOutHaveNotMoved: a branch that an index leaves out is requested again when it names something else, and not before.
+func TestBranchesThatAreLeftOutHaveNotMoved(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.listed["x"] = []codehost.Repo{repo(1, "acme/a")}
+		w.heads = map[string]string{"https://git.example.com/acme/a.git": "c1"}
+		w.broken = "c2"
+		w.apply(spec("x"))
+		w.publish("git.example.com/acme/a", "c1")
+		w.take()
+		after(time.Hour)
+		if got := w.take(); len(got) > 0 {
+			t.Errorf("nothing moved, and %q were enqueued", got)
+		}
+		w.set(func() { w.broken = "c3" })
+		after(time.Hour)
+		if got := w.take(); !slices.Equal(got, []string{"git.example.com/acme/a:2"}) {
+			t.Errorf("the branch moved, and %q were enqueued", got)
+		}
+	})
+}
