@@ -20,6 +20,9 @@ import (
 // looseQueries returns match:any queries with up to that many words, some from the corpus and some that no document has.
 func looseQueries(c *indextest.Corpus, rng *rand.Rand, n, words int) (queries []indextest.Query) {
 	texts := c.Repos[rng.IntN(len(c.Repos))].Documents
+	if len(texts) == 0 {
+		return nil
+	}
 	for i := range n {
 		text := "match:any"
 		for range 1 + rng.IntN(words) {
