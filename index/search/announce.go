@@ -152,7 +152,7 @@ func (s *search) announceShown(hits []Hit) error {
 		if h.onPath {
 			continue
 		}
-		for _, m := range h.marks {
+		for _, m := range unpackMarks(h.marks) {
 			text = append(text, around(first+m.start/docstore.SuperblockSize, first, end))
 		}
 		to := end - first

@@ -129,6 +129,7 @@ type gathered struct {
 	content []*spanList // per atom that has some
 	name    []span
 	shown   []mark       // the first of all ranges in the content
+	packed  []byte       // those of the last hit
 	merge   []spanReader // a heap
 	of      []int        // how many of these each text has
 	// matches is the number of ranges in the content, the sum over all atoms.
@@ -149,5 +150,5 @@ func (g *gathered) release() {
 }
 
 func (g *gathered) reset() {
-	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], terms: g.terms[:0], shown: g.shown[:0], merge: g.merge[:0], of: g.of[:0]}
+	*g = gathered{content: g.content[:0], name: g.name[:0], inWords: g.inWords[:0], terms: g.terms[:0], shown: g.shown[:0], packed: g.packed, merge: g.merge[:0], of: g.of[:0]}
 }

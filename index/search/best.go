@@ -15,7 +15,7 @@ type hit struct {
 	score     float64
 	features  rank.Document
 	matches   int
-	marks     []mark    // the first ones
+	marks     []byte    // the first ones, packed
 	onPath    bool      // marks are in the path
 	inWords   []inWords // where the counted matches are; there are no marks yet
 	ranges    int       // how many will be shown

@@ -3,6 +3,7 @@ package search
 import (
 	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -213,32 +214,35 @@ func (s *search) hit(c *candidate) (err error) {
 
 // placeRanges takes over where the ranges of a hit are, which is among the best.
 func (s *search) placeRanges(h *hit) error {
-	g, most := &s.gathered, s.opts.MaxMatchesPerFile
+	g, most := &s.gathered, s.opts.mostUnchosen()
 	texts := len(g.content) + len(g.inWords)
+	var marks []mark
 	switch {
 	case h.onPath:
 		for _, sp := range settle(g.name) {
 			g.shown = append(g.shown, mark{span: sp})
 		}
-		h.marks = g.shown
+		marks = g.shown
 	case len(g.content) == 0:
 		h.inWords = g.inWords
 	default:
 		if err := s.readInWords(h.blob, g.inWords, allUnits); err != nil {
 			return err
 		}
-		h.marks = g.settleContent(s.mostConsidered(), s.goOn)
+		marks = s.beginning(g.settleContent(s.mostConsidered(), s.goOn), math.MaxUint32)
 		if s.ended != nil {
 			return s.ended
 		}
 	}
+	g.packed = packMarks(g.packed[:0], marks)
+	h.marks = g.packed
 	switch {
 	case texts > 1 && !h.onPath: // they may overlap; whether that is known by now depends on documents that a caller may not see
 		h.ranges = min(1, most)
 	case len(h.inWords) > 0:
 		h.ranges = min(h.matches, most)
 	default:
-		h.ranges = min(len(h.marks), most)
+		h.ranges = min(len(marks), most)
 	}
 	return nil
 }

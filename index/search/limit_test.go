@@ -107,6 +107,22 @@ func TestMaxBytesBoundsMemory(t *testing.T) {
 	t.Logf("%d bytes were allocated with a limit, %d without", some, all)
 }
 
+// TestMaxBytesCountsWhatIsShown: files whose few lines have room are not left out for the many matches that are not shown.
+func TestMaxBytesCountsWhatIsShown(t *testing.T) {
+	c := &indextest.Corpus{Repos: []indextest.Repo{{Name: "r", Branches: []string{"main"}}}}
+	for i := range 5 {
+		content := append(fmt.Appendf(nil, "%d\n", i), bytes.Repeat([]byte("needle here\n"), 5_000)...)
+		c.Repos[0].Documents = append(c.Repos[0].Documents, indextest.Document{Path: fmt.Sprint(i), Content: content, Branches: []string{"main"}})
+	}
+	s := openShard(t, buildShard(t, c))
+	for _, text := range []string{"needle", "needl.", "needle here", `"needle here"`} {
+		opts := search.Options{MaxFiles: 20, MaxMatchesPerFile: 100_000, MaxLinesPerFile: 2, MaxBytes: 20_000}
+		if got := mustSearch(t, s, parse(t, text), opts); len(got.Files) != 5 || got.Cut {
+			t.Errorf("%s: %d of 5 files, cut %t", text, len(got.Files), got.Cut)
+		}
+	}
+}
+
 // TestCutShowsNothingHidden: whether files are left out for want of room does not depend on what a repo holds that the caller may not see.
 func TestCutShowsNothingHidden(t *testing.T) {
 	cut, left := 0, 0
@@ -125,7 +141,7 @@ func TestCutShowsNothingHidden(t *testing.T) {
 			q := prepare(t, parse(t, text))
 			for range 20 {
 				opts := search.Options{
-					Mode: search.Mode(rnd.IntN(2)), MaxFiles: 1 + rnd.IntN(20), MaxMatchesPerFile: 1 + rnd.IntN(3), MaxBytes: int64(1 + rnd.IntN(1000)),
+					Mode: search.Mode(rnd.IntN(2)), MaxFiles: 1 + rnd.IntN(20), MaxMatchesPerFile: 1 + rnd.IntN(3), MaxLinesPerFile: rnd.IntN(3), MaxBytes: int64(1 + rnd.IntN(1000)),
 					Repos: func(repo int) bool { return repo != 1 },
 				}
 				want, got := run(t, shards[0], q, opts), run(t, shards[1], q, opts)

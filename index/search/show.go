@@ -158,11 +158,12 @@ func (s *search) pick(h *hit) (p picked, err error) {
 	}
 	switch {
 	case h.onPath:
-		p.marks = h.marks[:min(len(h.marks), s.opts.MaxMatchesPerFile)]
+		p.marks = unpackMarks(h.marks)
+		p.marks = p.marks[:min(len(p.marks), s.opts.MaxMatchesPerFile)]
 		p.all = len(p.marks) < s.opts.MaxMatchesPerFile
 		return p, nil
 	case len(h.inWords) == 0:
-		p.marks = s.beginning(h.marks, math.MaxUint32)
+		p.marks = unpackMarks(h.marks)
 	case h.matches <= most:
 		p.marks, err = s.marksUpTo(h, allUnits)
 	default:

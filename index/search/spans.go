@@ -33,6 +33,32 @@ type mark struct {
 	text int32
 }
 
+// packMarks appends marks, which ascend without overlap, to what a hit keeps of them: three bytes for each where they are dense.
+func packMarks(code []byte, marks []mark) []byte {
+	end := uint32(0)
+	for _, m := range marks {
+		code = binary.AppendUvarint(code, uint64(m.start-end))
+		code = binary.AppendUvarint(code, uint64(m.end-m.start))
+		code = binary.AppendUvarint(code, uint64(m.text))
+		end = m.end
+	}
+	return code
+}
+
+// unpackMarks is the inverse of packMarks.
+func unpackMarks(code []byte) []mark {
+	marks := make([]mark, 0, len(code)/3)
+	for end := uint32(0); len(code) > 0; {
+		gap, n := binary.Uvarint(code)
+		length, m := binary.Uvarint(code[n:])
+		text, k := binary.Uvarint(code[n+m:])
+		start := end + uint32(gap)
+		end = start + uint32(length)
+		code, marks = code[n+m+k:], append(marks, mark{span{start, end}, int32(text)})
+	}
+	return marks
+}
+
 // spanReader reads the list of a text.
 type spanReader struct {
 	code []byte
