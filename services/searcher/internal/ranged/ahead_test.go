@@ -205,25 +205,41 @@ func TestViewsShareTheMemory(t *testing.T) {
 	}
 }
 
-// TestJoinedBlocksAreHeldUntilRead: announced blocks that came with one read are held until all of them were read, although others wait for their room.
-func TestJoinedBlocksAreHeldUntilRead(t *testing.T) {
+// TestWhatWasReadLeavesFirst: of announced blocks that came with one read, those of which all were read make room before older ones of which some
+// were, and these before no others come.
+func TestWhatWasReadLeavesFirst(t *testing.T) {
 	const grain, share = 2 * disk.Page, 8
 	w := newWorld(t, t.TempDir(), 1, grain)
 	defer w.Close()
 	w.searchMemory = share * grain
-	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 5)), 40*grain))
-	v := w.view(o)
-	for _, block := range []int64{0, 4, 20, 22, 23} {
-		v.soon(block*grain, grain)
+	o := w.openNoise(t, "shard", noise(rand.New(rand.NewPCG(1, 5)), 100*grain))
+	for name, c := range map[string]struct {
+		before, after []int64
+		reads         int64
+	}{
+		"all of the second":  {[]int64{0, 20, 22}, []int64{4}, 3},
+		"some of both":       {[]int64{0, 20}, []int64{22}, 3},
+		"the first, however": {[]int64{0, 20}, []int64{22, 4}, 4},
+	} {
+		v, began := w.view(o), w.source.reads.Load()
+		read := func(blocks ...int64) {
+			for _, block := range blocks {
+				must(t, v.read(t.Context(), make([]byte, grain), block*grain))
+				w.settle()
+			}
+		}
+		for _, block := range []int64{0, 4, 20, 22} { // as many blocks as the view may hold, with those between them
+			v.soon(block*grain, grain)
+		}
+		read(c.before...)
+		v.soon(40*grain, grain)
+		read(40)
+		read(c.after...)
+		if n := w.source.reads.Load() - began; n != c.reads {
+			t.Errorf("%s: %d reads, want %d", name, n, c.reads)
+		}
+		v.close()
 	}
-	for _, block := range []int64{0, 20, 22, 4, 23} {
-		must(t, v.read(t.Context(), make([]byte, grain), block*grain))
-		w.settle()
-	}
-	if n := w.source.reads.Load(); n != 3 { // 0 to 4, 20 to 22, and 23, for which there was no room
-		t.Errorf("%d reads, want 3", n)
-	}
-	v.close()
 	w.shut(o)
 }
 

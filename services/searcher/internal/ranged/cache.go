@@ -38,7 +38,7 @@ const (
 	// fetches is how many ranged reads run at once, over all searches.
 	fetches = 256
 	// The searches hold at most mostMemory bytes of blocks together, or GOMEMLIMIT/processShare if that is less, and one holds a
-	// searchShare'th of that. Each may have a block more than its share, and what it is copying.
+	// searchShare'th of that. Each may have the blocks of one ranged read more than its share, and what it is copying.
 	mostMemory   = 512 << 20
 	processShare = 4
 	searchShare  = 4

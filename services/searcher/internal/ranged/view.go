@@ -26,7 +26,8 @@ type view struct {
 	// holds has the blocks that are held.
 	holds map[uint32]*flight
 	// announced are the numbers of blocks that the view will read. Those that were announced before its last read are in ahead, unless they are on their way.
-	// Those in present were on the disk then. They are announced again once one of them is missed, since it was evicted and others may have been.
+	// Those in present were on the disk then, or on their way for a view with more room. They are announced again once one of them is missed, since others may
+	// have been evicted with it.
 	announced, ahead, present []uint32
 	// seen has a bit for each block that was announced, so that announcing it again takes no lock. used has one for each that was read.
 	seen []atomic.Uint32
@@ -193,6 +194,16 @@ func (v *view) isRead(fl *flight) bool {
 	return true
 }
 
+// isTouched reports whether the view has read of a flight. Callers hold mu.
+func (v *view) isTouched(fl *flight) bool {
+	for number := fl.first; number < fl.first+uint32(fl.blocks); number++ {
+		if v.isUsed(number) {
+			return true
+		}
+	}
+	return false
+}
+
 // hold needs mu.
 func (v *view) hold(fl *flight) {
 	fl.holders++
@@ -216,15 +227,13 @@ func (v *view) drop(fl *flight) {
 	}
 }
 
-// release makes room in the view's share of the memory for that many blocks, as far as it can: it drops flights that the view has
-// read, oldest first, and also unread ones if unread is set. Callers hold mu.
+// release makes room in the view's share of the memory for that many blocks, as far as it can: it drops flights that have landed, first those of
+// which all announced blocks were read, then those of which some were, for announced blocks may never be read, and if unread is set also the others; of each
+// the oldest first. Callers hold mu.
 func (v *view) release(blocks int, unread bool) {
-	for _, all := range []bool{false, true} {
-		if all && !unread {
-			return
-		}
+	for _, may := range []func(*flight) bool{v.isRead, v.isTouched, func(*flight) bool { return unread }} {
 		v.held = slices.DeleteFunc(v.held, func(fl *flight) bool {
-			gone := v.room() < blocks && fl.landed() && (all || v.isRead(fl))
+			gone := v.room() < blocks && fl.landed() && may(fl)
 			if gone {
 				v.drop(fl)
 			}
@@ -282,8 +291,8 @@ func (v *view) lookAhead() {
 				return
 			}
 			fl = c.launch(o, first, first+uint32(n)-1)
-		} else if v.release(fl.blocks, false); v.room() < fl.blocks {
-			v.ahead = v.ahead[1:] // another view, with more room, started it
+		} else if v.release(fl.blocks, false); v.room() < fl.blocks { // another view, with more room, started it
+			v.ahead, v.present = v.ahead[1:], append(v.present, first)
 			continue
 		}
 		v.hold(fl)
