@@ -232,13 +232,14 @@ func (v *view) drop(fl *flight) {
 // the oldest first. Callers hold mu.
 func (v *view) release(blocks int, unread bool) {
 	for _, may := range []func(*flight) bool{v.isRead, v.isTouched, func(*flight) bool { return unread }} {
-		v.held = slices.DeleteFunc(v.held, func(fl *flight) bool {
-			gone := v.room() < blocks && fl.landed() && may(fl)
-			if gone {
+		for i := 0; i < len(v.held) && v.room() < blocks; {
+			if fl := v.held[i]; may(fl) && fl.landed() {
 				v.drop(fl)
+				v.held = slices.Delete(v.held, i, i+1)
+			} else {
+				i++
 			}
-			return gone
-		})
+		}
 	}
 }
 
