@@ -3,12 +3,17 @@ package integration
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/trawl-search/trawl/internal/pinned"
+	"github.com/trawl-search/trawl/internal/testrun"
 )
 
 // exampleFiles are what the commands of the README and of docs/cli.md look for.
@@ -112,33 +117,56 @@ func TestExamplesOfThePages(t *testing.T) {
 	}
 }
 
-// TestSeveralMachines runs the README's commands for more than one machine, all on this one: addresses and folders are replaced.
+// TestSeveralMachines runs the README's commands for more than one machine as they are printed, but for folders, ports and the names of
+// machines. The address in place of these names is this machine, and to Trawl it is as little a loopback address as they are.
 func TestSeveralMachines(t *testing.T) {
 	commands := indented(t, "../README.md", "## Run it on more than one machine")
-	if len(commands) != 7 {
+	if len(commands) != 8 {
 		t.Fatalf("the README has %d commands: %q", len(commands), commands)
 	}
 	c := &cluster{owner: t, dir: t.TempDir()}
 	repo := newRepository(t, c.dir, "project")
 	repo.write("main.go", exampleFiles["src/main.go"])
 	repo.commit("a pond")
-	places := strings.NewReplacer("/var/lib/trawl", filepath.Join(c.dir, "servers"), "/mnt/trawl", filepath.Join(c.dir, "bucket"))
-	start := func(command string, flags ...string) *process {
-		words := strings.Fields(regexp.MustCompile(`0\.0\.0\.0:\d+`).ReplaceAllString(places.Replace(command), "127.0.0.1:0"))
-		return c.start(words[1], append(words[1:], flags...)...)
+	installServers(t)
+	replaced := []string{"//one:", "//0.0.0.0:", " two:", " 0.0.0.0:", "https://github.com/org/name", repo.path}
+	for _, folder := range []string{"/var/lib/etcd", "/var/lib/nats", "/mnt/trawl"} {
+		replaced = append(replaced, folder, filepath.Join(c.dir, filepath.Base(folder)))
 	}
-	c.servers = start(commands[0])
-	c.awaitServers(t)
-	places = strings.NewReplacer("http://one:2379", c.etcd, "nats://one:4222", c.nats, "/mnt/trawl", filepath.Join(c.dir, "bucket"))
-	own := []string{"--http", "127.0.0.1:0", "--source-folders", c.dir}
-	start(commands[1], append(own, "--grpc", "127.0.0.1:0", "--cache-dir", filepath.Join(c.dir, "indexer"))...)
-	start(commands[2], "--http", "127.0.0.1:0", "--cache-dir", filepath.Join(c.dir, "searcher"))
-	router := start(commands[3], own...)
+	for _, port := range []string{"2379", "4222", "7430", "7431", "7440"} {
+		_, free, _ := net.SplitHostPort(testrun.Address(t))
+		replaced = append(replaced, port, free)
+	}
+	here := strings.NewReplacer(replaced...)
+	start := func(command string, flags ...string) *process {
+		words := append(strings.Fields(here.Replace(command)), flags...)
+		return startBinary(t, words[0], words[1], words[1:]...)
+	}
+	peers := "http://127.0.0.1:0"
+	start(commands[0], "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers, "--initial-cluster", "default="+peers)
+	start(commands[1])
+	folders := []string{"--source-folders", c.dir}
+	elsewhere := func(role string) []string {
+		return []string{"--http", "127.0.0.1:0", "--cache-dir", filepath.Join(c.dir, role)}
+	}
+	start(commands[2], slices.Concat(folders, elsewhere("indexer"), []string{"--grpc", "127.0.0.1:0"})...)
+	start(commands[3], append(elsewhere("searcher"), "--advertise", here.Replace("127.0.0.1:7440"))...)
+	c.ready(t, start(commands[4], folders...))
 	shell := exampleShell{c.dir, processEnv()}
-	address := strings.NewReplacer("http://one:2379", c.etcd, "two:7430", router.addresses(t).GRPC, "https://github.com/org/name", repo.path, "trawl ", trawlBinary+" ")
-	c.ready(t, router)
-	for _, command := range commands[4:] {
-		shell.run(t, address.Replace(command))
+	for _, command := range commands[5:] {
+		shell.run(t, here.Replace(command))
+	}
+}
+
+// installServers puts etcd, NATS and Trawl where a shell looks for programs.
+func installServers(t *testing.T) {
+	t.Helper()
+	programs := t.TempDir()
+	t.Setenv("PATH", programs+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	testrun.Must(t, os.Symlink(trawlBinary, filepath.Join(programs, "trawl")))
+	for _, server := range []pinned.Program{pinned.Etcd, pinned.NATS} {
+		binary, err := pinned.Build(t.Context(), server)
+		testrun.Must(t, err, os.Symlink(binary, filepath.Join(programs, server.Name)))
 	}
 }
 

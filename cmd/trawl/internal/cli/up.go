@@ -35,8 +35,8 @@ When all roles are ready it prints their addresses, and that of the web page, to
 With --access-mode tokens it also prints the command that makes tokens. That command reaches etcd through a socket in the
 data folder, which only the user who runs Trawl may enter.
 
-With --roles none it hosts only etcd and NATS, for roles in processes of their own, and the first line has their
-addresses.`,
+With --roles none it hosts only etcd and NATS, for roles in processes of their own on this machine, and the first line
+has their addresses.`,
 	}
 	return configured(p, cmd, &s, func(cmd *cobra.Command) error { return up(cmd.Context(), p, s) })
 }
