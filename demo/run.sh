@@ -104,7 +104,7 @@ fi
 say "\$ trawl up --data-dir $data"
 "$trawl" up --data-dir "$data" ${address[@]+"${address[@]}"} >"$work/ready" 2>"$work/log" &
 up=$!
-until grep -q '^ready' "$work/ready"; do
+until grep -qs '^ready' "$work/ready"; do # the file may not be there yet
 	kill -0 "$up" 2>/dev/null || { echo "trawl up has ended" >&2; exit 1; }
 	sleep 0.1
 done
@@ -115,7 +115,7 @@ export TRAWL_ADDR
 shows index ${name[@]+"${name[@]}"} "$repo"
 shows repos
 for q in "${queries[@]}"; do
-	if [ -t 1 ]; then shows search --max-files 3 "$q"; else shows search --heading --max-files 3 "$q"; fi
+	shows search --heading --max-files 3 "$q" || [ $? -eq 1 ] # 1: nothing was found
 done
 if [ "$mode" = short ]; then
 	"$trawl" search --json 'catch fish' | grep '"path":"pond.go"' >/dev/null || { echo "pond.go was not found" >&2; exit 1; }
