@@ -79,7 +79,7 @@ func (f *grepFlags) declare(cmd *cobra.Command) {
 	flags.StringArrayVarP(&f.notTypes, "type-not", "T", nil, "no files of this language")
 	flags.StringVar(&f.color, "color", "auto", "auto, always or never")
 	flags.BoolVarP(&f.multiline, "multiline", "U", false, "let a match be in several lines, with \\n, \\s and [^x]; . needs (?s) to match a line break")
-	flags.StringVarP(&f.replacement, "replace", "r", "", "print this in place of each match; $1 and ${name} are groups of the pattern, $$ is a dollar")
+	flags.StringVarP(&f.replacement, "replace", "r", "", "print this in place of each match; $1 and $name are groups of the pattern, ${1} and ${name} before a letter, a digit or _; $$ is a dollar")
 	flags.StringVar(&f.sort, "sort", "path", "path, modified, accessed (oldest first), or none: the order of files")
 	flags.StringVar(&f.sortr, "sortr", "", "as --sort, in reverse")
 	flags.BoolVar(&f.stats, "stats", false, "print at the end what was searched; unchanged files that the index rules out are not")
