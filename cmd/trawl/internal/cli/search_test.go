@@ -127,6 +127,18 @@ func TestLinesLikeGrep(t *testing.T) {
 	}
 }
 
+// TestScoresOfLinesAndPaths: output for programs has the scores beside the warnings, since its lines have one form.
+func TestScoresOfLinesAndPaths(t *testing.T) {
+	explained := oneFile()
+	explained.Files[0].Score, explained.Files[0].Explanation = 1.5, "a \x1b reason"
+	for _, flags := range [][]string{nil, {"-l"}, {"-c"}, {"-o"}} {
+		exit, out, errs := trawl(t, &scripted{answer: explained}, append([]string{"search", "needle", "--explain"}, flags...)...)
+		if exit != 0 || strings.Count(out, "\n") != 1 || errs != "example.org/r:a.go: score 1.5: a \\x1b reason\n" {
+			t.Errorf("%v: exit %d, printed %q and %q", flags, exit, out, errs)
+		}
+	}
+}
+
 // paged is a router that has one file a page.
 type paged struct{ scripted }
 

@@ -56,9 +56,11 @@ func (l *Lines) File(f *searchv1.FileMatch) error {
 	if _, err := io.WriteString(l.w, b.String()); err != nil {
 		return err
 	}
+	if err := l.score(f); err != nil {
+		return err
+	}
 	if shown, all := shownMatches(f), f.GetMatchCount(); l.style.Whole && shown < all {
-		name := Name([]byte(f.GetRepo() + ":" + string(f.GetPath())))
-		_, err := fmt.Fprintf(l.to, "%s: %d of %s are shown\n", name, shown, Count(all, "match", "matches"))
+		_, err := fmt.Fprintf(l.to, "%s: %d of %s are shown\n", fileName(f), shown, Count(all, "match", "matches"))
 		return err
 	}
 	return nil
@@ -148,6 +150,19 @@ func (l *Lines) place(b *strings.Builder, f *searchv1.FileMatch) {
 
 // notes is where a printer for other programs says what a reader must know.
 type notes struct{ to io.Writer }
+
+// score prints the score of a file and its reasons, if the answer explains them.
+func (n notes) score(f *searchv1.FileMatch) error {
+	if f.GetExplanation() == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(n.to, "%s: score %g: %s\n", fileName(f), f.GetScore(), Safe([]byte(f.GetExplanation())))
+	return err
+}
+
+func fileName(f *searchv1.FileMatch) string {
+	return Name([]byte(f.GetRepo() + ":" + string(f.GetPath())))
+}
 
 // Explanation prints how the query was answered.
 func (n notes) Explanation(e *searchv1.Explanation, searched uint64) error {

@@ -55,6 +55,8 @@ func (p *Paths) File(f *searchv1.FileMatch) error {
 	default:
 		b.WriteString(p.end)
 	}
-	_, err := io.WriteString(p.w, b.String())
-	return err
+	if _, err := io.WriteString(p.w, b.String()); err != nil {
+		return err
+	}
+	return p.score(f)
 }
