@@ -136,14 +136,20 @@ func trawl(t *testing.T, s *scripted, args ...string) (exit int, stdout, stderr 
 func serveAndRun(t *testing.T, register func(*grpc.Server), args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
+	t.Helper()
+	return run(t, []string{"TRAWL_ADDR=" + serve(t, register)}, args...)
+}
+
+// serve starts a server, which ends with the test, and returns its address.
+func serve(t *testing.T, register func(*grpc.Server)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := grpc.NewServer()
 	register(srv)
 	go func() { _ = srv.Serve(l) }()
-	defer srv.Stop()
-	return run(t, []string{"TRAWL_ADDR=" + l.Addr().String()}, args...)
+	t.Cleanup(srv.Stop)
+	return l.Addr().String()
 }
 
 // run runs a command line without any router.
@@ -422,19 +428,6 @@ func TestJobs(t *testing.T) {
 	}
 	if want := []string{"a", "b", "a"}; !slices.Equal(s.retried, want) {
 		t.Errorf("retried %v, want %v", s.retried, want)
-	}
-}
-
-func TestDelete(t *testing.T) {
-	s := &scripted{}
-	if exit, _, errs := trawl(t, s, "delete", "example.org/r"); exit != 0 || s.deleted != "example.org/r" {
-		t.Errorf("exit %d, deleted %q: %s", exit, s.deleted, errs)
-	}
-	if exit, _, errs := trawl(t, s, "repos", "reindex", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
-		t.Errorf("reindex: exit %d, without the nearest name: %s", exit, errs)
-	}
-	if exit, _, errs := trawl(t, s, "delete", "xx"); exit != 1 || !strings.Contains(errs, `"pond"`) {
-		t.Errorf("exit %d, without the nearest name: %s", exit, errs)
 	}
 }
 

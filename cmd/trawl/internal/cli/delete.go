@@ -60,6 +60,9 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, untilGone
 	// Without a token this resumes the wait for an earlier deletion.
 	gone, again := waitGone(ctx, c, p, &ingestv1.GetDeletionRequest{Name: name, RevisionToken: done.GetRevisionToken()})
 	if again != nil {
+		if ctx.Err() != nil {
+			fmt.Fprintf(p.Err, "%s: its bytes go without this command; trawl delete --wait %s waits again\n", name, shellWord(name))
+		}
 		if status.Code(again) == codes.NotFound && err != nil {
 			return err // there is neither a repo nor a deletion
 		}
@@ -78,8 +81,6 @@ func deleteRepo(ctx context.Context, c client, p Process, name string, untilGone
 // waitGone shows where bytes of a deleted repo remain until none do. It ends with ctx;
 // the deletion continues without it.
 func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletionRequest) (*ingestv1.GetDeletionResponse, error) {
-	tally := render.NewTally(p.Err, isTerminal(p.Err), "places")
-	defer tally.Done()
 	for printed := ""; ; {
 		began := time.Now()
 		d, err := c.ingest.GetDeletion(ctx, req)
@@ -89,29 +90,16 @@ func waitGone(ctx context.Context, c client, p Process, req *ingestv1.GetDeletio
 		req.RevisionToken = d.GetRevisionToken() // the same one, whatever is deleted meanwhile
 		left := whereLeft(d)
 		if left != printed && left != "" {
-			tally.Done()
 			fmt.Fprintf(p.Err, "%s: left in %s\n", req.GetName(), left)
 			printed = left
 		}
-		tally.Update(uint64(len(d.GetPlaces())-leftIn(d)), uint64(len(d.GetPlaces())))
 		if d.GetGone() {
 			return d, nil
 		}
 		if !sleepSince(ctx, began) {
-			tally.Done()
-			fmt.Fprintf(p.Err, "%s: its bytes go without this command; `trawl repos delete --wait %s` waits again\n", req.GetName(), req.GetName())
 			return nil, ctx.Err()
 		}
 	}
-}
-
-func leftIn(d *ingestv1.GetDeletionResponse) (n int) {
-	for _, place := range d.GetPlaces() {
-		if !place.GetGone() {
-			n++
-		}
-	}
-	return n
 }
 
 // maxNamed bounds the searchers and the indexers that are named in a line.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Process is a command's view of the process it runs in.
@@ -46,9 +48,17 @@ func Run(ctx context.Context, args []string, p Process) int {
 		errors.As(err, &end)
 	}
 	if end.err != nil {
-		fmt.Fprintf(p.Err, "trawl: %s\n", explain(cmp.Or(beyondUTF8(args, end.err), end.err)))
+		fmt.Fprintf(p.Err, "trawl: %s\n", explain(cmp.Or(interruption(ctx, end.err), beyondUTF8(args, end.err), end.err)))
 	}
 	return end.status
+}
+
+// interruption is why ctx ended, such as the signal that was received, if err comes from that; nil if it has another cause.
+func interruption(ctx context.Context, err error) error {
+	if !errors.Is(err, context.Canceled) && status.Code(err) != codes.Canceled {
+		return nil
+	}
+	return context.Cause(ctx)
 }
 
 // exitStatus is the status of a command that has its own, with or without an error.
