@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strconv"
@@ -135,13 +137,13 @@ func trawl(t *testing.T, s *scripted, args ...string) (exit int, stdout, stderr 
 // serveAndRun runs a command line against a server.
 func serveAndRun(t *testing.T, register func(*grpc.Server), args ...string) (exit int, stdout, stderr string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	t.Helper()
 	return run(t, []string{"TRAWL_ADDR=" + serve(t, register)}, args...)
 }
 
 // serve starts a server, which ends with the test, and returns its address.
 func serve(t *testing.T, register func(*grpc.Server)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,6 +254,16 @@ func TestNoRouter(t *testing.T) {
 	// What a router says of the servers behind it does not mean that it cannot be reached.
 	exit, _, errs = trawl(t, &scripted{failure: status.Error(codes.Unavailable, "etcd is away")}, "search", "x")
 	if exit != 2 || !strings.Contains(errs, "cannot answer now: etcd is away\n") || strings.Contains(errs, "reach") {
+		t.Errorf("exit %d: %s", exit, errs)
+	}
+}
+
+// TestAddressOfHTTP: whoever names the HTTP address of a router, which is in the address line of the browser, learns which one is wanted.
+func TestAddressOfHTTP(t *testing.T) {
+	pages := httptest.NewServer(http.NotFoundHandler())
+	defer pages.Close()
+	exit, _, errs := run(t, nil, "search", "--addr", pages.Listener.Addr().String(), "x")
+	if exit != 2 || !strings.Contains(errs, "this is an HTTP address") || !strings.Contains(errs, "gRPC") {
 		t.Errorf("exit %d: %s", exit, errs)
 	}
 }

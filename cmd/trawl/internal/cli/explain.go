@@ -71,6 +71,8 @@ func whyUnreachable(message string) string {
 	switch {
 	case strings.Contains(message, "first record does not look like a TLS handshake"):
 		return "it speaks plain text: leave out --tls and the files"
+	case strings.Contains(message, "looked like an HTTP/1.1 header"):
+		return "this is an HTTP address, such as that of a router's pages: --addr takes the router's gRPC address, by default " + defaultAddress
 	case strings.Contains(message, "error reading server preface"), strings.Contains(message, "connection closed before server preface"):
 		return "does it want TLS (--tls, --ca-file), or a certificate of yours (--cert-file)?"
 	case strings.Contains(message, "tls: "):
