@@ -166,12 +166,25 @@ func index(ctx context.Context, c client, p Process, req *ingestv1.PutRepoReques
 	if err != nil {
 		if ctx.Err() != nil {
 			fmt.Fprintf(p.Err, "%s: indexing goes on without this command\n", put.GetName())
-		} else if kept := keptBranches(ctx, c, put.GetName(), req); errors.Is(err, errIndexing) && kept != "" {
-			return fmt.Errorf("%w; its branches are those of before: %s; -b HEAD is the default branch alone", err, kept)
+		} else if errors.Is(err, errIndexing) {
+			return fmt.Errorf("%w%s", err, afterFailure(ctx, c, put.GetName(), req, before != nil))
 		}
 		return err
 	}
 	return printIndexed(ctx, c, p, req, before, done, time.Since(began))
+}
+
+// afterFailure is what to know of a request that failed: the branches of before that it kept, what Trawl does next, and how to
+// remove a repo that has no index.
+func afterFailure(ctx context.Context, c client, name string, req *ingestv1.PutRepoRequest, indexed bool) (text string) {
+	if kept := keptBranches(ctx, c, name, req); kept != "" {
+		text = fmt.Sprintf("; its branches are those of before: %s; -b HEAD is the default branch alone", kept)
+	}
+	text += "\n  Trawl tries again by itself after an hour, or after a minute if the host cannot be reached, and then after twice as long each time, up to a day"
+	if !indexed {
+		text += fmt.Sprintf("\n  if this is not the repository that you mean: trawl delete %s removes it", shellWord(name))
+	}
+	return text
 }
 
 // keptBranches are the branches that a request without any has left as they were; empty if it names them, or if none were named before.
@@ -186,7 +199,7 @@ func keptBranches(ctx context.Context, c client, name string, req *ingestv1.PutR
 	return render.Safe([]byte(strings.Join(resp.GetBranches(), " ")))
 }
 
-// errIndexing is a request that ended without a published index.
+// errIndexing is a request that failed.
 var errIndexing = errors.New("not indexed")
 
 // awaitIndex follows a request until it is published or failed, and returns its last status. If
@@ -227,7 +240,7 @@ func follow(ctx context.Context, c client, put *ingestv1.PutRepoResponse, update
 		case s.GetPublishedEpoch() >= put.GetEpoch():
 			return s, nil
 		case s.GetState() == ingestv1.State_STATE_DELETED:
-			return nil, fmt.Errorf("%w: %s was deleted in the meantime", errIndexing, s.GetName())
+			return nil, fmt.Errorf("not indexed: %s was deleted in the meantime", s.GetName())
 		case s.GetState() == ingestv1.State_STATE_FAILED && s.GetEpoch() >= put.GetEpoch():
 			return nil, fmt.Errorf("%w: %s: %s", errIndexing, s.GetName(), render.Safe([]byte(s.GetReason())))
 		}

@@ -103,13 +103,25 @@ func TestIndexNamesDroppedBranches(t *testing.T) {
 	}
 }
 
+// TestIndexTellsWhyItFailed: and what Trawl does next, and how a repo is removed that was never indexed.
 func TestIndexTellsWhyItFailed(t *testing.T) {
 	s := &scripted{statuses: []*ingestv1.RepoStatus{{
 		Name: "r", State: ingestv1.State_STATE_FAILED, Epoch: 2, Reason: "the repository is empty",
 	}}}
+	const why = "not indexed: r: the repository is empty; its branches are those of before: main v*; -b HEAD is the default branch alone\n  Trawl tries again by itself "
+	const remove = "trawl delete example.org/r removes it\n"
 	exit, _, errs := trawl(t, s, "index", "https://example.org/r")
-	if exit != 1 || !strings.Contains(errs, "not indexed: r: the repository is empty; its branches are those of before: main v*; -b HEAD is the default branch alone") {
+	if exit != 1 || !strings.Contains(errs, why) || !strings.HasSuffix(errs, remove) {
 		t.Errorf("exit %d: %s", exit, errs)
+	}
+	s.before = []*searchv1.RepoEntry{{Name: "example.org/r"}}
+	s.put = nil
+	if exit, _, errs := trawl(t, s, "index", "https://example.org/r"); exit != 1 || !strings.Contains(errs, why) || strings.Contains(errs, remove) {
+		t.Errorf("with an index, exit %d: %s", exit, errs)
+	}
+	s.statuses[0].State = ingestv1.State_STATE_DELETED
+	if exit, _, errs := trawl(t, s, "index", "https://example.org/r"); exit != 1 || !strings.HasSuffix(errs, "not indexed: r was deleted in the meantime\n") {
+		t.Errorf("deleted, exit %d: %s", exit, errs)
 	}
 }
 
