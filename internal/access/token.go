@@ -60,18 +60,22 @@ func (Text) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 // maxTokenFile bounds a file with a token, in bytes.
 const maxTokenFile = 4 << 10
 
-// ReadText reads a token from a file. Space around it does not count.
+// ReadText reads a token from a file. Space around it does not count. A file that holds anything else is ErrMalformed.
 func ReadText(path string) (Text, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
+	content, err := io.ReadAll(io.LimitReader(f, maxTokenFile))
 	if err != nil {
 		return "", fmt.Errorf("reading the token: %w", err)
 	}
-	return Text(strings.TrimSpace(string(text))), nil
+	text := Text(strings.TrimSpace(string(content)))
+	if _, _, err := text.split(); err != nil {
+		return "", fmt.Errorf("reading the token: %s holds none: %w", path, err)
+	}
+	return text, nil
 }
 
 // split returns a token's id and the digest of its secret.

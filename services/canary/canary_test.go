@@ -33,7 +33,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const secret = "Bearer trawl_a_secret"
+const secret = "Bearer trawl_aaaaaaaaaaaaa_bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 
 // fake is a router that answers as it is told. It finds every word of a repo that is there.
 type fake struct {
@@ -160,7 +160,7 @@ func watch(t *testing.T) *watched {
 	pages := httptest.NewServer(f)
 	t.Cleanup(pages.Close)
 	token := filepath.Join(t.TempDir(), "token")
-	testrun.Must(t, os.WriteFile(token, []byte("trawl_a_secret\n"), 0o600))
+	testrun.Must(t, os.WriteFile(token, []byte(strings.TrimPrefix(secret, "Bearer ")+"\n"), 0o600))
 
 	var cfg Config
 	cfg.SetDefaults()

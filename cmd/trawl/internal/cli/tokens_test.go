@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/metadata"
 
+	"github.com/trawl-search/trawl/internal/testrun"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -154,7 +155,8 @@ func TestTokenIsShown(t *testing.T) {
 	go func() { _ = srv.Serve(l) }()
 	defer srv.Stop()
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("trawl_a_file\n"), 0o600); err != nil {
+	inFile := "trawl_" + strings.Repeat("a", 13) + "_" + strings.Repeat("b", 52)
+	if err := os.WriteFile(file, []byte(inFile+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
@@ -162,12 +164,20 @@ func TestTokenIsShown(t *testing.T) {
 	}{
 		{nil, nil, nil},
 		{[]string{"TRAWL_TOKEN=trawl_an_environment"}, nil, []string{"Bearer trawl_an_environment"}},
-		{nil, []string{"--token-file", file}, []string{"Bearer trawl_a_file"}},
-		{[]string{"TRAWL_TOKEN=trawl_an_environment"}, []string{"--token-file", file}, []string{"Bearer trawl_a_file"}},
+		{nil, []string{"--token-file", file}, []string{"Bearer " + inFile}},
+		{[]string{"TRAWL_TOKEN=trawl_an_environment"}, []string{"--token-file", file}, []string{"Bearer " + inFile}},
 	} {
 		exit, out, errs := run(t, append(tt.env, "TRAWL_ADDR="+l.Addr().String()), append([]string{"search", "x"}, tt.args...)...)
 		if exit != 0 || !slices.Equal(router.shown, tt.want) || strings.Contains(out+errs, "trawl_a") {
 			t.Errorf("%v %v: exit %d, shown %q\n%s%s", tt.env, tt.args, exit, router.shown, out, errs)
+		}
+	}
+	for _, content := range []string{"", "\x7fELF\x00", "hunter2\n", inFile + "\n" + inFile} {
+		other := filepath.Join(t.TempDir(), "other")
+		testrun.Must(t, os.WriteFile(other, []byte(content), 0o600))
+		exit, _, errs := run(t, []string{"TRAWL_ADDR=" + l.Addr().String()}, "search", "--token-file", other, "x")
+		if exit != 2 || !strings.Contains(errs, other+" holds none") || strings.Contains(errs, "hunter2") {
+			t.Errorf("a file with %q: exit %d, %s", content, exit, errs)
 		}
 	}
 	if exit, _, errs := run(t, nil, "search", "--token-file", file+"x", "x"); exit != 2 || !strings.Contains(errs, "reading the token") {
