@@ -94,6 +94,9 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		{"GET", "/api/v1/search?q=a&query=b", "", 400, "more than once"},
 		{"GET", "/api/v1/search?options.explain=yes", "", 400, "explain"},
 		{"GET", "/api/v1/search?q=%FF", "", 400, "UTF-8"},
+		{"GET", "/api/v1/search?options.mode=TOP_K", "", 400, `the parameter "options.mode" is "TOP_K": want MODE_UNSPECIFIED, MODE_EXHAUSTIVE, MODE_TOP_K`},
+		{"GET", "/api/v1/search?options.maxFiles=many", "", 400, `read the request: invalid value for uint32 field maxFiles: "many"`},
+		{"POST", "/api/v1/file", `{"repo":"r","path":"README.md"}`, 400, `"README.md"; a path in a body is base64, and text in an address: ?path=…`},
 		{"GET", "/api/v1/search?q=%", "", 400, "the parameters cannot be read"},
 		{"GET", "/api/v1/file?repo=r", "", 400, "path: "},
 		{"GET", "/api/v1/repos/put?url=x", "", 405, "takes POST"},
@@ -185,6 +188,34 @@ func TestErrors(t *testing.T) {
 			if retry := w.Header().Get("Retry-After"); (retry == "2") != (c.code == 429) {
 				t.Errorf("%s, %v: Retry-After %q", path, c.err, retry)
 			}
+		}
+	}
+}
+
+// TestPathsThatAreText: text in place of base64 in a body is the base64 of another path, and the error about that path says so. In an
+// address a path is text.
+func TestPathsThatAreText(t *testing.T) {
+	missing := searchapi.FileNotFound(&searchv1.GetFileRequest{Repo: "host/pond", Path: []byte("1\xa9\x1e~)^")}, "", nil)
+	const said = "a path in a body is base64, and text in an address: ?path=…"
+	for _, c := range []struct {
+		verb, target, body string
+		want               bool
+	}{
+		{"POST", "/api/v1/file", `{"repo":"host/pond","path":"Makefile"}`, true},
+		{"POST", "/api/v1/tree", `{"repo":"host/pond","path":"Makefile"}`, true},
+		{"GET", "/api/v1/file?repo=host/pond&path=Makefile", "", false},
+		{"POST", "/api/v1/files", `{"files":[{"repo":"host/pond","path":"Makefile"}]}`, true},
+	} {
+		f := &calls{answer: func(_ context.Context, resp proto.Message) error {
+			if several, ok := resp.(*searchv1.GetFilesResponse); ok {
+				of := &searchv1.FileError{Code: int32(codes.NotFound), Message: "no file", NotFound: searchapi.NotFoundOf(missing)}
+				several.Files = []*searchv1.FileAnswer{{Answer: &searchv1.FileAnswer_Error{Error: of}}}
+				return nil
+			}
+			return missing
+		}}
+		if w := f.do(t, c.verb, c.target, c.body); strings.Contains(w.Body.String(), said) != c.want {
+			t.Errorf("%s %s: %s", c.verb, c.target, w.Body)
 		}
 	}
 }

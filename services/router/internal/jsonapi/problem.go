@@ -43,6 +43,9 @@ func problemOf(err error) (code int, s *status.Status) {
 	return searchapi.HTTPStatus(s.Code()), s
 }
 
+// pathsInBodies is said of a path in a body that does not exist: text that was sent in place of base64 is the base64 of another path.
+const pathsInBodies = "; a path in a body is base64, and text in an address: ?path=…"
+
 // fail answers with an error.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, s := problemOf(err)
@@ -51,7 +54,11 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(retry.GetRetryDelay().AsDuration().Seconds()))))
 		}
 	}
-	h.send(w, r, code, written(s))
+	p := written(s)
+	if r.Method == http.MethodPost && searchapi.NotFoundOf(err).GetField() == "path" {
+		p.Message += pathsInBodies
+	}
+	h.send(w, r, code, p)
 }
 
 // written returns a status that can be encoded: in UTF-8, although it may quote bytes of the request that are not, and without

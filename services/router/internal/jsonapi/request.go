@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/trawl-search/trawl/internal/lazyregexp"
 	"github.com/trawl-search/trawl/internal/searchapi"
 	"github.com/trawl-search/trawl/internal/server"
 )
@@ -43,7 +44,7 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 		return nil, invalid("the body is empty: send a JSON object")
 	}
 	if err := protojson.Unmarshal(body, part); err != nil {
-		return nil, invalid("read the request: %s", plain(body, err))
+		return nil, invalid("read the request: %s", plain(r.Method, body, err))
 	}
 	if route.stream == nil {
 		if err := checkSize(req); err != nil {
@@ -53,14 +54,25 @@ func (h *Handler) read(w http.ResponseWriter, r *http.Request, route *route) (pr
 	return req, server.Validate(req)
 }
 
-// plain is the text of an error of protojson about a body, without its name and its varying spaces.
-func plain(body []byte, err error) string {
+// place is where an error of protojson is in the JSON that it read.
+var place = lazyregexp.New(`^\(line \d+:\d+\): `)
+
+// plain is the text of an error of protojson, without its name and its varying spaces, and without a place in JSON that the caller has not
+// written. It says how a path is written in a body.
+func plain(method string, body []byte, err error) string {
 	text := strings.ReplaceAll(err.Error(), "\u00a0", " ")
 	// The only escapes that encoding/json knows and protojson refuses. It looks for the other half beyond the end.
 	if (strings.Contains(text, `): invalid escape code "`) || strings.HasSuffix(text, io.ErrUnexpectedEOF.Error())) && json.Valid(body) {
 		return `a \u escape is one half of a character, without the other`
 	}
-	return strings.TrimPrefix(text, "proto: ")
+	text = strings.TrimPrefix(text, "proto: ")
+	if method != http.MethodPost {
+		text = place().ReplaceAllString(text, "")
+	}
+	if strings.Contains(text, "invalid value for bytes field path: ") {
+		text += pathsInBodies
+	}
+	return text
 }
 
 // shortQuery is a shorter name for the parameter query.
@@ -156,6 +168,8 @@ func valueOf(name string, field protoreflect.FieldDescriptor, texts []string) (a
 			list[i] = base64.StdEncoding.EncodeToString([]byte(text))
 		case !utf8.ValidString(text):
 			return nil, invalid("the parameter %q is not UTF-8", name)
+		case field.Kind() == protoreflect.EnumKind && field.Enum().Values().ByName(protoreflect.Name(text)) == nil:
+			return nil, invalid("the parameter %q is %q: want %s", name, text, valuesOf(field.Enum()))
 		case field.Kind() == protoreflect.BytesKind: // a + of base64 is a space in a URL
 			list[i] = strings.ReplaceAll(text, " ", "+")
 		case field.Kind() == protoreflect.BoolKind && (text == "true" || text == "false"):
@@ -166,4 +180,13 @@ func valueOf(name string, field protoreflect.FieldDescriptor, texts []string) (a
 		return list, nil
 	}
 	return list[0], nil
+}
+
+// valuesOf lists the names of the values of an enum.
+func valuesOf(enum protoreflect.EnumDescriptor) string {
+	names := make([]string, enum.Values().Len())
+	for i := range names {
+		names[i] = string(enum.Values().Get(i).Name())
+	}
+	return strings.Join(names, ", ")
 }

@@ -8,7 +8,7 @@ import (
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
-// addTexts adds to paths and contents, which are base64 in JSON, what they are as text.
+// addTexts adds to paths and contents, which are base64 in JSON, what they are as text, and says so in the errors of several files.
 func addTexts(m proto.Message) {
 	switch m := m.(type) {
 	case interface {
@@ -39,6 +39,9 @@ func addTexts(m proto.Message) {
 		for _, answer := range m.Files {
 			if f := answer.GetFile(); f != nil {
 				f.Text = text(f.Content)
+			}
+			if e := answer.GetError(); e.GetNotFound().GetField() == "path" {
+				e.Message += pathsInBodies
 			}
 		}
 	case *searchv1.ListTreeResponse:
