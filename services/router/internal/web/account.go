@@ -19,9 +19,9 @@ type account struct {
 	Complete bool
 	// Over is how many repos a complete answer covers; empty if unknown, as after a match of a query that rules out repos.
 	Over string
-	// Nowhere: the filters of the query leave no repo.
+	// Nowhere: no repo passes the filters of the query.
 	Nowhere bool
-	// AsOf: everything published before this time is in the answer.
+	// AsOf is when the search began: everything published before is in the answer.
 	AsOf time.Time
 	// Missing says what an incomplete answer does not cover. MissingShards is how much, in words.
 	MissingShards string

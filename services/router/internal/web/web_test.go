@@ -51,7 +51,7 @@ func TestSearchPage(t *testing.T) {
 	}
 	page := show(t, f.serve(t, false), "/?q=fish+or+b")
 	contains(
-		t, page, "<title>fish or b · Trawl</title>", `value="fish or b"`, "<strong>12,345 matches</strong> in 2 files, 1 ms.", "Complete over 2 repos",
+		t, page, "<title>fish or b · Trawl</title>", `value="fish or b"`, "<strong>12,345 matches</strong> in 2 files, 1 ms.", "Complete over 2 repos, with all that was published before the search began at <time ",
 		`href="/r/host/pond@main/-/a/fish.go?q=fish+or+b#L8"`, `<mark><span class="s">fish</span></mark>`, "7 more matches", "<mark>b</mark>.txt", "main</bdi>@0123456789ab",
 		url.Values{"q": {`r:^host/pond$ (fish or b )`}}.Encode(), url.Values{"q": {`lang:Text (fish or b )`}}.Encode(), `href="/?page=bmV4dCE&q=fish+or+b"`,
 	)
@@ -155,14 +155,14 @@ func TestBranchesThatAreNotNamed(t *testing.T) {
 	}
 }
 
-// TestNothingSearched: the page of a query whose filters leave no repo does not say that the index was searched.
+// TestNothingSearched: the page of a query whose filters no repo passes says neither that the index was searched nor that the answer is complete.
 func TestNothingSearched(t *testing.T) {
-	for repos, want := range map[uint64]string{0: "Nothing was searched: the filters of the query leave no repo.", 1: "The whole index was searched, so there is no match."} {
+	for repos, want := range map[uint64]string{0: "Nothing was searched: no repo passes the filters of the query.", 1: "The whole index was searched, so there is no match."} {
 		f := &fake{search: found()}
 		f.search.Files, f.search.Statistics.FilesMatched, f.search.Empty = nil, 0, &searchv1.Empty{Repos: repos}
 		text := textOf(show(t, f.serve(t, false), "/?q=fish"))
 		contains(t, text, want)
-		if strings.Contains(text, "The whole index") == (repos == 0) {
+		if strings.Contains(text, "The whole index") == (repos == 0) || strings.Contains(text, "Complete") == (repos == 0) {
 			t.Errorf("over %d repos: %s", repos, text)
 		}
 	}
