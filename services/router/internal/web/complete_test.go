@@ -147,3 +147,23 @@ func TestOfferedFields(t *testing.T) {
 		}
 	}
 }
+
+// TestHelpHasTheLanguage: the page of help has every field of the language that is no error, and the values that choose what is found.
+func TestHelpHasTheLanguage(t *testing.T) {
+	page := show(t, (&fake{}).serve(t, false), "/help")
+	want := []string{`\b`, "match:any"}
+	for _, prefix := range indexquery.Fields(syntaxVersion) {
+		if prefix != "rev:" && prefix != "near:" {
+			want = append(want, prefix)
+		}
+	}
+	for _, value := range valuesOf["select:"] {
+		want = append(want, "select:"+value)
+	}
+	for _, value := range slices.Concat(valuesOf["sym.kind:"], []string{"file", "repo", "symbol"}) {
+		want = append(want, value+"</code>")
+	}
+	for _, text := range want {
+		contains(t, page, "<code>"+text)
+	}
+}
