@@ -64,8 +64,7 @@ func (p Policy) checkAddress(addr netip.Addr, port string) error {
 			return nil
 		}
 	}
-	return broken(RulePrivateAddress,
-		"the address %s with port %s is private, and not in a network and at a port that are allowed: %s", addr, port, orNone(p.PrivateNetworks))
+	return broken(RulePrivateAddress, "the address %s with port %s is private; --source-private-networks allows: %s", addr, port, orNone(p.PrivateNetworks))
 }
 
 // parseNetwork reads an entry of PrivateNetworks: NETWORK, NETWORK:PORT, or

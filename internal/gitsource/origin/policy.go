@@ -111,10 +111,10 @@ func (p Policy) Check(r Remote) error {
 		return nil
 	}
 	if !slices.Contains(p.Schemes, r.Scheme) {
-		return broken(RuleScheme, "the scheme %q is not allowed; allowed are: %s", r.Scheme, orNone(p.Schemes))
+		return broken(RuleScheme, "the scheme %q is not allowed; --source-schemes allows: %s", r.Scheme, orNone(p.Schemes))
 	}
 	if len(p.Hosts) > 0 && !slices.ContainsFunc(p.Hosts, func(h string) bool { return hostMatches(h, r.Host) }) {
-		return broken(RuleHost, "the host %q is not allowed; allowed are: %s", r.Host, orNone(p.Hosts))
+		return broken(RuleHost, "the host %q is not allowed; --source-hosts allows: %s", r.Host, orNone(p.Hosts))
 	}
 	if r.Host == "localhost" || strings.HasSuffix(r.Host, ".localhost") {
 		return p.checkAddress(netip.AddrFrom4([4]byte{127, 0, 0, 1}), r.DialPort())
@@ -129,7 +129,7 @@ func (p Policy) checkFolder(path string) error {
 	if slices.ContainsFunc(p.Folders, func(f string) bool { return within(filepath.Clean(f), path) }) {
 		return nil
 	}
-	return broken(RuleFolder, "the folder is not below one that is allowed; allowed are: %s", orNone(p.Folders))
+	return broken(RuleFolder, "the folder is not below one that is allowed; --source-folders allows: %s", orNone(p.Folders))
 }
 
 // CheckResolvedFolder is checkFolder for a path without symbolic links.

@@ -128,9 +128,9 @@ func TestPolicyHosts(t *testing.T) {
 }
 
 func TestPolicyOfNothing(t *testing.T) {
-	for _, raw := range []string{"https://github.com/x", "/srv", "git@github.com:x"} {
-		if CheckURL(raw, Policy{}) == nil {
-			t.Errorf("%s: the empty policy allows it", raw)
+	for raw, flag := range map[string]string{"https://github.com/x": "--source-schemes", "/srv": "--source-folders", "git@github.com:x": "--source-schemes"} {
+		if err := CheckURL(raw, Policy{}); err == nil || !strings.Contains(err.Error(), flag+" allows: none") {
+			t.Errorf("%s: %v, want what %s allows", raw, err, flag)
 		}
 	}
 }

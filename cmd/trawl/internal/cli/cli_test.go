@@ -231,6 +231,16 @@ func TestErrorsArePointedOut(t *testing.T) {
 			"trawl: invalid request\n  options.max_files: at most 10000\n",
 		},
 		{
+			"argument", searchapi.FieldError(codes.InvalidArgument, "value", `bad value "many"`),
+			"trawl: bad value \"many\"\n",
+		},
+		{
+			"rule", withDetails(t, codes.InvalidArgument, "name: must be shorter", protoadapt.MessageV1Of(&errdetails.BadRequest{
+				FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "name", Description: "must be shorter", Reason: "STRING_MAX_LEN"}},
+			})),
+			"trawl: name: must be shorter\n",
+		},
+		{
 			"coverage", withDetails(t, codes.FailedPrecondition, "incomplete", protoadapt.MessageV1Of(&searchv1.Coverage{
 				Uncovered: []*searchv1.UncoveredShard{{Repos: []string{"r"}, Reason: searchv1.UncoveredReason_UNCOVERED_REASON_CORRUPT, Message: "\x1bbad"}},
 			})),
@@ -436,6 +446,9 @@ func TestJobs(t *testing.T) {
 			if exit != c.exit || !strings.Contains(out+errs, want) {
 				t.Errorf("jobs %v: exit %d, want %d and %q in\n%s%s", c.args, exit, c.exit, want, out, errs)
 			}
+		}
+		if strings.Count(out+errs, "no job") > 1 {
+			t.Errorf("jobs %v gives one reason twice:\n%s%s", c.args, out, errs)
 		}
 	}
 	if want := []string{"a", "b", "a"}; !slices.Equal(s.retried, want) {

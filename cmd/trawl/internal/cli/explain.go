@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
-	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -49,8 +47,7 @@ func explain(err error) string {
 		return fmt.Sprintf("cannot reach Trawl at %s (%s); %s", call.addr, render.Safe([]byte(s.Message())), whyUnreachable(s.Message()))
 	}
 	var b strings.Builder
-	field := cmp.Or(searchapi.NotFoundOf(err).GetField(), "query") // a command line has no fields
-	b.WriteString(render.Safe([]byte(strings.TrimPrefix(s.Message(), field+": "))))
+	b.WriteString(render.Safe([]byte(withoutField(s))))
 	for _, detail := range s.Details() {
 		switch d := detail.(type) {
 		case *searchv1.QueryError:
@@ -64,6 +61,21 @@ func explain(err error) string {
 		}
 	}
 	return b.String()
+}
+
+// withoutField is the message of an error without the field that it begins with, since a command line has none. It keeps that of a rule of
+// the protos, which has a reason: the text of such a rule does not say what it is about.
+func withoutField(s *status.Status) string {
+	message := strings.TrimPrefix(s.Message(), "query: ")
+	for _, detail := range s.Details() {
+		bad, _ := detail.(*errdetails.BadRequest)
+		for _, v := range bad.GetFieldViolations() {
+			if v.GetReason() == "" {
+				message = strings.TrimPrefix(message, v.GetField()+": ")
+			}
+		}
+	}
+	return message
 }
 
 // whyUnreachable looks for the cause of a failed connection.

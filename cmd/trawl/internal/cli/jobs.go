@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
@@ -71,26 +73,26 @@ func newJobsRetry(p Process) *cobra.Command {
 				names = append(names, l.GetName())
 			}
 		}
-		return retryAll(ctx, p.Out, c, names)
+		return retryAll(ctx, p, c, names)
 	})
 }
 
-// retryAll continues after a repo that fails, and returns the first failure.
-func retryAll(ctx context.Context, out io.Writer, c client, names []string) (first error) {
+// retryAll says why a repo fails, and continues after it unless the router is what fails.
+func retryAll(ctx context.Context, p Process, c client, names []string) (failed error) {
 	for _, name := range names {
 		resp, err := c.ingest.RetryDeadLetter(ctx, &ingestv1.RetryDeadLetterRequest{Name: name})
-		line := fmt.Sprintf("request %d is tried again", resp.GetEpoch())
-		if err != nil {
-			line = "not tried again: " + explain(err)
-			if first == nil {
-				first = err
-			}
+		out, line := p.Out, fmt.Sprintf("request %d is tried again", resp.GetEpoch())
+		switch {
+		case status.Code(err) == codes.Unavailable:
+			return err
+		case err != nil:
+			out, line, failed = p.Err, "not tried again: "+explain(err), exitStatus{status: 1}
 		}
 		if _, err := fmt.Fprintf(out, "%s: %s\n", render.Safe([]byte(name)), line); err != nil {
 			return err
 		}
 	}
-	return first
+	return failed
 }
 
 // deadLetters reads all pages.

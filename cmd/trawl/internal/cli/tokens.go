@@ -59,6 +59,7 @@ func (s *createSettings) SetDefaults() {
 func (s *createSettings) Validate() error {
 	var check config.Check
 	check.NotEmpty("name", s.Name)
+	check.That(len(s.Allow) > 0, "allow", "", "a pattern of the repos that its caller may see: ** stands for all")
 	check.Nested("etcd", &s.Etcd)
 	if err := check.Err(); err != nil {
 		return err

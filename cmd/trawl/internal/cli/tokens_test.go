@@ -43,7 +43,9 @@ func TestTokens(t *testing.T) {
 			t.Error("the secret is listed")
 		}
 	}
-	tokens(2, "create", "--name", "ci")                                         // for no repos
+	if _, errs := tokens(2, "create", "--name", "ci"); !strings.Contains(errs, "--allow sets it") { // for no repos
+		t.Errorf("a token for no repos: %s", errs)
+	}
 	tokens(2, "create", "--name", "ci", "--allow", "**", "--scopes", "nothing") // for nothing
 	tokens(2, "create", "--allow", "**")                                        // for nobody
 	tokens(2, "revoke")
