@@ -62,7 +62,7 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		switch {
 		case letters == "":
 			err = fmt.Errorf("%w%s", err, spelledLike(unknown.GetSpecifiedName(), "--", names))
-		case takesText: // such as a query that begins with a negated field
+		case takesText && !looksLikeFlag(letters): // such as a query that begins with a negated field
 			command, text := cmd.CommandPath(), "-"+letters
 			if i := slices.IndexFunc(args, func(arg string) bool { // its first letters may be flags
 				return strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "--") && strings.HasSuffix(arg, letters)
@@ -84,6 +84,11 @@ func flagError(cmd *cobra.Command, args []string, err error) error {
 		}
 	}
 	return usageError{fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())}
+}
+
+// looksLikeFlag reports whether unknown letters after a dash are rather a flag of ripgrep, such as -P and -uu, than a text.
+func looksLikeFlag(letters string) bool {
+	return letters[0] > '9' && strings.Trim(letters, letters[:1]) == ""
 }
 
 // plainWord matches arguments that a shell takes as they are.
