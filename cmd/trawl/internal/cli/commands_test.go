@@ -21,6 +21,7 @@ const commandsPreface = `# Commands
 Made from the code by ` + "`make generate`" + `. Name a router with ` + "`--addr`" + ` or ` + "`$TRAWL_ADDR`" + `, and a token with ` + "`--token-file`" + ` or
 ` + "`$TRAWL_TOKEN`" + `. The exit status is 0, 1 for an error, 2 for a command line that cannot be understood; that of ` + "`trawl search`" + ` is
 ripgrep's. ` + "`trawl completion bash`" + ` (zsh, fish) prints a script that completes commands, flags, and names of what is indexed; ` + "`trawl man FOLDER`" + ` writes manual pages.
+` + "`list`" + ` is what lists in every group of commands; ` + "`trawl repos`" + ` and ` + "`trawl sources`" + ` list without it, too.
 `
 
 // settingsFlags is the number of flags above which a service leaves its flags to docs/settings.md.

@@ -187,6 +187,23 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
+// TestListOfEveryGroup: what lists is called list in every group of commands, also where the group lists by itself.
+func TestListOfEveryGroup(t *testing.T) {
+	s := &scripted{statuses: []*ingestv1.RepoStatus{{Name: "host/pond"}}}
+	for _, group := range []string{"repos", "sources"} {
+		for _, flags := range [][]string{nil, {"--json"}} {
+			exit, out, errs := trawl(t, s, append([]string{group, "list"}, flags...)...)
+			wantExit, want, wantErrs := trawl(t, s, append([]string{group}, flags...)...) // the scripted router has no sources, which is an error
+			if exit != wantExit || out != want || errs != wantErrs {
+				t.Errorf("%s list %v: exit %d, printed %q and %q, want %d, %q and %q", group, flags, exit, out, errs, wantExit, want, wantErrs)
+			}
+		}
+	}
+	if exit, out, errs := trawl(t, s, "repos", "list", "host/"); exit != 0 || !strings.Contains(out, "host/pond") {
+		t.Errorf("with a prefix: exit %d: %s%s", exit, out, errs)
+	}
+}
+
 // TestHelp: help of a command is that of its flag --help.
 func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{}, {"search"}, {"tokens", "list"}, {"completion"}} {

@@ -22,26 +22,28 @@ import (
 )
 
 func newRepos(p Process) *cobra.Command {
+	cmd := lister(p, &cobra.Command{Use: "repos [PREFIX]", Short: "List the repositories with their states, or those that are behind"})
+	cmd.AddCommand(lister(p, &cobra.Command{Use: "list [PREFIX]", Hidden: true}), newReposStatus(p), newReindex(p), newDelete(p))
+	return cmd
+}
+
+// lister makes cmd list the repositories.
+func lister(p Process, cmd *cobra.Command) *cobra.Command {
 	var stale staleFlags
-	cmd := &cobra.Command{
-		Use:   "repos [PREFIX]",
-		Short: "List the repositories with their states, or those that are behind",
-		Args: usageArgs(func(cmd *cobra.Command, args []string) error {
-			switch flags := cmd.Flags(); {
-			case flags.Changed("limit") && !stale.set(flags):
-				return errors.New("--limit is for --stale and --older-than: without them all repositories are listed")
-			case flags.Changed("skipped") && stale.set(flags):
-				return errors.New("--skipped lists files of indexes: it excludes --stale and --older-than")
-			case stale.olderThan < 0:
-				return fmt.Errorf("--older-than is %v: want 0s or more", stale.olderThan)
-			}
-			return cobra.MaximumNArgs(1)(cmd, args)
-		}),
-	}
+	cmd.Args = usageArgs(func(cmd *cobra.Command, args []string) error {
+		switch flags := cmd.Flags(); {
+		case flags.Changed("limit") && !stale.set(flags):
+			return errors.New("--limit is for --stale and --older-than: without them all repositories are listed")
+		case flags.Changed("skipped") && stale.set(flags):
+			return errors.New("--skipped lists files of indexes: it excludes --stale and --older-than")
+		case stale.olderThan < 0:
+			return fmt.Errorf("--older-than is %v: want 0s or more", stale.olderThan)
+		}
+		return cobra.MaximumNArgs(1)(cmd, args)
+	})
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object a line")
 	skipped := cmd.Flags().Uint32("skipped", 0, "files found by name only to list for each repository, with the reason")
 	stale.add(cmd.Flags())
-	cmd.AddCommand(newReposStatus(p), newReindex(p), newDelete(p))
 	return calling(p, cmd, func(ctx context.Context, c client, args []string) error {
 		prefix := strings.Join(args, "")
 		if stale.set(cmd.Flags()) {

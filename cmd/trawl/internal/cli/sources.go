@@ -17,8 +17,13 @@ import (
 )
 
 func newSources(p Process) *cobra.Command {
-	cmd := &cobra.Command{Use: "sources", Short: "List the sources of repositories, or apply a file of sources"}
-	cmd.AddCommand(newSourcesApply(p), newSourcesStatus(p))
+	cmd := listSources(p, &cobra.Command{Use: "sources", Short: "List the sources of repositories, or apply a file of sources"})
+	cmd.AddCommand(listSources(p, &cobra.Command{Use: "list", Hidden: true}), newSourcesApply(p), newSourcesStatus(p))
+	return cmd
+}
+
+// listSources makes cmd list the sources.
+func listSources(p Process, cmd *cobra.Command) *cobra.Command {
 	return listing(p, cmd, func(ctx context.Context, c client, asJSON bool) error {
 		resp, err := c.sources.ListSources(ctx, &ingestv1.ListSourcesRequest{})
 		if err != nil {
