@@ -13,6 +13,9 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/trawl-search/trawl/cmd/trawl/internal/render"
+	"github.com/trawl-search/trawl/index/query"
+	"github.com/trawl-search/trawl/internal/searchapi"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
 
@@ -61,8 +64,8 @@ part that it could search.`,
 			err = answer.run(cmd, p, text, func(ctx context.Context, c client, o *searchv1.SearchOptions, page []byte) (*searchv1.SearchResponse, error) {
 				return c.search.Search(ctx, &searchv1.SearchRequest{Query: text, Options: o, PageToken: page})
 			})
-			if err == nil && isTerminal(p.Err) {
-				fmt.Fprint(p.Err, asTheyStand(text))
+			if err == nil && !answer.lines.quiet {
+				fmt.Fprint(p.Err, hint(text, isTerminal(p.Err)))
 			}
 			return err
 		},
@@ -76,6 +79,17 @@ part that it could search.`,
 
 // isWords matches several words without anything that the query language knows.
 var isWords = regexp.MustCompile(`^\w+(?: \w+)+$`)
+
+// hint says what a query that found something may have meant instead; it is empty for most queries.
+func hint(text string, terminal bool) string {
+	if misread := searchapi.Misread(text, query.MaxSyntaxVersion); misread != nil {
+		return render.Hint(misread)
+	}
+	if terminal {
+		return asTheyStand(text)
+	}
+	return ""
+}
 
 // asTheyStand suggests -F to somebody who may expect the words of a query in one line; it is empty for other queries.
 func asTheyStand(query string) string {

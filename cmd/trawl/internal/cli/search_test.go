@@ -213,6 +213,23 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
+// TestMisreadOperators: a search that finds an operator of other search engines as a text says so, unless it prints nothing.
+func TestMisreadOperators(t *testing.T) {
+	for args, want := range map[string]string{
+		"fish OR catch":             "hint: \"OR\" is a text: the operator is \"or\", in lower case; try fish or catch\n",
+		"fish OR catch -l -t go":    "hint: \"OR\" is a text: the operator is \"or\", in lower case; try ( fish or catch ) lang:\"go\"\n",
+		"fish or catch":             "",
+		"-F fish OR catch":          "",
+		"-q fish OR catch":          "",
+		"--any -l fish NOT nothing": "hint: \"NOT\" is a text: a dash before a term negates it, as in -file:test\n",
+	} {
+		exit, _, errs := trawl(t, &scripted{answer: oneFile()}, append([]string{"search"}, strings.Fields(args)...)...)
+		if exit != 0 || errs != want {
+			t.Errorf("%s: exit %d, printed %q, want %q", args, exit, errs, want)
+		}
+	}
+}
+
 // oddNames has files whose names do not print, or look like escaped ones.
 type oddNames struct{ scripted }
 

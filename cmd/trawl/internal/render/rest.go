@@ -125,12 +125,17 @@ func nothing(b *strings.Builder, color bool, resp *searchv1.SearchResponse) {
 	}
 	b.WriteByte('\n')
 	for _, h := range e.GetHints() {
-		b.WriteString("hint: " + Safe([]byte(h.GetText())))
-		if h.GetQuery() != "" {
-			b.WriteString("; try " + Safe([]byte(h.GetQuery())))
-		}
-		b.WriteByte('\n')
+		b.WriteString(Hint(h))
 	}
+}
+
+// Hint is a hint as a line.
+func Hint(h *searchv1.Hint) string {
+	line := "hint: " + Safe([]byte(h.GetText()))
+	if h.GetQuery() != "" {
+		line += "; try " + Safe([]byte(h.GetQuery()))
+	}
+	return line + "\n"
 }
 
 type facetJSON struct {

@@ -223,10 +223,6 @@ func (h *hinter) language(t query.Term) {
 	h.addf(t, instead, "unknown language %s%s", quoted(t.Value), text)
 }
 
-// operators maps the operators of other search engines to their form in this query
-// language.
-var operators = map[string]string{"OR": "or", "||": "or", "|": "or", "AND": "", "&&": "", "and": ""}
-
 // elsewhere maps the fields of other search engines to the fields with the same meaning
 // here.
 var elsewhere = map[string]string{
@@ -358,16 +354,10 @@ func (h *hinter) content(ctx context.Context, t query.Term) {
 		h.addf(t, again(t.Value[:at]+`\r?`+t.Value[at:]), `$ of %s does not match before the carriage return of a line that ends in CRLF; \r?$ does`, quoted(t.Value))
 	}
 	prefix := looksLikeField().FindString(t.Value)
-	instead, operator := operators[t.Value]
+	operator, instead := searchapi.OperatorHint(t)
 	switch {
-	case !t.Quoted && operator:
-		if instead == "" {
-			h.addf(t, "", `%s is a text: terms side by side must all match without it`, quoted(t.Value))
-		} else {
-			h.addf(t, instead, `%s is a text: the operator is "or", in lower case`, quoted(t.Value))
-		}
-	case !t.Quoted && t.Value == "NOT":
-		h.addf(t, "", `"NOT" is a text: a dash before a term negates it, as in -file:test`)
+	case operator != "":
+		h.addf(t, instead, "%s", operator)
 	case !t.Quoted && t.Field == "" && prefix != "" && h.field(t, prefix):
 	case !t.Quoted && t.Field == "" && folder().MatchString(t.Value) && t.Value != h.text:
 		below := "^" + regexp.QuoteMeta(strings.TrimPrefix(t.Value, "./"))

@@ -102,13 +102,12 @@ func cutReason(c searchv1.CutReason) string {
 	return "The page ends early: the router holds no more for one query."
 }
 
-// empty says what was searched where nothing matches, and what may be wrong with the query.
+// empty says what was searched where nothing matches.
 type empty struct {
 	Repos    string
 	Searched []searchedRepo
 	// Others is how many repos are not named; empty if all are.
 	Others string
-	Hints  []hint
 }
 
 type searchedRepo struct {
@@ -141,12 +140,21 @@ func newEmpty(e *searchv1.Empty) *empty {
 	if n := e.GetRepos() - uint64(len(shown.Searched)); n > 0 {
 		shown.Others = grouped(n)
 	}
-	for _, h := range e.GetHints() {
+	return shown
+}
+
+// hintsOf are the hints of an answer, or that of a query that found something else than it probably means.
+func hintsOf(query string, resp *searchv1.SearchResponse) (shown []hint) {
+	hints := resp.GetEmpty().GetHints()
+	if misread := searchapi.Misread(query, syntaxVersion); misread != nil && resp.GetEmpty() == nil {
+		hints = []*searchv1.Hint{misread}
+	}
+	for _, h := range hints {
 		to := hint{Text: plain(cut(h.GetText(), 1000))}
 		if h.GetQuery() != "" && len(h.GetQuery()) <= maxURL {
 			to.Query, to.URL = plain(h.GetQuery()), searchURL(h.GetQuery())
 		}
-		shown.Hints = append(shown.Hints, to)
+		shown = append(shown, to)
 	}
 	return shown
 }

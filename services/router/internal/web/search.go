@@ -73,6 +73,8 @@ type results struct {
 	// Selected is what the query lists in place of files.
 	Selected *facet
 	Empty    *empty
+	// Hints say what may be wrong with the query.
+	Hints []hint
 	// Next is the address of the next page. First is that of the first page, on all others.
 	Next, First string
 	// Repos is how many repos can be searched; empty if there are none.
@@ -152,7 +154,7 @@ func (p *Pages) search(ctx context.Context, r *http.Request) reply {
 		selected := newFacet(withoutSelect(query), counts[0])
 		page.Selected, counts = &selected, counts[1:]
 	}
-	page.Facets, page.Empty = facetsOf(query, counts), newEmpty(resp.GetEmpty())
+	page.Facets, page.Empty, page.Hints = facetsOf(query, counts), newEmpty(resp.GetEmpty()), hintsOf(query, resp)
 	if next := resp.GetNextPageToken(); len(next) > 0 {
 		page.Next = "/?" + url.Values{queryParam: {query}, pageParam: {base64.RawURLEncoding.EncodeToString(next)}}.Encode()
 	}

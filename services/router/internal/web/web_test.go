@@ -136,6 +136,12 @@ func TestNothingFound(t *testing.T) {
 	harmless(t, "an empty answer", page)
 }
 
+// TestMisreadOperators: a page of results says that an operator of other search engines is a text, and links to what was probably meant.
+func TestMisreadOperators(t *testing.T) {
+	f := &fake{search: found(hit("host/pond", "a/fish.go", chunk("fish OR catch\n", "fish", 1)))}
+	contains(t, textOf(show(t, f.serve(t, false), "/?q=fish+OR+catch")), `"OR" is a text: the operator is "or", in lower case. Try fish or catch`)
+}
+
 // TestBranchesThatAreNotNamed: a page that names the first branches of a repo says how many others there are.
 func TestBranchesThatAreNotNamed(t *testing.T) {
 	var branches []*searchv1.BranchEntry
