@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // TestAuthoritiesAreAdded: a host with a certificate of a system authority is still
@@ -30,6 +32,15 @@ func TestAuthoritiesAreAdded(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", other)
 	_, err := f.Branches(t.Context(), url, nil)
 	wantFailure(t, err, Unreachable, "ertificate")
+}
+
+// TestMissingAuthorities: a fetch that ends because the file of authorities cannot be read leaves nothing running.
+func TestMissingAuthorities(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	f := newFetcher(t, func(c *FetchConfig) { c.CAFile = filepath.Join(t.TempDir(), "missing.pem") })
+	_, err := f.Branches(t.Context(), "https://example.com/x/y", nil)
+	wantFailure(t, err, Unknown, "read certificate authorities")
+	goleak.VerifyNone(t, before)
 }
 
 // otherAuthority writes the certificate of an authority that signed nothing.

@@ -201,12 +201,12 @@ func (f *Fetcher) sessionOnce(ctx context.Context, url string, fn func(context.C
 	defer exceeded(nil)
 
 	s, err := f.open(limited, url, exceeded)
+	defer s.close()
 	if err == nil {
 		err = fn(limited, s)
 		if refusal := s.refusal(); err != nil && refusal != nil {
 			err = refusal
 		}
-		s.close()
 	}
 	return outcome(ctx, outcome(limited, err))
 }

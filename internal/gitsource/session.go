@@ -33,7 +33,7 @@ type session struct {
 	exceeded context.CancelCauseFunc
 }
 
-// open checks a URL against the policy and prepares git for its scheme.
+// open checks a URL against the policy and prepares git for its scheme. The caller must close the session, also after an error.
 func (f *Fetcher) open(ctx context.Context, url string, exceeded context.CancelCauseFunc) (*session, error) {
 	s := &session{fetcher: f, exceeded: exceeded}
 	remote, err := origin.Parse(url)
