@@ -48,7 +48,7 @@ func (c *Changes) From() []int { return c.from }
 // not with the repository. Errors are ErrNoCommit, ErrManyChanges for more paths than
 // most, a *Failure, or the cause of ctx.
 func OpenChanges(ctx context.Context, gitDir string, old, branches []docstore.Branch, most int, limits Limits) (*Changes, error) {
-	c := &Changes{Repository: newRepository(gitDir, branches, limits)}
+	c := &Changes{Repository: newRepository(ctx, gitDir, branches, limits)}
 	err := c.list(ctx, old, most)
 	switch {
 	case err == nil:

@@ -109,8 +109,8 @@ func (f *Fetcher) Branches(ctx context.Context, url string, want []string) ([]do
 
 // Fetch fetches the branches of the remote repository at url into the bare repository
 // at mirror, which it creates if needed. It returns the branches in the order given,
-// with their present commits, but for those that name no commit of the repository: they are left out, unless the first is one. It
-// fetches the newest commit of each, without history. It
+// with their present commits. It leaves out branches that name no commit of the repository, unless the first is one,
+// and tags of single files, unless nothing else is left. It fetches the newest commit of each, without history. It
 // replaces a mirror that is damaged, or that accumulated too many bytes. Progress may be
 // nil; it is called on another goroutine, never concurrently.
 //

@@ -154,6 +154,17 @@ func TestOnlyIncludesAreFollowed(t *testing.T) {
 	}
 }
 
+// TestFoldersEndWithTheirContext: the object stores of a repository are not walked for a caller who has left.
+func TestFoldersEndWithTheirContext(t *testing.T) {
+	r := gitsourcetest.New(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	whole := foldersOf(ctx, r.Dir)
+	cancel()
+	if got := foldersOf(ctx, r.Dir); len(got) >= len(whole) {
+		t.Errorf("folders %q, with time %q", got, whole)
+	}
+}
+
 // TestOnlyPlainFiles: a pipe or a folder where git looks for a file of a local repository is named at once. git would wait for who writes
 // to a pipe.
 func TestOnlyPlainFiles(t *testing.T) {

@@ -70,7 +70,7 @@ func OpenRepository(ctx context.Context, dir string, want []string, limits Limit
 // OpenBranches lists the documents of branches of the repository at gitDir, at the commits that are
 // given. It is otherwise as OpenRepository.
 func OpenBranches(ctx context.Context, gitDir string, branches []docstore.Branch, limits Limits) (*Repository, error) {
-	r := newRepository(gitDir, branches, limits)
+	r := newRepository(ctx, gitDir, branches, limits)
 	var err error
 	if r.listing, err = r.list(ctx); err != nil {
 		return nil, outcome(ctx, err)
@@ -78,8 +78,8 @@ func OpenBranches(ctx context.Context, gitDir string, branches []docstore.Branch
 	return r, nil
 }
 
-func newRepository(gitDir string, branches []docstore.Branch, limits Limits) *Repository {
-	return &Repository{gitDir: gitDir, branches: branches, limits: limits.withDefaults(), env: repositoryEnv(), folders: foldersOf(gitDir)}
+func newRepository(ctx context.Context, gitDir string, branches []docstore.Branch, limits Limits) *Repository {
+	return &Repository{gitDir: gitDir, branches: branches, limits: limits.withDefaults(), env: repositoryEnv(), folders: foldersOf(ctx, gitDir)}
 }
 
 // repositoryEnv returns the environment of git for a local repository.
@@ -97,7 +97,7 @@ func (r *Repository) open(ctx context.Context, dir string, want []string) error 
 		return fmt.Errorf("find %s: %w", dir, err)
 	}
 	r.env = append(r.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
-	r.folders = foldersOf(dir)
+	r.folders = foldersOf(ctx, dir)
 	out, err := r.git(ctx, nil, "-C", dir, "rev-parse", "--absolute-git-dir")
 	if err != nil {
 		return err
@@ -123,8 +123,8 @@ func (r *Repository) box() *sandbox.Box { return reading(DefaultMemory, r.folder
 // foldersOf returns the folders that git reads of a local repository that the caller
 // chose: those of its data and of the object stores that it borrows from, wherever they
 // are. It ignores errors: git reports damage.
-func foldersOf(dir string) []string {
-	local := localRepo{ctx: context.Background(), policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
+func foldersOf(ctx context.Context, dir string) []string {
+	local := localRepo{ctx: ctx, policy: origin.Policy{Folders: []string{"/"}}, stores: map[string]bool{}}
 	_, _ = local.gitDir(dir)
 	return append(local.folders, dir)
 }

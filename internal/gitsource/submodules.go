@@ -55,7 +55,7 @@ func (s *session) fetchSubmodules(ctx context.Context, mirror string, branches [
 		return nil
 	}
 	wanted := make(map[string]bool)
-	repo := newRepository(mirror, nil, Limits{})
+	repo := newRepository(ctx, mirror, nil, Limits{})
 	for _, b := range branches {
 		err := repo.records(ctx, nil, byZero, func(line []byte) error {
 			if commit, ok := bytes.CutPrefix(line, []byte("160000 commit ")); ok {
