@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -18,6 +19,29 @@ import (
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 	searchv1 "github.com/trawl-search/trawl/proto/trawl/search/v1"
 )
+
+// TestRefusedFiles: the files of one request are refused at once by the searchers of several shards, and each has an error that says so.
+func TestRefusedFiles(t *testing.T) {
+	c := start(t, 2, func(c *cluster) {
+		c.places = map[searchapi.Digest][]int{d(1): {0}, d(2): {1}}
+		for i, s := range c.searchers {
+			s.files[d(i+1)], s.fails = []*searchv1.FileMatch{file("r", fmt.Sprint("f", i), 1)}, searchapi.Overloaded("busy", time.Second)
+		}
+	})
+	req := &searchv1.GetFilesRequest{}
+	for i := range 2 * len(c.searchers) {
+		req.Files = append(req.Files, &searchv1.FileName{Repo: "r", Path: fmt.Append(nil, "f", i)})
+	}
+	resp, err := c.GetFiles(t.Context(), req)
+	if err != nil || len(resp.Files) != len(req.Files) {
+		t.Fatalf("%d answers, %v", len(resp.GetFiles()), err)
+	}
+	for i, f := range resp.Files {
+		if codes.Code(f.GetError().GetCode()) != codes.ResourceExhausted {
+			t.Errorf("file %d: %v", i, f)
+		}
+	}
+}
 
 // TestGetFiles: whatever the files and the bytes, each file is answered at its place with the beginning of its content or its own error,
 // the answer keeps within its bytes, and nothing is left out while there is room.

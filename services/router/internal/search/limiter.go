@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/limits"
@@ -87,13 +88,13 @@ func newLimiter(most int, share float64, live *limits.Live, metrics *Metrics) *l
 }
 
 // slot is one of the queries that a limiter counts. Its methods must not be called
-// concurrently.
+// concurrently, except markOverloaded and retryAfter before end.
 type slot struct {
 	limiter    *limiter
 	caller     string
 	began      time.Time
 	epoch      int
-	overloaded bool
+	overloaded atomic.Bool // the files of one request are looked for at once
 	late       bool
 }
 
@@ -146,7 +147,7 @@ func (s *slot) retryAfter() time.Duration {
 }
 
 // markOverloaded records that searchers refused the query.
-func (s *slot) markOverloaded() { s.overloaded = true }
+func (s *slot) markOverloaded() { s.overloaded.Store(true) }
 
 // markLate records that this router missed the deadline of the query. It counts only
 // while the limit is in use: an idle router is late for other reasons, and would not
@@ -165,7 +166,7 @@ func (s *slot) end() {
 			delete(l.callers, s.caller)
 		}
 	}
-	overloaded := s.overloaded || s.late && busy
+	overloaded := s.overloaded.Load() || s.late && busy
 	switch {
 	case overloaded && s.epoch == l.epoch:
 		l.limit = max(l.limit*decrease, leastLimit)
