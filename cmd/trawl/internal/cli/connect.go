@@ -65,6 +65,7 @@ func (s *shared) startTelemetry(ctx context.Context, p Process, cfg telemetry.Co
 
 // connectEtcd makes the etcd client; it does not wait for etcd.
 func (s *shared) connectEtcd(cfg etcdConfig) error {
+	s.telemetry.Logger().Info("connecting to etcd", "endpoints", cfg.Endpoints) // whoever waits for it reads here where
 	client, err := cfg.connect(s.telemetry.Logger())
 	if err != nil {
 		return err
@@ -76,6 +77,7 @@ func (s *shared) connectEtcd(cfg etcdConfig) error {
 
 // connectNATS makes the queue; it does not wait for NATS.
 func (s *shared) connectNATS(cfg natsConfig) error {
+	s.telemetry.Logger().Info("connecting to NATS", "url", cfg.URL)
 	conn, err := cfg.connect(s.telemetry.Logger())
 	if err != nil {
 		return fmt.Errorf("connecting to NATS: %w", err)
