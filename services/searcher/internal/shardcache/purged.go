@@ -1,7 +1,7 @@
 package shardcache
 
 import (
-	"errors"
+	"cmp"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
@@ -80,18 +80,17 @@ func (s *Store) holds(d searchapi.Digest) bool {
 }
 
 // prune removes old and quarantined files of shards that are neither wanted nor held;
-// callers hold mu.
-func (s *Store) prune() error {
-	var errs []error
+// callers hold mu. The error is the first one.
+func (s *Store) prune() (err error) {
 	for d := range s.left {
 		if s.entries[d] == nil {
-			errs = append(errs, s.removeLeft(d))
+			err = cmp.Or(err, s.removeLeft(d))
 		}
 	}
 	for name := range s.aside {
 		if d, ok := digestOf(name); ok && s.entries[d] == nil {
-			errs = append(errs, s.removeAside(name))
+			err = cmp.Or(err, s.removeAside(name))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

@@ -1,12 +1,14 @@
 package shardcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/trawl-search/trawl/internal/searchapi"
@@ -132,7 +134,7 @@ func (s *Store) keepAside(name string, taken int64) {
 func (s *Store) dropAside() bool {
 	for name := range s.aside {
 		if err := s.removeAside(name); err != nil {
-			s.log.Error("make room", "error", err)
+			s.stuck(err)
 			continue
 		}
 		return true
@@ -173,23 +175,27 @@ func (s *Store) takeLeft(ref Ref) (taken int64, ok bool) {
 	return taken, true
 }
 
-// dropLeft removes one file that an earlier process left, if there is one. It prefers a
-// shard that is not wanted to one that is wanted but was not searched yet. Callers hold mu.
-func (s *Store) dropLeft() bool {
-	var chosen searchapi.Digest
-	for d := range s.left {
-		chosen = d
-		if e := s.entries[d]; e == nil || !e.unwanted.IsZero() {
-			break
+// dropLeft removes files that an earlier process left, as long as whole files take too much. First go those of
+// shards that are not wanted, then those of shards that were not searched yet. Callers hold mu.
+func (s *Store) dropLeft() {
+	for _, wanted := range []bool{false, true} {
+		for d := range s.left {
+			e := s.entries[d]
+			if s.whole <= s.wholeLimit || wanted != (e != nil && e.unwanted.IsZero()) {
+				continue
+			}
+			s.stuck(s.removeLeft(d))
 		}
 	}
-	if _, found := s.left[chosen]; !found {
-		return false
+}
+
+// stuck takes the error of a removal, which may be nil. Files that cannot be removed are tried again after a pause,
+// and one of them is logged. Callers hold mu.
+func (s *Store) stuck(err error) {
+	if now := time.Now(); err != nil && !now.Before(s.removeAt) {
+		s.removeAt = now.Add(growPause)
+		s.log.Error("files of the shard cache cannot be removed", "error", err)
 	}
-	if err := s.removeLeft(chosen); err != nil {
-		s.log.Error("remove a file of an earlier run to make room", "shard", chosen.String(), "error", err)
-	}
-	return true
 }
 
 // unlink removes the file of an open shard, whose room is given back when it is
@@ -202,22 +208,22 @@ func (s *Store) unlink(d searchapi.Digest, o *opened) {
 			s.left[d], o.taken = o.taken, 0 // it stays taken
 		}
 	}
-	if err != nil {
-		s.log.Warn("remove shard", "shard", d.String(), "error", err)
-	}
+	s.stuck(err)
 }
 
 // shrink turns whole files into ranges while there are too many; callers hold mu.
 func (s *Store) shrink() {
-	for s.whole > s.wholeLimit {
-		if s.dropAside() || s.dropLeft() {
-			continue
-		}
-		coldest := s.coldest()
-		if coldest == nil {
+	for s.whole > s.wholeLimit && s.dropAside() {
+	}
+	s.dropLeft()
+	if s.whole <= s.wholeLimit {
+		return
+	}
+	for _, e := range s.coldestFirst() {
+		if s.whole <= s.wholeLimit {
 			return
 		}
-		s.toRanges(coldest)
+		s.toRanges(e)
 	}
 }
 
@@ -230,22 +236,24 @@ func (e *entry) heat() float64 {
 	return (float64(e.asked) + 1) / float64(e.ref.Size+1)
 }
 
-// coldest returns the least searched whole shard that no query uses now, nil if there is
-// none. Callers hold mu.
-func (s *Store) coldest() (coldest *entry) {
+// coldestFirst returns the whole shards that no query uses now, the least searched first. Callers hold mu.
+func (s *Store) coldestFirst() (idle []*entry) {
 	for _, e := range s.entries {
-		idle := e.state == ready && e.current.whole && e.current.users == 1
-		if idle && (coldest == nil || e.heat() < coldest.heat()) {
-			coldest = e
+		if e.state == ready && e.current.whole && e.current.users == 1 {
+			idle = append(idle, e)
 		}
 	}
-	return coldest
+	slices.SortFunc(idle, func(a, b *entry) int { return cmp.Compare(a.heat(), b.heat()) })
+	return idle
 }
 
-// toRanges serves a shard by ranges from now on; callers hold mu.
+// toRanges serves a shard by ranges from now on, unless its file cannot be removed. Callers hold mu.
 func (s *Store) toRanges(e *entry) {
+	if err := ignoreMissing(os.Remove(s.path(e.ref.Digest))); err != nil {
+		s.stuck(err)
+		return
+	}
 	old := e.current
-	s.unlink(e.ref.Digest, old)
 	old.leave() // the entry was its last user
 	s.close(old, e.ref.Digest)
 	s.giveBack(old)
@@ -285,14 +293,13 @@ func (s *Store) makeRoom(e *entry) bool {
 	if free < n {
 		return false
 	}
-	for !s.hasRoom(n) {
-		coldest := s.coldest()
-		if coldest == nil || !coldest.yields(e) {
-			return false
+	for _, other := range s.coldestFirst() {
+		if s.hasRoom(n) || !other.yields(e) {
+			break
 		}
-		s.toRanges(coldest)
+		s.toRanges(other)
 	}
-	return true
+	return s.hasRoom(n)
 }
 
 // yields reports whether the shard, a whole file, gives way to one that is hotter.

@@ -60,10 +60,11 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	pause = longestRetry
-	s.shrink()
-	if s.pruned {
-		if err := s.prune(); err != nil {
-			s.log.Warn("remove what is not wanted", "error", err)
+	removes := !now.Before(s.removeAt)
+	if removes {
+		s.shrink()
+		if s.pruned {
+			s.stuck(s.prune())
 		}
 	}
 	for d, e := range s.entries {
@@ -88,7 +89,7 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 	if s.budget.Limit() == 0 {
 		return nil, pause
 	}
-	if free {
+	if free && removes {
 		if e := s.growable(now); e != nil {
 			e.growing = true
 			return func(ctx context.Context) { s.grow(ctx, e) }, 0

@@ -105,6 +105,8 @@ type Store struct {
 	lingering map[*opened]searchapi.Digest
 	// pruned is set once Prune was called: unwanted files of an earlier process are removed.
 	pruned bool
+	// removeAt is when files that could not be removed are tried again.
+	removeAt time.Time
 	// asked counts the requests for shards since the counts were last halved.
 	asked int
 	// changed reports that an entry changed.
