@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,7 +60,7 @@ func (s *Service) admit(ctx context.Context, shards int) (*admitted, error) {
 func (s *Service) each(ctx context.Context, call *admitted, v visits) *searchapi.Account {
 	account := searchapi.NewAccount(v.shards)
 	loaded := time.Now().Add(s.cfg.LoadWait)
-	order := s.readyFirst(ctx, v, loaded)
+	order := s.readyFirst(v.shards)
 	var mu sync.Mutex
 	s.spread(len(order), func(i int) {
 		if ctx.Err() != nil {
@@ -96,26 +97,21 @@ func (s *Service) spread(n int, do func(i int)) {
 	workers.Wait()
 }
 
-// readyFirst puts the shards that are open before those that are still being loaded. If it
-// knows nothing of one of those, the router may have read newer roots: it waits for these
-// until then. If that does not help, the shard is not covered.
-func (s *Service) readyFirst(ctx context.Context, v visits, until time.Time) []searchapi.Shard {
-	order, later := make([]searchapi.Shard, 0, len(v.shards)), []searchapi.Shard(nil)
-	unknown := false
-	for _, sh := range v.shards {
-		if s.shards.Ready(sh.Digest) {
-			order = append(order, sh)
-		} else {
-			later = append(later, sh)
-			unknown = unknown || !s.shards.Known(sh.Digest)
+// readyFirst puts the shards that are open before those that are still being loaded, and these before those that the store knows
+// nothing of.
+func (s *Service) readyFirst(shards []searchapi.Shard) []searchapi.Shard {
+	var ready, loading, unknown []searchapi.Shard
+	for _, sh := range shards {
+		switch {
+		case s.shards.Ready(sh.Digest):
+			ready = append(ready, sh)
+		case s.shards.Known(sh.Digest):
+			loading = append(loading, sh)
+		default:
+			unknown = append(unknown, sh)
 		}
 	}
-	if unknown {
-		ctx, cancel := context.WithDeadline(ctx, until)
-		defer cancel()
-		_ = s.placement.WaitApplied(ctx, v.revision)
-	}
-	return append(order, later...)
+	return slices.Concat(ready, loading, unknown)
 }
 
 // errInPart is why a shard is not covered whose search stopped early.
@@ -133,10 +129,16 @@ func mark(a *searchapi.Account, d searchapi.Digest, reason searchv1.UncoveredRea
 }
 
 // searchShard opens a shard, for which it waits until then, takes a processor, and visits the
-// shard. With an error it returns the reason why the shard is not covered.
+// shard. If the store knows nothing of the shard, the router may have read newer roots: these are waited for first.
+// With an error it returns the reason why the shard is not covered.
 func (s *Service) searchShard(ctx context.Context, call *admitted, v visits, planned searchapi.Shard, until time.Time) (reason searchv1.UncoveredReason, err error) {
 	ctx, span := s.startSpan(ctx, v.span, planned)
 	defer func() { endSpan(span, reason, err) }()
+	if !s.shards.Known(planned.Digest) {
+		waiting, cancel := context.WithDeadline(ctx, until)
+		_ = s.placement.WaitApplied(waiting, v.revision)
+		cancel()
+	}
 	h, err := s.shards.Acquire(ctx, planned.Digest, until)
 	if err != nil {
 		return acquireReason(ctx, err), err

@@ -148,11 +148,12 @@ func start(t testing.TB, contents ...string) *serve.Service {
 // startWith is start with further settings.
 func startWith(t testing.TB, cfg serve.Config, contents ...string) *serve.Service {
 	t.Helper()
-	open := func(path string) (shardcache.Shard, error) {
-		content, err := os.ReadFile(path)
-		return act(content), err
-	}
-	return serviceOf(cfg, storeOf(t, t.TempDir(), open, contents...))
+	return serviceOf(cfg, storeOf(t, t.TempDir(), openAct, contents...))
+}
+
+func openAct(path string) (shardcache.Shard, error) {
+	content, err := os.ReadFile(path)
+	return act(content), err
 }
 
 // storeOf makes a store in a folder, whose shards have these contents and are loaded, except those
