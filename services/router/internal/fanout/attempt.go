@@ -66,9 +66,13 @@ func (s *scatter[R]) send(target Target, tasks []*task, hedgeOf *attempt[R]) *at
 		}
 		endAttributes(ctx, span, err, over)
 		s.Peers.record(target, a.sent, err, over)
+		if err != nil {
+			reply.drop() // before others are asked in its place
+		}
 		select {
 		case s.outcomes <- outcome[R]{attempt: a, reply: reply, err: err, over: over}:
 		case <-s.returned:
+			reply.drop()
 		}
 	}()
 	return a

@@ -33,6 +33,8 @@ type cluster struct {
 	// holds reports whether a searcher holds a shard.
 	holds func(fanout.Target, searchapi.Digest) bool
 	calls []atomic.Int64
+	// held counts the replies that are neither accepted nor dropped.
+	held atomic.Int64
 }
 
 func newCluster(t testing.TB, size int, shares fanout.Shares) *cluster {
@@ -85,7 +87,8 @@ func (c *cluster) call(ctx context.Context, t fanout.Target, shards []searchapi.
 		account.Searched(s.Digest)
 		found = append(found, s.Digest)
 	}
-	return reply{Value: found, Coverage: account.Coverage()}, nil
+	c.held.Add(1)
+	return reply{Value: found, Coverage: account.Coverage(), Drop: sync.OnceFunc(func() { c.held.Add(-1) })}, nil
 }
 
 // search asks for n shards and compares the results with the account: those of each searched shard
@@ -97,6 +100,7 @@ func (c *cluster) search(t testing.TB, n int, deadline time.Duration) (*searchv1
 	shards, start := someShards(n), time.Now()
 	account, found := searchapi.NewAccount(shards), make(map[searchapi.Digest]int)
 	fanout.Scatter(ctx, c.Fanout, shards, account, c.call, func(digests []searchapi.Digest) {
+		c.held.Add(-1)
 		for _, d := range digests {
 			found[d]++
 		}
@@ -388,7 +392,7 @@ func TestOnlySearcherIsWaitedFor(t *testing.T) {
 
 // TestAccountUnderHedging lets searchers be late, fail, answer at the same
 // moment or never, with every budget: the account adds up, each result comes
-// once, and nothing is later than the deadline.
+// once, nothing is later than the deadline, and each reply is accepted or dropped.
 func TestAccountUnderHedging(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		size, n := rapid.IntRange(1, 5).Draw(rt, "searchers"), rapid.IntRange(1, 30).Draw(rt, "shards")
@@ -421,6 +425,9 @@ func TestAccountUnderHedging(t *testing.T) {
 				coverage, took := c.search(t, n, deadline)
 				if coverage.Requested != uint64(n) || coverage.Requested != coverage.Searched+coverage.Failed+coverage.NotReached || took > deadline {
 					t.Errorf("coverage %v after %v", coverage, took)
+				}
+				if synctest.Wait(); c.held.Load() != 0 {
+					t.Errorf("%d replies are neither accepted nor dropped", c.held.Load())
 				}
 			}
 		})

@@ -44,6 +44,15 @@ const (
 type Reply[R any] struct {
 	Value    R
 	Coverage *searchv1.Coverage
+	// Drop, unless it is nil, frees what a reply holds that Scatter does not accept, also that of a call that fails. It
+	// may be called on any goroutine, and more than once.
+	Drop func()
+}
+
+func (r *Reply[R]) drop() {
+	if r.Drop != nil {
+		r.Drop()
+	}
 }
 
 // Call asks one searcher for some shards. Its error wraps ErrNotAsked if the searcher

@@ -23,6 +23,7 @@ const (
 func (s *scatter[R]) settle(o outcome[R]) {
 	a := o.attempt
 	if a.over {
+		o.reply.drop()
 		return
 	}
 	a.end()
@@ -36,6 +37,7 @@ func (s *scatter[R]) settle(o outcome[R]) {
 		// Its hedges have searched more, so they take its place. What it alone has searched it is asked for again, and
 		// that needs no budget.
 		missed := maps.Collect(s.missed(a, &o.reply))
+		o.reply.drop()
 		for t, why := range missed {
 			t.fail(a.target, why)
 		}
@@ -108,7 +110,9 @@ func (s *scatter[R]) lose(hedges []*attempt[R]) {
 		s.Peers.metrics.hedged(hedgeLost)
 	}
 	for _, h := range hedges {
-		h.end()
+		if h.end(); h.reply != nil {
+			h.reply.drop()
+		}
 	}
 }
 

@@ -22,10 +22,7 @@ func (e *execution) list(ctx context.Context, round string, asked *question, sha
 	ask := func(ctx context.Context, c searchv1.SearchServiceClient, shards []searchapi.Shard, result *callResult) (fanout.Reply[list], error) {
 		l := set.open()
 		coverage, err := e.askForEntries(ctx, c, shards, result, asked, resolved, span, maxSkipped, l.add)
-		if err != nil {
-			l.drop()
-		}
-		return fanout.Reply[list]{Value: l, Coverage: coverage}, err
+		return fanout.Reply[list]{Value: l, Coverage: coverage, Drop: l.drop}, err
 	}
 	var lists []list
 	fanOut(ctx, e, round, shards, ask, func(l list) { lists = append(lists, l) })

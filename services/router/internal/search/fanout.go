@@ -60,12 +60,8 @@ func (e *execution) search(ctx context.Context, p *searchPage, results *fileSet,
 			Query: e.asked.text, Tree: e.asked.treeFor(e.layout, shards), Options: p.searcherOptions, Plan: e.planFor(e.asked, resolved, shards, p.after, nil),
 		}}
 		coverage, err := receive(ctx, c.StreamSearch, req, result, reply.add)
-		if err != nil {
-			reply.files.drop() // part of a reply is no reply
-			return fanout.Reply[*searchReply]{}, err
-		}
 		reply.took = time.Since(sent)
-		return fanout.Reply[*searchReply]{Value: reply, Coverage: coverage}, nil
+		return fanout.Reply[*searchReply]{Value: reply, Coverage: coverage, Drop: reply.files.drop}, err
 	}
 	fanOut(ctx, e, "fan out", e.wanted, ask, accept)
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
@@ -250,6 +252,41 @@ func TestBrokenReplyTakesNoRoom(t *testing.T) {
 	}
 	if len(resp.Files) != files || resp.Cut != 0 || !resp.Coverage.Complete {
 		t.Errorf("%d files, cut %v, %v", len(resp.Files), resp.Cut, resp.Coverage)
+	}
+}
+
+// TestLosersTakeNoRoom: what a hedge sent that lost takes none of the memory of the query, so that the answers that come after it are not cut.
+func TestLosersTakeNoRoom(t *testing.T) {
+	const files, size = 20, 100_000 // of a shard
+	c := start(t, 3, func(c *cluster) {
+		c.cfg.Limits.MaxBytes, c.cfg.Limits.QueryBytes = 64<<20, 3*files*size*7/6
+		c.places = map[searchapi.Digest][]int{d(1): {0, 1}, d(2): {0, 2}, d(3): {0, 2}}
+		first, hedge, late := c.searchers[0], c.searchers[1], c.searchers[2]
+		for shard, holders := range map[int][]*searcher{1: {first, hedge}, 2: {first, late}, 3: {late}} {
+			for i := range files {
+				f := large(fmt.Sprintf("path%d%03d", shard, i), 1, size, 1)
+				for _, s := range holders {
+					s.files[d(shard)] = append(s.files[d(shard)], f)
+				}
+			}
+		}
+		first.lacks[d(3)] = searchv1.UncoveredReason_UNCOVERED_REASON_NOT_COVERED
+		late.hangs, late.began = true, make(chan struct{}, 1)
+		var hedged sync.Once
+		first.matches = func(string, *searchv1.FileMatch) bool {
+			hedged.Do(func() { // one hedge answers, and the other one never does
+				<-late.began
+				time.Sleep(200 * time.Millisecond)
+				late.mu.Lock()
+				defer late.mu.Unlock()
+				late.hangs = false
+			})
+			return true
+		}
+	})
+	resp, err := c.Search(t.Context(), &searchv1.SearchRequest{Query: "q", Options: &searchv1.SearchOptions{MaxFiles: 1000, MaxBytes: 64 << 20}})
+	if err != nil || len(resp.Files) != 3*files || resp.Cut != 0 || !resp.Coverage.Complete {
+		t.Errorf("%d files, cut %v, %v, %v", len(resp.GetFiles()), resp.GetCut(), resp.GetCoverage(), err)
 	}
 }
 
