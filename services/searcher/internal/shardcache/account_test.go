@@ -59,7 +59,6 @@ func (a *account) work() {
 	for work := a.Next(); work != nil; work = a.Next() {
 		work(context.Background())
 	}
-	a.Next() // removes from quarantine what the last call removed
 }
 
 // stored is what all files take.
@@ -146,6 +145,23 @@ func TestAccountIsWhatIsOnDisk(t *testing.T) {
 		if used := a.Used(); used != 0 {
 			t.Fatalf("%d bytes are taken when all is dropped", used)
 		}
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	a.Run(ended)
+}
+
+// TestManyGoAtOnce: the shards that stay are counted once, however many go.
+func TestManyGoAtOnce(t *testing.T) {
+	a := newAccount(t)
+	a.want(a.refs)
+	a.work()
+	var counts int
+	a.CountReady(&counts)
+	a.want(a.refs[:1])
+	a.work()
+	if a.check(); counts != 1 {
+		t.Errorf("they were counted %d times", counts)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -3,6 +3,8 @@ package shardcache
 import (
 	"context"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Next is the next piece of work, nil if there is none now: Run without its
@@ -14,3 +16,18 @@ func (s *Store) Next() func(context.Context) {
 
 // Used is what the store takes of its budget, in bytes.
 func (s *Store) Used() int64 { return s.budget.Used() }
+
+// CountReady counts in counts how often the store counts the open shards.
+func (s *Store) CountReady(counts *int) {
+	s.metrics.ready = countedGauge{s.metrics.ready, counts}
+}
+
+type countedGauge struct {
+	prometheus.Gauge
+	sets *int
+}
+
+func (g countedGauge) Set(v float64) {
+	*g.sets++
+	g.Gauge.Set(v)
+}

@@ -59,7 +59,7 @@ func (s *Store) wake() {
 func (s *Store) next(now time.Time, free bool) (work func(context.Context), pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pause = longestRetry
+	pause = s.expire(now)
 	removes := !now.Before(s.removeAt)
 	if removes {
 		s.shrink()
@@ -67,16 +67,8 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 			s.stuck(s.prune())
 		}
 	}
-	for d, e := range s.entries {
-		if !e.unwanted.IsZero() {
-			if left := e.unwanted.Add(s.cfg.Grace).Sub(now); left > 0 {
-				pause = min(pause, left)
-			} else if e.state != loading && !e.growing {
-				s.remove(d, e)
-			}
-			continue
-		}
-		if e.state != waiting || e.growing || !free {
+	for _, e := range s.entries {
+		if !e.unwanted.IsZero() || e.state != waiting || e.growing || !free {
 			continue
 		}
 		if left := e.retryAt.Sub(now); left > 0 {
@@ -98,17 +90,30 @@ func (s *Store) next(now time.Time, free bool) (work func(context.Context), paus
 	return nil, min(pause, growPause)
 }
 
-// remove removes the entry and its file. Users of the shard keep their mapping of it.
-// Callers hold mu.
-func (s *Store) remove(d searchapi.Digest, e *entry) {
-	delete(s.entries, d)
-	s.wake() // to remove its file in quarantine, too
-	s.resize()
-	s.unlink(d, e.current)
-	if e.current != nil {
-		s.retire(e.current, d)
+// expire removes the shards whose grace time is over, and returns the time until the next one's is, at most longestRetry.
+// Users of a removed shard keep their mapping of it. Callers hold mu.
+func (s *Store) expire(now time.Time) (pause time.Duration) {
+	pause = longestRetry
+	before := len(s.entries)
+	for d, e := range s.entries {
+		if e.unwanted.IsZero() {
+			continue
+		}
+		if left := e.unwanted.Add(s.cfg.Grace).Sub(now); left > 0 {
+			pause = min(pause, left)
+		} else if e.state != loading && !e.growing {
+			delete(s.entries, d)
+			s.unlink(d, e.current)
+			if e.current != nil {
+				s.retire(e.current, d)
+			}
+		}
 	}
-	s.metrics.ready.Set(float64(s.readyCount()))
+	if len(s.entries) < before { // once for all of them: this reads every entry
+		s.resize()
+		s.metrics.ready.Set(float64(s.readyCount()))
+	}
+	return pause
 }
 
 // retire detaches an open shard from its entry and closes it once it is unused. Callers
