@@ -90,12 +90,24 @@ func (c *Cache) Close() {
 	c.flights.Wait()
 }
 
-// Reserve takes bytes from the budget, and evicts blocks if it must. It reports whether
-// it succeeded: the tails of open shards stay.
+// Reserve takes bytes from the budget, and evicts blocks if it must. It reports whether it succeeded: the tails of open shards
+// stay. It frees and takes a piece at a time, as no search can read a block meanwhile.
 func (c *Cache) Reserve(n int64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reserve(n)
+	if limit := c.budget.Limit(); limit > 0 && n > limit {
+		return false
+	}
+	for taken := int64(0); taken < n; {
+		piece := min(n-taken, longestRun*c.grain)
+		c.mu.Lock()
+		ok := c.reserve(piece)
+		c.mu.Unlock()
+		if !ok {
+			c.budget.Give(taken)
+			return false
+		}
+		taken += piece
+	}
+	return true
 }
 
 // reserve needs mu.
@@ -145,12 +157,29 @@ func (c *Cache) complain(o *object, err error) {
 	o.complained = true
 }
 
-// leave ends one reference of an object; callers hold mu.
+// leave ends one reference of an object. The last one removes its file, without the lock.
 func (c *Cache) leave(o *object) {
-	if o.refs--; o.refs > 0 || o.file == nil {
+	c.mu.Lock()
+	o.refs--
+	last := o.refs == 0 && o.file != nil
+	var taken int64
+	if last {
+		taken = c.forget(o)
+	}
+	c.mu.Unlock()
+	if !last {
 		return
 	}
-	taken := overhead(o.Size, o.grain) + o.stuck
+	if err := o.remove(); err != nil {
+		c.log.Error("remove the blocks of a shard", "shard", o.Name, "error", err)
+		return // what may still be on disk stays taken
+	}
+	c.budget.Give(taken)
+}
+
+// forget drops the blocks of an object and returns what its file takes on the disk. Callers hold mu.
+func (c *Cache) forget(o *object) (taken int64) {
+	taken = overhead(o.Size, o.grain) + o.stuck
 	for i := range o.slots {
 		if b := o.slots[i].block; b != nil {
 			c.fifo.drop(b)
@@ -163,9 +192,5 @@ func (c *Cache) leave(o *object) {
 		c.tails -= o.tailSize()
 	}
 	o.slots = nil
-	if err := o.remove(); err != nil {
-		c.log.Error("remove the blocks of a shard", "shard", o.Name, "error", err)
-		return // what may still be on disk stays taken
-	}
-	c.budget.Give(taken)
+	return taken
 }

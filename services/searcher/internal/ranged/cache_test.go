@@ -122,11 +122,7 @@ func (w *world) openNoise(t tb, key string, content []byte) *object {
 }
 
 // shut ends the use of an object.
-func (w *world) shut(o *object) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.leave(o)
-}
+func (w *world) shut(o *object) { w.leave(o) }
 
 // readRandomly announces random ranges and reads one, which must be what the object has.
 func readRandomly(ctx context.Context, v *view, whole []byte, rng *rand.Rand) error {

@@ -54,8 +54,8 @@ func (c *Cache) fly(ctx context.Context, fl *flight) {
 		c.keep(fl)
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ground(fl)
+	c.mu.Unlock()
 	c.leave(fl.object)
 }
 

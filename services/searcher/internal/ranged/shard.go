@@ -22,8 +22,6 @@ func (c *Cache) Open(o Object) *Shard {
 
 // Close drops the downloaded blocks of the shard. No search may be running.
 func (s *Shard) Close() error {
-	s.cache.mu.Lock()
-	defer s.cache.mu.Unlock()
 	s.cache.leave(s.object)
 	return nil
 }
