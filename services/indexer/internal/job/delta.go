@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/trawl-search/trawl/index/docstore"
@@ -37,12 +38,14 @@ const (
 	manyHidden     reason = "many replaced documents"
 	fullRequested  reason = "a full build was asked for"
 	baseUnreadable reason = "the shards so far cannot be read"
+	diffUnreadable reason = "what changed cannot be read"
 )
 
 var (
 	deltaReasons = []reason{changed, commitsOnly}
 	fullReasons  = []reason{
 		firstBuild, otherInputs, noBranch, commitGone, muchChanged, manyDeltas, manyHidden, fullRequested, baseUnreadable,
+		diffUnreadable,
 	}
 )
 
@@ -77,8 +80,12 @@ func (t *task) plan(ctx context.Context, dir string, branches []docstore.Branch)
 		return plan{}, context.Cause(ctx)
 	case errors.Is(err, gitsource.ErrManyChanges):
 		return inFull(muchChanged, err)
-	case err != nil:
+	case isTemporary(err) && t.delivery.NumDelivered < t.Attempts:
+		return plan{}, err
+	case errors.Is(err, gitsource.ErrNoCommit):
 		return inFull(commitGone, err)
+	case err != nil:
+		return inFull(diffUnreadable, err)
 	case t.Limits.MaxDocuments > 0 && live+uint64(changes.Total()) > uint64(t.Limits.MaxDocuments):
 		return inFull(muchChanged, nil) // the full build finds out whether there are too many
 	}
@@ -133,10 +140,20 @@ func (t *task) rebuildReason(branches []docstore.Branch) reason {
 func (t *task) changesSince(ctx context.Context, dir string, old *catalogv1.Root, branches []docstore.Branch, most int) (*gitsource.Changes, error) {
 	indexed := gitsource.Branches(old.GetBranches())
 	changes, err := gitsource.OpenChanges(ctx, dir, indexed, branches, most, t.Limits)
-	if errors.Is(err, gitsource.ErrNoCommit) && t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), indexed) == nil {
-		changes, err = gitsource.OpenChanges(ctx, dir, indexed, branches, most, t.Limits)
+	if !errors.Is(err, gitsource.ErrNoCommit) {
+		return changes, err
 	}
-	return changes, err
+	if failed := t.Fetcher.FetchCommits(ctx, dir, t.desired.GetUrl(), indexed); failed != nil {
+		return nil, fmt.Errorf("%w: %w", err, failed)
+	}
+	return gitsource.OpenChanges(ctx, dir, indexed, branches, most, t.Limits)
+}
+
+// isTemporary reports whether git failed for a cause outside the repository, so that it is worth another attempt before all of a
+// large repository is built.
+func isTemporary(err error) bool {
+	fail, ok := errors.AsType[*gitsource.Failure](err)
+	return ok && slices.Contains([]gitsource.Kind{gitsource.Unreachable, gitsource.TimedOut, gitsource.NoSpace, gitsource.Killed}, fail.Kind)
 }
 
 // branchOrigins returns for each branch the position, from 1, of the root's branch

@@ -1,13 +1,17 @@
 package job
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,8 +20,10 @@ import (
 	"github.com/trawl-search/trawl/index/docstore"
 	"github.com/trawl-search/trawl/index/format"
 	"github.com/trawl-search/trawl/internal/catalog"
+	"github.com/trawl-search/trawl/internal/gitsource"
 	"github.com/trawl-search/trawl/internal/gitsource/gitsourcetest"
 	"github.com/trawl-search/trawl/internal/queue"
+	"github.com/trawl-search/trawl/internal/testrun"
 	catalogv1 "github.com/trawl-search/trawl/proto/trawl/catalog/v1"
 	ingestv1 "github.com/trawl-search/trawl/proto/trawl/ingest/v1"
 )
@@ -86,6 +92,22 @@ func TestReasons(t *testing.T) {
 				e.t.Fatal(err)
 			}
 		}},
+		{"full: what changed cannot be read", func(r *gitsourcetest.Repo, e *env) {
+			r.Files("main", append(tenFiles("needle old"), "folder/f", "text")...)
+			e.done(e.want(r.Dir))
+			mirror := []string{"--git-dir", e.mirror(r.Dir)}
+			packs, err := filepath.Glob(filepath.Join(e.mirror(r.Dir), "objects", "pack", "*"))
+			testrun.Must(e.t, err)
+			for _, file := range packs {
+				data, err := os.ReadFile(file)
+				testrun.Must(e.t, errors.Join(err, os.Remove(file)))
+				if filepath.Ext(file) == ".pack" {
+					r.GitIn(string(data), append(mirror, "unpack-objects", "-q")...)
+				}
+			}
+			folder := r.Git("rev-parse", "main:folder")
+			testrun.Must(e.t, os.Remove(filepath.Join(e.mirror(r.Dir), "objects", folder[:2], folder[2:])))
+		}},
 		{"full: many deltas", func(_ *gitsourcetest.Repo, e *env) {
 			e.republish(func(root *catalogv1.Root) {
 				for range maxDeltas {
@@ -132,6 +154,54 @@ func TestReasons(t *testing.T) {
 				t.Errorf("%d shards", len(root.GetShards()))
 			}
 		})
+	}
+}
+
+// TestHostAwayDuringADelta: a host that cannot be reached for the indexed commit is tried again, and only the last attempt builds in
+// full. No branch has that commit anymore, so git asks for it by name alone.
+func TestHostAwayDuringADelta(t *testing.T) {
+	for _, lasts := range []bool{false, true} {
+		r, e := newRepo(t, nil)
+		var away atomic.Pointer[string] // the commit that the host does not send
+		git := gitsourcetest.Handler(t, filepath.Dir(r.Dir))
+		host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			body, err := io.ReadAll(req.Body)
+			if commit := away.Load(); err != nil || commit != nil && bytes.Contains(body, []byte(*commit)) {
+				http.Error(w, "for maintenance", http.StatusServiceUnavailable)
+				return
+			}
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			git.ServeHTTP(w, req)
+		}))
+		defer host.Close()
+		var cfg gitsource.FetchConfig
+		cfg.SetDefaults()
+		cfg.PrivateNetworks, cfg.Schemes = []string{"127.0.0.1/32"}, []string{"http"}
+		fetcher, err := gitsource.NewFetcher(t.TempDir(), cfg)
+		testrun.Must(t, err)
+		defer fetcher.Close()
+		e.Fetcher = fetcher
+		url := host.URL + "/repo/.git"
+		indexed := r.Files("main", tenFiles("needle old")...)
+		e.done(e.want(url))
+		e.dropMirror(url)
+		r.Files("main", tenFiles("needle new")...)
+		away.Store(&indexed)
+		job := e.want(url)
+		for ; job.NumDelivered < e.Attempts; job.NumDelivered++ {
+			err := e.Handle(t.Context(), job)
+			if reason := e.status().GetReason(); err == nil || queue.IsPermanent(err) || !strings.Contains(reason, "the host cannot be reached") {
+				t.Fatalf("attempt %d: %v, %s", job.NumDelivered, err, reason)
+			}
+		}
+		want := "full: the indexed commit is gone"
+		if !lasts {
+			away.Store(nil)
+			want = "delta: documents changed"
+		}
+		if root := e.done(job); root.GetBuilt() != want {
+			t.Errorf("built %q, want %q", root.GetBuilt(), want)
+		}
 	}
 }
 
