@@ -51,7 +51,7 @@ func (e *execution) hints(ctx context.Context) (hints []*searchv1.Hint) {
 		case "lang:":
 			h.language(t)
 		case "branch:", "b:":
-			h.branch(t)
+			h.branch(ctx, t)
 		case "type:", "t:":
 			if t.Value == "repo" {
 				h.addf(t, "", "type:repo asks for repos by their files; r: asks by their names")
@@ -176,27 +176,12 @@ func (h *hinter) parse(t query.Term) (query.Q, error) {
 	return (&question{text: t.Field + query.Quote(t.Value), version: uint32(h.version)}).parse()
 }
 
-func (h *hinter) branch(t query.Term) {
-	branches := map[string]bool{}
-	b := &query.Branch{Pattern: t.Value}
-	var names []string
-	for _, c := range h.layout.chunks {
-		for r := range c.all() {
-			names = r.Branches(names[:0])
-			for i, name := range names {
-				if b.Matches(name, i) {
-					return
-				}
-				branches[name] = true
-				for at := range name {
-					if name[at] == '/' {
-						branches[name[:at+1]] = true // a part of names is a value, too
-					}
-				}
-			}
-		}
+func (h *hinter) branch(ctx context.Context, t query.Term) {
+	names, none := h.layout.branchesLike(ctx, t.Value)
+	if !none {
+		return
 	}
-	text, best := nearestTo(t.Value, slices.Sorted(maps.Keys(branches)))
+	text, best := nearestTo(t.Value, names)
 	instead := ""
 	if len(best) > 0 {
 		instead = t.Field + query.Quote(best[0])

@@ -2,11 +2,13 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/internal/searchapi"
 )
 
@@ -40,6 +42,12 @@ func (l *Layout) like(name string) []string {
 		}
 		having = append(having, names)
 	}
+	return withRarest(like, having)
+}
+
+// withRarest adds names to those that are like another one until they are mostLike. Having are the names with each third of it, of which
+// the rarest comes first.
+func withRarest(like map[string]bool, having [][]string) []string {
 	slices.SortFunc(having, func(a, b []string) int { return cmp.Compare(len(a), len(b)) })
 	for _, names := range having {
 		for _, name := range names[:min(len(names), mostLike-len(like))] {
@@ -47,4 +55,54 @@ func (l *Layout) like(name string) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(like))
+}
+
+// branchesLike are the names of branches, and their parts that end with a slash, if no branch matches a pattern: all names, or else
+// the first with a third of the pattern, as in like. None is false if a branch matches, or if ctx ends before all were looked at.
+func (l *Layout) branchesLike(ctx context.Context, pattern string) (like []string, none bool) {
+	thirds := searchapi.Thirds(strings.ToLower(path.Base(pattern)))
+	all, having := make(map[string]bool), make([]map[string]bool, len(thirds))
+	for i := range having {
+		having[i] = make(map[string]bool)
+	}
+	add := func(name string) {
+		if len(all) <= mostLike {
+			all[name] = true
+		}
+		lower := strings.ToLower(name)
+		for i, third := range thirds {
+			if len(having[i]) < mostLike && strings.Contains(lower, third) {
+				having[i][name] = true
+			}
+		}
+	}
+	b := &query.Branch{Pattern: pattern}
+	var names []string
+	for _, c := range l.chunks {
+		if ctx.Err() != nil {
+			return nil, false
+		}
+		for r := range c.all() {
+			names = r.Branches(names[:0])
+			for i, name := range names {
+				if b.Matches(name, i) {
+					return nil, false
+				}
+				add(name)
+				for at := range name {
+					if name[at] == '/' {
+						add(name[:at+1]) // a part of names is a value, too
+					}
+				}
+			}
+		}
+	}
+	if len(all) <= mostLike {
+		return slices.Sorted(maps.Keys(all)), true
+	}
+	some := make([][]string, len(having))
+	for i, names := range having {
+		some[i] = slices.Sorted(maps.Keys(names))
+	}
+	return withRarest(make(map[string]bool), some), true
 }

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -39,6 +40,45 @@ func TestNearestOfVeryMany(t *testing.T) {
 		hidden := layout.Only(func(name string) bool { return name != tt.want })
 		if got := hidden.nearest(tt.name); slices.Contains(got, tt.want) {
 			t.Errorf("the nearest to %s are %q, of which one is hidden", tt.name, got)
+		}
+	}
+}
+
+// TestBranchesLikeOneOfVeryMany: of more names of branches than are compared, those that share a rare part are, in any case. None are looked
+// at once the time is over, and none are returned if a branch matches.
+func TestBranchesLikeOneOfVeryMany(t *testing.T) {
+	var roots []*catalogv1.Root
+	d := searchapi.Digest{1}
+	for i := range mostLike {
+		root := &catalogv1.Root{Repo: fmt.Sprintf("host/repo%04d", i), Shards: []*catalogv1.ShardRef{{Digest: d[:], RepoNumber: uint32(i)}}}
+		for j := range 4 {
+			root.Branches = append(root.Branches, &catalogv1.Branch{Name: fmt.Sprintf("feature/ticket-%d-%d", i*7919, j), Commit: "c0"})
+		}
+		if i == mostLike-1 {
+			root.Branches[2].Name = "Release-2/fixes"
+		}
+		roots = append(roots, root)
+	}
+	layout, err := NewLayout(1, roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range []struct {
+		ctx           context.Context
+		pattern, want string
+		none          bool
+	}{
+		{t.Context(), "relase-2", "Release-2/", true},
+		{t.Context(), "featuer", "feature/", true},
+		{t.Context(), "nosuch", "", true},
+		{t.Context(), "lease", "", false},
+		{over, "nosuch", "", false},
+	} {
+		names, none := layout.branchesLike(tt.ctx, tt.pattern)
+		if none != tt.none || len(names) > mostLike || !none && len(names) > 0 || tt.want != "" && !slices.Contains(searchapi.Nearest(tt.pattern, names), tt.want) {
+			t.Errorf("%s: none matches: %v, %d names, nearest %q, want %q", tt.pattern, none, len(names), searchapi.Nearest(tt.pattern, names), tt.want)
 		}
 	}
 }
