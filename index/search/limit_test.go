@@ -141,7 +141,7 @@ func TestCutShowsNothingHidden(t *testing.T) {
 			q := prepare(t, parse(t, text))
 			for range 20 {
 				opts := search.Options{
-					Mode: search.Mode(rnd.IntN(2)), MaxFiles: 1 + rnd.IntN(20), MaxMatchesPerFile: 1 + rnd.IntN(3), MaxLinesPerFile: rnd.IntN(3), MaxBytes: int64(1 + rnd.IntN(1000)),
+					Mode: search.Mode(rnd.IntN(2)), MaxFiles: 1 + rnd.IntN(20), MaxMatchesPerFile: 1 + rnd.IntN(3), MaxLinesPerFile: 2 * rnd.IntN(2), MaxBytes: int64(100 + rnd.IntN(200)),
 					Repos: func(repo int) bool { return repo != 1 },
 				}
 				want, got := run(t, shards[0], q, opts), run(t, shards[1], q, opts)
