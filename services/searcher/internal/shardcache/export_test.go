@@ -22,6 +22,15 @@ func (s *Store) CountReady(counts *int) {
 	s.metrics.ready = countedGauge{s.metrics.ready, counts}
 }
 
+// Locked reports whether anyone has the store's lock, for tests in which nobody else is at work.
+func (s *Store) Locked() bool {
+	free := s.mu.TryLock()
+	if free {
+		s.mu.Unlock()
+	}
+	return !free
+}
+
 type countedGauge struct {
 	prometheus.Gauge
 	sets *int

@@ -74,18 +74,39 @@ func (s *Store) resize() {
 // takeWhole takes room for a whole file, or returns errNoRoom.
 func (s *Store) takeWhole(n int64) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.take(n)
+	claimed := s.claim(n)
+	s.mu.Unlock()
+	if !claimed {
+		return errNoRoom
+	}
+	return s.reserve(n)
 }
 
-// take needs mu.
-func (s *Store) take(n int64) error {
-	for !s.hasRoom(n) || !s.ranges.Reserve(n) {
+// claim keeps room for a whole file from others, if there is any; callers hold mu.
+func (s *Store) claim(n int64) bool {
+	for !s.hasRoom(n) {
 		if !s.dropAside() {
-			return errNoRoom
+			return false
 		}
 	}
 	s.whole += n
+	return true
+}
+
+// reserve takes claimed room from the budget, or gives up the claim and returns errNoRoom. It does not hold mu while
+// blocks are evicted, which may be many.
+func (s *Store) reserve(n int64) error {
+	for !s.ranges.Reserve(n) {
+		s.mu.Lock()
+		dropped := s.dropAside()
+		if !dropped {
+			s.whole -= n
+		}
+		s.mu.Unlock()
+		if !dropped {
+			return errNoRoom
+		}
+	}
 	return nil
 }
 
@@ -262,7 +283,7 @@ func (s *Store) toRanges(e *entry) {
 }
 
 // growable is the hottest shard that is read by ranges and should be a whole file now.
-// It takes the room that colder shards made for it, so no later fetch finds that room,
+// It claims the room that colder shards made for it, so no later fetch finds that room,
 // not even one of those shards. Callers hold mu.
 func (s *Store) growable(now time.Time) (hottest *entry) {
 	for _, e := range s.entries {
@@ -271,7 +292,7 @@ func (s *Store) growable(now time.Time) (hottest *entry) {
 			hottest = e
 		}
 	}
-	if hottest == nil || !s.makeRoom(hottest) || s.take(disk.Rounded(hottest.ref.Size)) != nil {
+	if hottest == nil || !s.makeRoom(hottest) || !s.claim(disk.Rounded(hottest.ref.Size)) {
 		return nil
 	}
 	return hottest
@@ -309,9 +330,14 @@ func (e *entry) yields(to *entry) bool {
 }
 
 // grow fetches a whole copy of a shard that is served by ranges, into the room
-// that growable took for it.
+// that growable claimed for it.
 func (s *Store) grow(ctx context.Context, e *entry) {
-	o, err := s.fetchWhole(ctx, e.ref, disk.Rounded(e.ref.Size))
+	var o *opened
+	room := disk.Rounded(e.ref.Size)
+	err := s.reserve(room)
+	if err == nil {
+		o, err = s.fetchWhole(ctx, e.ref, room)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e.growing = false
