@@ -9,6 +9,7 @@ import (
 
 	"github.com/trawl-search/trawl/index/query"
 	"github.com/trawl-search/trawl/index/rank"
+	"github.com/trawl-search/trawl/index/regex"
 )
 
 // find finds the documents that the query matches, or the best of them.
@@ -422,12 +423,22 @@ func isAnd(q query.Q) bool {
 	return ok
 }
 
-// allMatch reports whether all texts of a query match in each document.
+// allMatch reports whether all texts of a query have a range in each document: an expression that matches empty has none where it finds nothing else.
 func allMatch(q query.Q) (all bool) {
 	all = true
 	query.WalkShown(q, func(q query.Q) {
-		_, or := q.(*query.Or)
-		all = all && !or
+		switch n := q.(type) {
+		case *query.Symbol:
+			q = n.Child
+		case *query.Reference:
+			q = n.Child
+		}
+		switch n := q.(type) {
+		case *query.Or:
+			all = false
+		case *query.Regexp:
+			all = all && regex.MinLen(n.Tree, n.CaseSensitive) > 0
+		}
 	})
 	return all
 }

@@ -28,7 +28,7 @@ type Query struct {
 	// asks for documents of low priority.
 	terms      int
 	asksForLow bool
-	// allMatch says that all of them match in each document. showsAll says that the ranges of all that match are shown.
+	// allMatch says that all of them have a range in each document. showsAll says that the ranges of all that match are shown.
 	allMatch, showsAll bool
 	// windows are those of all literals that the texts need. They are the same in all shards.
 	windows map[regex.Literal][]ngram.Window

@@ -22,6 +22,9 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 		s := openShard(t, buildShard(t, c))
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		for _, q := range indextest.Queries(c, seed+1000, 100) {
+			if rnd.IntN(4) == 0 { // an expression that may find nothing but empty matches, which count for no score
+				q.Text = []string{"f:^ ", "f:x* ", `f:"a|" `, `f:\b `, "c:x* ", "sym:x* ", "ref:(a|) "}[rnd.IntN(7)] + q.Text
+			}
 			ready, ok := preparable(t, q)
 			if !ok {
 				continue
@@ -49,6 +52,31 @@ func TestTopKIsTheBeginningOfTheWhole(t *testing.T) {
 	}
 	if ended < int(seeds)*25/2 {
 		t.Errorf("only %d searches ended early", ended)
+	}
+}
+
+// TestEmptyMatchesBoundNoScore: an expression that finds nothing but empty matches has no range and counts for no score, so that a definition beside it
+// counts as in a query without it.
+func TestEmptyMatchesBoundNoScore(t *testing.T) {
+	repo := indextest.Repo{Name: "r", Branches: []string{"main"}}
+	for i := range 40 {
+		content := bytes.Repeat([]byte("// alpha\n"), 20)
+		if i%10 == 9 {
+			content = append(bytes.Repeat([]byte("// something else\n"), 3000), "func alpha() {}\n"...)
+		}
+		repo.Documents = append(repo.Documents, indextest.Document{Path: fmt.Sprintf("d/%02d.go", i), Content: content, Branches: repo.Branches, Language: "Go"})
+	}
+	s := openShard(t, buildShard(t, &indextest.Corpus{Repos: []indextest.Repo{repo}}))
+	for _, text := range []string{"f:^ c:alpha", "f:x* alpha", `f:"a|" f:\b c:alpha`, "match:any c:alpha f:^", "f:(|go) sym:alpha", "sym:y* c:alpha", "c:y* c:alpha", "ref:(y|) c:alpha"} {
+		q := prepare(t, parse(t, text))
+		for _, most := range []int{1, 3, 10} {
+			opts := search.Options{MaxFiles: most, MaxMatchesPerFile: 5}
+			whole := run(t, s, q, opts)
+			opts.Mode = search.TopK
+			if got := run(t, s, q, opts); !sameFiles(got.Files, whole.Files) {
+				t.Errorf("%s, best %d:\n%v\nwant\n%v", text, most, got.Files, whole.Files)
+			}
+		}
 	}
 }
 
