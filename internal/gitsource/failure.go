@@ -126,6 +126,7 @@ var messages = sync.OnceValue(func() []message {
 			"perhaps one that it includes: allow the folder of that file, or remove the include"},
 		{Refused, regexp.MustCompile(`unknown repository extension|Expected git repo version`), "the repository has a format that git, " +
 			"as it is installed where Trawl runs, does not know: install a newer git there"},
+		{Refused, regexp.MustCompile(`bad (numeric )?config (line|value)`), "git cannot read the repository's configuration, or a file that it includes: correct it"},
 		{Unreachable, regexp.MustCompile(`not valid: is this a git repository|bad line length character|invalid server response|expected flush after`),
 			"the host answers git with something else, such as a page to log in, or for maintenance"},
 		{Unreachable, regexp.MustCompile(`(?i)could not resolve|connection refused|connection reset|timed out|timeout|` +

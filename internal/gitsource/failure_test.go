@@ -17,3 +17,14 @@ func TestFullDisk(t *testing.T) {
 		wantFailure(t, explain(said, errors.New("exit status 1")), NoSpace, "disk is full")
 	}
 }
+
+// TestUnreadableConfiguration: a repository whose configuration git cannot read is no host that cannot be reached.
+func TestUnreadableConfiguration(t *testing.T) {
+	for _, said := range []string{
+		"fatal: bad config line 1 in file /etc/passwd\nfatal: expected flush after capabilities\n",
+		"fatal: bad config line 3 in file ./config\nfatal: Could not read from remote repository.\n",
+		"fatal: bad numeric config value 'x' for 'pack.windowmemory' in file config: invalid unit\n",
+	} {
+		wantFailure(t, explain(said, errors.New("exit status 128")), Refused, "configuration")
+	}
+}

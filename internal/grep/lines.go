@@ -195,8 +195,10 @@ func (w *printer) showSelected(start, end int) {
 		w.marked(start, end)
 		w.out = append(w.out, '\n')
 	} else {
+		at, number := start, first // of the last match: a long line may have very many
 		for match := range w.matches(start, end) {
-			w.line = first + bytes.Count(w.text[start:match.Start], []byte{'\n'})
+			number += bytes.Count(w.text[at:match.Start], []byte{'\n'})
+			at, w.line = match.Start, number
 			for line := range bytes.SplitSeq(w.shown(match), []byte{'\n'}) {
 				if len(line) > 0 || !w.multiline {
 					w.prefix(':')

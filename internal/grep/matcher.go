@@ -44,7 +44,7 @@ func (p *Pattern) finder(text []byte) func([]byte, int) (Match, bool) {
 			return Match{}, false
 		}
 		// What is before a word is part of what the machine looks at.
-		return p.machine.find(text, max(from, lineStart(text, at)))
+		return p.machine.find(text, from+lineStart(text[from:], at-from))
 	}
 }
 
@@ -86,14 +86,18 @@ func (m *matcher) nextLines(from int) (start, end int, ok bool) {
 		if !found || m.isEnd(match.Start) {
 			break
 		}
-		first := lineStart(m.text, match.Start)
-		if ok && first > end+1 {
-			break
+		if !ok || match.Start > end { // not in the lines so far
+			first := lineStart(m.text, match.Start)
+			if ok && first > end+1 {
+				break
+			}
+			if !ok {
+				start = first
+			}
 		}
-		if !ok {
-			start = first
+		if last := max(match.Start, match.End-1); !ok || last > end {
+			end, ok = lineEnd(m.text, last), true
 		}
-		end, ok = lineEnd(m.text, max(match.Start, match.End-1)), true
 		from = m.after(match)
 	}
 	return start, end, ok

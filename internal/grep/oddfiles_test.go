@@ -121,6 +121,27 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
+// TestVeryLongLine: what is shown of a line costs what is in it once. If each match cost all of the line before it, this would take minutes.
+func TestVeryLongLine(t *testing.T) {
+	s := &searcher{tree: t.TempDir(), cache: t.TempDir(), now: long}
+	const matches = 60_000
+	write(t, s.tree+"/a", strings.Repeat("function(x){return x};var y=z(x,y)||w; ", matches)+"\n")
+	replacement := "R"
+	for _, multiline := range []bool{false, true} {
+		for want, show := range map[string]func(*question){
+			strings.Repeat("a:1:return\n", matches): func(q *question) { q.show.OnlyMatching = true },
+			"a:1:" + strings.Repeat("function(x){R x};var y=z(x,y)||w; ", matches) + "\n": func(q *question) { q.opts.Replacement = &replacement },
+		} {
+			q := ask("return")
+			q.opts.Multiline = multiline
+			show(&q)
+			if got, err := s.search(t, q); err != nil || got != want {
+				t.Errorf("%+v: %v, %d bytes, want %d", q.opts, err, len(got), len(want))
+			}
+		}
+	}
+}
+
 func TestRefusedPatterns(t *testing.T) {
 	for p, want := range map[string]string{
 		`a\nb`: "line break", "a\nb": "-e", `\Aa`: `^ and $`, `a\z`: `^ and $`, `(?-m)^a`: "^ and $", `[a[bc]]`: `\[`, `[a&&b]`: "not supported", `(a)\1`: "backreferences",
