@@ -129,7 +129,7 @@ func TestVeryLongLine(t *testing.T) {
 	replacement := "R"
 	for _, multiline := range []bool{false, true} {
 		for want, show := range map[string]func(*question){
-			strings.Repeat("a:1:return\n", matches): func(q *question) { q.show.OnlyMatching = true },
+			strings.Repeat("a:1:return\n", matches):                                       func(q *question) { q.show.OnlyMatching = true },
 			"a:1:" + strings.Repeat("function(x){R x};var y=z(x,y)||w; ", matches) + "\n": func(q *question) { q.opts.Replacement = &replacement },
 		} {
 			q := ask("return")

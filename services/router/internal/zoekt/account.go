@@ -1,6 +1,7 @@
 package zoekt
 
 import (
+	"cmp"
 	"encoding/hex"
 	"strings"
 
@@ -31,11 +32,11 @@ func newAccount(c *searchv1.Coverage) account {
 	return a
 }
 
-// newStats translates statistics and coverage to zoekt's. A file without matches, such as lang:go finds, matches with its name.
+// newStats translates statistics and coverage to zoekt's. If files without matches are all that is found, as by lang:go, each matches with its name.
 func newStats(s *searchv1.Statistics, c *searchv1.Coverage) stats {
 	out := stats{
 		ContentBytesLoaded: int64(s.GetBytesDecoded()), Duration: s.GetDuration().AsDuration(),
-		FileCount: int(s.GetFilesMatched()), MatchCount: int(max(s.GetMatches(), s.GetFilesMatched())),
+		FileCount: int(s.GetFilesMatched()), MatchCount: int(cmp.Or(s.GetMatches(), s.GetFilesMatched())),
 		FilesConsidered: int(s.GetFilesConsidered()), FilesLoaded: int(s.GetFilesConsidered()),
 		NgramLookups: int(s.GetPostingListsRead()),
 		Crashes:      int(c.GetFailed()), ShardsScanned: int(c.GetSearched()),
