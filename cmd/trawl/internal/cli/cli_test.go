@@ -268,7 +268,7 @@ func TestNoRouter(t *testing.T) {
 	}
 }
 
-// TestAddressOfHTTP: whoever names the HTTP address of a router, which is in the address line of the browser, learns which one is wanted.
+// TestAddressOfHTTP: a command that is given the HTTP address of a router, such as a browser shows, asks for the gRPC address.
 func TestAddressOfHTTP(t *testing.T) {
 	pages := httptest.NewServer(http.NotFoundHandler())
 	defer pages.Close()

@@ -65,7 +65,7 @@ func (s *shared) startTelemetry(ctx context.Context, p Process, cfg telemetry.Co
 
 // connectEtcd makes the etcd client; it does not wait for etcd.
 func (s *shared) connectEtcd(cfg etcdConfig) error {
-	s.telemetry.Logger().Info("connecting to etcd", "endpoints", cfg.Endpoints) // whoever waits for it reads here where
+	s.telemetry.Logger().Info("connecting to etcd", "endpoints", cfg.Endpoints) // a role may wait for it, and its log says where
 	client, err := cfg.connect(s.telemetry.Logger())
 	if err != nil {
 		return err

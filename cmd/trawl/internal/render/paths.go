@@ -14,7 +14,7 @@ type Paths struct {
 	Link Link
 	// Raw prints names in their own bytes instead of the form of Name, and without colours and links. It is not for terminals.
 	Raw bool
-	// Branches adds the branch to a file of which another content was printed before.
+	// Branches adds the branch to the name of a file that was printed before with other content.
 	Branches bool
 
 	notes

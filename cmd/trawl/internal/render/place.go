@@ -25,8 +25,8 @@ func place(b *strings.Builder, color bool, link Link, f *searchv1.FileMatch, bra
 // contents are the object ids of the files that were printed first, by REPO:PATH.
 type contents map[string]string
 
-// otherBranch is a branch of a file of which another content was printed before; empty for other files. Their lines would look like
-// duplicates.
+// otherBranch returns a branch of a file that was printed before with other content: without it, the lines would look like duplicates. It is empty
+// for any other file.
 func (c *contents) otherBranch(f *searchv1.FileMatch) string {
 	name, blob := f.GetRepo()+":"+string(f.GetPath()), string(f.GetBlob())
 	if *c == nil {

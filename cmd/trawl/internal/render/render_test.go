@@ -102,7 +102,7 @@ func TestMatchOfALineBreak(t *testing.T) {
 	}
 }
 
-// TestBranchesOfOneFile: on a terminal a file with another content on another branch is told apart from the one that was printed before it.
+// TestBranchesOfOneFile: on a terminal, the second content of a file is printed with its branch.
 // Other programs get names without branches.
 func TestBranchesOfOneFile(t *testing.T) {
 	file := func(path, blob string, branches ...string) *searchv1.FileMatch {

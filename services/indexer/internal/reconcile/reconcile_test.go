@@ -355,7 +355,7 @@ func TestLongQueueGetsNoLonger(t *testing.T) {
 	pass()
 }
 
-// TestFailedRequestsBesideALongQueue: a failed request is tried again in time while other jobs wait, of which the queue has lost none.
+// TestFailedRequestsBesideALongQueue: a failed request is tried again when it is due, although the queue still has jobs and has lost none.
 func TestFailedRequestsBesideALongQueue(t *testing.T) {
 	r, q := newReconciler(t)
 	start := time.Now()

@@ -276,7 +276,7 @@ func TestLosersTakeNoRoom(t *testing.T) {
 		first.matches = func(string, *searchv1.FileMatch) bool {
 			hedged.Do(func() { // one hedge answers, and the other one never does
 				<-late.began
-				time.Sleep(200 * time.Millisecond)
+				time.Sleep(200 * time.Millisecond) // if the hedge takes longer, it is cancelled, and the answer is whole all the same
 				late.mu.Lock()
 				defer late.mu.Unlock()
 				late.hangs = false
